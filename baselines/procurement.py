@@ -1,0 +1,168 @@
+"""Procurement policies that keep to themselves: placebos, the clairvoyant, and SS-UCB."""
+
+from math import ceil, log
+from typing import Literal
+
+import numpy as np
+
+from fedbandit_envs.compiled import kernel
+from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.procurement.oracle import procure, procure_row
+
+OracleName = Literal["greedy", "exact"]
+
+
+def _is_exact(oracle: str) -> bool:
+    if oracle not in ("greedy", "exact"):
+        raise ValueError(f"oracle is {oracle!r}; 'greedy' or 'exact' is required")
+    return oracle == "exact"
+
+
+class UniformRandom:
+    """Asks each producer for a uniform number of units between 0 and capacity."""
+
+    def reset(self, spaces: Spaces, seeds: Array) -> None:
+        """Seeds one generator a row; see :meth:`Policy.reset`."""
+        self._shape = seeds.shape
+        self._generators = [np.random.Generator(np.random.SFC64(int(seed))) for seed in seeds.flat]
+
+    def act(self, observation: Arrays) -> Array:
+        """Draws quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
+        capacity = observation["capacity"]
+        portion = np.stack([generator.random(capacity.shape[-1]) for generator in self._generators])
+        return (portion.reshape(capacity.shape) * (capacity + 1.0)).astype(np.int32)
+
+
+class OneOfEach:
+    """Procures one unit of each producer the agent has access to, for ever."""
+
+    def reset(self, spaces: Spaces, seeds: Array) -> None:
+        """Has nothing to forget; see :meth:`Policy.reset`."""
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns ones, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
+        return np.minimum(observation["capacity"], 1)
+
+
+class Clairvoyant:
+    """Knows the true qualities: procures what the oracle says. Needs :class:`~fedbandit_envs.wrappers.reveal.Reveal`."""
+
+    def __init__(self, oracle: OracleName = "exact") -> None:
+        """Chooses the oracle.
+
+        Args:
+            oracle: ``"exact"`` (integer optimum) or ``"greedy"`` (Greedy SSA).
+        """
+        self._exact = _is_exact(oracle)
+
+    def reset(self, spaces: Spaces, seeds: Array) -> None:
+        """Checks that qualities are revealed; see :meth:`Policy.reset`.
+
+        Raises:
+            ValueError: The observation has no ``quality``.
+        """
+        if "quality" not in spaces.observation.spaces:
+            raise ValueError("the observation has no 'quality'; wrap the environment in Reveal")
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns the oracle's quantities; see :meth:`Policy.act`."""
+        names = ("quality", "cost", "capacity", "quality_threshold", "unit_revenue")
+        return procure(*(observation[name] for name in names), exact=self._exact)
+
+
+@kernel
+def _explore(capacity, quantity):
+    for r in range(quantity.shape[0]):
+        for j in range(quantity.shape[1]):
+            for i in range(quantity.shape[2]):
+                quantity[r, j, i] = min(1, capacity[r, j, i])
+
+
+@kernel(inline="always")
+def upper_confidence_bounds(units, good, log_round, radius_scale, bound):
+    """Writes ``min(1, good / units + radius_scale sqrt(3 ln t / (2 units)))`` for one row; 1 where no unit is known."""
+    factor = radius_scale * radius_scale * 1.5 * log_round
+    for i in range(bound.shape[0]):
+        known = units[i] > 0
+        inverse = 1.0 / (units[i] if known else 1.0)
+        index = good[i] * inverse + np.sqrt(factor * inverse)
+        bound[i] = min(index, 1.0) if known else 1.0
+
+
+@kernel
+def _procure_optimistically(
+    round_, units, good, cost, capacity, threshold, unit_revenue, radius_scale, margin, exact, quantity
+):
+    bound = np.empty(quantity.shape[2])
+    for r in range(quantity.shape[0]):
+        for j in range(quantity.shape[1]):
+            log_round = np.log(round_[r, j, 0] + 1.0)
+            upper_confidence_bounds(units[r, j], good[r, j], log_round, radius_scale, bound)
+            procure_row(
+                bound, cost[r, j], capacity[r, j], threshold[r, j, 0] + margin, unit_revenue[r, j, 0],
+                exact, quantity[r, j],
+            )  # fmt: skip
+
+
+class SSUCB:
+    """SS-UCB: optimism over producers' qualities, then the oracle (Deva et al. 2021; P-FCB paper's baseline).
+
+    In round t, producer i of which W_i units were seen, Y_i of them good, has the index
+    ``min(1, Y_i / W_i + radius_scale sqrt(3 ln t / (2 W_i)))``, or 1 while W_i = 0.
+    """
+
+    def __init__(
+        self,
+        exploration_rounds: int = 1,
+        zeta: float | None = None,
+        radius_scale: float = 1.0,
+        margin: float = 0.0,
+        oracle: OracleName = "greedy",
+    ) -> None:
+        """Sets the policy's constants.
+
+        Args:
+            exploration_rounds: Rounds of one unit from each producer at the start.
+            zeta: The papers' separation; where given, exploration lasts ceil(3 ln T / (2 zeta^2)) rounds instead.
+            radius_scale: Multiplies the confidence radius; 1 is the papers'.
+            margin: Added to the quality threshold that the oracle keeps.
+            oracle: ``"greedy"`` (the papers'), or ``"exact"``, the integer optimum (DPSS).
+
+        Raises:
+            ValueError: A parameter is out of its range.
+        """
+        if exploration_rounds < 0:
+            raise ValueError(f"exploration_rounds is {exploration_rounds}; an integer >= 0 is required")
+        if zeta is not None and not zeta > 0:
+            raise ValueError(f"zeta is {zeta}; None or a number > 0 is required")
+        if not 0 <= radius_scale < np.inf:
+            raise ValueError(f"radius_scale is {radius_scale}; a finite number >= 0 is required")
+        if not -1 <= margin <= 1:
+            raise ValueError(f"margin is {margin}; a number in [-1, 1] is required")
+        self._exploration_rounds = exploration_rounds
+        self._zeta = zeta
+        self._radius_scale = float(radius_scale)
+        self._margin = float(margin)
+        self._exact = _is_exact(oracle)
+
+    def reset(self, spaces: Spaces, seeds: Array) -> None:
+        """Starts the exploration; see :meth:`Policy.reset`."""
+        self._left = (
+            self._exploration_rounds
+            if self._zeta is None
+            else ceil(3.0 * log(spaces.horizon) / (2.0 * self._zeta**2))
+        )
+        self._quantity = np.zeros((*seeds.shape, *(spaces.action.shape or ())), np.int32)
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
+        if self._left > 0:
+            self._left -= 1
+            _explore(observation["capacity"], self._quantity)
+            return self._quantity
+        _procure_optimistically(
+            observation["round"], observation["total_delivered"], observation["total_good"],
+            observation["cost"], observation["capacity"], observation["quality_threshold"],
+            observation["unit_revenue"], self._radius_scale, self._margin, self._exact, self._quantity,
+        )  # fmt: skip
+        return self._quantity

@@ -1,0 +1,187 @@
+"""The procurement oracles: best integer quantities for known (or estimated) qualities.
+
+Agent's problem: maximise ``sum_i l_i (rho q_i - c_i)`` over integers ``0 <= l_i <= k_i`` subject to the quality
+constraint ``sum_i l_i (q_i - alpha) >= 0``. Producers that lower the mean quality but pay (S2) compete for room
+that good and paying ones (S1) make; good but losing ones (S3) can be bought to make more. Seen from "all of S3
+bought", selling S3 units back and buying S2 units are both items of one bounded knapsack whose weight is lost
+quality. Filling it by profit per weight is Greedy SSA (Deva et al. 2021) with capacities and exchange;
+branch and bound over the same order gives the exact optimum.
+"""
+
+import numpy as np
+
+from fedbandit_envs.compiled import kernel
+from fedbandit_envs.federation import Array
+
+FEASIBILITY_TOLERANCE = 1e-9
+"""Quality units by which rounding may miss the constraint: absolute, far below any real shortfall."""
+
+
+@kernel(inline="always")
+def _buy_all_that_pays(quality, cost, capacity, threshold, unit_revenue, quantity):
+    """Fills ``quantity`` with S1 and S2 in full; returns the surplus of quality this leaves."""
+    surplus = 0.0
+    for i in range(quantity.shape[0]):
+        value = unit_revenue * quality[i] - cost[i]
+        slack = quality[i] - threshold
+        units = capacity[i] if (value > 0.0) or (value == 0.0 and slack >= 0.0) else 0
+        quantity[i] = units
+        surplus += units * slack
+    return surplus
+
+
+@kernel
+def _knapsack_items(quality, cost, capacity, threshold, unit_revenue, quantity):
+    """Buys S1 and S3 in full; returns the room this makes and the knapsack's items, best first.
+
+    Items are rows ``(profit, weight)`` per unit, with the producer's index; a tie goes to the lower index.
+    """
+    num_producers = quantity.shape[0]
+    profit = np.empty(num_producers)
+    weight = np.empty(num_producers)
+    efficiency = np.empty(num_producers)
+    producer = np.empty(num_producers, np.int64)
+    room = 0.0
+    count = 0
+    for i in range(num_producers):
+        value = unit_revenue * quality[i] - cost[i]
+        slack = quality[i] - threshold
+        quantity[i] = 0
+        if slack > 0.0 or (slack == 0.0 and value >= 0.0):
+            quantity[i] = capacity[i]
+            room += capacity[i] * slack
+        if value * slack < 0.0 and capacity[i] > 0:
+            profit[count] = abs(value)
+            weight[count] = abs(slack)
+            efficiency[count] = -profit[count] / weight[count]
+            producer[count] = i
+            count += 1
+    order = np.argsort(efficiency[:count], kind="mergesort")
+    return room, profit[:count][order], weight[:count][order], producer[:count][order]
+
+
+@kernel(inline="always")
+def _apply(taken, producer, quality, threshold, quantity):
+    """Buys the taken units of S2 and sells the taken units of S3 back."""
+    for j in range(taken.shape[0]):
+        i = producer[j]
+        quantity[i] += taken[j] if quality[i] < threshold else -taken[j]
+
+
+@kernel(inline="always")
+def _units_that_fit(room, weight, capacity):
+    return int(min(float(capacity), np.floor((room + FEASIBILITY_TOLERANCE / 2) / weight)))
+
+
+@kernel
+def _greedy_under_shortage(quality, cost, capacity, threshold, unit_revenue, quantity):
+    room, _, weight, producer = _knapsack_items(quality, cost, capacity, threshold, unit_revenue, quantity)
+    taken = np.zeros(producer.shape[0], np.int64)
+    for j in range(producer.shape[0]):
+        taken[j] = _units_that_fit(room, weight[j], capacity[producer[j]])
+        room -= taken[j] * weight[j]
+        if taken[j] < capacity[producer[j]]:
+            break
+    _apply(taken, producer, quality, threshold, quantity)
+
+
+@kernel
+def _exact_under_shortage(quality, cost, capacity, threshold, unit_revenue, quantity):
+    """Depth-first branch and bound with the fractional (Dantzig) bound over the greedy order."""
+    room, profit, weight, producer = _knapsack_items(
+        quality, cost, capacity, threshold, unit_revenue, quantity
+    )
+    count = producer.shape[0]
+    taken = np.zeros(count, np.int64)
+    best_taken = np.zeros(count, np.int64)
+    gain = 0.0
+    best = -1.0
+    j = 0
+    while True:
+        # Forward: fill greedily from item j on, as long as the fractional bound promises more than the best.
+        while j < count and gain + room * (profit[j] / weight[j]) > best + 1e-12:
+            taken[j] = _units_that_fit(room, weight[j], capacity[producer[j]])
+            room -= taken[j] * weight[j]
+            gain += taken[j] * profit[j]
+            j += 1
+        if j == count and gain > best:
+            best = gain
+            best_taken[:] = taken
+        # Backward: give up one unit of the last item taken from which more than the best is still in reach.
+        j -= 1
+        while j >= 0:
+            if taken[j] > 0:
+                loss = profit[j]
+                freed = room + weight[j]
+                next_efficiency = profit[j + 1] / weight[j + 1] if j + 1 < count else 0.0
+                if gain - loss + freed * next_efficiency > best + 1e-12:
+                    taken[j] -= 1
+                    room = freed
+                    gain -= loss
+                    break
+                room += taken[j] * weight[j]
+                gain -= taken[j] * profit[j]
+                taken[j] = 0
+            j -= 1
+        if j < 0:
+            break
+        j += 1
+    _apply(best_taken, producer, quality, threshold, quantity)
+
+
+@kernel
+def procure_row(quality, cost, capacity, threshold, unit_revenue, exact, quantity):
+    """Solves one agent's problem, for use inside other kernels.
+
+    One pass without a sort where buying all that pays leaves no shortage of quality: then it is optimal.
+
+    Args:
+        quality: Qualities or estimates of them, ``(producers,)`` in [0, 1].
+        cost: Costs a unit, ``(producers,)``.
+        capacity: Most units, integers ``(producers,)``.
+        threshold: The quality threshold alpha.
+        unit_revenue: Revenue of a good unit, rho.
+        exact: The integer optimum if true, else Greedy SSA.
+        quantity: Receives the quantities, integers ``(producers,)``.
+    """
+    surplus = _buy_all_that_pays(quality, cost, capacity, threshold, unit_revenue, quantity)
+    if surplus < -FEASIBILITY_TOLERANCE / 2:
+        if exact:
+            _exact_under_shortage(quality, cost, capacity, threshold, unit_revenue, quantity)
+        else:
+            _greedy_under_shortage(quality, cost, capacity, threshold, unit_revenue, quantity)
+
+
+@kernel
+def _procure_rows(quality, cost, capacity, threshold, unit_revenue, exact, quantity):
+    for r in range(quantity.shape[0]):
+        for j in range(quantity.shape[1]):
+            procure_row(
+                quality[r, j], cost[r, j], capacity[r, j], threshold[r, j, 0], unit_revenue[r, j, 0], exact,
+                quantity[r, j],
+            )  # fmt: skip
+
+
+def procure(
+    quality: Array, cost: Array, capacity: Array, threshold: Array, unit_revenue: Array, *, exact: bool
+) -> Array:
+    """Solves every agent's problem.
+
+    Args:
+        quality: Qualities or estimates of them, float64 ``(replicas, agents, producers)`` in [0, 1].
+        cost: Costs a unit, float64, same shape.
+        capacity: Most units, int32, same shape.
+        threshold: The quality threshold alpha, float64 ``(replicas, agents, 1)``.
+        unit_revenue: Revenue of a good unit rho, float64 ``(replicas, agents, 1)``.
+        exact: The integer optimum if true, else Greedy SSA (Deva et al. 2021).
+
+    Returns:
+        Quantities, int32 ``(replicas, agents, producers)``. They meet the quality constraint up to
+        :data:`FEASIBILITY_TOLERANCE`.
+    """
+    quantity = np.empty(capacity.shape, np.int32)
+    _procure_rows(
+        np.ascontiguousarray(np.broadcast_to(quality, capacity.shape)), cost, capacity,
+        threshold, unit_revenue, exact, quantity,
+    )  # fmt: skip
+    return quantity

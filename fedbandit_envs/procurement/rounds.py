@@ -1,0 +1,103 @@
+"""One round of procurement for all rows: deliver, draw outcomes, add up, and measure regret."""
+
+import numpy as np
+
+from fedbandit_envs.compiled import kernel
+from fedbandit_envs.federation import Array
+from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE
+from fedbandit_envs.procurement.outcomes import good_units, good_units_tabled
+
+
+@kernel
+def expected_sums(quantity, quality, cost):
+    """Returns one agent's expected good units, cost and units: ``sum l q``, ``sum l c``, ``sum l``."""
+    good, spent, units = 0.0, 0.0, 0.0
+    for i in range(quantity.shape[0]):
+        good += quantity[i] * quality[i]
+        spent += quantity[i] * cost[i]
+        units += quantity[i]
+    return good, spent, units
+
+
+@kernel
+def _expected_revenue(quantity, quality, cost, unit_revenue, revenue):
+    for r in range(quantity.shape[0]):
+        for j in range(quantity.shape[1]):
+            good, spent, _ = expected_sums(quantity[r, j], quality[r], cost[r, j])
+            revenue[r, j] = unit_revenue * good - spent
+
+
+def expected_revenue(quantity: Array, quality: Array, cost: Array, unit_revenue: float) -> Array:
+    """Returns ``sum_i l_i (rho q_i - c_i)`` for every agent, float64 ``(replicas, agents)``.
+
+    Summed as :func:`play_round` sums it, so that the oracle's own procurement has a regret of exactly 0.
+
+    Args:
+        quantity: Quantities, int32 ``(replicas, agents, producers)``.
+        quality: Qualities, ``(replicas, producers)``.
+        cost: Costs, ``(replicas, agents, producers)``.
+        unit_revenue: Revenue of a good unit, rho.
+    """
+    revenue = np.empty(quantity.shape[:2])
+    _expected_revenue(quantity, quality, cost, unit_revenue, revenue)
+    return revenue
+
+
+@kernel
+def play_round(
+    requested, draws, round_in_block, quality, cost, capacity, table, threshold, unit_revenue,
+    best_revenue, penalty, delivered, good, total_delivered, total_good, reward, regret, violation, excess,
+):  # fmt: skip
+    """Plays one round; see :class:`~fedbandit_envs.procurement.env.ProcurementEnv` for the quantities.
+
+    Args:
+        requested: Quantities asked for, integers >= 0, ``(replicas, agents, producers)``.
+        draws: Uniform blocks, int32 ``(replicas, rounds, agents, producers)``.
+        round_in_block: Which of the block's rounds to use.
+        quality: Qualities, ``(replicas, producers)``.
+        cost: Costs, ``(replicas, agents, producers)``.
+        capacity: Capacities, same shape.
+        table: Outcome tables, or of size 0 where outcomes are to be inverted directly.
+        threshold: Quality threshold alpha.
+        unit_revenue: Revenue of a good unit, rho.
+        best_revenue: The oracle's expected revenue, ``(replicas, agents)``.
+        penalty: Regret of a round that violates the quality constraint, ``(replicas, agents)``.
+        delivered: Receives delivered units, ``(replicas, agents, producers)``.
+        good: Receives good units, same shape.
+        total_delivered: Added to.
+        total_good: Added to.
+        reward: Receives realised revenue, ``(replicas, agents)``.
+        regret: Receives regret, same shape.
+        violation: Receives whether the quality constraint is violated, same shape.
+        excess: Receives the units asked for above capacity, same shape.
+    """
+    num_producers = requested.shape[2]
+    tabled = table.shape[2] > 0
+    for r in range(requested.shape[0]):
+        for j in range(requested.shape[1]):
+            above = 0
+            for i in range(num_producers):
+                units = min(requested[r, j, i], capacity[r, j, i])
+                above += requested[r, j, i] - units
+                delivered[r, j, i] = units
+                total_delivered[r, j, i] += units
+            realised = 0
+            for i in range(num_producers):
+                units = delivered[r, j, i]
+                draw = draws[r, round_in_block, j, i]
+                if tabled:
+                    x = good_units_tabled(draw, units, quality[r, i], table[r, i])
+                else:
+                    x = good_units(draw, units, quality[r, i])
+                good[r, j, i] = x
+                realised += x
+            for i in range(num_producers):
+                total_good[r, j, i] += good[r, j, i]
+            expected_good, spent, units_bought = expected_sums(delivered[r, j], quality[r], cost[r, j])
+            violated = expected_good - threshold * units_bought < -FEASIBILITY_TOLERANCE
+            reward[r, j] = unit_revenue * realised - spent
+            violation[r, j] = violated
+            excess[r, j] = above
+            regret[r, j] = (
+                penalty[r, j] if violated else best_revenue[r, j] - (unit_revenue * expected_good - spent)
+            )

@@ -1,0 +1,80 @@
+"""Pictures of one round: as text, and as an RGB array."""
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+
+from fedbandit_envs.federation import Array, Arrays
+
+
+def render_ansi(scene: Arrays, quality: Array) -> str:
+    """Draws one replica as text: a line a producer, a column an agent.
+
+    Args:
+        scene: The replica's observation and info, arrays that lead with the agents' axis.
+        quality: True qualities, ``(producers,)``.
+
+    Returns:
+        Units delivered of each agent (``-`` where it has no access) beside true and estimated quality.
+    """
+    agents, producers = scene["delivered"].shape
+    bought = scene["total_delivered"].sum(axis=0)
+    estimate = scene["total_good"].sum(axis=0) / np.maximum(bought, 1)
+    lines = [
+        f"round {int(scene['round'][0, 0])}, quality threshold {scene['quality_threshold'][0, 0]:g}",
+        "producer  quality  seen  " + " ".join(f"a{j:<3d}" for j in range(agents)),
+    ]
+    for i in range(producers):
+        seen = f"{estimate[i]:5.2f}" if bought[i] else "    -"
+        units = " ".join(
+            f"{scene['delivered'][j, i]:>4d}" if scene["capacity"][j, i] else "   -" for j in range(agents)
+        )
+        lines.append(f"{i:>8d}  {quality[i]:7.2f} {seen}  {units}")
+    lines.append(f"{'regret':>24} " + " ".join(f"{regret:4.0f}" for regret in scene["regret"]))
+    violated = " ".join("yes ".rjust(4) if flag else "no ".rjust(4) for flag in scene["violation"])
+    lines.append(f"{'quality violated':>24} " + violated)
+    return "\n".join(lines) + "\n"
+
+
+def render_rgb_array(scene: Arrays, quality: Array) -> Array:
+    """Draws one replica as a picture: what each agent bought, above what is known of each producer.
+
+    Args:
+        scene: The replica's observation and info, arrays that lead with the agents' axis.
+        quality: True qualities, ``(producers,)``.
+
+    Returns:
+        uint8 ``(height, width, 3)``.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: matplotlib is missing.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise DependencyNotInstalled(
+            "render_mode='rgb_array' needs matplotlib: pip install 'fedbandit-envs[report]'"
+        ) from error
+
+    agents, producers = scene["delivered"].shape
+    figure = Figure(figsize=(8.0, 5.0), dpi=80, layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(max(agents, 4), 8))
+
+    portion = np.where(scene["capacity"] > 0, scene["delivered"] / np.maximum(scene["capacity"], 1), np.nan)
+    cells = above.imshow(portion, vmin=0, vmax=1, cmap="viridis", aspect="auto", interpolation="nearest")
+    figure.colorbar(cells, ax=above, label="share of capacity bought")
+    above.set_yticks(range(agents), [f"{j}{' *' if scene['violation'][j] else ''}" for j in range(agents)])
+    above.set_ylabel("agent (* quality violated)")
+    above.set_title(f"round {int(scene['round'][0, 0])}")
+
+    bought = scene["total_delivered"].sum(axis=0)
+    estimate = np.where(bought > 0, scene["total_good"].sum(axis=0) / np.maximum(bought, 1), np.nan)
+    below.bar(range(producers), quality, color="lightsteelblue", label="true quality")
+    below.plot(range(producers), estimate, "k.", label="seen by all agents together")
+    below.axhline(scene["quality_threshold"][0, 0], color="firebrick", linewidth=1, label="threshold")
+    below.set(ylim=(0, 1), xlabel="producer", ylabel="quality", xlim=(-0.5, producers - 0.5))
+    figure.legend(loc="outside lower center", ncols=3)
+
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())[..., :3].copy()

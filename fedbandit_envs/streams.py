@@ -1,0 +1,82 @@
+"""Named random streams: one generator a replica and purpose, drawn in blocks.
+
+Streams are derived from ``(seed, purpose)`` alone. So a replica meets the same luck alone or in a batch of a
+hundred, two policies under one seed meet the same luck, and a new consumer never shifts another's stream.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Purpose(IntEnum):
+    """What a stream is for. Numbers are part of the reproducibility contract: only ever append."""
+
+    MARKET = 0
+    OUTCOME = 1
+    DRIFT = 2
+    POLICY = 3
+
+
+def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
+    """Returns the generator (SFC64) of one replica for one purpose.
+
+    Args:
+        seed: The replica's seed, a non-negative integer of any size.
+        purpose: What the draws are for.
+        *key: Further non-negative integers that name a sub-stream of the purpose.
+    """
+    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(purpose, *key))))
+
+
+def row_seeds(seeds: Sequence[int], num_agents: int) -> npt.NDArray[np.uint64]:
+    """Returns one policy seed a row, shape ``(replicas, agents)``.
+
+    The seed of agent j depends on the replica's seed and on j, not on how many agents there are, so that a
+    randomised policy draws the same for an agent fed alone.
+    """
+    sequences = (np.random.SeedSequence(seed, spawn_key=(Purpose.POLICY,)) for seed in seeds)
+    return np.stack([sequence.generate_state(num_agents, np.uint64) for sequence in sequences])
+
+
+class UniformBlocks:
+    """Uniform 31-bit integers for every replica, drawn ahead in blocks of rounds.
+
+    A round's draws have a fixed shape whatever the agents do. ``block`` holds the current block, shape
+    ``(replicas, rounds, *shape)`` and dtype int32, uniform on ``0 .. 2**31 - 1``; :meth:`next_round` says which
+    of its rounds to read. Kernels take the block whole, since a slice of it would not be contiguous.
+    """
+
+    # Even, so that a block is a whole number of the generator's 64-bit words.
+    _TARGET_WORDS_PER_REPLICA = 1 << 13
+
+    def __init__(self, generators: Sequence[np.random.Generator], shape: tuple[int, ...]) -> None:
+        """Prepares empty blocks.
+
+        Args:
+            generators: One generator a replica.
+            shape: Shape of one round's draws for one replica.
+        """
+        self._generators = list(generators)
+        size = prod(shape)
+        rounds = 2 * max(1, min(32, self._TARGET_WORDS_PER_REPLICA // max(size, 1)))
+        self._words = rounds * size // 2
+        self.block = np.empty((len(self._generators), rounds, *shape), np.int32)
+        self._flat = self.block.reshape(len(self._generators), -1).view(np.uint32)
+        self._position = rounds
+
+    def next_round(self) -> int:
+        """Advances by one round, drawing a new block where the old one is used up.
+
+        Returns:
+            The round's index into ``block``'s second axis.
+        """
+        if self._position == self.block.shape[1]:
+            for row, generator in zip(self._flat, self._generators, strict=True):
+                np.right_shift(generator.bit_generator.random_raw(self._words).view(np.uint32), 1, out=row)
+            self._position = 0
+        self._position += 1
+        return self._position - 1

@@ -1,0 +1,31 @@
+"""Shows agents what they should have to learn: for oracles and upper bounds, in plain sight."""
+
+from collections.abc import Sequence
+
+from gymnasium import spaces
+
+from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv, FederatedWrapper
+
+
+class Reveal(FederatedWrapper):
+    """Adds the environment's hidden quantities (:meth:`FederatedEnv.hidden`) to every agent's observation."""
+
+    def __init__(self, env: FederatedEnv) -> None:
+        """Wraps ``env``."""
+        super().__init__(env)
+        self.single_observation_space = spaces.Dict(
+            {**env.single_observation_space.spaces, **env.hidden_space.spaces}
+        )
+
+    def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
+        """Starts one episode a seed; see :meth:`FederatedEnv.reset_batch`."""
+        reset = self.env.reset_batch(seeds)
+        return reset._replace(observation=self._revealed(reset.observation))
+
+    def step_batch(self, action: Array) -> BatchStep:
+        """Plays one round in all replicas; see :meth:`FederatedEnv.step_batch`."""
+        step = self.env.step_batch(action)
+        return step._replace(observation=self._revealed(step.observation))
+
+    def _revealed(self, observation: Arrays) -> Arrays:
+        return {**observation, **self.env.hidden()}
