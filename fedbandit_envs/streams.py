@@ -19,6 +19,9 @@ class Purpose(IntEnum):
     OUTCOME = 1
     DRIFT = 2
     POLICY = 3
+    NOISE = 4
+    CHANNEL = 5
+    VIEW = 6
 
 
 def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
