@@ -8,6 +8,7 @@ import numpy as np
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.procurement.oracle import procure, procure_row
+from fedbandit_envs.streams import UniformBlocks
 
 OracleName = Literal["greedy", "exact"]
 
@@ -23,14 +24,15 @@ class UniformRandom:
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
         """Seeds one generator a row; see :meth:`Policy.reset`."""
-        self._shape = seeds.shape
-        self._generators = [np.random.Generator(np.random.SFC64(int(seed))) for seed in seeds.flat]
+        generators = [np.random.Generator(np.random.SFC64(int(seed))) for seed in seeds.flat]
+        self._uniforms = UniformBlocks(generators, spaces.action.shape or ())
 
     def act(self, observation: Arrays) -> Array:
         """Draws quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
         capacity = observation["capacity"]
-        portion = np.stack([generator.random(capacity.shape[-1]) for generator in self._generators])
-        return (portion.reshape(capacity.shape) * (capacity + 1.0)).astype(np.int32)
+        index = self._uniforms.next_round()
+        draws = self._uniforms.block[:, index].reshape(capacity.shape).astype(np.int64)
+        return (draws * (capacity + np.int64(1)) >> 31).astype(np.int32)
 
 
 class OneOfEach:

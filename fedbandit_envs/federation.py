@@ -16,6 +16,8 @@ from gymnasium.error import ResetNeeded
 from pettingzoo import ParallelEnv
 from pettingzoo.utils.wrappers import BaseParallelWrapper
 
+from fedbandit_envs.streams import EpisodeSeeds
+
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
 
@@ -84,7 +86,7 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
         possible_agents: Names of all agents, ``agent_0 ...``.
         single_observation_space: Observation space of every agent.
         single_action_space: Action space of every agent.
-        max_cycles: Rounds until truncation.
+        max_cycles: Rounds until truncation; may be set between episodes.
         action_formats: The action formats offered to learning agents, by name.
     """
 
@@ -94,7 +96,8 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
     max_cycles: int
     action_formats: Mapping[str, ActionFormat]
 
-    _episode_seeds: np.random.Generator | None = None
+    def __init__(self) -> None:
+        self._episode_seeds = EpisodeSeeds()
 
     @abstractmethod
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
@@ -163,11 +166,7 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
         Returns:
             Observations and infos by agent.
         """
-        if seed is not None or self._episode_seeds is None:
-            self._episode_seeds = np.random.default_rng(seed)
-        if seed is None:
-            seed = int(self._episode_seeds.integers(2**63))
-        observation, info = self.reset_batch([seed])
+        observation, info = self.reset_batch([self._episode_seeds.next(seed)])
         self.agents = list(self.possible_agents)
         return self._observations_by_agent(observation), self._infos_by_agent(info)
 
@@ -245,7 +244,8 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
         """
         if not isinstance(env, FederatedEnv):
             raise TypeError(f"env is a {type(env).__name__}; a FederatedEnv is required")
-        BaseParallelWrapper.__init__(self, env)
+        FederatedEnv.__init__(self)
+        self.env = env
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode a seed; see :meth:`FederatedEnv.reset_batch`."""

@@ -83,3 +83,24 @@ class UniformBlocks:
             self._position = 0
         self._position += 1
         return self._position - 1
+
+
+class EpisodeSeeds:
+    """Seeds of successive episodes, as the ``reset(seed=...)`` of Gymnasium and PettingZoo has them.
+
+    A given seed is the episode's own; episodes reset without one follow from the last seed given, or from the
+    operating system's entropy where none ever was.
+    """
+
+    def __init__(self) -> None:
+        self._generator: np.random.Generator | None = None
+
+    def next(self, seed: int | None = None) -> int:
+        """Returns the seed of the next episode.
+
+        Args:
+            seed: A non-negative integer, or None to go on.
+        """
+        if seed is not None or self._generator is None:
+            self._generator = np.random.default_rng(seed)
+        return seed if seed is not None else int(self._generator.integers(2**63))

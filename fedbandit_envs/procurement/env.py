@@ -105,6 +105,13 @@ class ProcurementEnv(FederatedEnv):
     * v0: first version.
     """
 
+    metadata = {  # noqa: RUF012 - PettingZoo's own form
+        "name": "procurement_v0",
+        "render_modes": ["ansi", "rgb_array"],
+        "render_fps": 4,
+        "is_parallelizable": True,
+    }
+
     def __init__(
         self,
         num_agents: int | None = None,
@@ -149,6 +156,7 @@ class ProcurementEnv(FederatedEnv):
         Raises:
             ValueError: A parameter is out of its range; the message names it, its value and what is allowed.
         """
+        super().__init__()
         self._check(max_cycles, drift, quality_threshold, unit_revenue, regret_oracle, violation, render_mode)
         self._law: MarketLaw | Market
         if isinstance(market, Mapping):
@@ -168,12 +176,6 @@ class ProcurementEnv(FederatedEnv):
             self._law = MarketLaw(
                 market, *shape, max_capacity, homogeneous, producers_per_agent, quality_threshold, sd
             )
-        self.metadata = {
-            "name": "procurement_v0",
-            "render_modes": ["ansi", "rgb_array"],
-            "render_fps": 4,
-            "is_parallelizable": True,
-        }
         self.render_mode = render_mode
         self.max_cycles = max_cycles
         self.possible_agents = [f"agent_{j}" for j in range(shape[0])]
@@ -220,13 +222,14 @@ class ProcurementEnv(FederatedEnv):
 
     def _make_observation_space(self, max_capacity: int) -> spaces.Dict:
         producers = (self._num_producers,)
-        most = max_capacity * self.max_cycles
+        most = 2**53
+        highest_cost = max(1.0, float(self._law.cost.max())) if isinstance(self._law, Market) else 1.0
         return spaces.Dict(
             {
-                "round": spaces.Box(0, self.max_cycles, (1,), np.int64),
+                "round": spaces.Box(0, most, (1,), np.int64),
                 "quality_threshold": spaces.Box(0.0, 1.0, (1,), np.float64),
-                "unit_revenue": spaces.Box(0.0, np.inf, (1,), np.float64),
-                "cost": spaces.Box(0.0, np.inf, producers, np.float64),
+                "unit_revenue": spaces.Box(0.0, self._unit_revenue, (1,), np.float64),
+                "cost": spaces.Box(0.0, highest_cost, producers, np.float64),
                 "capacity": spaces.Box(0, max_capacity, producers, np.int32),
                 "delivered": spaces.Box(0, max_capacity, producers, np.int32),
                 "good": spaces.Box(0, max_capacity, producers, np.int32),

@@ -1,0 +1,71 @@
+"""The Gymnasium view of a federation: one episode at a time."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from fedbandit_envs.entry_points import resolve
+from fedbandit_envs.federation import Array, Arrays
+from fedbandit_envs.streams import EpisodeSeeds
+from fedbandit_envs.views.control import Control, Peer
+
+
+class FederationEnv(gymnasium.Env[Arrays, Array]):
+    """One learning agent among peers, or one controller of all agents, as a ``gymnasium.Env``.
+
+    Observation, reward and info are those of the federation's ``agent_0``; with ``joint=True`` observation and info
+    gain a leading agents' axis and the reward is the sum. The episode ends by truncation after
+    ``max_episode_steps`` rounds, also where ``gymnasium.make`` was given another number than the registered one.
+    """
+
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012 - Gymnasium's own form
+
+    def __init__(
+        self,
+        federation: str,
+        joint: bool = False,
+        peers: str | Peer = "fedbandit_envs.baselines.procurement:SSUCB",
+        action_format: str = "quantities",
+        max_episode_steps: int = 1000,
+        **federation_kwargs: Any,
+    ) -> None:
+        """Builds the federation and takes control.
+
+        Args:
+            federation: Entry point ``"module:Class"`` of the federation.
+            joint: Control all agents if true, else ``agent_0`` among peers.
+            peers: The other agents' policy, or its entry point.
+            action_format: How actions are said; see the federation's page.
+            max_episode_steps: Rounds until truncation.
+            **federation_kwargs: Passed to the federation.
+        """
+        env = resolve(federation)(max_cycles=max_episode_steps, **federation_kwargs)
+        self._control = Control(env, joint=joint, peers=peers, action_format=action_format)
+        self._episode_seeds = EpisodeSeeds()
+        self.render_mode = env.render_mode
+        self.observation_space = self._control.observation_space  # type: ignore[assignment]
+        self.action_space = self._control.action_space
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Arrays, dict[str, Any]]:
+        """Starts an episode; see ``gymnasium.Env.reset``. There are no options."""
+        super().reset(seed=seed)
+        if self.spec is not None and self.spec.max_episode_steps is not None:
+            self._control.federation.unwrapped.max_cycles = self.spec.max_episode_steps  # type: ignore[attr-defined]
+        observation, info = self._control.reset([self._episode_seeds.next(seed)])
+        return _first(observation), _first(info)
+
+    def step(self, action: Array) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
+        """Plays one round; see ``gymnasium.Env.step`` and :meth:`Control.step` for errors."""
+        observation, reward, truncated, info = self._control.step(np.asarray(action)[np.newaxis])
+        return _first(observation), float(reward[0]), False, truncated, _first(info)
+
+    def render(self) -> Any:
+        """Draws the federation."""
+        return self._control.federation.render()
+
+
+def _first(arrays: Arrays) -> dict[str, Any]:
+    return {name: array[0] for name, array in arrays.items()}

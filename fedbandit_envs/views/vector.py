@@ -1,0 +1,129 @@
+"""The native vector environment: many episodes at once through the array face."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from fedbandit_envs.entry_points import resolve
+from fedbandit_envs.federation import Array, Arrays
+from fedbandit_envs.streams import EpisodeSeeds
+from fedbandit_envs.views.control import Control, Peer
+from fedbandit_envs.views.single import FederationEnv
+
+
+class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Array, Array]):
+    """Independent copies of :class:`~fedbandit_envs.views.single.FederationEnv`, stepped together.
+
+    Trajectories equal those of a ``SyncVectorEnv`` of single environments under the same seeds. All copies share
+    the horizon and so truncate together; both of Gymnasium's automatic reset modes are there.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        federation: str,
+        joint: bool = False,
+        peers: str | Peer = "fedbandit_envs.baselines.procurement:SSUCB",
+        action_format: str = "quantities",
+        max_episode_steps: int = 1000,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        **federation_kwargs: Any,
+    ) -> None:
+        """Builds the federation and takes control.
+
+        Args:
+            num_envs: Number of copies.
+            federation: Entry point ``"module:Class"`` of the federation.
+            joint: Control all agents if true, else ``agent_0`` among peers.
+            peers: The other agents' policy, or its entry point.
+            action_format: How actions are said; see the federation's page.
+            max_episode_steps: Rounds until truncation.
+            autoreset_mode: ``NEXT_STEP`` or ``SAME_STEP``, or their values as strings.
+            **federation_kwargs: Passed to the federation.
+
+        Raises:
+            ValueError: ``num_envs`` is below 1 or the mode is not one of the two.
+        """
+        mode = AutoresetMode(autoreset_mode)
+        if mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
+            raise ValueError(f"autoreset_mode is {mode}; NEXT_STEP or SAME_STEP is required")
+        if num_envs < 1:
+            raise ValueError(f"num_envs is {num_envs}; an integer >= 1 is required")
+        env = resolve(federation)(max_cycles=max_episode_steps, **federation_kwargs)
+        self._control = Control(env, joint=joint, peers=peers, action_format=action_format)
+        self._mode = mode
+        self._episode_seeds = [EpisodeSeeds() for _ in range(num_envs)]
+        self._over: bool | None = None
+        self.num_envs = num_envs
+        self.metadata = {**FederationEnv.metadata, "autoreset_mode": mode}
+        self.render_mode = env.render_mode
+        self.single_observation_space = self._control.observation_space  # type: ignore[assignment]
+        self.single_action_space = self._control.action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Arrays, dict[str, Any]]:
+        """Starts all episodes; see ``gymnasium.vector.VectorEnv.reset``. There are no options.
+
+        Args:
+            seed: None, one seed for the first copy whose successors seed the others, or one a copy.
+            options: Accepted for the API's sake.
+
+        Raises:
+            ValueError: The list of seeds has another length than ``num_envs``.
+        """
+        super().reset(seed=seed if isinstance(seed, int) else None)
+        seeds: list[int | None]
+        if isinstance(seed, list):
+            seeds = seed
+        else:
+            seeds = [None if seed is None else seed + i for i in range(self.num_envs)]
+        if len(seeds) != self.num_envs:
+            raise ValueError(f"seed has length {len(seeds)}; num_envs = {self.num_envs} is required")
+        return self._restart(seeds)
+
+    def _restart(self, seeds: list[int | None]) -> tuple[Arrays, dict[str, Any]]:
+        episodes = [kept.next(seed) for kept, seed in zip(self._episode_seeds, seeds, strict=True)]
+        observation, info = self._control.reset(episodes)
+        self._over = False
+        return observation, self._masked(info)
+
+    def step(self, actions: Array) -> tuple[Arrays, Array, Array, Array, dict[str, Any]]:
+        """Plays one round in all copies; see ``gymnasium.vector.VectorEnv.step``.
+
+        Raises:
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
+        if self._over is None:
+            raise ResetNeeded("step() was called before reset()")
+        go_on: list[int | None] = [None] * self.num_envs
+        never = np.zeros(self.num_envs, np.bool_)
+        if self._over:
+            observation, infos = self._restart(go_on)
+            return observation, np.zeros(self.num_envs), never, never.copy(), infos
+        observation, reward, over, info = self._control.step(np.asarray(actions))
+        infos = self._masked(info)
+        self._over = over
+        if over and self._mode is AutoresetMode.SAME_STEP:
+            final_obs = np.empty(self.num_envs, object)
+            for i in range(self.num_envs):
+                final_obs[i] = {name: array[i] for name, array in observation.items()}
+            final = {"final_obs": final_obs, "final_info": infos}
+            observation, infos = self._restart(go_on)
+            infos |= final | {f"_{name}": ~never for name in final}
+        return observation, reward, never, np.full(self.num_envs, over), infos
+
+    def _masked(self, info: Arrays) -> dict[str, Any]:
+        """Adds the masks by which vector infos say which copies have an entry: here all."""
+        return dict(info) | {f"_{name}": np.ones(self.num_envs, np.bool_) for name in info}
+
+    def render(self) -> Any:
+        """Draws the first copy's federation, for every copy's place."""
+        picture = self._control.federation.render()
+        return None if picture is None else (picture,)

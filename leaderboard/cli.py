@@ -1,0 +1,111 @@
+"""The command line: ``fedbandit list``, ``fedbandit run``, ``fedbandit quickstart``."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.leaderboard.figures import regret_html, regret_png
+from fedbandit_envs.leaderboard.run import Settings
+from fedbandit_envs.leaderboard.run import run as run_settings
+from fedbandit_envs.leaderboard.simulation import Simulation
+from fedbandit_envs.registration import REGISTRY
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Federated bandits: environments and baselines.")
+_out = Console()
+_err = Console(stderr=True)
+
+_QUICKSTART_BASELINES = ("uniform-random", "one-of-each", "SS-UCB")
+
+
+@app.command(name="list")
+def list_() -> None:
+    """Lists environment ids and baselines."""
+    ids = Table("id", "PettingZoo", "preset", title="Environments")
+    for env_id, entry in REGISTRY.items():
+        ids.add_row(env_id, entry.pettingzoo, json.dumps(entry.kwargs) if entry.kwargs else "-")
+    _out.print(ids)
+    baselines = Table("name", "plays", "what it does", "reference", title="Baselines")
+    for name, baseline in BASELINES.items():
+        baselines.add_row(name, baseline.federation.__name__, baseline.summary, baseline.reference)
+    _out.print(baselines)
+
+
+@app.command()
+def run(
+    baseline: Annotated[str, typer.Argument(help="A baseline's name, see `fedbandit list`.")],
+    env_id: Annotated[str, typer.Argument(help="An environment's id, see `fedbandit list`.")],
+    rounds: Annotated[int, typer.Option(help="Horizon T.")] = 10_000,
+    seeds: Annotated[int, typer.Option(help="Number of seeds.")] = 10,
+    first_seed: Annotated[int, typer.Option(help="The first seed; the others follow.")] = 0,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="key=value: an argument of the environment or of the policy. Repeatable."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Runs a baseline on all agents of a federation and reports cumulative regret per agent."""
+    try:
+        settings = Settings.from_assignments(baseline, env_id, rounds, seeds, first_seed, set_ or [])
+        _, result = _run_with_progress(settings)
+    except (ValueError, TypeError) as error:
+        raise typer.BadParameter(str(error)) from error
+    if as_json:
+        typer.echo(json.dumps(result, indent=2))
+    else:
+        table = Table("round", "regret per agent", "95 % interval", title=f"{baseline} on {env_id}, {seeds} seeds")
+        for row in result["checkpoints"]:
+            interval = row["regret_ci"]
+            between = "-" if interval is None else f"{interval[0]:.1f} .. {interval[1]:.1f}"
+            table.add_row(str(row["round"]), f"{row['regret_mean']:.1f}", between)
+        _out.print(table)
+        for name, mean in result["info_mean"].items():
+            _out.print(f"{name} a round and agent: {mean:g}")
+
+
+@app.command()
+def quickstart(
+    rounds: Annotated[int, typer.Option(help="Horizon T.")] = 10_000,
+    seeds: Annotated[int, typer.Option(help="Number of seeds.")] = 10,
+    out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("fedbandit-quickstart"),
+) -> None:
+    """Lets three silent baselines procure, and draws their regret. Needs the [report] extra."""
+    curves: dict[str, Simulation] = {}
+    table = Table(
+        "baseline", "regret per agent", "95 % interval", "in the last half",
+        title=f"FedProcurement-v0: 10 agents, 30 producers, {rounds} rounds, {seeds} seeds",
+    )  # fmt: skip
+    for name in _QUICKSTART_BASELINES:
+        settings = Settings(name, "FedProcurement-v0", rounds, seeds, 0, {}, {})
+        curves[name], result = _run_with_progress(settings)
+        last, half = result["checkpoints"][-1], _regret_at(result, rounds // 2)
+        interval = last["regret_ci"]
+        between = "-" if interval is None else f"{interval[0]:,.0f} .. {interval[1]:,.0f}"
+        share = 100 * (1 - half / last["regret_mean"])
+        table.add_row(name, f"{last['regret_mean']:,.0f}", between, f"{share:.0f} %")
+    _out.print(table)
+    _out.print("A policy that learns incurs ever less of its regret in the last half; the placebos incur 50 %.")
+    out.mkdir(parents=True, exist_ok=True)
+    for suffix, draw in (("png", regret_png), ("html", regret_html)):
+        path = out / f"regret.{suffix}"
+        draw(curves, "FedProcurement-v0, no communication", path)
+        typer.echo(f"regret plot: {path.resolve()}")
+
+
+def _regret_at(result: dict[str, Any], round_: int) -> float:
+    """Returns the mean regret at a round, interpolated between checkpoints."""
+    rows = result["checkpoints"]
+    return float(np.interp(round_, [row["round"] for row in rows], [row["regret_mean"] for row in rows]))
+
+
+def _run_with_progress(settings: Settings) -> tuple[Simulation, dict[str, Any]]:
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=_err) as progress:
+        task = progress.add_task(settings.baseline, total=settings.rounds)
+        return run_settings(settings, lambda played: progress.advance(task, played))

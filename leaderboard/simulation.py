@@ -1,0 +1,68 @@
+"""Plays a policy on all agents of a federation and keeps log-spaced regret."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedbandit_envs.baselines.policy import Policy
+from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.streams import row_seeds
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What a run leaves behind; memory does not grow with the horizon.
+
+    Attributes:
+        rounds: Log-spaced rounds at which regret was kept, ``(checkpoints,)``.
+        regret: Cumulative regret, float64 ``(checkpoints, replicas, agents)``.
+        info: Means over rounds of the environment's other information, by name, float64 ``(replicas, agents)``.
+    """
+
+    rounds: Array
+    regret: Array
+    info: Arrays
+
+
+def log_spaced(rounds: int, per_decade: int = 10) -> Array:
+    """Returns distinct integers from 1 to ``rounds``, about ``per_decade`` of them a factor of ten."""
+    count = 1 + int(np.ceil(per_decade * np.log10(rounds)))
+    return np.unique(np.rint(np.geomspace(1, rounds, count)).astype(np.int64))
+
+
+def simulate(
+    env: FederatedEnv,
+    policy: Policy,
+    seeds: Sequence[int],
+    advance: Callable[[int], None] = lambda rounds: None,
+) -> Simulation:
+    """Plays one episode a seed, all of them side by side.
+
+    Args:
+        env: The federation, with its wrappers; its ``max_cycles`` is the horizon.
+        policy: Plays every agent.
+        seeds: One seed a replica.
+        advance: Called with the number of rounds played since its last call, for progress bars.
+
+    Returns:
+        Regret at log-spaced rounds.
+    """
+    rounds = log_spaced(env.max_cycles)
+    observation, _ = env.reset_batch(seeds)
+    policy.reset(env.policy_spaces, row_seeds(seeds, env.max_num_agents))
+    total = np.zeros((len(seeds), env.max_num_agents))
+    sums: Arrays = {}
+    kept = np.empty((rounds.size, *total.shape))
+    played = 0
+    for checkpoint, until in enumerate(rounds):
+        for _ in range(until - played):
+            observation, _, _, info = env.step_batch(policy.act(observation))
+            total += info["regret"]
+            for name, values in info.items():
+                if name != "regret":
+                    sums[name] = sums.get(name, np.zeros_like(total)) + values
+        kept[checkpoint] = total
+        advance(int(until) - played)
+        played = int(until)
+    return Simulation(rounds, kept, {name: values / played for name, values in sums.items()})

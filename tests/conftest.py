@@ -1,0 +1,47 @@
+"""Fixtures over the registry: a new id or baseline is covered by being registered."""
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+import fedbandit_envs
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.entry_points import resolve
+from fedbandit_envs.federation import Array, FederatedEnv
+from fedbandit_envs.registration import REGISTRY
+
+
+@pytest.fixture(params=sorted(REGISTRY))
+def env_id(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def make_federation(env_id) -> Callable[..., FederatedEnv]:
+    entry = fedbandit_envs.REGISTRY[env_id]
+
+    def make(**kwargs: Any) -> FederatedEnv:
+        return resolve(entry.federation)(**{**entry.kwargs, **kwargs})
+
+    return make
+
+
+@pytest.fixture(params=sorted(BASELINES))
+def baseline(request):
+    return BASELINES[request.param]
+
+
+def random_actions(env: FederatedEnv, replicas: int, seed: int, rounds: int) -> list[Array]:
+    """Actions drawn from the action space, one array ``(replicas, agents, ...)`` a round."""
+    space = gymnasium.vector.utils.batch_space(env.single_action_space, replicas * env.max_num_agents)
+    space.seed(seed)
+    shape = (replicas, env.max_num_agents, *env.single_action_space.shape)
+    return [np.asarray(space.sample()).reshape(shape) for _ in range(rounds)]
+
+
+@pytest.fixture(scope="session")
+def sample_actions():
+    return random_actions
