@@ -68,7 +68,6 @@ class UniformBlocks:
         rounds = 2 * max(1, min(32, self._TARGET_WORDS_PER_REPLICA // max(size, 1)))
         self._words = rounds * size // 2
         self.block = np.empty((len(self._generators), rounds, *shape), np.int32)
-        self._flat = self.block.reshape(len(self._generators), -1).view(np.uint32)
         self._position = rounds
 
     def next_round(self) -> int:
@@ -78,7 +77,8 @@ class UniformBlocks:
             The round's index into ``block``'s second axis.
         """
         if self._position == self.block.shape[1]:
-            for row, generator in zip(self._flat, self._generators, strict=True):
+            rows = self.block.reshape(len(self._generators), -1).view(np.uint32)
+            for row, generator in zip(rows, self._generators, strict=True):
                 np.right_shift(generator.bit_generator.random_raw(self._words).view(np.uint32), 1, out=row)
             self._position = 0
         self._position += 1

@@ -27,6 +27,10 @@ def assert_same(a, b):
         assert a.keys() == b.keys()
         for key in a:
             assert_same(a[key], b[key])
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b)
+        for left, right in zip(a, b, strict=True):
+            assert_same(left, right)
     else:
         np.testing.assert_array_equal(a, b)
 

@@ -304,7 +304,7 @@ class ProcurementEnv(FederatedEnv):
             raise ResetNeeded(f"no episode is running (max_cycles is {self.max_cycles}); call reset first")
         self._refuse_bad(action)
         if action.dtype not in (np.int32, np.int64) or not action.flags.c_contiguous:
-            action = np.ascontiguousarray(np.minimum(action, np.iinfo(np.int32).max), np.int64)
+            action = np.ascontiguousarray(action, np.int64)
         seen = self._observation
         index = self._uniforms.next_round()
         play_round(
@@ -328,9 +328,9 @@ class ProcurementEnv(FederatedEnv):
         if action.shape != shape:
             raise ValueError(f"action has shape {action.shape}; (replicas, agents, producers) = {shape} is required")
         if np.issubdtype(action.dtype, np.integer):
-            if action.min() >= 0:
+            if action.min() >= 0 and action.max() < 2**63:
                 return
-            valid = action >= 0
+            valid = (action >= 0) & (action < 2**63)
         elif np.issubdtype(action.dtype, np.floating):
             valid = (action >= 0) & (action == np.floor(action)) & (action < np.inf)
         else:

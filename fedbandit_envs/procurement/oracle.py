@@ -5,13 +5,14 @@ constraint ``sum_i l_i (q_i - alpha) >= 0``. Producers that lower the mean quali
 that good and paying ones (S1) make; good but losing ones (S3) can be bought to make more. Seen from "all of S3
 bought", selling S3 units back and buying S2 units are both items of one bounded knapsack whose weight is lost
 quality. Filling it by profit per weight is Greedy SSA (Deva et al. 2021) with capacities and exchange;
-branch and bound over the same order gives the exact optimum.
+solving it exactly gives the integer optimum.
 """
 
 import numpy as np
 
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array
+from fedbandit_envs.procurement.knapsack import best_filling
 
 FEASIBILITY_TOLERANCE = 1e-9
 """Quality units by which rounding may miss the constraint: absolute, far below any real shortfall."""
@@ -87,46 +88,11 @@ def _greedy_under_shortage(quality, cost, capacity, threshold, unit_revenue, qua
 
 @kernel
 def _exact_under_shortage(quality, cost, capacity, threshold, unit_revenue, quantity):
-    """Depth-first branch and bound with the fractional (Dantzig) bound over the greedy order."""
     room, profit, weight, producer = _knapsack_items(
         quality, cost, capacity, threshold, unit_revenue, quantity
     )
-    count = producer.shape[0]
-    taken = np.zeros(count, np.int64)
-    best_taken = np.zeros(count, np.int64)
-    gain = 0.0
-    best = -1.0
-    j = 0
-    while True:
-        # Forward: fill greedily from item j on, as long as the fractional bound promises more than the best.
-        while j < count and gain + room * (profit[j] / weight[j]) > best + 1e-12:
-            taken[j] = _units_that_fit(room, weight[j], capacity[producer[j]])
-            room -= taken[j] * weight[j]
-            gain += taken[j] * profit[j]
-            j += 1
-        if j == count and gain > best:
-            best = gain
-            best_taken[:] = taken
-        # Backward: give up one unit of the last item taken from which more than the best is still in reach.
-        j -= 1
-        while j >= 0:
-            if taken[j] > 0:
-                loss = profit[j]
-                freed = room + weight[j]
-                next_efficiency = profit[j + 1] / weight[j + 1] if j + 1 < count else 0.0
-                if gain - loss + freed * next_efficiency > best + 1e-12:
-                    taken[j] -= 1
-                    room = freed
-                    gain -= loss
-                    break
-                room += taken[j] * weight[j]
-                gain -= taken[j] * profit[j]
-                taken[j] = 0
-            j -= 1
-        if j < 0:
-            break
-        j += 1
-    _apply(best_taken, producer, quality, threshold, quantity)
+    taken = best_filling(room, profit, weight, capacity[producer], FEASIBILITY_TOLERANCE / 2)
+    _apply(taken, producer, quality, threshold, quantity)
 
 
 @kernel

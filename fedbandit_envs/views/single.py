@@ -15,8 +15,11 @@ class FederationEnv(gymnasium.Env[Arrays, Array]):
     """One learning agent among peers, or one controller of all agents, as a ``gymnasium.Env``.
 
     Observation, reward and info are those of the federation's ``agent_0``; with ``joint=True`` observation and info
-    gain a leading agents' axis and the reward is the sum. The episode ends by truncation after
-    ``max_episode_steps`` rounds, also where ``gymnasium.make`` was given another number than the registered one.
+    gain a leading agents' axis and the reward is the sum.
+
+    Made by ``gymnasium.make``, the episode ends where its ``TimeLimit`` says: at the registered number of rounds or at
+    the ``max_episode_steps`` asked for, which never reaches the environment. ``max_cycles`` is then the horizon that
+    peers and wrappers reckon with. Made directly, the episode is truncated after ``max_cycles`` rounds.
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012 - Gymnasium's own form
@@ -27,7 +30,7 @@ class FederationEnv(gymnasium.Env[Arrays, Array]):
         joint: bool = False,
         peers: str | Peer = "fedbandit_envs.baselines.procurement:SSUCB",
         action_format: str = "quantities",
-        max_episode_steps: int = 1000,
+        max_cycles: int = 1000,
         **federation_kwargs: Any,
     ) -> None:
         """Builds the federation and takes control.
@@ -37,11 +40,13 @@ class FederationEnv(gymnasium.Env[Arrays, Array]):
             joint: Control all agents if true, else ``agent_0`` among peers.
             peers: The other agents' policy, or its entry point.
             action_format: How actions are said; see the federation's page.
-            max_episode_steps: Rounds until truncation.
+            max_cycles: The horizon.
             **federation_kwargs: Passed to the federation.
         """
-        env = resolve(federation)(max_cycles=max_episode_steps, **federation_kwargs)
+        env = resolve(federation)(max_cycles=max_cycles, **federation_kwargs)
         self._control = Control(env, joint=joint, peers=peers, action_format=action_format)
+        self._max_cycles = max_cycles
+        self._played = 0
         self._episode_seeds = EpisodeSeeds()
         self.render_mode = env.render_mode
         self.observation_space = self._control.observation_space  # type: ignore[assignment]
@@ -52,13 +57,17 @@ class FederationEnv(gymnasium.Env[Arrays, Array]):
     ) -> tuple[Arrays, dict[str, Any]]:
         """Starts an episode; see ``gymnasium.Env.reset``. There are no options."""
         super().reset(seed=seed)
-        if self.spec is not None and self.spec.max_episode_steps is not None:
-            self._control.federation.unwrapped.max_cycles = self.spec.max_episode_steps  # type: ignore[attr-defined]
+        self._played = 0
+        self._control.federation.unwrapped.max_cycles = self._max_cycles  # type: ignore[attr-defined]
         observation, info = self._control.reset([self._episode_seeds.next(seed)])
         return _first(observation), _first(info)
 
     def step(self, action: Array) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
         """Plays one round; see ``gymnasium.Env.step`` and :meth:`Control.step` for errors."""
+        self._played += 1
+        if self.spec is not None and self._played >= self._max_cycles:
+            # Made by gymnasium.make: TimeLimit ends the episode, and until it does the federation goes on.
+            self._control.federation.unwrapped.max_cycles = self._played + 1  # type: ignore[attr-defined]
         observation, reward, truncated, info = self._control.step(np.asarray(action)[np.newaxis])
         return _first(observation), float(reward[0]), False, truncated, _first(info)
 

@@ -41,7 +41,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Array, Array]):
             joint: Control all agents if true, else ``agent_0`` among peers.
             peers: The other agents' policy, or its entry point.
             action_format: How actions are said; see the federation's page.
-            max_episode_steps: Rounds until truncation.
+            max_episode_steps: Rounds until truncation, and the horizon that peers and wrappers reckon with.
             autoreset_mode: ``NEXT_STEP`` or ``SAME_STEP``, or their values as strings.
             **federation_kwargs: Passed to the federation.
 

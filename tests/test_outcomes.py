@@ -1,0 +1,90 @@
+"""Inverted binomial outcomes against scipy, and the tables against direct inversion."""
+
+import numpy as np
+import pytest
+from numba import njit
+from scipy.stats import binom
+
+from fedbandit_envs.procurement.outcomes import (
+    TABLED_CAPACITY,
+    good_units,
+    good_units_tabled,
+    outcome_tables,
+)
+
+QUALITIES = [0.0, 1e-9, 0.03, 0.3, 0.5, 0.5000001, 0.77, 0.999, 1.0]
+
+
+@njit
+def invert_all(draws, units, quality):
+    good = np.empty(draws.shape[0], np.int64)
+    for i in range(draws.shape[0]):
+        good[i] = good_units(draws[i], units, quality)
+    return good
+
+
+@njit
+def invert_all_tabled(draws, units, quality, table):
+    good = np.empty(draws.shape[0], np.int64)
+    for i in range(draws.shape[0]):
+        good[i] = good_units_tabled(draws[i], units, quality, table)
+    return good
+
+
+def some_draws(count, seed):
+    draws = np.random.default_rng(seed).integers(0, 2**31, count, np.int32)
+    draws[:4] = 0, 1, 2**31 - 2, 2**31 - 1
+    return draws
+
+
+@pytest.mark.parametrize("quality", QUALITIES)
+@pytest.mark.parametrize("units", [0, 1, 2, 13, 50, TABLED_CAPACITY, 1000, 200_000])
+def test_inversion_is_the_binomial_quantile(units, quality):
+    draws = some_draws(2000, seed=units)
+    good = invert_all(draws, units, quality)
+    assert good.min() >= 0
+    assert good.max() <= units
+    # X = x exactly where F(x - 1) < (u + 1) / 2**31 <= F(x), up to rounding of F.
+    position = (draws + 1.0) / 2**31
+    accuracy = 1e-9
+    assert (binom.cdf(good - 1, units, quality) <= position + accuracy).all()
+    below_top = good < units
+    assert (binom.cdf(good, units, quality) >= position - accuracy)[below_top].all()
+
+
+@pytest.mark.parametrize("quality", QUALITIES)
+def test_tables_equal_direct_inversion(quality):
+    table = outcome_tables(np.array([[quality]]), TABLED_CAPACITY)[0, 0]
+    for units in range(TABLED_CAPACITY + 1):
+        draws = some_draws(3000, seed=units)
+        # Draws whose leading half ties with a cutoff's are the delicate ones: put many of them in.
+        ties = table[units, : max(units, 1)].astype(np.int64) << 16
+        near = (ties[:, np.newaxis] + np.arange(0, 1 << 16, 257)).ravel()
+        draws = np.concatenate([draws, near[(near >= 0) & (near < 2**31)].astype(np.int32)])
+        np.testing.assert_array_equal(
+            invert_all_tabled(draws, units, quality, table), invert_all(draws, units, quality)
+        )
+
+
+def test_frequencies_are_binomial():
+    """Chi-square over 300 cells groups at once; false alarm 1e-6 for the fixed seed's place."""
+    from scipy.stats import chi2
+
+    statistic, freedom = 0.0, 0
+    for units, quality in [(1, 0.3), (7, 0.5), (26, 0.81), (50, 0.1)]:
+        draws = np.random.default_rng(units).integers(0, 2**31, 200_000, np.int32)
+        counts = np.bincount(invert_all(draws, units, quality), minlength=units + 1)
+        expected = binom.pmf(np.arange(units + 1), units, quality) * draws.size
+        cells = expected > 20
+        rest = expected[~cells].sum()
+        statistic += ((counts - expected)[cells] ** 2 / expected[cells]).sum()
+        freedom += cells.sum() - (rest == 0)
+    assert statistic < chi2.ppf(1 - 1e-6, freedom)
+
+
+def test_one_more_unit_adds_one_good_or_one_defective_unit():
+    draws = some_draws(500, seed=1)
+    for quality in QUALITIES:
+        for units in range(60):
+            step = invert_all(draws, units + 1, quality) - invert_all(draws, units, quality)
+            assert set(step) <= {0, 1}
