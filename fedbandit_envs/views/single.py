@@ -64,11 +64,12 @@ class FederationEnv(gymnasium.Env[Arrays, Array]):
 
     def step(self, action: Array) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
         """Plays one round; see ``gymnasium.Env.step`` and :meth:`Control.step` for errors."""
-        self._played += 1
-        if self.spec is not None and self._played >= self._max_cycles:
+        played = self._played + 1
+        if self.spec is not None and played >= self._max_cycles:
             # Made by gymnasium.make: TimeLimit ends the episode, and until it does the federation goes on.
-            self._control.federation.unwrapped.max_cycles = self._played + 1  # type: ignore[attr-defined]
+            self._control.federation.unwrapped.max_cycles = played + 1  # type: ignore[attr-defined]
         observation, reward, truncated, info = self._control.step(np.asarray(action)[np.newaxis])
+        self._played = played
         return _first(observation), float(reward[0]), False, truncated, _first(info)
 
     def render(self) -> Any:
