@@ -1,22 +1,17 @@
 """Procurement policies that keep to themselves: placebos, the clairvoyant, and SS-UCB."""
 
 from math import ceil, log
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
+from fedbandit_envs.checks import require_choice, require_integer, require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.procurement.oracle import procure, procure_row
 from fedbandit_envs.streams import UniformBlocks
 
 OracleName = Literal["greedy", "exact"]
-
-
-def _is_exact(oracle: str) -> bool:
-    if oracle not in ("greedy", "exact"):
-        raise ValueError(f"oracle is {oracle!r}; 'greedy' or 'exact' is required")
-    return oracle == "exact"
 
 
 class UniformRandom:
@@ -32,7 +27,7 @@ class UniformRandom:
         capacity = observation["capacity"]
         index = self._uniforms.next_round()
         draws = self._uniforms.block[:, index].reshape(capacity.shape).astype(np.int64)
-        return (draws * (capacity + np.int64(1)) >> 31).astype(np.int32)
+        return np.right_shift(draws * (capacity.astype(np.int64) + 1), 31).astype(np.int32)
 
 
 class OneOfEach:
@@ -47,7 +42,10 @@ class OneOfEach:
 
 
 class Clairvoyant:
-    """Knows the true qualities: procures what the oracle says. Needs :class:`~fedbandit_envs.wrappers.reveal.Reveal`."""
+    """Knows the true qualities: procures what the oracle says.
+
+    Needs them in its observation: see :class:`~fedbandit_envs.wrappers.reveal.Reveal`.
+    """
 
     def __init__(self, oracle: OracleName = "exact") -> None:
         """Chooses the oracle.
@@ -55,7 +53,8 @@ class Clairvoyant:
         Args:
             oracle: ``"exact"`` (integer optimum) or ``"greedy"`` (Greedy SSA).
         """
-        self._exact = _is_exact(oracle)
+        require_choice("oracle", oracle, get_args(OracleName))
+        self._exact = oracle == "exact"
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
         """Checks that qualities are revealed; see :meth:`Policy.reset`.
@@ -82,7 +81,7 @@ def _explore(capacity, quantity):
 
 @kernel(inline="always")
 def upper_confidence_bounds(units, good, log_round, radius_scale, bound):
-    """Writes ``min(1, good / units + radius_scale sqrt(3 ln t / (2 units)))`` for one row; 1 where no unit is known."""
+    """Writes ``min(1, good / units + radius_scale sqrt(3 ln t / (2 units)))`` for one row; 1 where units are 0."""
     factor = radius_scale * radius_scale * 1.5 * log_round
     for i in range(bound.shape[0]):
         known = units[i] > 0
@@ -131,21 +130,20 @@ class SSUCB:
             oracle: ``"greedy"`` (the papers'), or ``"exact"``, the integer optimum (DPSS).
 
         Raises:
+            TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        if exploration_rounds < 0:
-            raise ValueError(f"exploration_rounds is {exploration_rounds}; an integer >= 0 is required")
-        if zeta is not None and not zeta > 0:
-            raise ValueError(f"zeta is {zeta}; None or a number > 0 is required")
-        if not 0 <= radius_scale < np.inf:
-            raise ValueError(f"radius_scale is {radius_scale}; a finite number >= 0 is required")
-        if not -1 <= margin <= 1:
-            raise ValueError(f"margin is {margin}; a number in [-1, 1] is required")
+        require_integer("exploration_rounds", exploration_rounds, 0)
+        if zeta is not None:
+            require_number("zeta", zeta, 0, np.inf, open_below=True)
+        require_number("radius_scale", radius_scale, 0, np.inf)
+        require_number("margin", margin, -1, 1)
+        require_choice("oracle", oracle, get_args(OracleName))
         self._exploration_rounds = exploration_rounds
         self._zeta = zeta
         self._radius_scale = float(radius_scale)
         self._margin = float(margin)
-        self._exact = _is_exact(oracle)
+        self._exact = oracle == "exact"
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
         """Starts the exploration; see :meth:`Policy.reset`."""

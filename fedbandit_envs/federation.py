@@ -1,8 +1,9 @@
 """The two faces of a federated environment.
 
-All computing happens once, in the *array face* (:meth:`FederatedEnv.reset_batch`, :meth:`FederatedEnv.step_batch`,
-:meth:`FederatedEnv.release`), whose arrays lead with the axes ``(replicas, agents)``. The *PettingZoo face*
-(dicts keyed by agent, one replica) is derived from it here and nowhere else.
+All computing happens once, in the *array face* (:meth:`FederatedEnv.reset_batch`,
+:meth:`FederatedEnv.step_batch`, :meth:`FederatedEnv.release`), whose arrays lead with the axes
+``(replicas, agents)``. The *PettingZoo face* (dicts keyed by agent, one replica) is derived from it here and
+nowhere else.
 """
 
 from abc import ABC, abstractmethod

@@ -17,7 +17,9 @@ from fedbandit_envs.leaderboard.run import run as run_settings
 from fedbandit_envs.leaderboard.simulation import Simulation
 from fedbandit_envs.registration import REGISTRY
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Federated bandits: environments and baselines.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Federated bandits: environments and baselines."
+)
 _out = Console()
 _err = Console(stderr=True)
 
@@ -59,7 +61,9 @@ def run(
     if as_json:
         typer.echo(json.dumps(result, indent=2))
     else:
-        table = Table("round", "regret per agent", "95 % interval", title=f"{baseline} on {env_id}, {seeds} seeds")
+        table = Table(
+            "round", "regret per agent", "95 % interval", title=f"{baseline} on {env_id}, {seeds} seeds"
+        )
         for row in result["checkpoints"]:
             interval = row["regret_ci"]
             between = "-" if interval is None else f"{interval[0]:.1f} .. {interval[1]:.1f}"
@@ -90,7 +94,9 @@ def quickstart(
         share = 100 * (1 - half / last["regret_mean"])
         table.add_row(name, f"{last['regret_mean']:,.0f}", between, f"{share:.0f} %")
     _out.print(table)
-    _out.print("A policy that learns incurs ever less of its regret in the last half; the placebos incur 50 %.")
+    _out.print(
+        "A policy that learns incurs ever less of its regret in the last half; the placebos incur 50 %."
+    )
     out.mkdir(parents=True, exist_ok=True)
     for suffix, draw in (("png", regret_png), ("html", regret_html)):
         path = out / f"regret.{suffix}"

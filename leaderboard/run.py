@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.checks import require_choice, require_integer
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.leaderboard.simulation import Simulation, simulate
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
@@ -44,15 +45,11 @@ class Settings:
         Raises:
             ValueError: Names the parameter, its value and what is allowed.
         """
-        for name, value, known in (
-            ("baseline", self.baseline, BASELINES),
-            ("env_id", self.env_id, REGISTRY),
-        ):
-            if value not in known:
-                raise ValueError(f"{name} is {value!r}; one of {', '.join(known)} is required")
-        for name, least in (("rounds", 1), ("seeds", 1), ("first_seed", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} is {getattr(self, name)}; an integer >= {least} is required")
+        require_choice("baseline", self.baseline, BASELINES)
+        require_choice("env_id", self.env_id, REGISTRY)
+        require_integer("rounds", self.rounds, 1)
+        require_integer("seeds", self.seeds, 1)
+        require_integer("first_seed", self.first_seed, 0)
 
     @classmethod
     def from_assignments(

@@ -219,7 +219,9 @@ def test_regret_follows_drifting_qualities():
         quality = env.hidden()["quality"]
         step = env.step_batch(np.zeros((1, 2, 3), np.int64))
         market = Market.from_arrays({**SMALL, "quality": quality[0, 0]})
-        frozen = parallel_env(market={"quality": market.quality, "cost": market.cost, "capacity": market.capacity})
+        frozen = parallel_env(
+            market={"quality": market.quality, "cost": market.cost, "capacity": market.capacity}
+        )
         frozen.reset_batch([0])
         expected = frozen.step_batch(np.zeros((1, 2, 3), np.int64)).info["regret"]
         np.testing.assert_allclose(step.info["regret"], expected)
@@ -253,6 +255,12 @@ def test_regret_follows_drifting_qualities():
 def test_bad_parameters_are_named(kwargs, message):
     with pytest.raises(ValueError, match=message):
         parallel_env(**kwargs)
+
+
+@pytest.mark.parametrize("name", ["num_agents", "max_cycles", "drift", "quality_threshold", "unit_revenue"])
+def test_parameters_of_the_wrong_type_are_named(name):
+    with pytest.raises(TypeError, match=f"{name} is 'many'"):
+        parallel_env(**{name: "many"})
 
 
 def test_large_capacities_are_inverted_without_tables():

@@ -12,7 +12,7 @@ from fedbandit_envs.procurement.oracle import procure
 
 def quantity_space(num_producers: int, max_capacity: int) -> spaces.MultiDiscrete:
     """Returns the environment's own action space: integer units from each producer."""
-    return spaces.MultiDiscrete(np.full(num_producers, max_capacity + 1, np.int64), dtype=np.int64)  # type: ignore[arg-type]
+    return spaces.MultiDiscrete(np.full(num_producers, max_capacity + 1, np.int64), dtype=np.int64)
 
 
 class Quantities:

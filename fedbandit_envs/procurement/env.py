@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
+from fedbandit_envs.checks import require_choice, require_integer, require_number
 from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.procurement.actions import CapacityPortions, QualityIndex, Quantities
 from fedbandit_envs.procurement.market import LawName, Market, MarketLaw
@@ -34,8 +35,9 @@ class ProcurementEnv(FederatedEnv):
     asked above capacity is not delivered, and counted in `info["excess"]`. A negative, non-integer or NaN quantity, a
     wrong shape or dtype is an error that names agent, producer and value; the state stays untouched.
 
-    Views for learning agents also offer `action_format="portions"` (`Box(0, 1, (num_producers,))`, portions of capacity,
-    rounded) and `action_format="index"` (the same box: quality estimates that Greedy SSA turns into quantities).
+    Views for learning agents also offer `action_format="portions"` (`Box(0, 1, (num_producers,))`: portions of
+    capacity, rounded) and `action_format="index"` (the same box: quality estimates, which Greedy SSA turns into
+    quantities).
 
     ## Observation Space
 
@@ -154,10 +156,17 @@ class ProcurementEnv(FederatedEnv):
             render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).
 
         Raises:
-            ValueError: A parameter is out of its range; the message names it, its value and what is allowed.
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
         """
         super().__init__()
-        self._check(max_cycles, drift, quality_threshold, unit_revenue, regret_oracle, violation, render_mode)
+        require_integer("max_cycles", max_cycles, 1)
+        require_number("drift", drift, 0, 1)
+        require_number("quality_threshold", quality_threshold, 0, 1)
+        require_number("unit_revenue", unit_revenue, 0, np.inf, open_below=True)
+        require_choice("regret_oracle", regret_oracle, ("exact", "greedy"))
+        require_choice("violation", violation, ("max", "optimum"))
+        require_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self._law: MarketLaw | Market
         if isinstance(market, Mapping):
             self._law = Market.from_arrays(market)
@@ -168,7 +177,9 @@ class ProcurementEnv(FederatedEnv):
                 ("max_capacity", max_capacity, int(self._law.capacity.max())),
             ):
                 if value not in (None, size):
-                    raise ValueError(f"{name} is {value}; None or {size}, as in the market given, is required")
+                    raise ValueError(
+                        f"{name} is {value}; None or {size}, as in the market given, is required"
+                    )
             max_capacity = int(self._law.capacity.max())
         else:
             shape = (10 if num_agents is None else num_agents, 30 if num_producers is None else num_producers)
@@ -197,28 +208,6 @@ class ProcurementEnv(FederatedEnv):
             "index": QualityIndex(self._num_producers),
         }
         self.single_observation_space = self._make_observation_space(max_capacity)
-
-    @staticmethod
-    def _check(
-        max_cycles: int,
-        drift: float,
-        quality_threshold: float,
-        unit_revenue: float,
-        regret_oracle: str,
-        violation: str,
-        render_mode: str | None,
-    ) -> None:
-        for name, value, valid, allowed in (
-            ("max_cycles", max_cycles, max_cycles >= 1, "an integer >= 1"),
-            ("drift", drift, 0 <= drift <= 1, "a number in [0, 1]"),
-            ("quality_threshold", quality_threshold, 0 <= quality_threshold <= 1, "a number in [0, 1]"),
-            ("unit_revenue", unit_revenue, 0 < unit_revenue < np.inf, "a finite number > 0"),
-            ("regret_oracle", regret_oracle, regret_oracle in ("exact", "greedy"), "'exact' or 'greedy'"),
-            ("violation", violation, violation in ("max", "optimum"), "'max' or 'optimum'"),
-            ("render_mode", render_mode, render_mode in (None, "ansi", "rgb_array"), "None, 'ansi' or 'rgb_array'"),
-        ):
-            if not valid:
-                raise ValueError(f"{name} is {value!r}; {allowed} is required")
 
     def _make_observation_space(self, max_capacity: int) -> spaces.Dict:
         producers = (self._num_producers,)
@@ -326,7 +315,9 @@ class ProcurementEnv(FederatedEnv):
         if not isinstance(action, np.ndarray):
             raise TypeError(f"action is a {type(action).__name__}; a numpy array is required")
         if action.shape != shape:
-            raise ValueError(f"action has shape {action.shape}; (replicas, agents, producers) = {shape} is required")
+            raise ValueError(
+                f"action has shape {action.shape}; (replicas, agents, producers) = {shape} is required"
+            )
         if np.issubdtype(action.dtype, np.integer):
             if action.min() >= 0 and action.max() < 2**63:
                 return

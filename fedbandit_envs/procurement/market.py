@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fedbandit_envs.checks import require_choice, require_integer
 from fedbandit_envs.federation import Array
 from fedbandit_envs.streams import Purpose, stream
 
@@ -92,18 +93,19 @@ class MarketLaw:
         """Refuses what is not a law.
 
         Raises:
+            TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        if self.name not in ("uniform", "normal"):
-            raise ValueError(f"market is {self.name!r}; 'uniform', 'normal' or a mapping of arrays is allowed")
+        require_choice("market", self.name, ("uniform", "normal"))
         for name in ("num_agents", "num_producers", "max_capacity"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; an integer >= 1 is required")
-        subset = self.producers_per_agent
-        if subset is not None and not 1 <= subset <= self.num_producers:
-            raise ValueError(
-                f"producers_per_agent is {subset}; None or an integer in [1, {self.num_producers}] is required"
-            )
+            require_integer(name, getattr(self, name), 1)
+        if self.producers_per_agent is not None:
+            require_integer("producers_per_agent", self.producers_per_agent, 1)
+            if self.producers_per_agent > self.num_producers:
+                raise ValueError(
+                    f"producers_per_agent is {self.producers_per_agent}; None or an integer in "
+                    f"[1, {self.num_producers}] is required"
+                )
         if self.name == "normal" and not (np.isfinite(self.sd) and self.sd > 0):
             raise ValueError(
                 f"sd is {self.sd}; a number > 0 is required: with sd = 0, as one place of the paper prints it, "

@@ -25,9 +25,9 @@ TABLED_CAPACITY = _LANES - 1
 
 @kernel(inline="always")
 def _cutoff(probability):
-    # Sums carry rounding errors of up to about 1e-13. The shift keeps them from deciding where F is 0, 1 or a multiple of
-    # 2**-31, so that cutoffs never rise with the number of units.
-    return int(ceil(min(max(probability, 0.0), 1.0) * 2147483648.0 - 1e-3)) - 1
+    # Sums carry rounding errors of up to about 1e-13. The shift keeps them from deciding where F is 0, 1 or a
+    # multiple of 2**-31, so that cutoffs never rise with the number of units.
+    return ceil(min(max(probability, 0.0), 1.0) * 2147483648.0 - 1e-3) - 1
 
 
 @kernel

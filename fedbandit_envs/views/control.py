@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
+from fedbandit_envs.checks import require_choice
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv, Spaces
 from fedbandit_envs.streams import row_seeds
@@ -50,8 +51,7 @@ class Control:
             ValueError: ``action_format`` is unknown.
         """
         formats = federation.action_formats
-        if action_format not in formats:
-            raise ValueError(f"action_format is {action_format!r}; one of {sorted(formats)} is required")
+        require_choice("action_format", action_format, formats)
         self.federation = federation
         self._format = formats[action_format]
         self._joint = joint
@@ -75,9 +75,7 @@ class Control:
         reset = self.federation.reset_batch(seeds)
         self._seen = reset.observation
         if self._peers is not None:
-            self._peers.reset(
-                self.federation.policy_spaces, row_seeds(seeds, self.federation.max_num_agents)
-            )
+            self._peers.reset(self.federation.policy_spaces, row_seeds(seeds, self.federation.max_num_agents))
         return self._own(reset.observation), self._own(reset.info)
 
     def step(self, choice: Array) -> tuple[Arrays, Array, bool, Arrays]:

@@ -49,7 +49,7 @@ class FederationEnv(gymnasium.Env[Arrays, Array]):
         self._played = 0
         self._episode_seeds = EpisodeSeeds()
         self.render_mode = env.render_mode
-        self.observation_space = self._control.observation_space  # type: ignore[assignment]
+        self.observation_space = self._control.observation_space
         self.action_space = self._control.action_space
 
     def reset(
@@ -58,7 +58,7 @@ class FederationEnv(gymnasium.Env[Arrays, Array]):
         """Starts an episode; see ``gymnasium.Env.reset``. There are no options."""
         super().reset(seed=seed)
         self._played = 0
-        self._control.federation.unwrapped.max_cycles = self._max_cycles  # type: ignore[attr-defined]
+        self._control.federation.unwrapped.max_cycles = self._max_cycles
         observation, info = self._control.reset([self._episode_seeds.next(seed)])
         return _first(observation), _first(info)
 
@@ -67,7 +67,7 @@ class FederationEnv(gymnasium.Env[Arrays, Array]):
         played = self._played + 1
         if self.spec is not None and played >= self._max_cycles:
             # Made by gymnasium.make: TimeLimit ends the episode, and until it does the federation goes on.
-            self._control.federation.unwrapped.max_cycles = played + 1  # type: ignore[attr-defined]
+            self._control.federation.unwrapped.max_cycles = played + 1
         observation, reward, truncated, info = self._control.step(np.asarray(action)[np.newaxis])
         self._played = played
         return _first(observation), float(reward[0]), False, truncated, _first(info)

@@ -8,6 +8,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from fedbandit_envs.checks import require_integer
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.federation import Array, Arrays
 from fedbandit_envs.streams import EpisodeSeeds
@@ -51,8 +52,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Array, Array]):
         mode = AutoresetMode(autoreset_mode)
         if mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
             raise ValueError(f"autoreset_mode is {mode}; NEXT_STEP or SAME_STEP is required")
-        if num_envs < 1:
-            raise ValueError(f"num_envs is {num_envs}; an integer >= 1 is required")
+        require_integer("num_envs", num_envs, 1)
         env = resolve(federation)(max_cycles=max_episode_steps, **federation_kwargs)
         self._control = Control(env, joint=joint, peers=peers, action_format=action_format)
         self._mode = mode
@@ -61,7 +61,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Array, Array]):
         self.num_envs = num_envs
         self.metadata = {**FederationEnv.metadata, "autoreset_mode": mode}
         self.render_mode = env.render_mode
-        self.single_observation_space = self._control.observation_space  # type: ignore[assignment]
+        self.single_observation_space = self._control.observation_space
         self.single_action_space = self._control.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -79,14 +79,11 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Array, Array]):
             ValueError: The list of seeds has another length than ``num_envs``.
         """
         super().reset(seed=seed if isinstance(seed, int) else None)
-        seeds: list[int | None]
-        if isinstance(seed, list):
-            seeds = seed
-        else:
-            seeds = [None if seed is None else seed + i for i in range(self.num_envs)]
-        if len(seeds) != self.num_envs:
-            raise ValueError(f"seed has length {len(seeds)}; num_envs = {self.num_envs} is required")
-        return self._restart(seeds)
+        if seed is None or isinstance(seed, int):
+            seed = [None if seed is None else seed + i for i in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise ValueError(f"seed has length {len(seed)}; num_envs = {self.num_envs} is required")
+        return self._restart(seed)
 
     def _restart(self, seeds: list[int | None]) -> tuple[Arrays, dict[str, Any]]:
         episodes = [kept.next(seed) for kept, seed in zip(self._episode_seeds, seeds, strict=True)]

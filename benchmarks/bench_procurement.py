@@ -1,0 +1,72 @@
+"""Speed of procurement in CPU time, single thread: `OMP_NUM_THREADS=1 pytest benchmarks --benchmark-only`.
+
+Each benchmark prints what it is about as `extra_info`: agent-rounds or rounds per CPU-second.
+"""
+
+import resource
+import time
+
+import numpy as np
+import pytest
+
+from fedbandit_envs.baselines.procurement import SSUCB
+from fedbandit_envs.procurement_v0 import parallel_env
+from fedbandit_envs.streams import row_seeds
+
+
+@pytest.mark.benchmark(timer=time.process_time, min_rounds=5, warmup=True, warmup_iterations=1)
+@pytest.mark.parametrize("replicas", [20, 50, 100])
+def test_ss_ucb_through_the_array_face(benchmark, replicas):
+    """Ten agents, 30 producers, policy and environment together."""
+    rounds = 60_000 // replicas
+    env, policy = parallel_env(max_cycles=10**9), SSUCB()
+    seeds = range(replicas)
+    state = {"observation": env.reset_batch(seeds).observation}
+    policy.reset(env.policy_spaces, row_seeds(seeds, 10))
+
+    def play():
+        observation = state["observation"]
+        for _ in range(rounds):
+            observation = env.step_batch(policy.act(observation)).observation
+        state["observation"] = observation
+
+    benchmark(play)
+    agent_rounds = replicas * 10 * rounds
+    benchmark.extra_info["million agent-rounds per CPU-second"] = (
+        agent_rounds / benchmark.stats["median"] / 1e6
+    )
+
+
+@pytest.mark.benchmark(timer=time.process_time, min_rounds=5, warmup=True, warmup_iterations=1)
+def test_the_keyed_face(benchmark):
+    """Ten agents, 30 producers, dicts keyed by agent, fresh random actions each round."""
+    env = parallel_env(max_cycles=10**9)
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    actions = [{agent: rng.integers(0, 51, 30) for agent in env.possible_agents} for _ in range(200)]
+
+    def play():
+        for by_agent in actions:
+            env.step(by_agent)
+
+    benchmark(play)
+    benchmark.extra_info["rounds per CPU-second"] = len(actions) / benchmark.stats["median"]
+
+
+def test_memory_is_flat_in_the_horizon(benchmark):
+    """Peak resident memory of the process before and after 2e5 rounds more; fails if it grew by over 1 MiB."""
+    env, policy = parallel_env(max_cycles=10**9), SSUCB()
+    observation = env.reset_batch(range(20)).observation
+    policy.reset(env.policy_spaces, row_seeds(range(20), 10))
+
+    def play(rounds):
+        nonlocal observation
+        for _ in range(rounds):
+            observation = env.step_batch(policy.act(observation)).observation
+
+    play(2000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    benchmark.pedantic(play, args=(200_000,), rounds=1)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    benchmark.extra_info["KiB grown over 200,000 rounds"] = grown
+    assert grown < 1024

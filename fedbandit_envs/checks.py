@@ -1,0 +1,45 @@
+"""Checks of parameters: an error names the parameter, the value it had and what is allowed."""
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+
+def require_number(name: str, value: Any, least: float, most: float, *, open_below: bool = False) -> None:
+    """Requires a finite number in ``[least, most]``, or ``(least, most]`` if ``open_below``.
+
+    Raises:
+        TypeError: The value is no number.
+        ValueError: The value is outside.
+    """
+    allowed = f"a finite number {'>' if open_below else '>='} {least:g}"
+    if most < math.inf:
+        allowed = f"a number in {'(' if open_below else '['}{least:g}, {most:g}]"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} is {value!r}; {allowed} is required")
+    if not (math.isfinite(value) and least <= value <= most) or (open_below and value == least):
+        raise ValueError(f"{name} is {value!r}; {allowed} is required")
+
+
+def require_integer(name: str, value: Any, least: int) -> None:
+    """Requires an integer of at least ``least``.
+
+    Raises:
+        TypeError: The value is no integer.
+        ValueError: The value is below.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} is {value!r}; an integer >= {least} is required")
+    if value < least:
+        raise ValueError(f"{name} is {value!r}; an integer >= {least} is required")
+
+
+def require_choice(name: str, value: Any, allowed: Collection[Any]) -> None:
+    """Requires one of some values.
+
+    Raises:
+        ValueError: The value is another.
+    """
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; one of {', '.join(map(repr, allowed))} is required")
