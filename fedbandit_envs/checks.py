@@ -18,7 +18,8 @@ def require_number(name: str, value: Any, least: float, most: float, *, open_bel
         allowed = f"a number in {'(' if open_below else '['}{least:g}, {most:g}]"
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} is {value!r}; {allowed} is required")
-    if not (math.isfinite(value) and least <= value <= most) or (open_below and value == least):
+    number = float(value)
+    if not (math.isfinite(number) and least <= number <= most) or (open_below and number == least):
         raise ValueError(f"{name} is {value!r}; {allowed} is required")
 
 
