@@ -6,15 +6,15 @@ from typing import Literal
 Adjacency = Literal["one-quantity", "one-round", "one-observation", "one-outcome"]
 """What differs between two neighbouring histories of one agent, all else being equal.
 
-* ``one-quantity``: one quantity asked of one producer in one round; its outcomes are coupled, so that a larger
-  quantity has the same outcomes and more.
+* ``one-quantity``: one quantity asked of one producer in one round; its outcomes are coupled, so that a
+  larger quantity has the same outcomes and more.
 * ``one-round``: the quantities of all producers in one round, coupled likewise.
 * ``one-observation``: one pair of quantity and outcome, replaced by any other pair that could have been.
 * ``one-outcome``: one binary outcome, good or defective; quantities are the same.
 """
 
 Composition = Literal["basic", "zcdp", "exact", "parallel"]
-"""How the privacy of single releases makes that of all of them; see ``fedbandit_envs.wrappers.accountant``."""
+"""How single releases make the whole; see :mod:`fedbandit_envs.wrappers.accountant`."""
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
     def privacy(self) -> Claim:
         """Claims what privacy the releases of this episode had, for the agent that has spent most.
 
-        Without a privatizer it is all or nothing: silence is perfectly private, raw data is not private at all.
+        Without a privatizer it is all or nothing: silence is perfectly private, raw data not at all.
         """
         if not self._has_released:
             return Claim(0.0, 0.0, "one-quantity", "basic", "nothing has been released")

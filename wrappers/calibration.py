@@ -1,11 +1,12 @@
 """Noise from privacy and privacy from noise: the closed forms, as pure functions.
 
-``mu`` is the sensitivity of a Gaussian release in units of its standard deviation, the one parameter of Gaussian
-differential privacy; a noise multiplier is its inverse.
+``mu`` is the sensitivity of a Gaussian release in units of its standard deviation, the one parameter of
+Gaussian differential privacy; a noise multiplier is its inverse.
 
 References:
     * C. Dwork, A. Roth: The Algorithmic Foundations of Differential Privacy, 2014, Theorem A.1.
-    * B. Balle, Y.-X. Wang: Improving the Gaussian Mechanism for Differential Privacy. ICML 2018, Theorems 5 and 8.
+    * B. Balle, Y.-X. Wang: Improving the Gaussian Mechanism for Differential Privacy. ICML 2018, Theorems 5
+      and 8.
     * J. Dong, A. Roth, W. Su: Gaussian Differential Privacy. JRSS B 2022, Corollary 1.
     * M. Bun, T. Steinke: Concentrated Differential Privacy. TCC 2016, Propositions 1.3, 1.4 and 1.6.
 """
@@ -21,7 +22,8 @@ Float = np.float64 | npt.NDArray[np.float64]
 def classic_noise_multiplier(epsilon: float, delta: float) -> float:
     """Returns sqrt(2 ln(1.25/delta))/epsilon (Dwork and Roth, Theorem A.1; P-FCB, eq. 10 and 11).
 
-    It is proven to give (epsilon, delta) for epsilon < 1 only; :func:`gaussian_delta` says what it gives beyond.
+    It is proven to give (epsilon, delta) for epsilon < 1 only; :func:`gaussian_delta` says what it gives
+    beyond.
 
     Args:
         epsilon: Privacy of one release, > 0; infinity gives 0.
@@ -67,11 +69,13 @@ def log_gaussian_delta(epsilon: Float | float, mu: Float | float) -> Float:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         near = epsilon / mu - mu / 2
         far = epsilon / mu + mu / 2
-        # Phi(-near) - e^epsilon Phi(-far). With phi(near) = e^epsilon phi(far) both terms share that factor where
-        # near > 0, and what is left is a difference of Mills ratios, which never underflows.
+        # Phi(-near) - e^epsilon Phi(-far). With phi(near) = e^epsilon phi(far) both terms share that factor
+        # where near > 0, and what is left is a difference of Mills ratios, which never underflows.
         mills = erfcx(np.maximum(near, 0.0) / np.sqrt(2)) - erfcx(far / np.sqrt(2))
         tail = -np.square(near) / 2 + np.log(mills / 2)
-        bulk = log_ndtr(-near) + np.log(-np.expm1(np.minimum(epsilon + log_ndtr(-far) - log_ndtr(-near), 0.0)))
+        bulk = log_ndtr(-near) + np.log(
+            -np.expm1(np.minimum(epsilon + log_ndtr(-far) - log_ndtr(-near), 0.0))
+        )
         log_delta = np.where(near > 0, tail, bulk)
     log_delta = np.where((mu == 0) | np.isinf(epsilon), -np.inf, log_delta)
     return np.where(np.isinf(mu) & np.isfinite(epsilon), 0.0, log_delta)[()]
