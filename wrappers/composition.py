@@ -54,7 +54,7 @@ def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: fl
     total = _total(counts, map(rho, events))
     if delta == 0:
         return np.where(total > 0, np.inf, 0.0)
-    return np.where(np.isinf(total), np.inf, zcdp_epsilon(delta, np.minimum(total, np.finfo(float).max / 4)))
+    return np.asarray(zcdp_epsilon(delta, total))
 
 
 def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:

@@ -82,8 +82,8 @@ class GaussianPrivatizer(AdditivePrivatizer):
             true = np.asarray(gaussian_delta(self._shares, 1 / self._multipliers))
             self._deltas = np.maximum(self._deltas, true)
             warnings.warn(
-                f"the classic calibration is proven for epsilon < 1; at {first:.4g}, the first release's share, "
-                f"its noise gives delta {true[0]:.3g} where {delta:g} was asked for",
+                f"the classic calibration is proven for epsilon < 1; at the first release's share "
+                f"{first:.4g} its noise gives delta {true[0]:.3g} where {delta:g} was asked for",
                 UserWarning,
                 stacklevel=2,
             )

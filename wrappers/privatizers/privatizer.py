@@ -78,8 +78,8 @@ class Privatizer(FederatedWrapper, ABC):
         for name, array in sensitivity.items():
             if not (np.isfinite(array).all() and (array >= 0).all() and array.any()):
                 raise ValueError(
-                    f"sensitivity of {name!r} lies between {array.min()} and {array.max()}; finite numbers >= 0 "
-                    "that are not all 0 are required"
+                    f"sensitivity of {name!r} lies between {array.min()} and {array.max()}; finite "
+                    "numbers >= 0 that are not all 0 are required"
                 )
         self._events = self._describe(sensitivity)
         self._generators = self._seed(seeds)
