@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from fedbandit_envs.wrappers import loss_distributions
 from fedbandit_envs.wrappers.accountant import Accountant
 from fedbandit_envs.wrappers.calibration import analytic_noise_multiplier, classic_noise_multiplier
 from fedbandit_envs.wrappers.event import Change, Event
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 ALL = np.ones((1, 1), np.bool_)
 ONE_VALUE = (("one-quantity", Change(1, 1.0)),)

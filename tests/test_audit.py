@@ -1,7 +1,7 @@
 """Every mechanism attacked, and every mutant of it caught.
 
-Lower bounds are too high with probability 1e-4 each: were their seeds not fixed, one of the 27 audits of honest
-mechanisms would raise a false alarm in 3 of 1,000 runs.
+Lower bounds are too high with probability 1e-4 each: were their seeds not fixed, one of the 27 audits of
+honest mechanisms would raise a false alarm in 3 of 1,000 runs.
 """
 
 import math
@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
+from fedbandit_envs.claim import Claim
 from fedbandit_envs.wrappers.audit import Audit, audit, procurement_neighbours
 from fedbandit_envs.wrappers.privatizers.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.privatizers.laplace import LaplacePrivatizer
 from fedbandit_envs.wrappers.privatizers.randomized_response import RandomizedResponsePrivatizer
-
-from fedbandit_envs.claim import Claim
 
 # Audits use shares that an attack can tell from nothing; the classic calibration warns of them.
 pytestmark = pytest.mark.filterwarnings("ignore:the classic calibration")

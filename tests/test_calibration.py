@@ -3,6 +3,9 @@
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fedbandit_envs.wrappers.calibration import (
     analytic_noise_multiplier,
     classic_noise_multiplier,
@@ -12,8 +15,6 @@ from fedbandit_envs.wrappers.calibration import (
     log_gaussian_delta,
     zcdp_epsilon,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 EPSILONS = (0.0, 1e-6, 1e-3, 0.1, 1.0, 10.0, 100.0, 1e3)
 MUS = (1e-6, 1e-4, 1e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 44.7, 50.0)

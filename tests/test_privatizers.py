@@ -5,16 +5,16 @@ import re
 
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
+from pettingzoo.test import parallel_api_test
+
+from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers.calibration import analytic_noise_multiplier, gaussian_delta
 from fedbandit_envs.wrappers.privatizers.budget import Budget, BudgetExhaustedError, decreasing
 from fedbandit_envs.wrappers.privatizers.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.privatizers.laplace import LaplacePrivatizer
 from fedbandit_envs.wrappers.privatizers.randomized_response import RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.reveal import Reveal
-from gymnasium.error import ResetNeeded
-from pettingzoo.test import parallel_api_test
-
-from fedbandit_envs.procurement.env import ProcurementEnv
 
 PRIVATIZERS = [GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer]
 VARIANTS = [*PRIVATIZERS, lambda env, epsilon: GaussianPrivatizer(env, epsilon, pair="good_and_defective")]

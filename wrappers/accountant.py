@@ -22,12 +22,12 @@ from collections.abc import Iterable, Mapping
 from typing import get_args
 
 import numpy as np
-from fedbandit_envs.wrappers import loss_distributions
-from fedbandit_envs.wrappers.composition import COMPOSITIONS, promised_delta
-from fedbandit_envs.wrappers.event import Event
 
 from fedbandit_envs.claim import Adjacency, Claim, Composition
 from fedbandit_envs.federation import Array
+from fedbandit_envs.wrappers import loss_distributions
+from fedbandit_envs.wrappers.composition import COMPOSITIONS, promised_delta
+from fedbandit_envs.wrappers.event import Event
 
 
 class Accountant:

@@ -7,7 +7,7 @@ one history and half with the other.
 
 * Gaussian noise: the matched filter (the log-likelihood ratio of what is released) with one fixed threshold,
   filter and threshold from training samples. The rates of true and false alarms bound mu, and mu gives
-  epsilon.
+  epsilon: what is refuted is that the releases are Gaussian with the mu that is claimed.
 * Pure mechanisms: the event that every value that differs lies at or beyond its far end, where their
   likelihood ratio is largest; the ratio of the two rates bounds epsilon.
 
@@ -25,13 +25,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from fedbandit_envs.wrappers.calibration import gaussian_epsilon
-from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
 from gymnasium import spaces
 from scipy.special import betaincinv, ndtri
 
 from fedbandit_envs.claim import Adjacency, Claim, Composition
 from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.wrappers.calibration import gaussian_epsilon
+from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
 
 
 class Neighbours(NamedTuple):
@@ -53,8 +53,8 @@ class Audit:
     """What an attack has shown.
 
     Attributes:
-        lower_bound: The epsilon, at the claim's delta, that the mechanism exceeds for certain (up to
-        ``error``). claim: What the privatizer claims for the same releases.
+        lower_bound: An epsilon, at the claim's delta, below which the mechanism certainly does not stay.
+        claim: What the privatizer claims for the same releases.
     """
 
     lower_bound: float
@@ -251,9 +251,5 @@ class _Samples(FederatedEnv):
     def release(self, senders: Array) -> Arrays:
         index, self._next = self._next, self._next + 1
         history = self._history
-        return {
-            name: np.repeat((history.before[name][index], history.after[name][index]), self._half, axis=0)[
-                None
-            ]
-            for name in history.before
-        }
+        both = {name: (history.before[name][index], history.after[name][index]) for name in history.before}
+        return {name: np.repeat(pair, self._half, axis=0)[np.newaxis] for name, pair in both.items()}

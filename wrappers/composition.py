@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
-from fedbandit_envs.wrappers import loss_distributions
-from fedbandit_envs.wrappers.calibration import gaussian_epsilon, gaussian_rho, pure_rho, zcdp_epsilon
-from fedbandit_envs.wrappers.event import Event
 
 from fedbandit_envs.claim import Adjacency, Composition
 from fedbandit_envs.federation import Array
+from fedbandit_envs.wrappers import loss_distributions
+from fedbandit_envs.wrappers.calibration import gaussian_epsilon, gaussian_rho, pure_rho, zcdp_epsilon
+from fedbandit_envs.wrappers.event import Event
 
 Compose = Callable[[Sequence[Event], Array, Adjacency, float], Array]
 

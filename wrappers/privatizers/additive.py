@@ -4,10 +4,10 @@ from abc import abstractmethod
 from math import prod
 
 import numpy as np
-from fedbandit_envs.wrappers.event import Event
-from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
 
 from fedbandit_envs.federation import Array, Arrays
+from fedbandit_envs.wrappers.event import Event
+from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
 
 
 class AdditivePrivatizer(Privatizer):

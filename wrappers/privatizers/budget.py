@@ -19,8 +19,9 @@ class Budget:
 
     Attributes:
         epsilon: The most that any agent may spend in an episode, > 0; infinity only measures.
-        delta: The delta at which it is measured, in [0, 1); None, for the deltas promised, added up, only
-        measures. composition: By which releases are composed; see :mod:`fedbandit_envs.wrappers.accountant`.
+        delta: The delta at which it is measured, in [0, 1). None stands for the deltas promised, added up; a
+            limit needs a number.
+        composition: By which releases are composed; see :mod:`fedbandit_envs.wrappers.accountant`.
         adjacency: The neighbouring histories that are protected.
     """
 

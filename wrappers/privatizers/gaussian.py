@@ -4,6 +4,8 @@ import warnings
 from typing import Literal
 
 import numpy as np
+
+from fedbandit_envs.federation import Array, Arrays, FederatedEnv
 from fedbandit_envs.wrappers.calibration import (
     analytic_noise_multiplier,
     classic_noise_multiplier,
@@ -13,15 +15,13 @@ from fedbandit_envs.wrappers.event import Change, Event
 from fedbandit_envs.wrappers.privatizers.additive import AdditivePrivatizer
 from fedbandit_envs.wrappers.privatizers.budget import Budget
 
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv
-
 
 class GaussianPrivatizer(AdditivePrivatizer):
     """Adds N(0, (sensitivity * multiplier)^2) to every value of the z-th release, at its share epsilon^z.
 
-    With the defaults this is P-FCB's privatizer: on delivered and on good units, sd = k sqrt(2
-    ln(1.25/delta))/eps^z (Solanki et al. 2022, equations 10 and 11). Quantity and outcome change together, so
-    such a message has the joint sensitivity sqrt(2) k and costs the promise twice.
+    With the defaults this is P-FCB's privatizer, on delivered and on good units alike:
+    sd = k sqrt(2 ln(1.25/delta))/epsilon^z (Solanki et al. 2022, equations 10 and 11). Quantity and outcome
+    change together, so such a message has the joint sensitivity sqrt(2) k and costs the promise twice.
 
     With ``pair="good_and_defective"`` good and defective units get the noise instead, each as much, and their
     sum is what was delivered. More units have the same outcomes and more: good and defective units can only

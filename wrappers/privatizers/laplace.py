@@ -3,11 +3,11 @@
 from typing import Literal
 
 import numpy as np
+
+from fedbandit_envs.federation import Array, FederatedEnv
 from fedbandit_envs.wrappers.event import Change, Event
 from fedbandit_envs.wrappers.privatizers.additive import AdditivePrivatizer
 from fedbandit_envs.wrappers.privatizers.budget import Budget
-
-from fedbandit_envs.federation import Array, FederatedEnv
 
 
 class LaplacePrivatizer(AdditivePrivatizer):

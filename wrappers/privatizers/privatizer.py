@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from fedbandit_envs.wrappers.accountant import Accountant
-from fedbandit_envs.wrappers.event import Event
-from fedbandit_envs.wrappers.privatizers.budget import Budget, BudgetExhaustedError, decreasing
 from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.claim import Claim
 from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv, FederatedWrapper
 from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.wrappers.accountant import Accountant
+from fedbandit_envs.wrappers.event import Event
+from fedbandit_envs.wrappers.privatizers.budget import Budget, BudgetExhaustedError, decreasing
 
 
 class Privatizer(FederatedWrapper, ABC):

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from fedbandit_envs.wrappers.event import Change, Event
-from fedbandit_envs.wrappers.privatizers.budget import Budget
-from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
 
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv
 from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.wrappers.event import Change, Event
+from fedbandit_envs.wrappers.privatizers.budget import Budget
+from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
 
 
 class RandomizedResponsePrivatizer(Privatizer):
