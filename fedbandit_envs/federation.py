@@ -17,6 +17,7 @@ from gymnasium.error import ResetNeeded
 from pettingzoo import ParallelEnv
 from pettingzoo.utils.wrappers import BaseParallelWrapper
 
+from fedbandit_envs.claim import Claim
 from fedbandit_envs.streams import EpisodeSeeds
 
 Array = npt.NDArray[Any]
@@ -97,6 +98,9 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
     max_cycles: int
     action_formats: Mapping[str, ActionFormat]
 
+    # Whether raw data has left this episode; an environment that keeps no count can claim no privacy.
+    _has_released: bool = True
+
     def __init__(self) -> None:
         self._episode_seeds = EpisodeSeeds()
 
@@ -132,6 +136,38 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
             What each sender's sufficient statistic has grown by since it last sent, zero for the silent;
             arrays by name with leading axes ``(replicas, agents)``.
         """
+
+    @abstractmethod
+    def sensitivity(self) -> Arrays:
+        """Says how much :meth:`release` can betray; known from reset on and constant over an episode.
+
+        Returns:
+            For each array that ``release`` returns, by how much at most one entry changes when one protected
+            quantity of one round changes: float64, same names and shapes.
+
+        Raises:
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
+
+    def permit(self, senders: Array) -> Array:
+        """Says who of those who want to send may: everyone, unless a wrapper limits them.
+
+        Args:
+            senders: Who wants to send, bool ``(replicas, agents)``.
+
+        Returns:
+            Who may, bool ``(replicas, agents)``: a subset of ``senders``.
+        """
+        return np.asarray(senders, np.bool_)
+
+    def privacy(self) -> Claim:
+        """Claims what privacy the releases of this episode had, for the agent that has spent most.
+
+        Without a privatizer it is all or nothing: silence is perfectly private, raw data not at all.
+        """
+        if not self._has_released:
+            return Claim(0.0, 0.0, "one-quantity", "basic", "nothing has been released")
+        return Claim(np.inf, 0.0, "one-quantity", "basic", "released without noise")
 
     @abstractmethod
     def hidden(self) -> Arrays:
@@ -259,6 +295,18 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
     def release(self, senders: Array) -> Arrays:
         """Lets data leave agents; see :meth:`FederatedEnv.release`."""
         return self.env.release(senders)
+
+    def sensitivity(self) -> Arrays:
+        """Says how much a release can betray; see :meth:`FederatedEnv.sensitivity`."""
+        return self.env.sensitivity()
+
+    def permit(self, senders: Array) -> Array:
+        """Says who of those who want to send may; see :meth:`FederatedEnv.permit`."""
+        return self.env.permit(senders)
+
+    def privacy(self) -> Claim:
+        """Claims what privacy the releases had; see :meth:`FederatedEnv.privacy`."""
+        return self.env.privacy()
 
     def hidden(self) -> Arrays:
         """Returns what the agents do not know; see :meth:`FederatedEnv.hidden`."""

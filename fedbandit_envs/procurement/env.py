@@ -253,6 +253,7 @@ class ProcurementEnv(FederatedEnv):
             "total_delivered": np.zeros(producers, np.int64),
             "total_good": np.zeros(producers, np.int64),
         }
+        self._has_released = False
         self._released_delivered = np.zeros(producers, np.int64)
         self._released_good = np.zeros(producers, np.int64)
         self._reward = np.zeros(rows)
@@ -348,12 +349,25 @@ class ProcurementEnv(FederatedEnv):
             ``delivered`` and ``good``, int64 ``(replicas, agents, producers)``: units since the agent last sent.
         """
         sends = np.asarray(senders, np.bool_)[..., np.newaxis]
+        self._has_released = self._has_released or bool(sends.any())
         increments = {}
         for name, released in (("delivered", self._released_delivered), ("good", self._released_good)):
             grown = np.where(sends, self._observation[f"total_{name}"] - released, 0)
             released += grown
             increments[name] = grown
         return increments
+
+    def sensitivity(self) -> Arrays:
+        """Says how much a release can betray; see :meth:`FederatedEnv.sensitivity`.
+
+        Returns:
+            ``delivered`` and ``good``, both the capacity, float64 ``(replicas, agents, producers)``: another
+            quantity in one round changes what is delivered, and with it what is good, by so much at most.
+        """
+        if not hasattr(self, "_observation"):
+            raise ResetNeeded("sensitivity() was called before reset()")
+        capacity = self._observation["capacity"].astype(np.float64)
+        return {"delivered": capacity, "good": capacity.copy()}
 
     def hidden(self) -> Arrays:
         """Returns ``quality``, float64 ``(replicas, agents, producers)``: the present true qualities."""

@@ -1,0 +1,157 @@
+"""Noise from privacy and privacy from noise: the closed forms, as pure functions.
+
+``mu`` is the sensitivity of a Gaussian release in units of its standard deviation, the one parameter of
+Gaussian differential privacy; a noise multiplier is its inverse.
+
+References:
+    * C. Dwork, A. Roth: The Algorithmic Foundations of Differential Privacy, 2014, Theorem A.1.
+    * B. Balle, Y.-X. Wang: Improving the Gaussian Mechanism for Differential Privacy. ICML 2018, Theorems 5
+      and 8.
+    * J. Dong, A. Roth, W. Su: Gaussian Differential Privacy. JRSS B 2022, Corollary 1.
+    * M. Bun, T. Steinke: Concentrated Differential Privacy. TCC 2016, Propositions 1.3, 1.4 and 1.6.
+"""
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import erfcx, log_ndtr, ndtri_exp
+
+Float = np.float64 | npt.NDArray[np.float64]
+
+
+def classic_noise_multiplier(epsilon: float, delta: float) -> float:
+    """Returns sqrt(2 ln(1.25/delta))/epsilon (Dwork and Roth, Theorem A.1; P-FCB, eq. 10 and 11).
+
+    It is proven to give (epsilon, delta) for epsilon < 1 only; :func:`gaussian_delta` says what it gives
+    beyond.
+
+    Args:
+        epsilon: Privacy of one release, > 0; infinity gives 0.
+        delta: Privacy of one release, in (0, 1).
+
+    Raises:
+        ValueError: A parameter is out of its range.
+    """
+    _check(epsilon, delta)
+    return float(np.sqrt(2 * np.log(1.25 / delta)) / epsilon)
+
+
+def analytic_noise_multiplier(epsilon: float, delta: float) -> float:
+    """Returns the least noise multiplier that gives (epsilon, delta) (Balle and Wang, Theorem 8).
+
+    Args:
+        epsilon: Privacy of one release, > 0; infinity gives 0.
+        delta: Privacy of one release, in (0, 1).
+
+    Raises:
+        ValueError: A parameter is out of its range.
+    """
+    _check(epsilon, delta)
+    if np.isinf(epsilon):
+        return 0.0
+    target = np.log(delta)
+
+    def excess(log_mu: float) -> float:
+        # Bounded below, since the bracket's lower end may have a delta of 0.
+        return float(np.maximum(log_gaussian_delta(epsilon, np.exp(log_mu)) - target, -1e3))
+
+    # delta <= Phi(mu/2 - epsilon/mu) with slack at most a few units of its argument brackets mu.
+    tail = float(ndtri_exp(target))
+    highest = tail + 2.0 + np.sqrt((tail + 2.0) ** 2 + 2 * epsilon)
+    low = np.log(min(epsilon, delta)) - 3.0
+    high = np.log(max(highest, 1.0)) + 3.0
+    return float(np.exp(-brentq(excess, low, high, xtol=1e-13, rtol=1e-14)))
+
+
+def log_gaussian_delta(epsilon: Float | float, mu: Float | float) -> Float:
+    """Returns the natural logarithm of :func:`gaussian_delta`, which underflows much later."""
+    epsilon, mu = np.broadcast_arrays(np.asarray(epsilon, np.float64), np.asarray(mu, np.float64))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        near = epsilon / mu - mu / 2
+        far = epsilon / mu + mu / 2
+        # Phi(-near) - e^epsilon Phi(-far). With phi(near) = e^epsilon phi(far) both terms share that factor
+        # where near > 0, and what is left is a difference of Mills ratios, which never underflows.
+        mills = erfcx(np.maximum(near, 0.0) / np.sqrt(2)) - erfcx(far / np.sqrt(2))
+        tail = -np.square(near) / 2 + np.log(mills / 2)
+        bulk = log_ndtr(-near) + np.log(
+            -np.expm1(np.minimum(epsilon + log_ndtr(-far) - log_ndtr(-near), 0.0))
+        )
+        log_delta = np.where(near > 0, tail, bulk)
+    log_delta = np.where((mu == 0) | np.isinf(epsilon), -np.inf, log_delta)
+    return np.where(np.isinf(mu) & np.isfinite(epsilon), 0.0, log_delta)[()]
+
+
+def gaussian_delta(epsilon: Float | float, mu: Float | float) -> Float:
+    """Returns Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu): the delta of mu-GDP at epsilon.
+
+    Args:
+        epsilon: Numbers >= 0, any shape.
+        mu: Numbers >= 0 that broadcast against it.
+    """
+    return np.exp(log_gaussian_delta(epsilon, mu))
+
+
+def gaussian_epsilon(delta: Float | float, mu: Float | float) -> Float:
+    """Returns the epsilon of mu-GDP at delta: the inverse of :func:`gaussian_delta` in its first argument.
+
+    Args:
+        delta: Numbers in [0, 1], any shape; 0 gives infinity unless mu is 0.
+        mu: Numbers >= 0 that broadcast against it.
+    """
+    delta, mu = np.broadcast_arrays(np.asarray(delta, np.float64), np.asarray(mu, np.float64))
+    with np.errstate(divide="ignore"):
+        target = np.log(delta)
+    epsilon = np.where((mu == 0) | (target >= log_gaussian_delta(0.0, mu)), 0.0, np.inf)
+    solve = np.isinf(epsilon) & (delta > 0) & np.isfinite(mu)
+    if solve.any():
+        epsilon[solve] = _solve_epsilon(target[solve], mu[solve])
+    return epsilon[()]
+
+
+def _solve_epsilon(target: npt.NDArray[np.float64], mu: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Solves log_gaussian_delta(epsilon, mu) = target by Newton steps kept inside a shrinking bracket."""
+    low = np.zeros_like(mu)
+    # delta <= Phi(mu/2 - epsilon/mu).
+    high = np.maximum(mu * (mu / 2 - ndtri_exp(target)), 0.0)
+    epsilon = high
+    for _ in range(200):
+        log_delta = log_gaussian_delta(epsilon, mu)
+        below = log_delta < target
+        high = np.where(below, epsilon, high)
+        low = np.where(below, low, epsilon)
+        with np.errstate(all="ignore"):
+            # d log delta / d epsilon = -e^epsilon Phi(-far) / delta.
+            step = (log_delta - target) / np.exp(epsilon + log_ndtr(-epsilon / mu - mu / 2) - log_delta)
+            moved = epsilon + step
+        moved = np.where((moved >= low) & (moved <= high), moved, (low + high) / 2)
+        if np.all(np.abs(moved - epsilon) <= 1e-14 * moved):
+            break
+        epsilon = moved
+    return moved
+
+
+def gaussian_rho(mu: Float | float) -> Float:
+    """Returns mu^2/2: the zCDP of a Gaussian release (Bun and Steinke, Proposition 1.6)."""
+    return np.square(mu) / 2
+
+
+def pure_rho(epsilon: Float | float) -> Float:
+    """Returns epsilon^2/2: the zCDP of any epsilon-private release (Bun and Steinke, Proposition 1.4)."""
+    return np.square(epsilon) / 2
+
+
+def zcdp_epsilon(delta: float, rho: Float | float) -> Float:
+    """Returns rho + 2 sqrt(rho ln(1/delta)): the epsilon of rho-zCDP (Bun and Steinke, Proposition 1.3).
+
+    Args:
+        delta: In (0, 1).
+        rho: Numbers >= 0, any shape.
+    """
+    return rho + 2 * np.sqrt(rho * np.log(1 / delta))
+
+
+def _check(epsilon: float, delta: float) -> None:
+    if not epsilon > 0:
+        raise ValueError(f"epsilon is {epsilon!r}; a number > 0 (infinity for no noise) is required")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta is {delta!r}; a number in (0, 1) is required")

@@ -1,0 +1,66 @@
+"""Laplace noise: pure differential privacy, delta 0."""
+
+from typing import Literal
+
+import numpy as np
+
+from fedbandit_envs.federation import Array, FederatedEnv
+from fedbandit_envs.wrappers.event import Change, Event
+from fedbandit_envs.wrappers.privatizers.additive import AdditivePrivatizer
+from fedbandit_envs.wrappers.privatizers.budget import Budget
+
+
+class LaplacePrivatizer(AdditivePrivatizer):
+    """Adds Laplace noise of scale sensitivity/epsilon^z to every value of the z-th release.
+
+    One value alone is then (epsilon^z, 0) private (Dwork et al. 2006, Proposition 1); values that change
+    together add up.
+    """
+
+    def __init__(
+        self,
+        env: FederatedEnv,
+        epsilon: float,
+        releases: int | None = None,
+        budget: Budget | None = None,
+        on_exhausted: Literal["raise", "silence"] = "raise",
+    ) -> None:
+        """Wraps ``env``.
+
+        Args:
+            env: The environment, not yet privatized.
+            epsilon: Shared out over the releases, for one value; infinity adds no noise.
+            releases: None for P-FCB's decreasing shares of ``epsilon``, which depend on the horizon; else the
+                number of releases that get equal shares, after which the budget is exhausted.
+            budget: How spending is measured and limited. By default the promises for single values are added
+                up (``basic``) under ``one-quantity``, without a limit.
+            on_exhausted: Whether a release that would exceed the budget is an error or does not happen
+                silently (:meth:`permit` then says so in advance).
+
+        Raises:
+            TypeError: ``env`` or ``budget`` has the wrong type.
+            ValueError: A parameter is out of its range, or ``env`` is already privatized.
+        """
+        super().__init__(env, epsilon, releases, Budget() if budget is None else budget, on_exhausted)
+        self._multipliers = 1 / self._shares
+
+    def _event(self, share: int, arrays: int, values: int) -> Event:
+        epsilon = float(self._shares[share])
+        joint = Change(arrays, np.sqrt(arrays))
+        return Event(
+            "laplace",
+            epsilon,
+            epsilon,
+            0.0,
+            (
+                ("one-quantity", joint),
+                ("one-round", Change(values, np.sqrt(values))),
+                ("one-observation", joint),
+                ("one-outcome", Change(1, 1.0)),
+            ),
+        )
+
+    def _draw(self, generator: np.random.Generator, out: Array) -> None:
+        # The difference of two standard exponentials is standard Laplace.
+        generator.standard_exponential(out=out)
+        out -= generator.standard_exponential(out.shape)

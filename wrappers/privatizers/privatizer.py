@@ -1,0 +1,195 @@
+"""What all privatizers share: they stand at the one door, randomise what leaves, and keep the accounts."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+
+from fedbandit_envs.claim import Claim
+from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv, FederatedWrapper
+from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.wrappers.accountant import Accountant
+from fedbandit_envs.wrappers.event import Event
+from fedbandit_envs.wrappers.privatizers.budget import Budget, BudgetExhaustedError, decreasing
+
+
+class Privatizer(FederatedWrapper, ABC):
+    """Randomises every release and accounts for it.
+
+    Each agent's z-th release gets its share of ``epsilon``. A reset starts a fresh federation: agents, data
+    and accounts are new, so what several episodes over the same people's data spend has to be added up by the
+    user. Numbers are floating-point ones; guarantees are those of real numbers.
+    """
+
+    def __init__(
+        self,
+        env: FederatedEnv,
+        epsilon: float,
+        releases: int | None,
+        budget: Budget,
+        on_exhausted: Literal["raise", "silence"],
+    ) -> None:
+        """Wraps ``env``; see the mechanisms for the arguments."""
+        super().__init__(env)
+        inner = env
+        while isinstance(inner, FederatedWrapper):
+            if isinstance(inner, Privatizer):
+                raise ValueError(
+                    f"env is already privatized, by {type(inner).__name__}; one privatizer is allowed"
+                )
+            inner = inner.env
+        if not epsilon > 0:
+            raise ValueError(f"epsilon is {epsilon!r}; a number > 0 (infinity for no noise) is required")
+        if releases is not None and (not isinstance(releases, int | np.integer) or releases < 1):
+            raise ValueError(f"releases is {releases!r}; None or an integer >= 1 is required")
+        if not isinstance(budget, Budget):
+            raise TypeError(f"budget is a {type(budget).__name__}; a Budget is required")
+        if on_exhausted not in ("raise", "silence"):
+            raise ValueError(f"on_exhausted is {on_exhausted!r}; 'raise' or 'silence' is required")
+        self.budget = budget
+        self._releases = releases
+        self._on_exhausted = on_exhausted
+        # One value's epsilon by release; later releases get what the last entry says.
+        self._shares: Array = (
+            decreasing(epsilon, env.max_cycles) if releases is None else np.array([epsilon / releases])
+        )
+
+    @property
+    def accountant(self) -> Accountant:
+        """The accounts of this episode, open to any composition and adjacency.
+
+        Raises:
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
+        if not hasattr(self, "_accountant"):
+            raise ResetNeeded("a privatizer keeps accounts from the first reset on")
+        return self._accountant
+
+    def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
+        """Starts one episode a seed, with fresh noise and empty accounts.
+
+        Raises:
+            ValueError: The environment's statistic cannot be privatized in this way.
+        """
+        reset = self.env.reset_batch(seeds)
+        sensitivity = self.env.sensitivity()
+        for name, array in sensitivity.items():
+            if not (np.isfinite(array).all() and (array >= 0).all() and array.any()):
+                raise ValueError(
+                    f"sensitivity of {name!r} lies between {array.min()} and {array.max()}; finite "
+                    "numbers >= 0 that are not all 0 are required"
+                )
+        self._events = self._describe(sensitivity)
+        self._generators = self._seed(seeds)
+        self._accountant = Accountant(len(seeds), self.max_num_agents)
+        self._sent = np.zeros((len(seeds), self.max_num_agents), np.int64)
+        self._epsilon_spent = np.zeros(self._sent.shape)
+        return reset
+
+    def step_batch(self, action: Array) -> BatchStep:
+        """Plays one round; see :meth:`FederatedEnv.step_batch`.
+
+        ``info["epsilon_spent"]``, float64 ``(replicas, agents)``, is what was spent until now, measured as
+        :attr:`budget` says and infinite where that measure has no answer.
+        """
+        step = self.env.step_batch(action)
+        return step._replace(info={**step.info, "epsilon_spent": self._epsilon_spent})
+
+    def permit(self, senders: Array) -> Array:
+        """Says who may send: with ``on_exhausted="silence"`` only those whose budget allows for it."""
+        permitted = self.env.permit(senders)
+        return permitted & self._can_afford(permitted) if self._on_exhausted == "silence" else permitted
+
+    def release(self, senders: Array) -> Arrays:
+        """Lets randomised data leave agents; see :meth:`FederatedEnv.release`.
+
+        Returns:
+            Increments as the environment names them, float64, zero for those who did not send.
+
+        Raises:
+            BudgetExhaustedError: A sender's budget does not allow for it (``on_exhausted="raise"``). Nothing
+                was released, by nobody.
+            ValueError: ``senders`` has the wrong shape.
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
+        sends = self._checked(senders)
+        affordable = self._can_afford(sends)
+        if self._on_exhausted == "raise" and not affordable.all():
+            replica, agent = (int(i) for i in np.argwhere(~affordable)[0])
+            limits = f"{self.budget}, releases={self._releases}"
+            raise BudgetExhaustedError(
+                f"{self.possible_agents[agent]} (replica {replica}) has spent epsilon "
+                f"{self._epsilon_spent[replica, agent]:.4g} in {self._sent[replica, agent]} releases; "
+                f"another one is beyond what is allowed: {limits}"
+            )
+        sends &= affordable
+        statistic = self.env.release(sends)
+        share = np.minimum(self._sent, len(self._shares) - 1)
+        randomised = self._randomise(statistic, sends, share)
+        for event, agents in self._plan(sends).items():
+            self._accountant.record(event, agents)
+        self._sent += sends
+        if sends.any():
+            self._epsilon_spent = self._spent(self._accountant)
+        return {
+            name: np.where(sends.reshape(sends.shape + (1,) * (array.ndim - 2)), array, 0.0)
+            for name, array in randomised.items()
+        }
+
+    def privacy(self) -> Claim:
+        """Claims what was spent, measured as :attr:`budget` says; :attr:`accountant` answers the rest."""
+        return self.accountant.epsilon(
+            self.budget.delta, composition=self.budget.composition, adjacency=self.budget.adjacency
+        )
+
+    @abstractmethod
+    def _describe(self, sensitivity: Arrays) -> list[Event]:
+        """Prepares for data of this sensitivity, and says what event a release is, for each of the shares.
+
+        Raises:
+            ValueError: The mechanism cannot privatize a statistic of these names and sensitivities.
+        """
+
+    @abstractmethod
+    def _randomise(self, statistic: Arrays, sends: Array, share: Array) -> Arrays:
+        """Randomises a release.
+
+        Args:
+            statistic: What the environment released.
+            sends: Who sends, bool ``(replicas, agents)``; results of others are not used.
+            share: Index of each agent's share of epsilon, ``(replicas, agents)``.
+        """
+
+    def _seed(self, seeds: Sequence[int]) -> list[np.random.Generator]:
+        """Makes the generators of an episode's noise, one a replica."""
+        return [stream(seed, Purpose.NOISE) for seed in seeds]
+
+    def _checked(self, senders: Array) -> Array:
+        sends = np.array(senders, np.bool_)
+        if sends.shape != self.accountant.counts.shape[1:]:
+            raise ValueError(
+                f"senders has shape {sends.shape}; (replicas, agents) = {self._sent.shape} is required"
+            )
+        return sends
+
+    def _plan(self, sends: Array) -> dict[Event, Array]:
+        """Says who releases which event."""
+        share = np.where(sends, np.minimum(self._sent, len(self._shares) - 1), -1)
+        return {self._events[index]: share == index for index in np.unique(share) if index >= 0}
+
+    def _spent(self, accountant: Accountant) -> Array:
+        return accountant.epsilon_by_agent(
+            self.budget.delta, composition=self.budget.composition, adjacency=self.budget.adjacency
+        )
+
+    def _can_afford(self, senders: Array) -> Array:
+        """Says whose budget allows for one more release; those who do not send can afford it."""
+        sends = self._checked(senders)
+        affordable = np.ones_like(sends) if self._releases is None else self._sent < self._releases
+        if np.isfinite(self.budget.epsilon):
+            # Sums of equal shares may exceed what was shared out by rounding.
+            spent = self._spent(self._accountant.after(self._plan(sends)))
+            affordable &= spent <= self.budget.epsilon * (1 + 1e-12)
+        return affordable | ~sends
