@@ -80,25 +80,48 @@ def _explore(capacity, quantity):
 
 
 @kernel(inline="always")
-def upper_confidence_bounds(units, good, log_round, radius_scale, bound):
-    """Writes ``min(1, good / units + radius_scale sqrt(3 ln t / (2 units)))`` for one row; 1 where units are 0."""
-    factor = radius_scale * radius_scale * 1.5 * log_round
+def _upper_confidence_bounds(units, good, heard_units, heard_good, factor, bound):
+    """Writes ``min(1, Y / W + sqrt(factor / W))`` for one row, own and heard data together; 1 where W <= 0."""
     for i in range(bound.shape[0]):
-        known = units[i] > 0
-        inverse = 1.0 / (units[i] if known else 1.0)
-        index = good[i] * inverse + np.sqrt(factor * inverse)
+        weight = units[i] + heard_units[i]
+        known = weight > 0.0
+        inverse = 1.0 / (weight if known else 1.0)
+        index = (good[i] + heard_good[i]) * inverse + np.sqrt(factor * inverse)
         bound[i] = min(index, 1.0) if known else 1.0
 
 
 @kernel
-def _procure_optimistically(
-    round_, units, good, cost, capacity, threshold, unit_revenue, radius_scale, margin, exact, quantity
-):
+def procure_optimistically(
+    round_, units, good, heard_units, heard_good, cost, capacity, threshold, unit_revenue,
+    radius_scale, log_agents, divisor, margin, exact, quantity,
+):  # fmt: skip
+    """Procures for all rows as if the upper confidence bounds were the qualities.
+
+    Args:
+        round_: Rounds played, ``(replicas, agents, 1)``; t is one more.
+        units: Own units so far, ``(replicas, agents, producers)``.
+        good: Good ones among them.
+        heard_units: Weight of units heard of, same shape; 0 for a silent policy.
+        heard_good: Weight of good ones among them.
+        cost: Costs.
+        capacity: Capacities.
+        threshold: Quality threshold, ``(replicas, agents, 1)``.
+        unit_revenue: Revenue of a good unit, same shape.
+        radius_scale: Multiplies the radius ``sqrt(3 (ln t + log_agents) / (2 divisor W))``.
+        log_agents: See there.
+        divisor: See there.
+        margin: Added to the threshold.
+        exact: Whether the oracle is the exact one.
+        quantity: Receives the quantities, ``(replicas, agents, producers)``.
+    """
     bound = np.empty(quantity.shape[2])
+    scale = radius_scale * radius_scale * 1.5 / divisor
     for r in range(quantity.shape[0]):
         for j in range(quantity.shape[1]):
-            log_round = np.log(round_[r, j, 0] + 1.0)
-            upper_confidence_bounds(units[r, j], good[r, j], log_round, radius_scale, bound)
+            factor = scale * (np.log(round_[r, j, 0] + 1.0) + log_agents)
+            _upper_confidence_bounds(
+                units[r, j], good[r, j], heard_units[r, j], heard_good[r, j], factor, bound
+            )
             procure_row(
                 bound, cost[r, j], capacity[r, j], threshold[r, j, 0] + margin, unit_revenue[r, j, 0],
                 exact, quantity[r, j],
@@ -144,6 +167,8 @@ class SSUCB:
         self._radius_scale = float(radius_scale)
         self._margin = float(margin)
         self._exact = oracle == "exact"
+        self._log_agents = 0.0
+        self._divisor = 1.0
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
         """Starts the exploration; see :meth:`Policy.reset`."""
@@ -152,7 +177,11 @@ class SSUCB:
             if self._zeta is None
             else ceil(3.0 * log(spaces.horizon) / (2.0 * self._zeta**2))
         )
-        self._quantity = np.zeros((*seeds.shape, *(spaces.action.shape or ())), np.int32)
+        shape = (*seeds.shape, *(spaces.action.shape or ()))
+        self._quantity = np.zeros(shape, np.int32)
+        # What others told of their purchases: for this policy nothing.
+        self._heard_units = np.zeros(shape)
+        self._heard_good = np.zeros(shape)
 
     def act(self, observation: Arrays) -> Array:
         """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
@@ -160,9 +189,10 @@ class SSUCB:
             self._left -= 1
             _explore(observation["capacity"], self._quantity)
             return self._quantity
-        _procure_optimistically(
+        procure_optimistically(
             observation["round"], observation["total_delivered"], observation["total_good"],
-            observation["cost"], observation["capacity"], observation["quality_threshold"],
-            observation["unit_revenue"], self._radius_scale, self._margin, self._exact, self._quantity,
+            self._heard_units, self._heard_good, observation["cost"], observation["capacity"],
+            observation["quality_threshold"], observation["unit_revenue"],
+            self._radius_scale, self._log_agents, self._divisor, self._margin, self._exact, self._quantity,
         )  # fmt: skip
         return self._quantity
