@@ -24,27 +24,29 @@ BYTES_PER_NUMBER = 8
 class Channel(FederatedWrapper):
     """Sends what agents release to other agents' inboxes.
 
-    After each round of the environment the schedule says who wants to send. Those whom the environment permits
-    release what their statistic has grown by, one message each, which floods the topology: whoever sees a message
-    for the first time passes it on to all who hear it, except to whom it has just been heard from. Messages are
-    numbered (by sender and round), so that nobody counts one twice.
+    After each round of the environment the schedule says who wants to send. Those whom the environment
+    permits release what their statistic has grown by, one message each, which floods the topology: whoever
+    sees a message for the first time passes it on to all who hear it, except to whom it has just been heard
+    from. Messages are numbered (by sender and round), so that nobody counts one twice.
 
     Observations gain, for each array ``name`` that the environment releases, with its shape ``(...)``:
 
     | key | shape | dtype | meaning |
     |---|---|---|---|
-    | `inbox_{name}` | (senders, ...) | float64 | what arrived in this round, by sender: only ever to be added |
+    | `inbox_{name}` | (senders, ...) | float64 | what arrived this round, by sender; to be added up |
     | `inbox_mask` | (senders,) | bool | from whom something arrived |
 
     Senders are all agents, in their order; nobody hears from itself. Where the mask is false entries are 0.
 
-    With a schedule that is not fixed in advance, actions become ``Dict({"action": <the environment's>, "send":
-    Discrete(2)})``: in the array face a mapping of ``action`` and of ``send``, bool or integers 0 and 1
-    ``(replicas, agents)``. The action formats for learning agents, which are arrays, are then not offered.
+    With a schedule that is not fixed in advance, actions become ``Dict({"action": <the environment's>,
+    "send": Discrete(2)})``: in the array face a mapping of ``action`` and of ``send``, bool or integers 0
+    and 1 ``(replicas, agents)``. The action formats for learning agents, which are arrays, are then not
+    offered.
 
     Information gains ``messages`` and ``bytes``, int64: the traffic of this round. Each traversal of an edge
-    counts as a message of :data:`HEADER_BYTES` and 8 bytes a number, lost ones and doubles too, and is booked on the
-    agent that first sent it, whoever passes it on. :attr:`traffic` has the totals of the episode.
+    counts as a message of :data:`HEADER_BYTES` and 8 bytes a number, lost ones and doubles too, and is
+    booked on the agent that first sent it, whoever passes it on. :attr:`traffic` has the totals of the
+    episode.
     """
 
     def __init__(
@@ -64,10 +66,10 @@ class Channel(FederatedWrapper):
             topology: Who hears whom, see :mod:`fedbandit_envs.wrappers.topology`.
             schedule: When messages are sent, see :mod:`fedbandit_envs.wrappers.schedule`.
             delay: Rounds that each hop takes; 0 delivers with the observation of the round that sends.
-            time_to_live: Most hops of a message; 1 reaches neighbours only. None takes each sender's message as
-                many hops as the agent that is furthest from it is away.
-            loss: Probability, in [0, 1), that a traversal of an edge loses the message. Another path may still
-                bring it.
+            time_to_live: Most hops of a message; 1 reaches neighbours only. None takes each sender's message
+                as many hops as the agent that is furthest from it is away.
+            loss: Probability, in [0, 1), that a traversal of an edge loses the message. Another path may
+                still bring it.
             duplication: Probability, in [0, 1), that a traversal which does not lose the message doubles it.
 
         Raises:
@@ -134,7 +136,8 @@ class Channel(FederatedWrapper):
                 ``send``.
 
         Raises:
-            BudgetExhaustedError: A privatizer refuses a release. The round has been played, but nothing was sent.
+            BudgetExhaustedError: A privatizer refuses a release. The round has been played, but nothing was
+                sent.
         """
         if self._schedule.fixed_in_advance:
             observation, reward, truncated, info = self.env.step_batch(action)  # type: ignore[arg-type]
@@ -156,12 +159,14 @@ class Channel(FederatedWrapper):
         """Splits actions with a ``send`` entry, refusing bad ones before anything happens."""
         if not isinstance(action, Mapping) or action.keys() != {"action", "send"}:
             raise TypeError(
-                f"action is {action!r}; a mapping of 'action' and 'send' is required, since agents choose when to send"
+                f"action is {action!r}; a mapping of 'action' and 'send' is required, since agents choose "
+                "when to send"
             )
         send = np.asarray(action["send"])
         if send.shape != self._everyone.shape:
             raise ValueError(
-                f"action['send'] has shape {send.shape}; (replicas, agents) = {self._everyone.shape} is required"
+                f"action['send'] has shape {send.shape}; (replicas, agents) = {self._everyone.shape} "
+                "is required"
             )
         if send.dtype != np.bool_:
             if not np.issubdtype(send.dtype, np.integer):
@@ -240,7 +245,13 @@ class _Hop(NamedTuple):
 
 @kernel  # type: ignore[untyped-decorator]
 def _add_arrivals(statistic: Array, arrives: Array, inbox: Array) -> None:
-    """Adds to inboxes ``(replicas, agents, senders, numbers)`` what arrives of ``(replicas, senders, numbers)``."""
+    """Adds what arrives of a statistic to inboxes.
+
+    Args:
+        statistic: float64 ``(replicas, senders, numbers)``.
+        arrives: bool ``(replicas, agents, senders)``.
+        inbox: float64 ``(replicas, agents, senders, numbers)``.
+    """
     replicas, agents, senders, numbers = inbox.shape
     for r in range(replicas):
         for i in range(agents):

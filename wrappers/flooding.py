@@ -1,8 +1,8 @@
 """How messages spread: every node that sees one for the first time passes it on.
 
-The compiled kernel floods one message of every agent through every replica's graph at once. Hops are synchronous,
-so where and when a message arrives follows from the graph and from which traversals of its edges are lost; how long
-a hop takes does not matter here.
+The compiled kernel floods one message of every agent through every replica's graph at once. Hops are
+synchronous, so where and when a message arrives follows from the graph and from which traversals of its
+edges are lost; how long a hop takes does not matter here.
 """
 
 import numpy as np
@@ -18,8 +18,8 @@ def edge_lists(graphs: list[Array]) -> Array:
         graphs: Adjacency matrices, bool ``(nodes, nodes)``.
 
     Returns:
-        int32 ``(graphs, edges, 3)``: from which node, to which node, and the index of the edge that leads back, -1
-        if there is none. Shorter lists end with rows of -1.
+        int32 ``(graphs, edges, 3)``: from which node, to which node, and the index of the edge that leads
+        back, -1 if there is none. Shorter lists end with rows of -1.
     """
     edges = np.full((len(graphs), max(int(graph.sum()) for graph in graphs), 3), -1, np.int32)
     for listed, graph in zip(edges, graphs, strict=True):
@@ -40,17 +40,18 @@ def flood(
     Nobody passes a message back to whom it has just been heard from.
 
     Args:
-        edges: As :func:`edge_lists` returns them, int32 ``(graphs, edges, 3)``: one graph a replica, or one for all.
+        edges: As :func:`edge_lists` returns them, int32 ``(graphs, edges, 3)``: one graph a replica, or one
+            for all.
         lost: Whether a traversal of the edge loses the message, bool ``(replicas, senders, edges)``.
         duplicated: Whether it doubles the message, if it does not lose it, same shape.
         time_to_live: Most hops of a message, int64 ``(replicas, senders)``.
         nodes: Number of nodes of each graph.
 
     Returns:
-        * After how many hops each node sees the message first, int64 ``(replicas, nodes, senders)``: 0 for the
-          sender itself, -1 for those it never reaches.
-        * How many edge traversals make the first hop, the second and so on, lost ones and doubles included, int64
-          ``(replicas, senders, hops)``.
+        * After how many hops each node sees the message first, int64 ``(replicas, nodes, senders)``: 0 for
+          the sender itself, -1 for those it never reaches.
+        * How many edge traversals make the first hop, the second and so on, lost ones and doubles included,
+          int64 ``(replicas, senders, hops)``.
     """
     replicas, senders, num_edges = lost.shape
     longest = 1

@@ -14,8 +14,8 @@ class Network:
     """Carries messages of all agents in all replicas, by flooding.
 
     Graphs are drawn from ``(seed, Purpose.CHANNEL, 0)`` and faults of what is sent in round t from
-    ``(seed, Purpose.CHANNEL, t)``, for all senders whoever sends. So luck depends neither on what agents do nor on
-    other replicas, and the same traversals are lost whatever the rate of duplication is.
+    ``(seed, Purpose.CHANNEL, t)``, for all senders whoever sends. So luck depends neither on what agents do
+    nor on other replicas, and the same traversals are lost whatever the rate of duplication is.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class Network:
             t: The round, counted from 1.
 
         Returns:
-            * After how many hops each agent hears each sender first, int64 ``(replicas, agents, senders)``; 0 or
-              less where it does not.
-            * By how many edge traversals each sender's message makes the first hop, the second and so on, int64
-              ``(replicas, senders, hops)``.
+            * After how many hops each agent hears each sender first, int64 ``(replicas, agents, senders)``;
+              0 or less where it does not.
+            * By how many edge traversals each sender's message makes the first hop, the second and so on,
+              int64 ``(replicas, senders, hops)``.
         """
         hops, traversals = self._hops, self._traversals
         if self._loss or self._duplication:
@@ -74,7 +74,8 @@ class Network:
         num_edges = self._edges.shape[1]
         faults = np.ones((2, *senders.shape, num_edges))
         for replica in np.flatnonzero(senders.any(axis=1)):
-            # Shorter lists of edges are filled up to the longest in the batch; only the replica's own are drawn.
+            # Shorter lists of edges are filled up to the longest in the batch; only the replica's own are
+            # drawn.
             own = int((self._edges[replica % len(self._edges), :, 0] >= 0).sum())
             generator = stream(self._seeds[replica], Purpose.CHANNEL, t)
             faults[:, replica, :, :own] = generator.random((2, senders.shape[1], own))

@@ -1,8 +1,8 @@
 """When agents send: schedules of communication rounds, fixed in advance or left to the agents.
 
 A schedule answers for round t, counted from 1, after that round's outcomes are known. Wherever one is asked
-for, its JSON-able specification will do: a name, ``"every_round"``, or a mapping of the name and the arguments,
-``{"name": "fixed_gap", "gap": 10}``.
+for, its JSON-able specification will do: a name, ``"every_round"``, or a mapping of the name and the
+arguments, ``{"name": "fixed_gap", "gap": 10}``.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,8 +16,8 @@ class Schedule(Protocol):
     """Says in which rounds messages are sent.
 
     Attributes:
-        fixed_in_advance: Whether sending times are known before any data is. If not, agents are asked each round
-            whether they want to send, and what they answer may tell of their data.
+        fixed_in_advance: Whether sending times are known before any data is. If not, agents are asked each
+            round whether they want to send, and what they answer may tell of their data.
     """
 
     @property
@@ -25,7 +25,7 @@ class Schedule(Protocol):
         """Whether sending times are known before any data is."""
 
     def sends(self, t: int) -> bool:
-        """Says whether messages are sent (if agents are asked: may be sent) in round ``t``, counted from 1."""
+        """Says whether messages are sent (if agents are asked: may be) in round ``t``, counted from 1."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Doubling:
         start: First round in which messages may be sent.
         stop: Last one.
         mode: ``"powers_of_two"`` sends when t is a power of two: with the defaults at 256, 512, ..., 32768, 8
-            times. ``"printed"`` follows the listing: tau starts at 1 and doubles only with a message sent in some
-            round t >= tau, so that it has to catch up first: 16 times, with a burst at 200-207.
+            times. ``"printed"`` follows the listing: tau starts at 1 and doubles only with a message sent in
+            some round t >= tau, so that it has to catch up first: 16 times, with a burst at 200-207.
     """
 
     start: int = 200
@@ -159,8 +159,8 @@ class GrowingThenFixed:
 class OnRequest:
     """Agents decide in each round, with the ``send`` entry of their action.
 
-    The decision comes with the action of the round, so it is taken before that round's outcomes are known. The
-    message includes them.
+    The decision comes with the action of the round, so it is taken before that round's outcomes are known.
+    The message includes them.
     """
 
     fixed_in_advance: ClassVar[bool] = False

@@ -1,7 +1,7 @@
 """Who hears whom: fixed graphs, graphs drawn anew each episode, and the star with a controller.
 
-A graph is an adjacency matrix, bool ``(nodes, nodes)``: entry (u, v) says that v hears u. Agents come first, in
-their order; nodes after them only pass messages on. Specifications are JSON-able, but for networkx graphs:
+A graph is an adjacency matrix, bool ``(nodes, nodes)``: entry (u, v) says that v hears u. Agents come first,
+in their order; nodes after them only pass messages on. Specifications are JSON-able, but for networkx graphs:
 
 * a name, ``"ring"``, or a mapping of the name and the arguments,
   ``{"name": "erdos_renyi", "probability": 0.3}``;
@@ -81,7 +81,8 @@ class Topology:
 
         Raises:
             TypeError: The specification has the wrong type.
-            ValueError: The name is unknown, an argument is out of range, or the graph does not fit the agents.
+            ValueError: The name is unknown, an argument is out of range, or the graph does not fit the
+                agents.
         """
         self._num_agents = len(agents)
         self._fixed: Array | None = None
@@ -130,8 +131,8 @@ def _check_parameter(name: str, value: Any, num_agents: int) -> None:
             raise ValueError(f"probability is {value!r}; a number in [0, 1] is required")
     elif not isinstance(value, int | np.integer) or not 0 <= value < num_agents or value * num_agents % 2:
         raise ValueError(
-            f"degree is {value!r}; an integer >= 0 below the number of agents, {num_agents}, whose product with "
-            "it is even is required"
+            f"degree is {value!r}; an integer >= 0 below the number of agents, {num_agents}, whose product "
+            "with it is even is required"
         )
 
 
@@ -140,8 +141,8 @@ def _from_networkx(graph: nx.Graph, agents: Sequence[str]) -> Array:
         if set(graph.nodes) == set(nodes):
             return _refuse_self_loops(_adjacency_of(graph, nodes))
     raise ValueError(
-        f"topology is a graph of {len(graph)} nodes, {sorted(map(repr, graph.nodes))[:5]} and so on; exactly the "
-        f"agents, 0 to {len(agents) - 1} or {agents[0]!r} to {agents[-1]!r}, are required "
+        f"topology is a graph of {len(graph)} nodes, {sorted(map(repr, graph.nodes))[:5]} and so on; "
+        f"exactly the agents, 0 to {len(agents) - 1} or {agents[0]!r} to {agents[-1]!r}, are required "
         "(networkx.convert_node_labels_to_integers numbers nodes)"
     )
 
@@ -165,8 +166,8 @@ def _from_matrix(matrix: Any, num_agents: int) -> Array:
     array = np.array(matrix)
     if array.shape != (num_agents, num_agents):
         raise ValueError(
-            f"topology has an adjacency of shape {array.shape}; ({num_agents}, {num_agents}), one row and column "
-            "an agent, is required"
+            f"topology has an adjacency of shape {array.shape}; ({num_agents}, {num_agents}), one row and "
+            "column an agent, is required"
         )
     if not np.isin(array, (0, 1)).all():
         raise ValueError(f"topology has the adjacency {matrix!r}; entries 0 or 1 are required")

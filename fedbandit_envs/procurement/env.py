@@ -168,9 +168,7 @@ class ProcurementEnv(FederatedEnv):
                 ("max_capacity", max_capacity, int(self._law.capacity.max())),
             ):
                 if value not in (None, size):
-                    raise ValueError(
-                        f"{name} is {value}; None or {size}, as in the market given, is required"
-                    )
+                    raise ValueError(f"{name} is {value}; None or {size}, as in the market given, is required")
             max_capacity = int(self._law.capacity.max())
         else:
             shape = (10 if num_agents is None else num_agents, 30 if num_producers is None else num_producers)
@@ -220,12 +218,7 @@ class ProcurementEnv(FederatedEnv):
             ("unit_revenue", unit_revenue, 0 < unit_revenue < np.inf, "a finite number > 0"),
             ("regret_oracle", regret_oracle, regret_oracle in ("exact", "greedy"), "'exact' or 'greedy'"),
             ("violation", violation, violation in ("max", "optimum"), "'max' or 'optimum'"),
-            (
-                "render_mode",
-                render_mode,
-                render_mode in (None, "ansi", "rgb_array"),
-                "None, 'ansi' or 'rgb_array'",
-            ),
+            ("render_mode", render_mode, render_mode in (None, "ansi", "rgb_array"), "None, 'ansi' or 'rgb_array'"),
         ):
             if not valid:
                 raise ValueError(f"{name} is {value!r}; {allowed} is required")
@@ -337,9 +330,7 @@ class ProcurementEnv(FederatedEnv):
         if not isinstance(action, np.ndarray):
             raise TypeError(f"action is a {type(action).__name__}; a numpy array is required")
         if action.shape != shape:
-            raise ValueError(
-                f"action has shape {action.shape}; (replicas, agents, producers) = {shape} is required"
-            )
+            raise ValueError(f"action has shape {action.shape}; (replicas, agents, producers) = {shape} is required")
         if np.issubdtype(action.dtype, np.integer):
             if action.min() >= 0 and action.max() < 2**63:
                 return

@@ -95,9 +95,7 @@ class MarketLaw:
             ValueError: A parameter is out of its range.
         """
         if self.name not in ("uniform", "normal"):
-            raise ValueError(
-                f"market is {self.name!r}; 'uniform', 'normal' or a mapping of arrays is allowed"
-            )
+            raise ValueError(f"market is {self.name!r}; 'uniform', 'normal' or a mapping of arrays is allowed")
         for name in ("num_agents", "num_producers", "max_capacity"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; an integer >= 1 is required")

@@ -75,7 +75,9 @@ class Control:
         reset = self.federation.reset_batch(seeds)
         self._seen = reset.observation
         if self._peers is not None:
-            self._peers.reset(self.federation.policy_spaces, row_seeds(seeds, self.federation.max_num_agents))
+            self._peers.reset(
+                self.federation.policy_spaces, row_seeds(seeds, self.federation.max_num_agents)
+            )
         return self._own(reset.observation), self._own(reset.info)
 
     def step(self, choice: Array) -> tuple[Arrays, Array, bool, Arrays]:
