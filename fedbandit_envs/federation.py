@@ -88,6 +88,7 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
         possible_agents: Names of all agents, ``agent_0 ...``.
         single_observation_space: Observation space of every agent.
         single_action_space: Action space of every agent.
+        single_release_space: Space of what one agent releases without noise (:meth:`release`).
         max_cycles: Rounds until truncation; may be set between episodes.
         action_formats: The action formats offered to learning agents, by name.
     """
@@ -95,6 +96,7 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
     metadata: dict[str, Any]
     single_observation_space: spaces.Dict
     single_action_space: spaces.Space[Any]
+    single_release_space: spaces.Dict
     max_cycles: int
     action_formats: Mapping[str, ActionFormat]
 
@@ -236,19 +238,14 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
             self._infos_by_agent(info),
         )
 
-    def _stack(self, actions: Mapping[str, Array]) -> Array:
+    def _stack(self, actions: Mapping[str, Any]) -> Any:
         """Stacks actions by agent into one replica's rows, shape ``(1, agents, ...)``."""
         unknown = sorted(set(actions) - set(self.possible_agents))
         missing = [agent for agent in self.possible_agents if agent not in actions]
         if unknown or missing:
             raise ValueError(f"actions: one action an agent is needed; missing {missing}, unknown {unknown}")
-        rows = [np.asarray(actions[agent]) for agent in self.possible_agents]
-        for agent, row in zip(self.possible_agents, rows, strict=True):
-            if row.shape != self.single_action_space.shape:
-                raise ValueError(
-                    f"actions[{agent!r}] has shape {row.shape}; {self.single_action_space.shape} is required"
-                )
-        return np.stack(rows)[np.newaxis]
+        rows = {f"actions[{agent!r}]": actions[agent] for agent in self.possible_agents}
+        return _stack_rows(rows, self.single_action_space)
 
     def _observations_by_agent(self, observation: Arrays) -> dict[str, Arrays]:
         rows = {name: array[0].copy() for name, array in observation.items()}
@@ -263,6 +260,23 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
             agent: {name: row[j] for name, row in rows.items()}
             for j, agent in enumerate(self.possible_agents)
         }
+
+
+def _stack_rows(rows: Mapping[str, Any], space: spaces.Space[Any]) -> Any:
+    """Stacks elements of a space, named for the sake of errors; ``Dict`` spaces entry by entry."""
+    if isinstance(space, spaces.Dict):
+        for where, row in rows.items():
+            if not isinstance(row, Mapping) or row.keys() != space.keys():
+                raise ValueError(f"{where} is {row!r}; a mapping of {list(space)} is required")
+        return {
+            name: _stack_rows({f"{where}[{name!r}]": row[name] for where, row in rows.items()}, part)
+            for name, part in space.items()
+        }
+    arrays = {where: np.asarray(row) for where, row in rows.items()}
+    for where, array in arrays.items():
+        if array.shape != space.shape:
+            raise ValueError(f"{where} has shape {array.shape}; {space.shape} is required")
+    return np.stack(list(arrays.values()))[np.newaxis]
 
 
 class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):

@@ -208,6 +208,9 @@ class ProcurementEnv(FederatedEnv):
             "index": QualityIndex(self._num_producers),
         }
         self.single_observation_space = self._make_observation_space(max_capacity)
+        self.single_release_space = spaces.Dict(
+            {name: self.single_observation_space[f"total_{name}"] for name in ("delivered", "good")}
+        )
 
     def _make_observation_space(self, max_capacity: int) -> spaces.Dict:
         producers = (self._num_producers,)

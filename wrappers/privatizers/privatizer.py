@@ -11,6 +11,7 @@ from fedbandit_envs.claim import Claim
 from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv, FederatedWrapper
 from fedbandit_envs.streams import Purpose, stream
 from fedbandit_envs.wrappers.accountant import Accountant
+from fedbandit_envs.wrappers.channel import Channel
 from fedbandit_envs.wrappers.event import Event
 from fedbandit_envs.wrappers.privatizers.budget import Budget, BudgetExhaustedError, decreasing
 
@@ -38,6 +39,10 @@ class Privatizer(FederatedWrapper, ABC):
             if isinstance(inner, Privatizer):
                 raise ValueError(
                     f"env is already privatized, by {type(inner).__name__}; one privatizer is allowed"
+                )
+            if isinstance(inner, Channel):
+                raise ValueError(
+                    "env has a Channel, which sends without noise; the privatizer must be inside it"
                 )
             inner = inner.env
         if not epsilon > 0:
