@@ -2,13 +2,29 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from fedbandit_envs.baselines.pfcb import PFCB
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.procurement import SSUCB, Clairvoyant, OneOfEach, UniformRandom
 from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
+from fedbandit_envs.wrappers.channel import Channel
+from fedbandit_envs.wrappers.placebo import Placebo
+from fedbandit_envs.wrappers.privatizers.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.reveal import Reveal
+
+
+class Wrapping(NamedTuple):
+    """One wrapper of a baseline.
+
+    Attributes:
+        make: Wraps an environment, given keyword arguments.
+        kwargs: The arguments that make this baseline.
+    """
+
+    make: Callable[..., FederatedEnv]
+    kwargs: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -21,7 +37,7 @@ class Baseline:
         federation: The environments it plays.
         policy: Makes the policy from keyword arguments.
         policy_kwargs: The arguments that make this baseline.
-        wrappers: Wrappers from the inside out, each called with the environment.
+        wrappers: The wrappers it runs behind, by the part they play, from the inside out.
     """
 
     summary: str
@@ -29,18 +45,22 @@ class Baseline:
     federation: type[FederatedEnv]
     policy: Callable[..., Policy]
     policy_kwargs: Mapping[str, Any] = field(default_factory=dict)
-    wrappers: tuple[Callable[[FederatedEnv], FederatedEnv], ...] = ()
+    wrappers: Mapping[str, Wrapping] = field(default_factory=dict)
 
-    def wrap(self, env: FederatedEnv) -> FederatedEnv:
+    def wrap(self, env: FederatedEnv, changes: Mapping[str, Mapping[str, Any]] | None = None) -> FederatedEnv:
         """Puts the baseline's wrappers around an environment.
+
+        Args:
+            env: The environment.
+            changes: Other arguments of the wrappers, by their part.
 
         Raises:
             ValueError: The baseline does not play this environment.
         """
         if not isinstance(env, self.federation):
             raise ValueError(f"env is a {type(env).__name__}; this baseline plays {self.federation.__name__}")
-        for wrapper in self.wrappers:
-            env = wrapper(env)
+        for part, (make, kwargs) in self.wrappers.items():
+            env = make(env, **{**kwargs, **(changes or {}).get(part, {})})
         return env
 
     def make_policy(self, **changes: Any) -> Policy:
@@ -49,24 +69,78 @@ class Baseline:
 
 
 _DEVA = "Deva, Abhishek, Gujar (AAMAS 2021)"
+_SOLANKI = "Solanki, Kanaparthi, Damle, Gujar (ECML PKDD 2022)"
+
+_DOUBLING = Wrapping(Channel, {"schedule": {"name": "doubling"}})
+_DOUBLING_PRINTED = Wrapping(Channel, {"schedule": {"name": "doubling", "mode": "printed"}})
+_EVERY_ROUND = Wrapping(Channel, {"schedule": "every_round"})
+_GAUSSIAN = Wrapping(GaussianPrivatizer, {"epsilon": 1.0})
+_POOLED = {"check": False, "omega2": 1.0}
+
+
+def _procurement(
+    summary: str, reference: str, policy: Callable[..., Policy], /, *, wrappers: Mapping[str, Wrapping] = {},
+    **policy_kwargs: Any,
+) -> Baseline:  # fmt: skip
+    return Baseline(summary, reference, ProcurementEnv, policy, policy_kwargs, wrappers)
+
 
 BASELINES: dict[str, Baseline] = {
-    "uniform-random": Baseline(
-        "each quantity uniform between 0 and capacity", "placebo", ProcurementEnv, UniformRandom
+    "uniform-random": _procurement("each quantity uniform between 0 and capacity", "placebo", UniformRandom),
+    "one-of-each": _procurement("one unit of each producer, for ever", "placebo", OneOfEach),
+    "clairvoyant": _procurement(
+        "the exact oracle on the true qualities",
+        "upper bound",
+        Clairvoyant,
+        wrappers={"reveal": Wrapping(Reveal)},
     ),
-    "one-of-each": Baseline("one unit of each producer, for ever", "placebo", ProcurementEnv, OneOfEach),
-    "clairvoyant": Baseline(
-        "the exact oracle on the true qualities", "upper bound", ProcurementEnv, Clairvoyant, {}, (Reveal,)
+    "SS-UCB": _procurement("silent: optimism and Greedy SSA on own data", _DEVA, SSUCB, oracle="greedy"),
+    "SS-UCB-exact": _procurement(
+        "silent: optimism and the integer optimum on own data (DPSS)", _DEVA, SSUCB, oracle="exact"
     ),
-    "SS-UCB": Baseline(
-        "silent: optimism and Greedy SSA on own data", _DEVA, ProcurementEnv, SSUCB, {"oracle": "greedy"}
+    "SS-UCB-0.8": _procurement("silent, radius times 0.8", "tuned control", SSUCB, radius_scale=0.8),
+    "SS-UCB-0.5": _procurement("silent, radius times 0.5", "tuned control", SSUCB, radius_scale=0.5),
+    "FCB": _procurement(
+        "true data in P-FCB's rounds, weighted by 10, unchecked",
+        f"{_SOLANKI}, reading nearest its ratios",
+        PFCB,
+        wrappers={"channel": _DOUBLING},
+        check=False,
     ),
-    "SS-UCB-exact": Baseline(
-        "silent: optimism and the integer optimum on own data (DPSS)",
-        _DEVA,
-        ProcurementEnv,
-        SSUCB,
-        {"oracle": "exact"},
+    "FCB-every-round": _procurement(
+        "true data every round, pooled",
+        f"{_SOLANKI}, Algorithm 1 mended",
+        PFCB,
+        wrappers={"channel": _EVERY_ROUND},
+        radius="federated",
+        **_POOLED,
+    ),
+    "FCB-printed": _procurement(
+        "true data every round; radius divided by n twice",
+        f"{_SOLANKI}, Algorithm 1 as printed",
+        PFCB,
+        wrappers={"channel": _EVERY_ROUND},
+        radius="printed",
+        **_POOLED,
+    ),
+    "P-FCB": _procurement(
+        "noisy data in doubling rounds, checked and guarded",
+        f"{_SOLANKI}, Algorithm 2 mended",
+        PFCB,
+        wrappers={"privatizer": _GAUSSIAN, "channel": _DOUBLING},
+    ),
+    "P-FCB-printed": _procurement(
+        "noisy data, 16 communications, no guards: diverges",
+        f"{_SOLANKI}, Algorithm 2 as printed",
+        PFCB,
+        wrappers={"privatizer": _GAUSSIAN, "channel": _DOUBLING_PRINTED},
+        guards=False,
+    ),
+    "P-FCB-placebo": _procurement(
+        "P-FCB on messages that are noise alone",
+        "placebo",
+        PFCB,
+        wrappers={"placebo": Wrapping(Placebo), "privatizer": _GAUSSIAN, "channel": _DOUBLING},
     ),
 }
 """Every baseline of this package by name."""

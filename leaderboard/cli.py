@@ -86,7 +86,7 @@ def quickstart(
         title=f"FedProcurement-v0: 10 agents, 30 producers, {rounds} rounds, {seeds} seeds",
     )  # fmt: skip
     for name in _QUICKSTART_BASELINES:
-        settings = Settings(name, "FedProcurement-v0", rounds, seeds, 0, {}, {})
+        settings = Settings(name, "FedProcurement-v0", rounds, seeds, 0)
         curves[name], result = _run_with_progress(settings)
         last, half = result["checkpoints"][-1], _regret_at(result, rounds // 2)
         interval = last["regret_ci"]

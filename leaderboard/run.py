@@ -3,14 +3,16 @@
 import inspect
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.checks import require_choice, require_integer
+from fedbandit_envs.claim import Claim
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.leaderboard.simulation import Simulation, simulate
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
@@ -29,6 +31,7 @@ class Settings:
         first_seed: The first of them; the others follow.
         env_kwargs: Changes to the preset.
         policy_kwargs: Changes to the baseline's policy.
+        wrapper_kwargs: Changes to the baseline's wrappers, by their part.
     """
 
     baseline: str
@@ -36,8 +39,9 @@ class Settings:
     rounds: int
     seeds: int
     first_seed: int
-    env_kwargs: dict[str, Any]
-    policy_kwargs: dict[str, Any]
+    env_kwargs: dict[str, Any] = field(default_factory=dict)
+    policy_kwargs: dict[str, Any] = field(default_factory=dict)
+    wrapper_kwargs: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuses unknown names and numbers out of range.
@@ -64,17 +68,21 @@ class Settings:
             seeds: Number of seeds.
             first_seed: The first of them.
             assignments: ``key=value``; values are read as JSON, else taken as strings. A key is an argument of the
-                environment or of the policy; ``env.key`` and ``policy.key`` say which.
+                environment, of the policy or of a wrapper; ``env.key``, ``policy.key``, ``channel.key`` and so on
+                say which.
 
         Raises:
             ValueError: An assignment is malformed, or its key unknown or ambiguous.
         """
-        settings = cls(baseline, env_id, rounds, seeds, first_seed, {}, {})
+        settings = cls(baseline, env_id, rounds, seeds, first_seed)
         known = {
             "env": _arguments(resolve(REGISTRY[env_id].federation)) - {"max_cycles", "render_mode"},
             "policy": _arguments(BASELINES[baseline].policy),
         }
         targets = {"env": settings.env_kwargs, "policy": settings.policy_kwargs}
+        for part, wrapping in BASELINES[baseline].wrappers.items():
+            known[part] = _arguments(wrapping.make) - {"env"}
+            targets[part] = settings.wrapper_kwargs.setdefault(part, {})
         for assignment in assignments:
             key, equals, text = assignment.partition("=")
             owner, dot, name = key.partition(".")
@@ -98,6 +106,12 @@ def _value(text: str) -> Any:
         return text
 
 
+def _as_json(claim: Claim) -> dict[str, Any]:
+    """Writes a claim; JSON knows no infinity, and no number is what an infinite epsilon promises."""
+    finite = claim.epsilon is not None and isfinite(claim.epsilon)
+    return {**asdict(claim), "epsilon": claim.epsilon if finite else None}
+
+
 def run(
     settings: Settings, advance: Callable[[int], None] = lambda rounds: None
 ) -> tuple[Simulation, dict[str, Any]]:
@@ -110,7 +124,8 @@ def run(
     Returns:
         The simulation, and the result: ``checkpoints`` (rows of ``round``, ``regret_mean`` and ``regret_ci``, the
         cumulative regret per agent with its 95 % interval over seeds, null for a single seed), ``per_seed`` (final
-        regret per agent of each seed), ``info_mean`` (means over rounds of the other information), and ``settings``.
+        regret per agent of each seed), ``info_mean`` (means over rounds of the other information), ``privacy``
+        (what was spent, as a claim), and ``settings``.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -118,7 +133,9 @@ def run(
     """
     preset, baseline = REGISTRY[settings.env_id], BASELINES[settings.baseline]
     env_kwargs = {**preset.kwargs, **settings.env_kwargs}
-    env = baseline.wrap(resolve(preset.federation)(max_cycles=settings.rounds, **env_kwargs))
+    env = baseline.wrap(
+        resolve(preset.federation)(max_cycles=settings.rounds, **env_kwargs), settings.wrapper_kwargs
+    )
     policy = baseline.make_policy(**settings.policy_kwargs)
     seeds = range(settings.first_seed, settings.first_seed + settings.seeds)
     simulation = simulate(env, policy, seeds, advance)
@@ -135,11 +152,16 @@ def run(
         ],
         "per_seed": per_seed[-1].tolist(),
         "info_mean": {name: float(values.mean()) for name, values in simulation.info.items()},
+        "privacy": _as_json(env.privacy()),
         "settings": {
             "baseline": settings.baseline,
             "env_id": settings.env_id,
             "env_kwargs": env_kwargs,
             "policy_kwargs": {**baseline.policy_kwargs, **settings.policy_kwargs},
+            "wrapper_kwargs": {
+                part: {**wrapping.kwargs, **settings.wrapper_kwargs.get(part, {})}
+                for part, wrapping in baseline.wrappers.items()
+            },
             "rounds": settings.rounds,
             "seeds": list(seeds),
             "version": version("fedbandit-envs"),

@@ -51,18 +51,20 @@ def simulate(
     rounds = log_spaced(env.max_cycles)
     observation, _ = env.reset_batch(seeds)
     policy.reset(env.policy_spaces, row_seeds(seeds, env.max_num_agents))
-    total = np.zeros((len(seeds), env.max_num_agents))
+    shape = (len(seeds), env.max_num_agents)
     sums: Arrays = {}
-    kept = np.empty((rounds.size, *total.shape))
+    kept = np.empty((rounds.size, *shape))
     played = 0
     for checkpoint, until in enumerate(rounds):
         for _ in range(until - played):
             observation, _, _, info = env.step_batch(policy.act(observation))
-            total += info["regret"]
             for name, values in info.items():
-                if name != "regret":
-                    sums[name] = sums.get(name, np.zeros_like(total)) + values
-        kept[checkpoint] = total
+                if name not in sums:
+                    sums[name] = np.zeros(shape)
+                sums[name] += values
+        kept[checkpoint] = sums["regret"]
         advance(int(until) - played)
         played = int(until)
-    return Simulation(rounds, kept, {name: values / played for name, values in sums.items()})
+    return Simulation(
+        rounds, kept, {name: values / played for name, values in sums.items() if name != "regret"}
+    )

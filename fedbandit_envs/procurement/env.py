@@ -120,7 +120,7 @@ class ProcurementEnv(FederatedEnv):
         num_producers: int | None = None,
         max_cycles: int = 1000,
         market: LawName | Mapping[str, Any] = "uniform",
-        market_seed: int | None = None,
+        market_seed: int | Sequence[int] | None = None,
         homogeneous: bool = False,
         max_capacity: int | None = None,
         producers_per_agent: int | None = None,
@@ -141,7 +141,8 @@ class ProcurementEnv(FederatedEnv):
             market: The law that draws markets, ``"uniform"`` or ``"normal"`` (around ``quality_threshold``), or an
                 explicit market: a mapping of ``quality`` (producers,), ``cost`` and ``capacity``
                 (agents, producers), arrays or nested lists.
-            market_seed: None draws a new market each episode; an integer fixes the drawn market.
+            market_seed: None draws a new market each episode; an integer fixes the drawn market; of several, an
+                episode takes the one at its own seed modulo their number.
             homogeneous: Whether drawn costs and capacities are shared by all agents.
             max_capacity: Drawn capacities are uniform on ``1 .. max_capacity``, 50 by default.
             producers_per_agent: Size of the random subset of producers each agent has access to; None for all.
@@ -191,7 +192,7 @@ class ProcurementEnv(FederatedEnv):
         self.max_cycles = max_cycles
         self.possible_agents = [f"agent_{j}" for j in range(shape[0])]
         self._num_producers = shape[1]
-        self._market_seed = market_seed
+        self._market_seeds = [market_seed] if isinstance(market_seed, int) else market_seed
         self._drift = drift
         self._threshold = quality_threshold
         self._unit_revenue = unit_revenue
@@ -272,7 +273,9 @@ class ProcurementEnv(FederatedEnv):
     def _market(self, seed: int) -> Market:
         if isinstance(self._law, Market):
             return self._law
-        return self._law.draw(seed if self._market_seed is None else self._market_seed)
+        if self._market_seeds is not None:
+            seed = self._market_seeds[seed % len(self._market_seeds)]
+        return self._law.draw(seed)
 
     def _measure(self) -> None:
         """Solves the agents' problems for the present qualities: what regret is measured against."""
