@@ -1,10 +1,12 @@
 """The one decorator for compiled row kernels."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from numba import njit
 
-kernel = partial(
+kernel: Callable[..., Any] = partial(
     njit,
     cache=True,
     # Without the GIL, replicas split over Python threads run side by side. Numba's own threads are not
