@@ -243,7 +243,7 @@ class _Hop(NamedTuple):
     messages: Array
 
 
-@kernel  # type: ignore[untyped-decorator]
+@kernel
 def _add_arrivals(statistic: Array, arrives: Array, inbox: Array) -> None:
     """Adds what arrives of a statistic to inboxes.
 

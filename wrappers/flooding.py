@@ -31,7 +31,7 @@ def edge_lists(graphs: list[Array]) -> Array:
     return edges
 
 
-@kernel  # type: ignore[untyped-decorator]
+@kernel
 def flood(
     edges: Array, lost: Array, duplicated: Array, time_to_live: Array, nodes: int
 ) -> tuple[Array, Array]:

@@ -194,12 +194,12 @@ def make_schedule(spec: Schedule | str | Mapping[str, Any]) -> Schedule:
     if isinstance(spec, str):
         spec = {"name": spec}
     if not isinstance(spec, Mapping):
-        if not (hasattr(spec, "sends") and hasattr(spec, "fixed_in_advance")):
+        if isinstance(spec, type) or not (hasattr(spec, "sends") and hasattr(spec, "fixed_in_advance")):
             raise TypeError(f"schedule is {spec!r}; a schedule, a name or a mapping with a name is required")
         return spec
     arguments = dict(spec)
     name = arguments.pop("name", None)
-    if name not in SCHEDULES:
+    if not isinstance(name, str) or name not in SCHEDULES:
         raise ValueError(f"schedule name is {name!r}; one of {sorted(SCHEDULES)} is required")
     try:
         return SCHEDULES[name](**arguments)

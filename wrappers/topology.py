@@ -97,7 +97,7 @@ class Topology:
         self.relays = 0 if self._fixed is None else len(self._fixed) - self._num_agents
 
     def _read(self, spec: dict[str, Any]) -> None:
-        name = spec.get("name")
+        name = str(spec.get("name"))
         if spec.keys() == {"edges"}:
             self._fixed = _from_edges(spec["edges"], self._num_agents)
         elif spec.keys() == {"adjacency"}:
