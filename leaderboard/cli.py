@@ -1,6 +1,7 @@
-"""The command line: ``fedbandit list``, ``fedbandit run``, ``fedbandit quickstart``."""
+"""The command line: ``fedbandit list``, ``run``, ``quickstart``, ``reproduce``."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.checks import require_choice
 from fedbandit_envs.leaderboard.figures import regret_html, regret_png
+from fedbandit_envs.leaderboard.reproduction.pfcb import LAWS, SCALES
+from fedbandit_envs.leaderboard.reproduction.reproduce import EXPERIMENTS, Reproduction
 from fedbandit_envs.leaderboard.run import Settings
 from fedbandit_envs.leaderboard.run import run as run_settings
 from fedbandit_envs.leaderboard.simulation import Simulation
@@ -104,6 +108,35 @@ def quickstart(
         typer.echo(f"regret plot: {path.resolve()}")
 
 
+@app.command()
+def reproduce(
+    experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}, or all.")],
+    scale: Annotated[str, typer.Option(help="small (minutes) or paper.")] = "small",
+    law: Annotated[str, typer.Option(help="uniform, normal or both.")] = "both",
+    mode: Annotated[str, typer.Option(help="default (mended) or printed algorithms.")] = "default",
+    workers: Annotated[int, typer.Option(help="Processes that play.", min=1)] = 2,
+    out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("fedbandit-reproduction"),
+) -> None:
+    """Repeats a paper's experiment and sets its numbers beside ours. Can be stopped and started again."""
+    try:
+        require_choice("EXPERIMENT", experiment, (*EXPERIMENTS, "all"))
+        require_choice("--scale", scale, SCALES)
+        require_choice("--law", law, (*LAWS, "both"))
+        require_choice("--mode", mode, ("default", "printed"))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    laws = [name for name in LAWS if law in (name, "both")]
+    out.mkdir(parents=True, exist_ok=True)
+    for name in EXPERIMENTS if experiment == "all" else [experiment]:
+        reproduction = Reproduction(name, scale, laws, mode == "printed", out)
+        work = reproduction.work()
+        with _progress() as progress:
+            task = progress.add_task(name, total=work.agent_rounds)
+            reproduction.play(work, workers, partial(progress.advance, task))
+        for path in reproduction.report():
+            typer.echo(path)
+
+
 def _regret_at(result: dict[str, Any], round_: int) -> float:
     """Returns the mean regret at a round, interpolated between checkpoints."""
     rows = result["checkpoints"]
@@ -111,7 +144,11 @@ def _regret_at(result: dict[str, Any], round_: int) -> float:
 
 
 def _run_with_progress(settings: Settings) -> tuple[Simulation, dict[str, Any]]:
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=_err) as progress:
+    with _progress() as progress:
         task = progress.add_task(settings.baseline, total=settings.rounds)
         return run_settings(settings, lambda played: progress.advance(task, played))
+
+
+def _progress() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=_err)

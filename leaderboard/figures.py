@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from fedbandit_envs.leaderboard.simulation import Simulation
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
@@ -52,3 +53,35 @@ def regret_html(curves: Mapping[str, Simulation], title: str, path: Path) -> Non
     figure.update_yaxes(type="log", title=_REGRET)
     figure.update_layout(title=title, template="plotly_white")
     figure.write_html(path, include_plotlyjs=True)
+
+
+def panels_png(
+    panels: Mapping[str, Mapping[str, tuple[Any, Any, Any]]], axes: Mapping[str, str], title: str, path: Path
+) -> None:
+    """Writes curves with error bars, a panel a group.
+
+    Args:
+        panels: For each panel's title its curves by name: x, y and the error bars' lengths, one array or a pair.
+        axes: ``x`` and ``y`` labels, ``xscale`` and ``yscale``.
+        title: Title of the picture.
+        path: Where to write; the folder must exist.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6 * len(panels), 4.6), dpi=120, layout="constrained")
+    figure.suptitle(title)
+    for place, (name, curves) in zip(
+        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
+    ):
+        for colour, (label, (x, y, error)) in zip(_COLOURS, curves.items(), strict=False):
+            place.errorbar(x, y, error, color=colour, label=label, linewidth=1.6, elinewidth=0.8, capsize=2)
+        place.set(
+            xscale=axes["xscale"],
+            yscale=axes["yscale"],
+            xlabel=axes["x"],
+            ylabel=axes["y"],
+            title=f"{name} law",
+        )
+        place.grid(alpha=0.3)
+        place.legend(fontsize="small")
+    figure.savefig(path)

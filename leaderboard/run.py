@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.checks import require_choice, require_integer
 from fedbandit_envs.claim import Claim
 from fedbandit_envs.entry_points import resolve
+from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.leaderboard.simulation import Simulation, simulate
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 from fedbandit_envs.registration import REGISTRY
@@ -106,6 +108,19 @@ def _value(text: str) -> Any:
         return text
 
 
+def build(settings: Settings) -> tuple[FederatedEnv, Policy]:
+    """Makes the wrapped environment and the policy of a run.
+
+    Raises:
+        ValueError: An argument is out of its range.
+        TypeError: An argument has the wrong type.
+    """
+    preset, baseline = REGISTRY[settings.env_id], BASELINES[settings.baseline]
+    env_kwargs = {**preset.kwargs, **settings.env_kwargs}
+    env = resolve(preset.federation)(max_cycles=settings.rounds, **env_kwargs)
+    return baseline.wrap(env, settings.wrapper_kwargs), baseline.make_policy(**settings.policy_kwargs)
+
+
 def _as_json(claim: Claim) -> dict[str, Any]:
     """Writes a claim; JSON knows no infinity, and no number is what an infinite epsilon promises."""
     finite = claim.epsilon is not None and isfinite(claim.epsilon)
@@ -131,16 +146,12 @@ def run(
         ValueError: An argument is out of its range.
         TypeError: An argument has the wrong type.
     """
-    preset, baseline = REGISTRY[settings.env_id], BASELINES[settings.baseline]
-    env_kwargs = {**preset.kwargs, **settings.env_kwargs}
-    env = baseline.wrap(
-        resolve(preset.federation)(max_cycles=settings.rounds, **env_kwargs), settings.wrapper_kwargs
-    )
-    policy = baseline.make_policy(**settings.policy_kwargs)
+    env, policy = build(settings)
     seeds = range(settings.first_seed, settings.first_seed + settings.seeds)
     simulation = simulate(env, policy, seeds, advance)
     per_seed = simulation.regret.mean(axis=2)
     mean, half_width = mean_and_half_width(per_seed)
+    baseline = BASELINES[settings.baseline]
     result = {
         "checkpoints": [
             {
@@ -156,7 +167,7 @@ def run(
         "settings": {
             "baseline": settings.baseline,
             "env_id": settings.env_id,
-            "env_kwargs": env_kwargs,
+            "env_kwargs": {**REGISTRY[settings.env_id].kwargs, **settings.env_kwargs},
             "policy_kwargs": {**baseline.policy_kwargs, **settings.policy_kwargs},
             "wrapper_kwargs": {
                 part: {**wrapping.kwargs, **settings.wrapper_kwargs.get(part, {})}

@@ -22,3 +22,33 @@ def mean_and_half_width(values: Array, level: float = 0.95) -> tuple[Array, Arra
         return mean, np.full_like(mean, np.nan)
     quantile = student.ppf(0.5 + level / 2.0, count - 1)
     return mean, quantile * values.std(axis=-1, ddof=1) / np.sqrt(count)
+
+
+def ratio_with_interval(
+    numerator: Array, denominator: Array, strata: Array, level: float = 0.95, resamples: int = 2000
+) -> tuple[float, float, float]:
+    """Returns the ratio of two means over paired seeds, with a stratified bootstrap interval.
+
+    Seeds are resampled within each stratum and in pairs: both means see the same luck.
+
+    Args:
+        numerator: One value a seed, ``(seeds,)``.
+        denominator: One value a seed under the same luck, same shape.
+        strata: Stratum of each seed, same shape.
+        level: Coverage of the percentile interval.
+        resamples: Number of bootstrap resamples.
+
+    Returns:
+        Ratio, lower and upper end.
+    """
+    generator = np.random.default_rng(0)
+    picks = np.concatenate(
+        [
+            members[generator.integers(0, members.size, (resamples, members.size))]
+            for members in (np.flatnonzero(strata == stratum) for stratum in np.unique(strata))
+        ],
+        axis=1,
+    )
+    ratios = numerator[picks].mean(axis=1) / denominator[picks].mean(axis=1)
+    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
+    return float(numerator.mean() / denominator.mean()), float(low), float(high)

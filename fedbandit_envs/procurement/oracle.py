@@ -151,3 +151,25 @@ def procure(
         threshold, unit_revenue, exact, quantity,
     )  # fmt: skip
     return quantity
+
+
+def constraint_binds(
+    quality: Array, cost: Array, capacity: Array, threshold: Array, unit_revenue: Array
+) -> Array:
+    """Says for which agents buying all that pays would violate the quality constraint.
+
+    For them optimism over qualities violates it for ever; elsewhere the oracle buys all that pays.
+
+    Args:
+        quality: True qualities, float64 ``(replicas, agents, producers)``.
+        cost: Costs a unit, same shape.
+        capacity: Most units, same shape.
+        threshold: The quality threshold alpha, ``(replicas, agents, 1)``.
+        unit_revenue: Revenue of a good unit rho, ``(replicas, agents, 1)``.
+
+    Returns:
+        bool ``(replicas, agents)``.
+    """
+    all_that_pays = np.where(unit_revenue * quality > cost, capacity, 0)
+    binds: Array = (all_that_pays * (quality - threshold)).sum(axis=-1) < 0
+    return binds
