@@ -74,7 +74,9 @@ def panels_png(
         figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
     ):
         for colour, (label, (x, y, error)) in zip(_COLOURS, curves.items(), strict=False):
-            place.errorbar(x, y, error, color=colour, label=label, linewidth=1.6, elinewidth=0.8, capsize=2)
+            place.errorbar(
+                x, y, error, color=colour, label=label, linewidth=1.6, elinewidth=0.8, capsize=2, fmt=".-"
+            )
         place.set(
             xscale=axes["xscale"],
             yscale=axes["yscale"],

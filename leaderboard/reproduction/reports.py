@@ -193,6 +193,7 @@ def exp2(page: Page, law: LawName, results: Results) -> None:
     for name, value in others.items():
         flat = [value.value] * len(points)
         page.curves[law][name] = (list(points), flat, np.zeros((2, len(points))))
+    page.curves[law]["paper (from EXP1)"] = ([1.0], [PAPER_FRR[law]], np.zeros((2, 1)))
 
 
 def exp3(page: Page, law: LawName, results: Results) -> None:
