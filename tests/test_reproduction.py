@@ -52,7 +52,7 @@ def test_every_experiment_writes_its_page(tiny, tmp_path, mode):
 def test_shards_resume_and_repeat_nothing_finished(tiny, tmp_path):
     settings = tiny.run("P-FCB", "uniform")
     parts = [
-        cells.shards(settings, agents, pfcb.MARKETS) for agents in (10, 200)
+        cells.shards(settings, agents, pfcb.MARKETS) for agents in (10, 100)
     ]  # of one shard, and of two of five seeds each
     assert [len(part) for part in parts] == [1, 2]
     left = cells.missing_shards(parts[1] + parts[1], tmp_path)
