@@ -1,35 +1,27 @@
 """The channel: what is delivered, when, to whom, at what cost, and what is refused."""
 
-import importlib.util
 import json
 import pickle
 import re
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pytest
+from flooding_reference import SlowNetwork
 from gymnasium.error import ResetNeeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pettingzoo.test import parallel_api_test
+from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.views.control import Control
 from fedbandit_envs.wrappers.channel import HEADER_BYTES, Channel
 from fedbandit_envs.wrappers.privatizers.budget import BudgetExhaustedError
 from fedbandit_envs.wrappers.privatizers.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.reveal import Reveal
 from fedbandit_envs.wrappers.schedule import EveryRound
 from fedbandit_envs.wrappers.topology import Topology
-
-# Tests are no package, so that what they share is loaded by path.
-_spec = importlib.util.spec_from_file_location(
-    "flooding_reference", Path(__file__).parent / "flooding_reference.py"
-)
-flooding_reference = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(flooding_reference)
-SlowNetwork = flooding_reference.SlowNetwork
 
 PRODUCERS = 3
 NAMES = ("delivered", "good")
@@ -90,6 +82,10 @@ def assert_same(a, b):
 
 def test_parallel_api(make_level):
     parallel_api_test(make_level(), num_cycles=80)
+
+
+def test_parallel_seed(make_level):
+    parallel_seed_test(make_level)
 
 
 def test_same_seed_same_trajectory(make_level):
@@ -539,6 +535,20 @@ def test_agents_choose_when_to_send():
     observations, *_, infos = env.step(actions)
     assert observations["agent_0"]["inbox_mask"].tolist() == [False, False, True, False]
     assert [info["messages"] for info in infos.values()] == [0, 0, 3, 0]
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_learning_agents_see_inboxes_and_cannot_be_asked_to_send(joint):
+    peers = "fedbandit_envs.baselines.procurement:OneOfEach"
+    view = Control(Channel(small()), joint=joint, peers=peers, action_format="portions")
+    observation, _ = view.reset([0, 1])
+    choice = np.zeros((2, *view.action_space.shape), np.float32)
+    observation, *_ = view.step(choice)
+    assert observation["inbox_mask"].shape == ((2, 4, 4) if joint else (2, 4))
+    assert observation["inbox_mask"].any()
+    asked = Channel(small(), schedule="on_request")
+    with pytest.raises(ValueError, match="action_format is 'portions'"):
+        Control(asked, joint=joint, peers=peers, action_format="portions")
 
 
 @pytest.mark.parametrize(
