@@ -80,6 +80,16 @@ def assert_same(a, b):
         np.testing.assert_array_equal(a, b)
 
 
+def run_of(env, seeds, rounds: int) -> list[dict]:
+    """Everything that is observed and told in each round, copied."""
+    env.reset_batch(seeds)
+    kept = []
+    for _ in range(rounds):
+        step = env.step_batch(buying(env, len(seeds)))
+        kept.append({name: array.copy() for name, array in (step.observation | step.info).items()})
+    return kept
+
+
 def test_parallel_api(make_level):
     parallel_api_test(make_level(), num_cycles=80)
 
@@ -355,16 +365,11 @@ def test_each_hop_takes_its_delay_and_is_counted_when_it_begins():
 
 def test_replica_alone_equals_replica_in_a_batch_under_faults():
     def run(seeds):
-        env = Channel(
-            private(small(5)), {"name": "erdos_renyi", "probability": 0.5}, "every_round", 2, 4, 0.3, 0.3
-        )
-        env.reset_batch(seeds)
-        kept = []
-        for _ in range(20):
-            step = env.step_batch(buying(env, len(seeds)))
-            kept.append({name: array.copy() for name, array in (step.observation | step.info).items()})
+        topology = {"name": "erdos_renyi", "probability": 0.5}
+        kept = run_of(Channel(private(small(5)), topology, "every_round", 2, 4, 0.3, 0.3), seeds, 20)
+        for arrays in kept:
             # A sum that the accountant makes in another order for another number of replicas.
-            del kept[-1]["epsilon_spent"]
+            del arrays["epsilon_spent"]
         return kept
 
     seeds = [11, 12, 13, 14]
@@ -439,17 +444,36 @@ def test_silence_releases_nothing_and_draws_nothing(monkeypatch):
 
 
 def test_messages_under_way_are_dropped_at_reset():
-    env = Channel(small(), delay=2)
-    env.reset_batch([0])
-    env.step_batch(buying(env))
-    env.step_batch(buying(env))
-    observation, _ = env.reset_batch([0])
-    assert not observation["inbox_mask"].any()
-    step = env.step_batch(buying(env))
-    assert not step.observation["inbox_mask"].any()
-    assert env.traffic["messages"].tolist() == [[3, 3, 3, 3]]
-    env.step_batch(buying(env))
-    assert env.step_batch(buying(env)).observation["inbox_mask"].sum() == 12
+    env = Channel(small(), "line", delay=2)
+    run_of(env, [0], 5)
+    assert not env.reset_batch([0])[0]["inbox_mask"].any()
+    again, fresh = run_of(env, [0], 10), run_of(Channel(small(), "line", delay=2), [0], 10)
+    for first, second in zip(again, fresh, strict=True):
+        assert_same(first, second)
+    assert fresh[-1]["inbox_mask"].sum() == 12
+
+
+class Reusing(ProcurementEnv):
+    """Releases in buffers that it uses again, as environments may."""
+
+    def release(self, senders):
+        released = super().release(senders)
+        self.buffers = getattr(
+            self, "buffers", {name: array.astype(float) for name, array in released.items()}
+        )
+        for name, array in released.items():
+            self.buffers[name][:] = array
+        return self.buffers
+
+
+def test_what_is_under_way_outlives_the_buffers_of_releases():
+    arguments = {"num_agents": 4, "num_producers": PRODUCERS, "market_seed": 1}
+    for first, second in zip(
+        run_of(Channel(Reusing(**arguments), "line", delay=1), [0], 10),
+        run_of(Channel(ProcurementEnv(**arguments), "line", delay=1), [0], 10),
+        strict=True,
+    ):
+        assert_same(first, second)
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.3])

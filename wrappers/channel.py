@@ -221,7 +221,6 @@ class Channel(FederatedWrapper):
 
     def _deliver(self, statistic: Arrays, arrives: Array) -> None:
         """Adds to the inboxes what arrives, bool ``(replicas, agents, senders)``."""
-        self._dirty = True
         self._inbox["inbox_mask"] |= arrives
         for name, array in statistic.items():
             inbox = self._inbox[f"inbox_{name}"]
@@ -229,6 +228,7 @@ class Channel(FederatedWrapper):
 
     def _book(self, messages: Array) -> None:
         """Counts edge traversals, int64 ``(replicas, senders)``."""
+        # Nothing is delivered without something being booked in the same round.
         self._dirty = True
         self._traffic["messages"] += messages
         self._traffic["bytes"] += messages * self._bytes_per_message
