@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import networkx as nx
 import numpy as np
 from gymnasium import spaces
+from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.claim import Claim
 from fedbandit_envs.compiled import kernel
@@ -92,7 +93,8 @@ class Channel(FederatedWrapper):
         self._delay = int(delay)
         self._network = Network(graph, self.max_num_agents, time_to_live, loss, duplication)
         released = env.single_release_space
-        self._numbers = sum(int(np.prod(space.shape or ())) for space in released.values())
+        numbers = sum(int(np.prod(space.shape or ())) for space in released.values())
+        self._bytes_per_message = HEADER_BYTES + BYTES_PER_NUMBER * numbers
         self.single_observation_space = spaces.Dict(
             {**env.single_observation_space.spaces, **_inbox_spaces(released, self.max_num_agents)}
         )
@@ -104,10 +106,16 @@ class Channel(FederatedWrapper):
 
     @property
     def traffic(self) -> Arrays:
-        """Total ``messages`` and ``bytes`` of the episode so far, int64 ``(replicas, agents)``, copies."""
+        """Total ``messages`` and ``bytes`` of the episode so far, int64 ``(replicas, agents)``, copies.
+
+        Raises:
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
+        if not hasattr(self, "_total_messages"):
+            raise ResetNeeded("a channel counts its traffic from the first reset on")
         return {
             "messages": self._total_messages.copy(),
-            "bytes": self._total_messages * (HEADER_BYTES + BYTES_PER_NUMBER * self._numbers),
+            "bytes": self._total_messages * self._bytes_per_message,
         }
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
@@ -117,7 +125,7 @@ class Channel(FederatedWrapper):
         self._network.reset(seeds)
         self._round = 0
         self._everyone = np.ones(rows, np.bool_)
-        self._under_way: dict[int, list[_Hop]] = {}
+        self._under_way: dict[int, list[_EndOfHop]] = {}
         self._inbox: Arrays = {
             name: np.zeros((*rows, *(space.shape or ())), space.dtype)
             for name, space in self.single_observation_space.items()
@@ -151,12 +159,15 @@ class Channel(FederatedWrapper):
         if self._schedule.sends(self._round):
             self._send(wants)
         if self._under_way:
-            for hop in self._under_way.pop(self._round, ()):
-                self._deliver(hop)
+            for end in self._under_way.pop(self._round, ()):
+                self._deliver(end.statistic, end.arrives)
+                self._book(end.following)
         return BatchStep({**observation, **self._inbox}, reward, truncated, {**info, **self._traffic})
 
     def _taken_apart(self, action: Any) -> tuple[Array, Array]:
         """Splits actions with a ``send`` entry, refusing bad ones before anything happens."""
+        if not hasattr(self, "_everyone"):
+            raise ResetNeeded("step was called before reset")
         if not isinstance(action, Mapping) or action.keys() != {"action", "send"}:
             raise TypeError(
                 f"action is {action!r}; a mapping of 'action' and 'send' is required, since agents choose "
@@ -196,29 +207,32 @@ class Channel(FederatedWrapper):
         }
         hops, traversals = self._network.carry(senders, self._round)
         if self._delay == 0:
-            self._deliver(_Hop(statistic, hops > 0, traversals.sum(axis=-1)))
+            self._deliver(statistic, hops > 0)
+            self._book(traversals.sum(axis=-1))
             return
-        self._deliver(_Hop(statistic, hops < 0, traversals[..., 0]))
+        self._book(traversals[..., 0])
+        # What a hop begins is booked when the hop before it ends; nothing follows the last.
+        following = np.concatenate([traversals[..., 1:], np.zeros_like(traversals[..., :1])], axis=-1)
         for hop in range(1, traversals.shape[-1] + 1):
-            following = (
-                traversals[..., hop] if hop < traversals.shape[-1] else np.zeros_like(traversals[..., 0])
-            )
-            arrives = hops == hop
-            if arrives.any() or following.any():
-                self._under_way.setdefault(self._round + hop * self._delay, []).append(
-                    _Hop(statistic, arrives, following)
-                )
+            end = _EndOfHop(statistic, hops == hop, following[..., hop - 1])
+            # A hop may end at the controller only.
+            if end.arrives.any() or end.following.any():
+                self._under_way.setdefault(self._round + hop * self._delay, []).append(end)
 
-    def _deliver(self, hop: "_Hop") -> None:
-        """Adds what arrives to the inboxes, and books the traffic that this sets off."""
-        self._dirty = True
-        self._inbox["inbox_mask"] |= hop.arrives
-        for name, array in hop.statistic.items():
+    def _deliver(self, statistic: Arrays, arrives: Array) -> None:
+        """Adds to the inboxes what arrives, bool ``(replicas, agents, senders)``."""
+        self._inbox["inbox_mask"] |= arrives
+        for name, array in statistic.items():
             inbox = self._inbox[f"inbox_{name}"]
-            _add_arrivals(array, hop.arrives, inbox.reshape(*inbox.shape[:3], -1))
-        self._traffic["messages"] += hop.messages
-        self._traffic["bytes"] += hop.messages * (HEADER_BYTES + BYTES_PER_NUMBER * self._numbers)
-        self._total_messages += hop.messages
+            _add_arrivals(array, arrives, inbox.reshape(*inbox.shape[:3], -1))
+
+    def _book(self, messages: Array) -> None:
+        """Counts edge traversals, int64 ``(replicas, senders)``."""
+        # Nothing is delivered without something being booked in the same round.
+        self._dirty = True
+        self._traffic["messages"] += messages
+        self._traffic["bytes"] += messages * self._bytes_per_message
+        self._total_messages += messages
 
     def privacy(self) -> Claim:
         """Claims what the releases inside claim, unless the times of sending may betray data as well."""
@@ -229,18 +243,18 @@ class Channel(FederatedWrapper):
         return replace(claim, epsilon=None, reason=reason)
 
 
-class _Hop(NamedTuple):
-    """What happens when messages of one round finish a hop.
+class _EndOfHop(NamedTuple):
+    """What happens when messages sent in one round finish a hop.
 
     Attributes:
         statistic: What was released, float64 arrays by name, ``(replicas, senders, numbers)``.
         arrives: Whose message arrives where for the first time, bool ``(replicas, agents, senders)``.
-        messages: Edge traversals that begin now, int64 ``(replicas, senders)``.
+        following: How many edge traversals make the next hop, int64 ``(replicas, senders)``.
     """
 
     statistic: Arrays
     arrives: Array
-    messages: Array
+    following: Array
 
 
 @kernel

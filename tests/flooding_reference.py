@@ -1,0 +1,87 @@
+"""A slow, independent simulation of a channel: one Python object a message, nothing vectorised."""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import networkx as nx
+
+from fedbandit_envs.streams import Purpose, stream
+
+
+class Message(NamedTuple):
+    sender: int
+    sequence_number: int
+
+
+class Copy(NamedTuple):
+    message: Message
+    came_from: int
+    goes_to: int
+    hops_left: int
+
+
+class SlowNetwork:
+    """One replica's network; :meth:`play` takes what is released and returns what is delivered and sent."""
+
+    def __init__(self, graph, num_agents, seed, delay=0, time_to_live=None, loss=0.0, duplication=0.0):
+        self.graph = nx.DiGraph(graph)
+        self.num_agents = num_agents
+        self.seed = seed
+        self.delay, self.time_to_live, self.loss, self.duplication = delay, time_to_live, loss, duplication
+        self.arriving = defaultdict(list)
+        self.content, self.faults = {}, {}
+        self.seen = set()
+
+    def limit(self, sender):
+        if self.time_to_live is not None:
+            return self.time_to_live
+        away = nx.single_source_shortest_path_length(self.graph, sender)
+        return max(hops for node, hops in away.items() if node < self.num_agents)
+
+    def luck(self, t):
+        """The faults of round t by sender and edge, from the stream that is documented."""
+        edges = sorted(self.graph.edges)
+        draws = stream(self.seed, Purpose.CHANNEL, t).random((2, self.num_agents, len(edges)))
+        return {
+            (sender, edge): (draws[0, sender, e] < self.loss, draws[1, sender, e] < self.duplication)
+            for sender in range(self.num_agents)
+            for e, edge in enumerate(edges)
+        }
+
+    def pass_on(self, message, node, not_to, hops_left, now, sent):
+        if hops_left == 0:
+            return
+        for neighbour in self.graph.successors(node):
+            if neighbour in not_to:
+                continue
+            lost, doubled = self.faults[message.sequence_number][message.sender, (node, neighbour)]
+            copies = 0 if lost else 1 + doubled
+            sent[message.sender] += max(copies, 1)
+            for _ in range(copies):
+                copy = Copy(message, node, neighbour, hops_left - 1)
+                self.arriving[now + self.delay].append(copy)
+
+    def play(self, t, released):
+        """One round: ``released`` maps senders to vectors. Returns arrivals, and traffic by sender."""
+        sent = defaultdict(int)
+        delivered = []
+        if released:
+            self.faults[t] = self.luck(t)
+        for sender, vector in released.items():
+            message = Message(sender, t)
+            self.content[message] = vector
+            self.seen.add((sender, message))
+            self.pass_on(message, sender, (), self.limit(sender), t, sent)
+        while self.arriving[t]:
+            wave = defaultdict(list)
+            for copy in self.arriving.pop(t):
+                wave[copy.goes_to, copy.message].append(copy)
+            for (node, message), copies in wave.items():
+                if (node, message) in self.seen:
+                    continue
+                self.seen.add((node, message))
+                if node < self.num_agents:
+                    delivered.append((node, message.sender, self.content[message]))
+                came_from = {copy.came_from for copy in copies}
+                self.pass_on(message, node, came_from, copies[0].hops_left, t, sent)
+        return delivered, sent
