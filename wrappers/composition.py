@@ -92,10 +92,13 @@ COMPOSITIONS: Mapping[Composition, Compose] = {
 
 def _total(counts: Array, amounts: Iterable[float]) -> Array:
     """Adds amounts up as often as their events happened; what never happened adds nothing."""
-    each = np.fromiter(amounts, np.float64, len(counts))
-    finite = np.isfinite(each)
-    total = np.tensordot(np.where(finite, each, 0.0), counts, 1)
-    total[counts[~finite].any(axis=0)] = np.inf
+    total = np.zeros(counts.shape[1:])
+    # One after the other, so that a replica's sum is rounded alike alone and in a batch.
+    for amount, times in zip(amounts, counts, strict=True):
+        if np.isfinite(amount):
+            total += amount * times
+        else:
+            total[times > 0] = np.inf
     return total
 
 

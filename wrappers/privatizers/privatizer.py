@@ -137,7 +137,8 @@ class Privatizer(FederatedWrapper, ABC):
             self._accountant.record(event, agents)
         self._sent += sends
         if sends.any():
-            self._epsilon_spent = self._spent(self._accountant)
+            # In place: a channel around this releases after the round's information is made, which holds it.
+            self._epsilon_spent[...] = self._spent(self._accountant)
         return {
             name: np.where(sends.reshape(sends.shape + (1,) * (array.ndim - 2)), array, 0.0)
             for name, array in randomised.items()
