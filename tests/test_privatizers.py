@@ -450,3 +450,11 @@ def test_bad_senders_are_named():
     env.reset_batch([0])
     with pytest.raises(ValueError, match=r"senders has shape \(3,\)"):
         env.release(np.ones(3, np.bool_))
+
+
+def test_a_budget_can_be_given_by_its_arguments():
+    limits = {"epsilon": 2.0, "delta": 1e-5, "composition": "exact", "adjacency": "one-round"}
+    env = GaussianPrivatizer(parallel_env(), 1.0, budget=limits)
+    assert env.budget == Budget(**limits)
+    with pytest.raises(TypeError, match="budget is a float"):
+        GaussianPrivatizer(parallel_env(), 1.0, budget=2.0)

@@ -1,7 +1,8 @@
 """How much may be spent, and how it is shared out over the releases."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -48,6 +49,22 @@ class Budget:
         ):
             if value not in names:
                 raise ValueError(f"budget {name} is {value!r}; one of {names} is required")
+
+    @classmethod
+    def of(cls, given: "Budget | Mapping[str, Any] | None") -> "Budget":
+        """Takes a budget as it is, makes one from its arguments (as JSON has them), or the default from None.
+
+        Raises:
+            TypeError: It is none of these, or an argument is unknown.
+            ValueError: An argument is out of its range.
+        """
+        if isinstance(given, cls):
+            return given
+        if given is None or isinstance(given, Mapping):
+            return cls(**(given or {}))
+        raise TypeError(
+            f"budget is a {type(given).__name__}; a Budget or a mapping of its arguments is required"
+        )
 
 
 # From here on the geometric part of the decreasing sequence is lost in rounding.

@@ -1,7 +1,8 @@
 """Gaussian noise, as in P-FCB, with its textbook and its exact calibration."""
 
 import warnings
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class GaussianPrivatizer(AdditivePrivatizer):
         calibration: Literal["classic", "analytic"] = "classic",
         releases: int | None = None,
         pair: Literal["as_given", "good_and_defective"] = "as_given",
-        budget: Budget | None = None,
+        budget: Budget | Mapping[str, Any] | None = None,
         on_exhausted: Literal["raise", "silence"] = "raise",
     ) -> None:
         """Wraps ``env``.
@@ -52,7 +53,8 @@ class GaussianPrivatizer(AdditivePrivatizer):
             releases: None for the paper's decreasing shares of ``epsilon``, which depend on the horizon; else
                 the number of releases that get equal shares, after which the budget is exhausted.
             pair: What gets the noise: the arrays as the environment gives them, or good and defective units.
-            budget: How spending is measured and limited. By default the promises for single values are added
+            budget: How spending is measured and limited, a :class:`Budget` or its arguments.
+                By default the promises for single values are added
                 up (``basic``) under ``one-quantity``, without a limit.
             on_exhausted: Whether a release that would exceed the budget is an error or does not happen
                 silently (:meth:`permit` then says so in advance).
@@ -65,7 +67,7 @@ class GaussianPrivatizer(AdditivePrivatizer):
             UserWarning: The classic formula is used beyond its proof, at a share of 1 or more; the warning
                 names the delta it really gives there. Claims use the larger of that and ``delta``.
         """
-        super().__init__(env, epsilon, releases, Budget() if budget is None else budget, on_exhausted)
+        super().__init__(env, epsilon, releases, Budget.of(budget), on_exhausted)
         if not 0 < delta < 1:
             raise ValueError(f"delta is {delta!r}; a number in (0, 1) is required")
         if calibration not in ("classic", "analytic"):

@@ -1,6 +1,7 @@
 """Laplace noise: pure differential privacy, delta 0."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,7 +23,7 @@ class LaplacePrivatizer(AdditivePrivatizer):
         env: FederatedEnv,
         epsilon: float,
         releases: int | None = None,
-        budget: Budget | None = None,
+        budget: Budget | Mapping[str, Any] | None = None,
         on_exhausted: Literal["raise", "silence"] = "raise",
     ) -> None:
         """Wraps ``env``.
@@ -32,7 +33,8 @@ class LaplacePrivatizer(AdditivePrivatizer):
             epsilon: Shared out over the releases, for one value; infinity adds no noise.
             releases: None for P-FCB's decreasing shares of ``epsilon``, which depend on the horizon; else the
                 number of releases that get equal shares, after which the budget is exhausted.
-            budget: How spending is measured and limited. By default the promises for single values are added
+            budget: How spending is measured and limited, a :class:`Budget` or its arguments.
+                By default the promises for single values are added
                 up (``basic``) under ``one-quantity``, without a limit.
             on_exhausted: Whether a release that would exceed the budget is an error or does not happen
                 silently (:meth:`permit` then says so in advance).
@@ -41,7 +43,7 @@ class LaplacePrivatizer(AdditivePrivatizer):
             TypeError: ``env`` or ``budget`` has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized.
         """
-        super().__init__(env, epsilon, releases, Budget() if budget is None else budget, on_exhausted)
+        super().__init__(env, epsilon, releases, Budget.of(budget), on_exhausted)
         self._multipliers = 1 / self._shares
 
     def _event(self, share: int, arrays: int, values: int) -> Event:

@@ -49,8 +49,6 @@ class Privatizer(FederatedWrapper, ABC):
             raise ValueError(f"epsilon is {epsilon!r}; a number > 0 (infinity for no noise) is required")
         if releases is not None and (not isinstance(releases, int | np.integer) or releases < 1):
             raise ValueError(f"releases is {releases!r}; None or an integer >= 1 is required")
-        if not isinstance(budget, Budget):
-            raise TypeError(f"budget is a {type(budget).__name__}; a Budget is required")
         if on_exhausted not in ("raise", "silence"):
             raise ValueError(f"on_exhausted is {on_exhausted!r}; 'raise' or 'silence' is required")
         self.budget = budget

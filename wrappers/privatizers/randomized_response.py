@@ -1,7 +1,7 @@
 """Randomised response: every binary outcome is flipped, or not, before it is counted."""
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class RandomizedResponsePrivatizer(Privatizer):
         env: FederatedEnv,
         epsilon: float,
         releases: int | None = None,
-        budget: Budget | None = None,
+        budget: Budget | Mapping[str, Any] | None = None,
         on_exhausted: Literal["raise", "silence"] = "raise",
     ) -> None:
         """Wraps ``env``, which must release ``delivered`` and ``good``.
@@ -38,7 +38,8 @@ class RandomizedResponsePrivatizer(Privatizer):
             epsilon: Shared out over the releases, for one outcome; infinity flips none.
             releases: None for P-FCB's decreasing shares of ``epsilon``, which depend on the horizon; else the
                 number of releases that get equal shares, after which the budget is exhausted.
-            budget: How spending is measured and limited. By default all releases are added up (``basic``)
+            budget: How spending is measured and limited, a :class:`Budget` or its arguments.
+                By default all releases are added up (``basic``)
                 under ``one-outcome``, without a limit; since an outcome is released but once, ``parallel``
                 says less.
             on_exhausted: Whether a release that would exceed the budget is an error or does not happen
@@ -48,8 +49,9 @@ class RandomizedResponsePrivatizer(Privatizer):
             TypeError: ``env`` or ``budget`` has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized.
         """
-        budget = Budget(adjacency="one-outcome") if budget is None else budget
-        super().__init__(env, epsilon, releases, budget, on_exhausted)
+        if budget is None:
+            budget = Budget(adjacency="one-outcome")
+        super().__init__(env, epsilon, releases, Budget.of(budget), on_exhausted)
 
     def _describe(self, sensitivity: Arrays) -> list[Event]:
         if sensitivity.keys() != {"delivered", "good"}:
