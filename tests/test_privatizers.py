@@ -454,7 +454,7 @@ def test_bad_senders_are_named():
 
 def test_a_budget_can_be_given_by_its_arguments():
     limits = {"epsilon": 2.0, "delta": 1e-5, "composition": "exact", "adjacency": "one-round"}
-    env = GaussianPrivatizer(parallel_env(), 1.0, budget=limits)
+    env = GaussianPrivatizer(ProcurementEnv(), 1.0, budget=limits)
     assert env.budget == Budget(**limits)
     with pytest.raises(TypeError, match="budget is a float"):
-        GaussianPrivatizer(parallel_env(), 1.0, budget=2.0)
+        GaussianPrivatizer(ProcurementEnv(), 1.0, budget=2.0)

@@ -39,9 +39,8 @@ class RandomizedResponsePrivatizer(Privatizer):
             releases: None for P-FCB's decreasing shares of ``epsilon``, which depend on the horizon; else the
                 number of releases that get equal shares, after which the budget is exhausted.
             budget: How spending is measured and limited, a :class:`Budget` or its arguments.
-                By default all releases are added up (``basic``)
-                under ``one-outcome``, without a limit; since an outcome is released but once, ``parallel``
-                says less.
+                By default all releases are added up (``basic``) under ``one-outcome``, without a limit; since an
+                outcome is released but once, ``parallel`` says less.
             on_exhausted: Whether a release that would exceed the budget is an error or does not happen
                 silently (:meth:`permit` then says so in advance).
 
