@@ -20,7 +20,7 @@ class UniformRandom:
     def reset(self, spaces: Spaces, seeds: Array) -> None:
         """Seeds one generator a row; see :meth:`Policy.reset`."""
         generators = [np.random.Generator(np.random.SFC64(int(seed))) for seed in seeds.flat]
-        self._uniforms = UniformBlocks(generators, spaces.action.shape or ())
+        self._uniforms = UniformBlocks(generators, spaces.observation["capacity"].shape or ())
 
     def act(self, observation: Arrays) -> Array:
         """Draws quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
@@ -177,7 +177,8 @@ class SSUCB:
             if self._zeta is None
             else ceil(3.0 * log(spaces.horizon) / (2.0 * self._zeta**2))
         )
-        shape = (*seeds.shape, *(spaces.action.shape or ()))
+        # Not from the action space, which is a Dict where agents choose when to send.
+        shape = (*seeds.shape, *(spaces.observation["capacity"].shape or ()))
         self._quantity = np.zeros(shape, np.int32)
         # What others told of their purchases: for this policy nothing.
         self._heard_units = np.zeros(shape)

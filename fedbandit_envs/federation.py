@@ -66,15 +66,15 @@ class ActionFormat(Protocol):
 
     space: spaces.Space[Any]
 
-    def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Array:
+    def to_action(self, choice: Any, observation: Mapping[str, Array]) -> Any:
         """Translates choices.
 
         Args:
-            choice: Elements of ``space`` with leading axes ``(replicas, agents)``.
+            choice: Elements of ``space`` with leading axes ``(replicas, agents)``; a mapping of them for a ``Dict``.
             observation: The observations those agents see, same leading axes.
 
         Returns:
-            Actions of the environment, same leading axes.
+            Actions of the environment, same leading axes, likewise.
         """
 
 

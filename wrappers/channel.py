@@ -14,6 +14,7 @@ from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv, FederatedWrapper
 from fedbandit_envs.wrappers.network import Network
 from fedbandit_envs.wrappers.schedule import Schedule, make_schedule
+from fedbandit_envs.wrappers.sending import Sending
 from fedbandit_envs.wrappers.topology import Topology
 
 HEADER_BYTES = 16
@@ -41,8 +42,8 @@ class Channel(FederatedWrapper):
 
     With a schedule that is not fixed in advance, actions become ``Dict({"action": <the environment's>,
     "send": Discrete(2)})``: in the array face a mapping of ``action`` and of ``send``, bool or integers 0
-    and 1 ``(replicas, agents)``. The action formats for learning agents, which are arrays, are then not
-    offered.
+    and 1 ``(replicas, agents)``. The action formats for learning agents gain the same entry, see
+    :class:`~fedbandit_envs.wrappers.sending.Sending`.
 
     Information gains ``messages`` and ``bytes``, int64: the traffic of this round. Each traversal of an edge
     counts as a message of :data:`HEADER_BYTES` and 8 bytes a number, lost ones and doubles too, and is
@@ -102,7 +103,9 @@ class Channel(FederatedWrapper):
             self.single_action_space = spaces.Dict(
                 {"action": env.single_action_space, "send": spaces.Discrete(2)}
             )
-            self.action_formats = {}
+            self.action_formats = {
+                name: Sending(action_format) for name, action_format in env.action_formats.items()
+            }
 
     @property
     def traffic(self) -> Arrays:

@@ -4,7 +4,7 @@ Every Gymnasium view stands on this class: it takes the learner's rows out of th
 play the others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,8 +23,8 @@ class Peer(Protocol):
     def reset(self, spaces: Spaces, seeds: Array) -> None:
         """Prepares for an episode."""
 
-    def act(self, observation: Arrays) -> Array:
-        """Chooses one action a row."""
+    def act(self, observation: Arrays) -> Any:
+        """Chooses one action a row; where agents choose when to send, a plain array sends nothing."""
 
 
 class Control:
@@ -34,6 +34,7 @@ class Control:
         observation_space: The federation's own for a single learner; batched over agents for joint control.
         action_space: The action format's for a single learner. For joint control a ``MultiDiscrete`` or
             ``Discrete`` is laid flat into one ``MultiDiscrete``, agent by agent; a ``Box`` gains an agents' axis.
+            Where agents choose when to send, a ``Dict`` of ``action`` and ``send``.
     """
 
     def __init__(
@@ -48,10 +49,15 @@ class Control:
             action_format: One of the federation's ``action_formats``.
 
         Raises:
-            ValueError: ``action_format`` is unknown.
+            ValueError: ``action_format`` is unknown, or control is joint and agents choose when to send.
         """
         formats = federation.action_formats
         require_choice("action_format", action_format, formats)
+        if joint and isinstance(formats[action_format].space, spaces.Dict):
+            raise ValueError(
+                "joint is True, but agents choose when to send, which does not fit one flat space; "
+                "joint=False or a schedule that is fixed in advance is required"
+            )
         self.federation = federation
         self._format = formats[action_format]
         self._joint = joint
@@ -74,15 +80,16 @@ class Control:
         """
         reset = self.federation.reset_batch(seeds)
         self._seen = reset.observation
+        self._others: Any = None
         if self._peers is not None:
             self._peers.reset(self.federation.policy_spaces, row_seeds(seeds, self.federation.max_num_agents))
         return self._own(reset.observation), self._own(reset.info)
 
-    def step(self, choice: Array) -> tuple[Arrays, Array, bool, Arrays]:
+    def step(self, choice: Any) -> tuple[Arrays, Array, bool, Arrays]:
         """Plays one round.
 
         Args:
-            choice: Elements of ``action_space`` with leading axis ``replicas``.
+            choice: Elements of ``action_space`` with leading axis ``replicas``; for a ``Dict`` a mapping of them.
 
         Returns:
             Observation, reward ``(replicas,)`` (summed over agents when joint), whether the horizon is reached
@@ -90,22 +97,19 @@ class Control:
 
         Raises:
             ValueError: The choice has the wrong shape or a forbidden value.
-            TypeError: The choice has the wrong dtype.
+            TypeError: The choice has the wrong dtype, or is no mapping where one is required.
         """
         replicas = next(iter(self._seen.values())).shape[0]
-        if choice.shape != (replicas, *(self.action_space.shape or ())):
-            raise ValueError(f"action has shape {choice.shape[1:]}; {self.action_space.shape} is required")
-        rows = choice.reshape(replicas, -1, *(self._format.space.shape or ()))
+        rows = _rows("action", choice, self.action_space, self._format.space, replicas)
         seen = self._seen if self._joint else {name: array[:, :1] for name, array in self._seen.items()}
         action = self._format.to_action(rows, seen)
         if self._peers is not None:
-            others = self._peers.act(self._seen)
-            # Promoted, so that a bad value of the learner's reaches the environment's checks as it is.
-            merged = others.astype(np.promote_types(others.dtype, action.dtype))
-            merged[:, :1] = action
-            action = merged
+            if self._others is None:
+                # Asked once a round, so that a refused choice of the learner's does not count for its peers.
+                self._others = self._peers.act(self._seen)
+            action = _merged(self._others, action)
         step = self.federation.step_batch(action)
-        self._seen = step.observation
+        self._seen, self._others = step.observation, None
         reward = step.reward.sum(axis=1) if self._joint else step.reward[:, 0].copy()
         return self._own(step.observation), reward, bool(step.truncated.flat[0]), self._own(step.info)
 
@@ -117,3 +121,31 @@ def _joint_space(space: spaces.Space[Any], num_agents: int) -> spaces.Space[Any]
     if isinstance(space, spaces.MultiDiscrete):
         return spaces.MultiDiscrete(np.tile(space.nvec, num_agents), dtype=space.dtype.type)
     return batch_space(space, num_agents)
+
+
+def _rows(
+    name: str, choice: Any, space: spaces.Space[Any], row_space: spaces.Space[Any], replicas: int
+) -> Any:
+    """Gives a choice, element of ``space``, the leading axes ``(replicas, agents)``, or refuses its shape."""
+    if isinstance(space, spaces.Dict) and isinstance(row_space, spaces.Dict):
+        if not isinstance(choice, Mapping) or choice.keys() != space.keys():
+            raise TypeError(f"{name} is {choice!r}; a mapping of {list(space)} is required")
+        return {
+            key: _rows(f"{name}[{key!r}]", choice[key], space[key], row_space[key], replicas) for key in space
+        }
+    array = np.asarray(choice)
+    if array.shape != (replicas, *(space.shape or ())):
+        raise ValueError(f"{name} has shape {array.shape[1:]}; {space.shape} is required")
+    return array.reshape(replicas, -1, *(row_space.shape or ()))
+
+
+def _merged(others: Any, own: Any) -> Any:
+    """Puts the learner's rows in the place of the first agent's among those that peers chose for all."""
+    if isinstance(own, Mapping):
+        if not isinstance(others, Mapping):
+            others = {"action": others, "send": np.zeros(others.shape[:2], np.bool_)}
+        return {name: _merged(others[name], own[name]) for name in own}
+    # Promoted, so that a bad value of the learner's reaches the environment's checks as it is.
+    merged = others.astype(np.promote_types(others.dtype, own.dtype))
+    merged[:, :1] = own
+    return merged

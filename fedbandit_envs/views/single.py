@@ -1,17 +1,19 @@
 """The Gymnasium view of a federation: one episode at a time."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.federation import Array, Arrays
+from fedbandit_envs.claim import Claim
+from fedbandit_envs.federation import Arrays
 from fedbandit_envs.streams import EpisodeSeeds
 from fedbandit_envs.views.control import Control, Peer
+from fedbandit_envs.views.stack import Stack, build
 
 
-class FederationEnv(gymnasium.Env[Arrays, Array]):
+class FederationEnv(gymnasium.Env[Arrays, Any]):
     """One learning agent among peers, or one controller of all agents, as a ``gymnasium.Env``.
 
     Observation, reward and info are those of the federation's ``agent_0``; with ``joint=True`` observation and info
@@ -31,6 +33,7 @@ class FederationEnv(gymnasium.Env[Arrays, Array]):
         peers: str | Peer = "fedbandit_envs.baselines.procurement:SSUCB",
         action_format: str = "quantities",
         max_cycles: int = 1000,
+        stack: Stack = (),
         **federation_kwargs: Any,
     ) -> None:
         """Builds the federation and takes control.
@@ -41,9 +44,15 @@ class FederationEnv(gymnasium.Env[Arrays, Array]):
             peers: The other agents' policy, or its entry point.
             action_format: How actions are said; see the federation's page.
             max_cycles: The horizon.
+            stack: Wrappers around the federation from the inside out, pairs of an entry point and keyword arguments:
+                who talks to whom, when, and through how much noise.
             **federation_kwargs: Passed to the federation.
+
+        Raises:
+            TypeError: The stack is malformed, or a parameter has the wrong type.
+            ValueError: A parameter is out of its range.
         """
-        env = resolve(federation)(max_cycles=max_cycles, **federation_kwargs)
+        env = build(federation, stack, max_cycles=max_cycles, **federation_kwargs)
         self._control = Control(env, joint=joint, peers=peers, action_format=action_format)
         self._max_cycles = max_cycles
         self._played = 0
@@ -62,19 +71,29 @@ class FederationEnv(gymnasium.Env[Arrays, Array]):
         observation, info = self._control.reset([self._episode_seeds.next(seed)])
         return _first(observation), _first(info)
 
-    def step(self, action: Array) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
         """Plays one round; see ``gymnasium.Env.step`` and :meth:`Control.step` for errors."""
         played = self._played + 1
         if self.spec is not None and played >= self._max_cycles:
             # Made by gymnasium.make: TimeLimit ends the episode, and until it does the federation goes on.
             self._control.federation.unwrapped.max_cycles = played + 1
-        observation, reward, truncated, info = self._control.step(np.asarray(action)[np.newaxis])
+        observation, reward, truncated, info = self._control.step(_batch_of_one(action))
         self._played = played
         return _first(observation), float(reward[0]), False, truncated, _first(info)
+
+    def privacy(self) -> Claim:
+        """Claims what privacy the releases of this episode had; see :meth:`FederatedEnv.privacy`."""
+        return self._control.federation.privacy()
 
     def render(self) -> Any:
         """Draws the federation."""
         return self._control.federation.render()
+
+
+def _batch_of_one(action: Any) -> Any:
+    if isinstance(action, Mapping):
+        return {name: _batch_of_one(part) for name, part in action.items()}
+    return np.asarray(action)[np.newaxis]
 
 
 def _first(arrays: Arrays) -> dict[str, Any]:

@@ -9,14 +9,15 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from fedbandit_envs.checks import require_integer
-from fedbandit_envs.entry_points import resolve
+from fedbandit_envs.claim import Claim
 from fedbandit_envs.federation import Array, Arrays
 from fedbandit_envs.streams import EpisodeSeeds
 from fedbandit_envs.views.control import Control, Peer
 from fedbandit_envs.views.single import FederationEnv
+from fedbandit_envs.views.stack import Stack, build
 
 
-class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Array, Array]):
+class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
     """Independent copies of :class:`~fedbandit_envs.views.single.FederationEnv`, stepped together.
 
     Trajectories equal those of a ``SyncVectorEnv`` of single environments under the same seeds. All copies share
@@ -32,6 +33,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Array, Array]):
         action_format: str = "quantities",
         max_episode_steps: int = 1000,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        stack: Stack = (),
         **federation_kwargs: Any,
     ) -> None:
         """Builds the federation and takes control.
@@ -44,16 +46,19 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Array, Array]):
             action_format: How actions are said; see the federation's page.
             max_episode_steps: Rounds until truncation, and the horizon that peers and wrappers reckon with.
             autoreset_mode: ``NEXT_STEP`` or ``SAME_STEP``, or their values as strings.
+            stack: Wrappers around the federation from the inside out, pairs of an entry point and keyword arguments:
+                who talks to whom, when, and through how much noise.
             **federation_kwargs: Passed to the federation.
 
         Raises:
-            ValueError: ``num_envs`` is below 1 or the mode is not one of the two.
+            ValueError: ``num_envs`` is below 1, the mode is not one of the two, or a parameter is out of its range.
+            TypeError: The stack is malformed, or a parameter has the wrong type.
         """
         mode = AutoresetMode(autoreset_mode)
         if mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
             raise ValueError(f"autoreset_mode is {mode}; NEXT_STEP or SAME_STEP is required")
         require_integer("num_envs", num_envs, 1)
-        env = resolve(federation)(max_cycles=max_episode_steps, **federation_kwargs)
+        env = build(federation, stack, max_cycles=max_episode_steps, **federation_kwargs)
         self._control = Control(env, joint=joint, peers=peers, action_format=action_format)
         self._mode = mode
         self._episode_seeds = [EpisodeSeeds() for _ in range(num_envs)]
@@ -91,7 +96,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Array, Array]):
         self._over = False
         return observation, self._masked(info)
 
-    def step(self, actions: Array) -> tuple[Arrays, Array, Array, Array, dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[Arrays, Array, Array, Array, dict[str, Any]]:
         """Plays one round in all copies; see ``gymnasium.vector.VectorEnv.step``.
 
         Raises:
@@ -104,7 +109,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Array, Array]):
         if self._over:
             observation, infos = self._restart(go_on)
             return observation, np.zeros(self.num_envs), never, never.copy(), infos
-        observation, reward, over, info = self._control.step(np.asarray(actions))
+        observation, reward, over, info = self._control.step(actions)
         infos = self._masked(info)
         self._over = over
         if over and self._mode is AutoresetMode.SAME_STEP:
@@ -119,6 +124,10 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Array, Array]):
     def _masked(self, info: Arrays) -> dict[str, Any]:
         """Adds the masks by which vector infos say which copies have an entry: here all."""
         return dict(info) | {f"_{name}": np.ones(self.num_envs, np.bool_) for name in info}
+
+    def privacy(self) -> Claim:
+        """Claims what privacy the releases of the running episodes had, for the agent that has spent most."""
+        return self._control.federation.privacy()
 
     def render(self) -> Any:
         """Draws the first copy's federation, for every copy's place."""
