@@ -1,6 +1,8 @@
-"""The command line: ``fedbandit list``, ``fedbandit run``, ``fedbandit quickstart``."""
+"""The command line: ``fedbandit list``, ``fedbandit run``, ``fedbandit audit``, ``fedbandit quickstart``."""
 
 import json
+from dataclasses import asdict
+from math import isnan
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.leaderboard.audits import MECHANISMS, Audited, AuditSettings, run_audits
 from fedbandit_envs.leaderboard.figures import regret_html, regret_png
 from fedbandit_envs.leaderboard.run import Settings
 from fedbandit_envs.leaderboard.run import run as run_settings
@@ -74,6 +77,54 @@ def run(
 
 
 @app.command()
+def audit(
+    mechanism: Annotated[str, typer.Argument(help=f"One of {', '.join(MECHANISMS)}, or all.")],
+    epsilon: Annotated[float, typer.Option(help="Shared out over the releases, for one value.")] = 1.0,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Of each Gaussian release, and at which claims are attacked. [default: 0.01; pure: 0]"
+        ),
+    ] = None,
+    releases: Annotated[
+        int | None,
+        typer.Option(help="So many, with equal shares. [default: P-FCB's decreasing shares, 8; laplace: 2]"),
+    ] = None,
+    samples: Annotated[int, typer.Option(help="Samples of each of the two histories.")] = 200_000,
+    seed: Annotated[int, typer.Option(help="Of the noise.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Attacks what a mechanism claims; exit code 1 if some claim is refuted (by chance 1 in 10,000 attacks)."""
+    try:
+        settings = AuditSettings(mechanism, epsilon, delta, releases, samples, seed)
+        with _progress() as progress:
+            task = progress.add_task(mechanism, total=len(settings.attacks))
+            audited = run_audits(settings, lambda attacks: progress.advance(task, attacks))
+    except (ValueError, TypeError) as error:
+        raise typer.BadParameter(str(error)) from error
+    if as_json:
+        result = {"settings": asdict(settings), "audits": [row.as_json() for row in audited]}
+        typer.echo(json.dumps(result, indent=2))
+    else:
+        _out.print(_audit_table(audited))
+    raise typer.Exit(0 if all(row.audit.holds for row in audited) else 1)
+
+
+def _audit_table(audited: list[Audited]) -> Table:
+    columns = ("mechanism", "adjacency", "composition", "delta", "lower bound", "claim", "tightness", "holds")
+    table = Table(*columns, title="Epsilon: what an attack shows, and what is claimed")
+    for name, result in audited:
+        claim = result.claim
+        table.add_row(
+            name, claim.adjacency, claim.composition, f"{claim.delta:.3g}", f"{result.lower_bound:.3f}",
+            f"none: {claim.reason}" if claim.epsilon is None else f"{claim.epsilon:.3f}",
+            "-" if isnan(result.tightness) else f"{result.tightness:.0%}",
+            "yes" if result.holds else "REFUTED",
+        )  # fmt: skip
+    return table
+
+
+@app.command()
 def quickstart(
     rounds: Annotated[int, typer.Option(help="Horizon T.")] = 10_000,
     seeds: Annotated[int, typer.Option(help="Number of seeds.")] = 10,
@@ -110,8 +161,12 @@ def _regret_at(result: dict[str, Any], round_: int) -> float:
     return float(np.interp(round_, [row["round"] for row in rows], [row["regret_mean"] for row in rows]))
 
 
-def _run_with_progress(settings: Settings) -> tuple[Simulation, dict[str, Any]]:
+def _progress() -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=_err) as progress:
+    return Progress(*columns, console=_err)
+
+
+def _run_with_progress(settings: Settings) -> tuple[Simulation, dict[str, Any]]:
+    with _progress() as progress:
         task = progress.add_task(settings.baseline, total=settings.rounds)
         return run_settings(settings, lambda played: progress.advance(task, played))
