@@ -18,6 +18,8 @@ from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
 from fedbandit_envs.wrappers.privatizers.randomized_response import RandomizedResponsePrivatizer
 
 _PRODUCERS = 2
+# Unless told otherwise: with more the event that betrays pure mechanisms gets too rare to be seen.
+_RELEASES = 2
 
 
 class Mechanism(NamedTuple):
@@ -26,14 +28,11 @@ class Mechanism(NamedTuple):
     Attributes:
         make: Wraps an environment, given ``epsilon`` and ``releases`` (and ``delta`` if it has one).
         delta: Of each release, and at which claims are attacked, unless told otherwise; pure mechanisms have 0.
-        releases: How many releases are watched unless told otherwise. The event that betrays pure mechanisms gets
-            too rare to be seen with many.
         attacks: The adjacencies and compositions under which its claims mean something.
     """
 
     make: Callable[..., Privatizer]
     delta: float
-    releases: int
     attacks: tuple[tuple[Adjacency, Composition], ...]
 
 
@@ -47,16 +46,15 @@ _PURE: tuple[tuple[Adjacency, Composition], ...] = (("one-quantity", "basic"), (
 _GAUSSIAN = (*_EXACT, *_PURE, ("one-quantity", "zcdp"))
 
 MECHANISMS: dict[str, Mechanism] = {
-    "gaussian": Mechanism(GaussianPrivatizer, 0.01, 8, _GAUSSIAN),
-    "gaussian-analytic": Mechanism(partial(GaussianPrivatizer, calibration="analytic"), 0.01, 8, _GAUSSIAN),
+    "gaussian": Mechanism(GaussianPrivatizer, 0.01, _GAUSSIAN),
+    "gaussian-analytic": Mechanism(partial(GaussianPrivatizer, calibration="analytic"), 0.01, _GAUSSIAN),
     "gaussian-good-and-defective": Mechanism(
-        partial(GaussianPrivatizer, pair="good_and_defective"), 0.01, 8, _GAUSSIAN
+        partial(GaussianPrivatizer, pair="good_and_defective"), 0.01, _GAUSSIAN
     ),
-    "laplace": Mechanism(LaplacePrivatizer, 0.0, 2, (*_EXACT, *_PURE)),
+    "laplace": Mechanism(LaplacePrivatizer, 0.0, (*_EXACT, *_PURE)),
     "randomized-response": Mechanism(
         RandomizedResponsePrivatizer,
         0.0,
-        8,
         (("one-outcome", "exact"), ("one-outcome", "basic"), ("one-outcome", "parallel")),
     ),
 }
@@ -72,8 +70,8 @@ class AuditSettings:
         epsilon: Shared out over the releases, for one value.
         delta: Of each release that has one, and at which claims are attacked; basic composition is attacked at the
             promised deltas' sum. None for each mechanism's own.
-        releases: That many releases with equal shares of epsilon; None for as many as the mechanism's row says, with
-            P-FCB's decreasing shares.
+        releases: That many releases with equal shares of epsilon; None for two with P-FCB's decreasing
+            shares.
         samples: Of each of the two histories.
         seed: Of the noise.
     """
@@ -150,7 +148,7 @@ def run_audits(
         privatize = partial(mechanism.make, epsilon=settings.epsilon, releases=settings.releases, **arguments)
         neighbours = procurement_neighbours(
             adjacency,
-            releases=mechanism.releases if settings.releases is None else settings.releases,
+            releases=_RELEASES if settings.releases is None else settings.releases,
             altered=1 if composition == "parallel" else None,
             num_producers=_PRODUCERS,
         )

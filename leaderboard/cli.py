@@ -88,7 +88,7 @@ def audit(
     ] = None,
     releases: Annotated[
         int | None,
-        typer.Option(help="So many, with equal shares. [default: P-FCB's decreasing shares, 8; laplace: 2]"),
+        typer.Option(help="So many, with equal shares. [default: 2, with P-FCB's decreasing shares]"),
     ] = None,
     samples: Annotated[int, typer.Option(help="Samples of each of the two histories.")] = 200_000,
     seed: Annotated[int, typer.Option(help="Of the noise.")] = 0,

@@ -303,7 +303,11 @@ def test_a_refused_choice_does_not_count_for_peers():
 @pytest.mark.parametrize(
     ("action", "error", "message"),
     [
-        (np.ones(30, np.int64), TypeError, r"action is (.|\n)*; a mapping of \['action', 'send'\] is required"),
+        (
+            np.ones(30, np.int64),
+            TypeError,
+            r"action is (.|\n)*; a mapping of \['action', 'send'\] is required",
+        ),
         ({"action": np.ones(30, np.int64)}, TypeError, "a mapping of"),
         ({"action": np.ones(29, np.int64), "send": 1}, ValueError, r"action\['action'\] has shape \(29,\)"),
         ({"action": np.ones(30, np.int64), "send": [1]}, ValueError, r"action\['send'\] has shape \(1,\)"),
