@@ -1,7 +1,9 @@
-"""The command line: ``fedbandit list``, ``run``, ``quickstart``, ``reproduce``."""
+"""The command line: ``fedbandit list``, ``run``, ``quickstart``, ``audit``, ``reproduce``."""
 
 import json
+from dataclasses import asdict
 from functools import partial
+from math import isnan
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +15,7 @@ from rich.table import Table
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.checks import require_choice
+from fedbandit_envs.leaderboard.audits import MECHANISMS, Audited, AuditSettings, run_audits
 from fedbandit_envs.leaderboard.figures import regret_html, regret_png
 from fedbandit_envs.leaderboard.reproduction.pfcb import LAWS, SCALES
 from fedbandit_envs.leaderboard.reproduction.reproduce import EXPERIMENTS, Reproduction
@@ -75,6 +78,54 @@ def run(
         _out.print(table)
         for name, mean in result["info_mean"].items():
             _out.print(f"{name} a round and agent: {mean:g}")
+
+
+@app.command()
+def audit(
+    mechanism: Annotated[str, typer.Argument(help=f"One of {', '.join(MECHANISMS)}, or all.")],
+    epsilon: Annotated[float, typer.Option(help="Shared out over the releases, for one value.")] = 1.0,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Of each Gaussian release, and at which claims are attacked. [default: 0.01; pure: 0]"
+        ),
+    ] = None,
+    releases: Annotated[
+        int | None,
+        typer.Option(help="So many, with equal shares. [default: 2, with P-FCB's decreasing shares]"),
+    ] = None,
+    samples: Annotated[int, typer.Option(help="Samples of each of the two histories.")] = 200_000,
+    seed: Annotated[int, typer.Option(help="Of the noise.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Attacks what a mechanism claims; exit code 1 if some claim is refuted (by chance 1 in 10,000 attacks)."""
+    try:
+        settings = AuditSettings(mechanism, epsilon, delta, releases, samples, seed)
+        with _progress() as progress:
+            task = progress.add_task(mechanism, total=len(settings.attacks))
+            audited = run_audits(settings, lambda attacks: progress.advance(task, attacks))
+    except (ValueError, TypeError) as error:
+        raise typer.BadParameter(str(error)) from error
+    if as_json:
+        result = {"settings": asdict(settings), "audits": [row.as_json() for row in audited]}
+        typer.echo(json.dumps(result, indent=2))
+    else:
+        _out.print(_audit_table(audited))
+    raise typer.Exit(0 if all(row.audit.holds for row in audited) else 1)
+
+
+def _audit_table(audited: list[Audited]) -> Table:
+    columns = ("mechanism", "adjacency", "composition", "delta", "lower bound", "claim", "tightness", "holds")
+    table = Table(*columns, title="Epsilon: what an attack shows, and what is claimed")
+    for name, result in audited:
+        claim = result.claim
+        table.add_row(
+            name, claim.adjacency, claim.composition, f"{claim.delta:.3g}", f"{result.lower_bound:.3f}",
+            f"none: {claim.reason}" if claim.epsilon is None else f"{claim.epsilon:.3f}",
+            "-" if isnan(result.tightness) else f"{result.tightness:.0%}",
+            "yes" if result.holds else "REFUTED",
+        )  # fmt: skip
+    return table
 
 
 @app.command()

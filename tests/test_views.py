@@ -6,13 +6,35 @@ import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from fedbandit_envs.baselines.pfcb import PFCB as PFCBPolicy
 from fedbandit_envs.baselines.procurement import OneOfEach
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.streams import row_seeds
 from fedbandit_envs.views.single import FederationEnv
+from fedbandit_envs.views.vector import FederationVectorEnv
+from fedbandit_envs.wrappers.channel import Channel
+from fedbandit_envs.wrappers.privatizers.gaussian import GaussianPrivatizer
 
-VIEWS = [{}, {"joint": True}, {"action_format": "portions"}, {"action_format": "index", "joint": True}]
+FEDERATION = "fedbandit_envs.procurement.env:ProcurementEnv"
+GAUSSIAN = "fedbandit_envs.wrappers.privatizers.gaussian:GaussianPrivatizer"
+CHANNEL = "fedbandit_envs.wrappers.channel:Channel"
+PFCB = "fedbandit_envs.baselines.pfcb:PFCB"
+
+
+def stack(schedule):
+    return [[GAUSSIAN, {"epsilon": 1.0}], [CHANNEL, {"schedule": schedule, "delay": 1, "loss": 0.1}]]
+
+
+VIEWS = [
+    {},
+    {"joint": True},
+    {"action_format": "portions"},
+    {"action_format": "index", "joint": True},
+    {"stack": stack("every_round"), "peers": PFCB},
+    {"stack": stack({"name": "fixed_gap", "gap": 2}), "joint": True},
+    {"stack": stack("on_request"), "peers": PFCB},
+]
 
 
 def assert_infos_equal(native, sync):
@@ -37,7 +59,9 @@ def test_native_vector_env_equals_gymnasiums_own(env_id, view, mode):
     )
     sync = SyncVectorEnv(
         [
-            lambda: gymnasium.make(env_id, max_episode_steps=4, num_agents=3, num_producers=5, **view)
+            lambda: gymnasium.make(
+                env_id, max_episode_steps=4, max_cycles=4, num_agents=3, num_producers=5, **view
+            )
             for _ in range(3)
         ],
         autoreset_mode=mode,
@@ -190,3 +214,135 @@ def test_peers_see_their_own_rows_alone():
     federation = view._control._seen
     for name, array in observation.items():
         np.testing.assert_array_equal(federation[name], array)
+
+
+def test_a_stack_is_the_federation_it_names():
+    """The view's rounds are those of the federation wrapped by hand, with the peers' policy on the other rows."""
+    view = FederationEnv(FEDERATION, stack=stack("every_round"), peers=PFCB, max_cycles=30)
+    env = Channel(
+        GaussianPrivatizer(parallel_env(max_cycles=30), 1.0), "complete", "every_round", 1, None, 0.1
+    )
+    policy = PFCBPolicy()
+    view.reset(seed=4)
+    observation, _ = env.reset_batch([4])
+    policy.reset(env.policy_spaces, row_seeds([4], 10))
+    heard = 0
+    for _ in range(30):
+        action = policy.act(observation).copy()
+        step = env.step_batch(action)
+        seen, reward, _, _, info = view.step(action[0, 0])
+        observation = step.observation
+        assert reward == step.reward[0, 0]
+        assert info == {name: array[0, 0] for name, array in step.info.items()}
+        for name, array in observation.items():
+            np.testing.assert_array_equal(seen[name], array[0, 0])
+        heard += seen["inbox_mask"].sum()
+    assert heard > 200
+    assert view.privacy() == env.privacy()
+
+
+def test_privacy_is_told():
+    quiet = gymnasium.make("FedProcurement-v0")
+    quiet.reset(seed=0)
+    assert quiet.unwrapped.privacy().epsilon == 0
+    single = gymnasium.make("FedProcurement-v0", stack=stack("every_round"), max_cycles=50)
+    vector = gymnasium.make_vec(
+        "FedProcurement-v0", num_envs=2, stack=stack("every_round"), max_episode_steps=50
+    )
+    for env in (single, vector):
+        env.reset(seed=0)
+        env.step(env.action_space.sample())
+    claim = single.unwrapped.privacy()
+    # Units and good units, each at the first of P-FCB's shares.
+    assert claim.epsilon == pytest.approx(2 * (1 / (2 * np.log2(50)) + 1 / 4))
+    assert vector.privacy() == claim
+
+
+def test_a_learner_chooses_when_to_send():
+    """Peers that return plain arrays are silent; the learner's messages reach them, and no one else's reach it."""
+    env = gymnasium.make("FedProcurement-v0", stack=[[CHANNEL, {"schedule": "on_request"}]], num_agents=3)
+    assert list(env.action_space) == ["action", "send"]
+    env.reset(seed=0)
+    quantity = np.ones(30, np.int64)
+    for send in (0, 1, np.int64(1), 0):
+        seen, _, _, _, info = env.step({"action": quantity, "send": send})
+        assert info["messages"] == 2 * send
+        assert not seen["inbox_mask"].any()
+        inbox = env.unwrapped._control._seen["inbox_mask"][0]
+        np.testing.assert_array_equal(inbox, [[False] * 3] + [[bool(send), False, False]] * 2)
+    assert env.unwrapped.privacy().epsilon is None
+
+
+def test_peers_may_choose_when_to_send():
+    class Talkative(OneOfEach):
+        def act(self, observation):
+            action = super().act(observation)
+            return {"action": action, "send": np.ones(action.shape[:2], np.bool_)}
+
+    env = FederationEnv(
+        FEDERATION, stack=[[CHANNEL, {"schedule": "on_request"}]], peers=Talkative(), num_agents=3
+    )
+    env.reset(seed=0)
+    seen, *_ = env.step({"action": np.ones(30, np.int64), "send": 0})
+    np.testing.assert_array_equal(seen["inbox_mask"], [False, True, True])
+
+
+def test_a_refused_choice_does_not_count_for_peers():
+    """Peers listen once a round, even if the learner has to try again."""
+    envs = [FederationEnv(FEDERATION, stack=stack("every_round"), peers=PFCB) for _ in range(2)]
+    for env in envs:
+        env.reset(seed=0)
+    for _ in range(5):
+        with pytest.raises(ValueError, match="asks producer 0 for -1"):
+            envs[1].step(np.full(30, -1))
+        (first, *_), (second, *_) = (env.step(np.ones(30, np.int64)) for env in envs)
+        for name in first:
+            np.testing.assert_array_equal(first[name], second[name])
+
+
+@pytest.mark.parametrize(
+    ("action", "error", "message"),
+    [
+        (
+            np.ones(30, np.int64),
+            TypeError,
+            r"action is (.|\n)*; a mapping of \['action', 'send'\] is required",
+        ),
+        ({"action": np.ones(30, np.int64)}, TypeError, "a mapping of"),
+        ({"action": np.ones(29, np.int64), "send": 1}, ValueError, r"action\['action'\] has shape \(29,\)"),
+        ({"action": np.ones(30, np.int64), "send": [1]}, ValueError, r"action\['send'\] has shape \(1,\)"),
+        ({"action": np.ones(30, np.int64), "send": 2}, ValueError, "0 or 1 is required"),
+    ],
+)
+def test_bad_choices_to_send_are_named(action, error, message):
+    env = FederationEnv(FEDERATION, stack=[[CHANNEL, {"schedule": "on_request"}]])
+    env.reset(seed=0)
+    with pytest.raises(error, match=message):
+        env.step(action)
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        (CHANNEL, TypeError, r"stack is 'fed.*\[entry point, keyword arguments\] is required"),
+        ({CHANNEL: {}}, TypeError, "stack is {.*a sequence of"),
+        ([CHANNEL], TypeError, r"stack\[0\] is 'fed.*a string and a mapping, is required"),
+        ([[CHANNEL, {}], [CHANNEL]], TypeError, r"stack\[1\] is \['fed"),
+        ([[CHANNEL, {1: 2}]], TypeError, r"stack\[0\] is \['fed"),
+        ([["Channel", {}]], ValueError, "entry point is 'Channel'; 'module:attribute' is required"),
+        ([["builtins:repr", {}]], TypeError, r"stack\[0\] is 'builtins:repr', which makes a str"),
+        ([[GAUSSIAN, {"epsilon": -1.0}]], ValueError, r"epsilon is -1.0(.|\n)*raised by stack\[0\]"),
+        ([[CHANNEL, {}], [GAUSSIAN, {"epsilon": 1.0}]], ValueError, "the privatizer must be inside"),
+    ],
+)
+@pytest.mark.parametrize(
+    "view", [FederationEnv, lambda *args, **kwargs: FederationVectorEnv(2, *args, **kwargs)]
+)
+def test_bad_stacks_are_refused(view, bad, error, message):
+    with pytest.raises(error, match=message):
+        view(FEDERATION, stack=bad)
+
+
+def test_joint_control_cannot_choose_when_to_send():
+    with pytest.raises(ValueError, match="joint is True, but agents choose when to send"):
+        FederationEnv(FEDERATION, stack=[[CHANNEL, {"schedule": "on_request"}]], joint=True)

@@ -116,7 +116,7 @@ def procurement_neighbours(
 def audit(
     privatize: Callable[[FederatedEnv], Privatizer],
     neighbours: Sequence[Neighbours],
-    delta: float,
+    delta: float | None,
     composition: Composition = "exact",
     adjacency: Adjacency = "one-quantity",
     samples: int = 200_000,
@@ -129,7 +129,8 @@ def audit(
     Args:
         privatize: Wraps the environment it is given in the privatizer under attack.
         neighbours: Histories to tell apart; the strongest attack counts.
-        delta: The delta at which epsilon is claimed and bounded; pure mechanisms are best attacked at 0.
+        delta: The delta at which epsilon is claimed and bounded; pure mechanisms are best attacked at 0. None stands
+            for the deltas promised, added up; where they reach 1 nothing is claimed or bounded.
         composition: Of the claim under attack.
         adjacency: Of the claim under attack: what ``neighbours`` differ in.
         samples: Number of samples of each history.
@@ -144,6 +145,8 @@ def audit(
         releases = len(next(iter(history.before.values())))
         before, after = _watch(env, releases, 2 * seed)
         claim = env.accountant.epsilon(delta, composition=composition, adjacency=adjacency)
+        if claim.delta >= 1:
+            return Audit(0.0, claim)
         if all(event.kind == "gaussian" for event in env.accountant.events):
             fires = _matched_filter(*_watch(env, releases, 2 * seed + 1))
             bound = _epsilon_through_mu
@@ -152,7 +155,7 @@ def audit(
             bound = _epsilon_of_rates
         true_alarms = _at_least(fires(after), error / len(neighbours) / 2)
         false_alarms = _at_most(fires(before), error / len(neighbours) / 2)
-        lower_bound = max(lower_bound, bound(true_alarms, false_alarms, delta))
+        lower_bound = max(lower_bound, bound(true_alarms, false_alarms, claim.delta))
     return Audit(lower_bound, claim)
 
 

@@ -1,0 +1,165 @@
+"""Audits of mechanisms by name, as data: what is attacked, under which adjacencies and compositions.
+
+A lower bound is too high with probability 1e-4 at most, so an honest mechanism is accused in one of 10,000 attacks.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from math import isfinite
+from typing import Any, NamedTuple
+
+from fedbandit_envs.checks import require_choice, require_integer, require_number
+from fedbandit_envs.claim import Adjacency, Composition
+from fedbandit_envs.wrappers.audit import Audit, audit, procurement_neighbours
+from fedbandit_envs.wrappers.privatizers.gaussian import GaussianPrivatizer
+from fedbandit_envs.wrappers.privatizers.laplace import LaplacePrivatizer
+from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
+from fedbandit_envs.wrappers.privatizers.randomized_response import RandomizedResponsePrivatizer
+
+_PRODUCERS = 2
+# Unless told otherwise: with more the event that betrays pure mechanisms gets too rare to be seen.
+_RELEASES = 2
+
+
+class Mechanism(NamedTuple):
+    """One mechanism under attack.
+
+    Attributes:
+        make: Wraps an environment, given ``epsilon`` and ``releases`` (and ``delta`` if it has one).
+        delta: Of each release, and at which claims are attacked, unless told otherwise; pure mechanisms have 0.
+        attacks: The adjacencies and compositions under which its claims mean something.
+    """
+
+    make: Callable[..., Privatizer]
+    delta: float
+    attacks: tuple[tuple[Adjacency, Composition], ...]
+
+
+_EXACT: tuple[tuple[Adjacency, Composition], ...] = (
+    ("one-quantity", "exact"),
+    ("one-round", "exact"),
+    ("one-observation", "exact"),
+    ("one-outcome", "exact"),
+)
+_PURE: tuple[tuple[Adjacency, Composition], ...] = (("one-quantity", "basic"), ("one-quantity", "parallel"))
+_GAUSSIAN = (*_EXACT, *_PURE, ("one-quantity", "zcdp"))
+
+MECHANISMS: dict[str, Mechanism] = {
+    "gaussian": Mechanism(GaussianPrivatizer, 0.01, _GAUSSIAN),
+    "gaussian-analytic": Mechanism(partial(GaussianPrivatizer, calibration="analytic"), 0.01, _GAUSSIAN),
+    "gaussian-good-and-defective": Mechanism(
+        partial(GaussianPrivatizer, pair="good_and_defective"), 0.01, _GAUSSIAN
+    ),
+    "laplace": Mechanism(LaplacePrivatizer, 0.0, (*_EXACT, *_PURE)),
+    "randomized-response": Mechanism(
+        RandomizedResponsePrivatizer,
+        0.0,
+        (("one-outcome", "exact"), ("one-outcome", "basic"), ("one-outcome", "parallel")),
+    ),
+}
+"""Every mechanism that ``fedbandit audit`` knows."""
+
+
+@dataclass(frozen=True)
+class AuditSettings:
+    """All that determines a series of audits.
+
+    Attributes:
+        mechanism: Name in :data:`MECHANISMS`, or ``"all"``.
+        epsilon: Shared out over the releases, for one value.
+        delta: Of each release that has one, and at which claims are attacked; basic composition is attacked at the
+            promised deltas' sum. None for each mechanism's own.
+        releases: That many releases with equal shares of epsilon; None for two with P-FCB's decreasing
+            shares.
+        samples: Of each of the two histories.
+        seed: Of the noise.
+    """
+
+    mechanism: str = "all"
+    epsilon: float = 1.0
+    delta: float | None = None
+    releases: int | None = None
+    samples: int = 200_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuses unknown names and numbers out of range.
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: Names the parameter, its value and what is allowed.
+        """
+        require_choice("mechanism", self.mechanism, ("all", *MECHANISMS))
+        require_number("epsilon", self.epsilon, 0, float("inf"), open_below=True)
+        if self.delta is not None:
+            require_number("delta", self.delta, 0, 1)
+        if self.releases is not None:
+            require_integer("releases", self.releases, 1)
+        require_integer("samples", self.samples, 1)
+        require_integer("seed", self.seed, 0)
+
+    @property
+    def attacks(self) -> list[tuple[str, Adjacency, Composition]]:
+        """The attacks there will be: mechanism, adjacency and composition."""
+        names = list(MECHANISMS) if self.mechanism == "all" else [self.mechanism]
+        return [(name, *attack) for name in names for attack in MECHANISMS[name].attacks]
+
+
+class Audited(NamedTuple):
+    """One attack's outcome; the audit's claim names adjacency and composition."""
+
+    mechanism: str
+    audit: Audit
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the row; JSON knows neither infinity nor NaN, which become null."""
+        claim, bound, tightness = self.audit.claim, self.audit.lower_bound, self.audit.tightness
+        finite = claim.epsilon is not None and isfinite(claim.epsilon)
+        return {
+            "mechanism": self.mechanism,
+            "lower_bound": bound if isfinite(bound) else None,
+            "claim": {**asdict(claim), "epsilon": claim.epsilon if finite else None},
+            "tightness": tightness if isfinite(tightness) else None,
+            "holds": self.audit.holds,
+        }
+
+
+def run_audits(
+    settings: AuditSettings, advance: Callable[[int], None] = lambda attacks: None
+) -> list[Audited]:
+    """Runs audits.
+
+    Args:
+        settings: What to attack.
+        advance: Told of attacks done, for progress bars.
+
+    Returns:
+        One row an attack, in the order of :data:`MECHANISMS`.
+
+    Raises:
+        ValueError: A mechanism refuses a parameter.
+    """
+    rows = []
+    for name, adjacency, composition in settings.attacks:
+        mechanism = MECHANISMS[name]
+        delta = mechanism.delta if settings.delta is None else settings.delta
+        arguments = {"delta": delta} if mechanism.delta else {}
+        privatize = partial(mechanism.make, epsilon=settings.epsilon, releases=settings.releases, **arguments)
+        neighbours = procurement_neighbours(
+            adjacency,
+            releases=_RELEASES if settings.releases is None else settings.releases,
+            altered=1 if composition == "parallel" else None,
+            num_producers=_PRODUCERS,
+        )
+        at = None if composition == "basic" else delta
+        rows.append(
+            Audited(
+                name,
+                audit(
+                    privatize, neighbours, at, composition, adjacency, settings.samples, seed=settings.seed
+                ),
+            )
+        )
+        advance(1)
+    return rows
