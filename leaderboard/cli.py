@@ -115,8 +115,11 @@ def audit(
 
 
 def _audit_table(audited: list[Audited]) -> Table:
-    columns = ("mechanism", "adjacency", "composition", "delta", "lower bound", "claim", "tightness", "holds")
-    table = Table(*columns, title="Epsilon: what an attack shows, and what is claimed")
+    table = Table(title="Epsilon: what an attack shows, and what is claimed")
+    for column in ("mechanism", "adjacency", "composition"):
+        table.add_column(column, overflow="fold")
+    for column in ("delta", "lower bound", "claim", "tightness", "holds"):
+        table.add_column(column)
     for name, result in audited:
         claim = result.claim
         table.add_row(
