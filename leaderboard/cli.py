@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict
 from functools import partial
+from itertools import groupby
 from math import isnan
 from pathlib import Path
 from typing import Annotated, Any
@@ -110,25 +111,25 @@ def audit(
         result = {"settings": asdict(settings), "audits": [row.as_json() for row in audited]}
         typer.echo(json.dumps(result, indent=2))
     else:
-        _out.print(_audit_table(audited))
+        _print_audits(audited)
     raise typer.Exit(0 if all(row.audit.holds for row in audited) else 1)
 
 
-def _audit_table(audited: list[Audited]) -> Table:
-    table = Table(title="Epsilon: what an attack shows, and what is claimed")
-    for column in ("mechanism", "adjacency", "composition"):
-        table.add_column(column, overflow="fold")
-    for column in ("delta", "lower bound", "claim", "tightness", "holds"):
-        table.add_column(column)
-    for name, result in audited:
-        claim = result.claim
-        table.add_row(
-            name, claim.adjacency, claim.composition, f"{claim.delta:.3g}", f"{result.lower_bound:.3f}",
-            f"none: {claim.reason}" if claim.epsilon is None else f"{claim.epsilon:.3f}",
-            "-" if isnan(result.tightness) else f"{result.tightness:.0%}",
-            "yes" if result.holds else "REFUTED",
-        )  # fmt: skip
-    return table
+def _print_audits(audited: list[Audited]) -> None:
+    """Prints a table a mechanism, of what an attack shows and what is claimed."""
+    for name, group in groupby(audited, lambda row: row.mechanism):
+        table = Table(
+            "adjacency", "composition", "delta", "lower bound", "claim", "tightness", "holds", title=name
+        )
+        for _, result in group:
+            claim = result.claim
+            table.add_row(
+                claim.adjacency, claim.composition, f"{claim.delta:.3g}", f"{result.lower_bound:.3f}",
+                f"none: {claim.reason}" if claim.epsilon is None else f"{claim.epsilon:.3f}",
+                "-" if isnan(result.tightness) else f"{result.tightness:.0%}",
+                "yes" if result.holds else "REFUTED",
+            )  # fmt: skip
+        _out.print(table)
 
 
 @app.command()
