@@ -21,7 +21,6 @@ class Purpose(IntEnum):
     POLICY = 3
     NOISE = 4
     CHANNEL = 5
-    VIEW = 6
 
 
 def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:

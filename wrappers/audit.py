@@ -246,6 +246,7 @@ class _Samples(FederatedEnv):
         return BatchReset({}, {})
 
     def step_batch(self, action: Array) -> BatchStep:
+        # An attack only ever releases: playing the samples would be a mistake of the attack's.
         raise NotImplementedError("samples are not for playing")
 
     def sensitivity(self) -> Arrays:

@@ -151,6 +151,7 @@ class Channel(FederatedWrapper):
                 sent.
         """
         if self._schedule.fixed_in_advance:
+            # A mapping here is the caller's mistake, which the environment names.
             observation, reward, truncated, info = self.env.step_batch(action)  # type: ignore[arg-type]
             wants = self._everyone
         else:

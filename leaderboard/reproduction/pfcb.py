@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import get_args
 
 import numpy as np
 
 from fedbandit_envs.leaderboard.run import Settings
+from fedbandit_envs.procurement.market import LawName
 from fedbandit_envs.procurement.oracle import constraint_binds
 from fedbandit_envs.procurement_v0 import parallel_env
 
-LawName = Literal["uniform", "normal"]
-LAWS: tuple[LawName, ...] = ("uniform", "normal")
+LAWS: tuple[LawName, ...] = get_args(LawName)
 MARKETS = 5
 
 

@@ -13,10 +13,10 @@ from fedbandit_envs.leaderboard.reproduction.pfcb import (
     FCB_READINGS,
     MARGIN,
     MARKETS,
-    LawName,
     market_seeds,
 )
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
+from fedbandit_envs.procurement.market import LawName
 from fedbandit_envs.wrappers.calibration import classic_noise_multiplier, gaussian_delta
 from fedbandit_envs.wrappers.privatizers.budget import decreasing
 

@@ -9,6 +9,7 @@ from fedbandit_envs.leaderboard.figures import panels_png
 from fedbandit_envs.leaderboard.reproduction import pfcb, reports
 from fedbandit_envs.leaderboard.reproduction.cells import Result, load, missing_shards, play, shards
 from fedbandit_envs.leaderboard.run import Settings
+from fedbandit_envs.procurement.market import LawName
 
 
 class Experiment(NamedTuple):
@@ -21,8 +22,8 @@ class Experiment(NamedTuple):
     """
 
     title: str
-    runs: Callable[[pfcb.Planner, pfcb.LawName], dict[str, Settings]]
-    report: Callable[[reports.Page, pfcb.LawName, reports.Results], None]
+    runs: Callable[[pfcb.Planner, LawName], dict[str, Settings]]
+    report: Callable[[reports.Page, LawName, reports.Results], None]
 
 
 EXPERIMENTS = {
@@ -49,7 +50,7 @@ class Work(NamedTuple):
 class Reproduction:
     """One experiment at one scale."""
 
-    def __init__(self, name: str, scale: str, laws: Sequence[pfcb.LawName], printed: bool, out: Path) -> None:
+    def __init__(self, name: str, scale: str, laws: Sequence[LawName], printed: bool, out: Path) -> None:
         """Plans the runs.
 
         Args:
