@@ -3,13 +3,17 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Adjacency = Literal["one-quantity", "one-round", "one-observation", "one-outcome"]
+Adjacency = Literal[
+    "one-quantity", "one-round", "one-observation", "one-observation-added", "one-outcome"
+]
 """What differs between two neighbouring histories of one agent, all else being equal.
 
 * ``one-quantity``: one quantity asked of one producer in one round; its outcomes are coupled, so that a
   larger quantity has the same outcomes and more.
 * ``one-round``: the quantities of all producers in one round, coupled likewise.
-* ``one-observation``: one pair of quantity and outcome, replaced by any other pair that could have been.
+* ``one-observation``: one pair (of quantity and outcome, or of context and reward), replaced by any other pair that
+  could have been.
+* ``one-observation-added``: one such pair, there or not there.
 * ``one-outcome``: one binary outcome, good or defective; quantities are the same.
 """
 

@@ -1,0 +1,35 @@
+"""How much a release can betray: what an environment tells of neighbouring histories."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fedbandit_envs.claim import Adjacency
+from fedbandit_envs.federation import Arrays
+
+
+class Change(NamedTuple):
+    """By how much the values of one release differ between neighbours, in units of their scale.
+
+    Attributes:
+        values: In how many values they differ at most, each by its scale at most.
+        norm: Euclidean length of the difference at most; what counts for Gaussian noise.
+    """
+
+    values: int
+    norm: float
+
+
+class Sensitivity(NamedTuple):
+    """What :meth:`FederatedEnv.sensitivity` returns.
+
+    Attributes:
+        scale: Of each value that is released, float64, same names and shapes as
+            :meth:`FederatedEnv.release`'s arrays; mechanisms add noise in proportion to it.
+        changes: How neighbouring histories show in the one release whose window they differ in, by adjacency. An
+            adjacency that is missing cannot be protected.
+        symmetric: Whether every array is a symmetric matrix on its last two axes, and each change as well.
+    """
+
+    scale: Arrays
+    changes: Mapping[Adjacency, Change]
+    symmetric: bool = False
