@@ -1,10 +1,11 @@
 """How much a release can betray: what an environment tells of neighbouring histories."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
 
 from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.federation import Arrays
 
 
 class Change(NamedTuple):
@@ -30,6 +31,6 @@ class Sensitivity(NamedTuple):
         symmetric: Whether every array is a symmetric matrix on its last two axes, and each change as well.
     """
 
-    scale: Arrays
+    scale: dict[str, npt.NDArray[Any]]
     changes: Mapping[Adjacency, Change]
     symmetric: bool = False
