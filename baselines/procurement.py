@@ -9,7 +9,7 @@ from fedbandit_envs.checks import require_choice, require_integer, require_numbe
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.procurement.oracle import procure, procure_row
-from fedbandit_envs.streams import UniformBlocks
+from fedbandit_envs.streams import Blocks, uniform_31_bits
 
 OracleName = Literal["greedy", "exact"]
 
@@ -20,7 +20,9 @@ class UniformRandom:
     def reset(self, spaces: Spaces, seeds: Array) -> None:
         """Seeds one generator a row; see :meth:`Policy.reset`."""
         generators = [np.random.Generator(np.random.SFC64(int(seed))) for seed in seeds.flat]
-        self._uniforms = UniformBlocks(generators, spaces.observation["capacity"].shape or ())
+        self._uniforms = Blocks(
+            generators, spaces.observation["capacity"].shape or (), uniform_31_bits, np.int32
+        )
 
     def act(self, observation: Arrays) -> Array:
         """Draws quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""

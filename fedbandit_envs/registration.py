@@ -6,6 +6,8 @@ import gymnasium
 
 _PROCUREMENT = "fedbandit_envs.procurement.env:ProcurementEnv"
 _SS_UCB = "fedbandit_envs.baselines.procurement:SSUCB"
+_LINEAR = "fedbandit_envs.linear.env:LinearEnv"
+_LIN_UCB = "fedbandit_envs.baselines.linucb:LinUCB"
 
 
 class Registered(NamedTuple):
@@ -31,6 +33,13 @@ REGISTRY: dict[str, Registered] = {
     ),
     "FedProcurementHomogeneous-v0": Registered(
         _PROCUREMENT, "fedbandit/procurement_homogeneous_v0", _SS_UCB, {"homogeneous": True}
+    ),
+    "FedLinear-v0": Registered(_LINEAR, "fedbandit/linear_v0", _LIN_UCB, {}),
+    "FedLinearBall-v0": Registered(
+        _LINEAR, "fedbandit/linear_ball_v0", _LIN_UCB, {"contexts": "unit_ball", "reward": "normal"}
+    ),
+    "FedLinearCube-v0": Registered(
+        _LINEAR, "fedbandit/linear_cube_v0", _LIN_UCB, {"contexts": "hypercube", "reward": "normal"}
     ),
 }
 """Every environment of this package by its Gymnasium id."""

@@ -4,9 +4,10 @@ Streams are derived from ``(seed, purpose)`` alone. So a replica meets the same 
 hundred, two policies under one seed meet the same luck, and a new consumer never shifts another's stream.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ class Purpose(IntEnum):
     POLICY = 3
     NOISE = 4
     CHANNEL = 5
+    PARAMETER = 6
+    CONTEXT = 7
 
 
 def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
@@ -44,29 +47,61 @@ def row_seeds(seeds: Sequence[int], num_agents: int) -> npt.NDArray[np.uint64]:
     return np.stack([sequence.generate_state(num_agents, np.uint64) for sequence in sequences])
 
 
-class UniformBlocks:
-    """Uniform 31-bit integers for every replica, drawn ahead in blocks of rounds.
+Fill = Callable[[np.random.Generator, npt.NDArray[Any]], None]
+"""Fills an array with draws."""
+
+
+def uniform_31_bits(generator: np.random.Generator, out: npt.NDArray[Any]) -> None:
+    """Fills an int32 array of even size with integers uniform on ``0 .. 2**31 - 1``."""
+    words = generator.bit_generator.random_raw(out.size // 2).view(np.uint32)
+    np.right_shift(words, 1, out=out.reshape(-1).view(np.uint32))
+
+
+def uniform(generator: np.random.Generator, out: npt.NDArray[Any]) -> None:
+    """Fills a float64 array with numbers uniform on [0, 1)."""
+    generator.random(out=out)
+
+
+def standard_normal(generator: np.random.Generator, out: npt.NDArray[Any]) -> None:
+    """Fills a float64 array with standard normal numbers."""
+    generator.standard_normal(out=out)
+
+
+def standard_exponential(generator: np.random.Generator, out: npt.NDArray[Any]) -> None:
+    """Fills a float64 array with exponential numbers of mean 1."""
+    generator.standard_exponential(out=out)
+
+
+class Blocks:
+    """Draws for every replica, made ahead in blocks of rounds.
 
     A round's draws have a fixed shape whatever the agents do. ``block`` holds the current block, shape
-    ``(replicas, rounds, *shape)`` and dtype int32, uniform on ``0 .. 2**31 - 1``; :meth:`next_round` says which
-    of its rounds to read. Kernels take the block whole, since a slice of it would not be contiguous.
+    ``(replicas, rounds, *shape)``; :meth:`next_round` says which of its rounds to read. Kernels take the block whole,
+    since a slice of it would not be contiguous.
     """
 
-    # Even, so that a block is a whole number of the generator's 64-bit words.
-    _TARGET_WORDS_PER_REPLICA = 1 << 13
+    _TARGET_SIZE_PER_REPLICA = 1 << 13
 
-    def __init__(self, generators: Sequence[np.random.Generator], shape: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        generators: Sequence[np.random.Generator],
+        shape: tuple[int, ...],
+        fill: Fill,
+        dtype: npt.DTypeLike = np.float64,
+    ) -> None:
         """Prepares empty blocks.
 
         Args:
             generators: One generator a replica.
             shape: Shape of one round's draws for one replica.
+            fill: What is drawn.
+            dtype: Of the draws.
         """
         self._generators = list(generators)
-        size = prod(shape)
-        rounds = 2 * max(1, min(32, self._TARGET_WORDS_PER_REPLICA // max(size, 1)))
-        self._words = rounds * size // 2
-        self.block = np.empty((len(self._generators), rounds, *shape), np.int32)
+        self._fill = fill
+        # Even, so that a block of 32-bit draws is a whole number of the generator's 64-bit words.
+        rounds = 2 * max(1, min(32, self._TARGET_SIZE_PER_REPLICA // max(prod(shape), 1)))
+        self.block = np.empty((len(self._generators), rounds, *shape), dtype)
         self._position = rounds
 
     def next_round(self) -> int:
@@ -76,9 +111,8 @@ class UniformBlocks:
             The round's index into ``block``'s second axis.
         """
         if self._position == self.block.shape[1]:
-            rows = self.block.reshape(len(self._generators), -1).view(np.uint32)
-            for row, generator in zip(rows, self._generators, strict=True):
-                np.right_shift(generator.bit_generator.random_raw(self._words).view(np.uint32), 1, out=row)
+            for row, generator in zip(self.block, self._generators, strict=True):
+                self._fill(generator, row)
             self._position = 0
         self._position += 1
         return self._position - 1

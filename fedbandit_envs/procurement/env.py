@@ -15,7 +15,7 @@ from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement.outcomes import TABLED_CAPACITY, outcome_tables
 from fedbandit_envs.procurement.rounds import expected_revenue, play_round
 from fedbandit_envs.procurement.viewer import render_ansi, render_rgb_array
-from fedbandit_envs.streams import Purpose, UniformBlocks, stream
+from fedbandit_envs.streams import Blocks, Purpose, stream, uniform_31_bits
 
 
 class ProcurementEnv(FederatedEnv):
@@ -240,7 +240,9 @@ class ProcurementEnv(FederatedEnv):
         producers = (*rows, self._num_producers)
         self._quality = np.stack([market.quality for market in markets])
         self._drifts = [stream(seed, Purpose.DRIFT) for seed in seeds]
-        self._uniforms = UniformBlocks([stream(seed, Purpose.OUTCOME) for seed in seeds], producers[1:])
+        self._uniforms = Blocks(
+            [stream(seed, Purpose.OUTCOME) for seed in seeds], producers[1:], uniform_31_bits, np.int32
+        )
         self._table = (
             outcome_tables(self._quality, self._max_capacity)
             if self._tabled

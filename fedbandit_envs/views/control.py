@@ -38,7 +38,7 @@ class Control:
     """
 
     def __init__(
-        self, federation: FederatedEnv, *, joint: bool, peers: str | Peer, action_format: str
+        self, federation: FederatedEnv, *, joint: bool, peers: str | Peer | None, action_format: str | None
     ) -> None:
         """Chooses who is controlled, and how.
 
@@ -46,12 +46,16 @@ class Control:
             federation: The environment, with its wrappers.
             joint: Control all agents if true, else ``agent_0`` among peers.
             peers: The other agents' policy, or the entry point ``"module:Class"`` that makes it. Unused when joint.
-            action_format: One of the federation's ``action_formats``.
+            action_format: One of the federation's ``action_formats``; None for the first of them, the environment's
+                own actions.
 
         Raises:
-            ValueError: ``action_format`` is unknown, or control is joint and agents choose when to send.
+            ValueError: ``action_format`` is unknown, peers are missing, or control is joint and agents choose when to
+                send.
         """
         formats = federation.action_formats
+        if action_format is None:
+            action_format = next(iter(formats))
         require_choice("action_format", action_format, formats)
         if joint and isinstance(formats[action_format].space, spaces.Dict):
             raise ValueError(
@@ -63,6 +67,8 @@ class Control:
         self._joint = joint
         self._peers: Peer | None = None
         if not joint:
+            if peers is None:
+                raise ValueError("peers is None; a policy or its entry point is required unless joint is True")
             self._peers = resolve(peers)() if isinstance(peers, str) else peers
         observation_space: spaces.Space[Any] = federation.single_observation_space
         self.observation_space = (

@@ -30,8 +30,8 @@ class FederationEnv(gymnasium.Env[Arrays, Any]):
         self,
         federation: str,
         joint: bool = False,
-        peers: str | Peer = "fedbandit_envs.baselines.procurement:SSUCB",
-        action_format: str = "quantities",
+        peers: str | Peer | None = None,
+        action_format: str | None = None,
         max_cycles: int = 1000,
         stack: Stack = (),
         **federation_kwargs: Any,
@@ -41,8 +41,8 @@ class FederationEnv(gymnasium.Env[Arrays, Any]):
         Args:
             federation: Entry point ``"module:Class"`` of the federation.
             joint: Control all agents if true, else ``agent_0`` among peers.
-            peers: The other agents' policy, or its entry point.
-            action_format: How actions are said; see the federation's page.
+            peers: The other agents' policy, or its entry point; registered ids bring their own. Unused when joint.
+            action_format: How actions are said; see the federation's page. None for the environment's own actions.
             max_cycles: The horizon.
             stack: Wrappers around the federation from the inside out, pairs of an entry point and keyword arguments:
                 who talks to whom, when, and through how much noise.

@@ -29,8 +29,8 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
         num_envs: int,
         federation: str,
         joint: bool = False,
-        peers: str | Peer = "fedbandit_envs.baselines.procurement:SSUCB",
-        action_format: str = "quantities",
+        peers: str | Peer | None = None,
+        action_format: str | None = None,
         max_episode_steps: int = 1000,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         stack: Stack = (),
@@ -42,8 +42,8 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
             num_envs: Number of copies.
             federation: Entry point ``"module:Class"`` of the federation.
             joint: Control all agents if true, else ``agent_0`` among peers.
-            peers: The other agents' policy, or its entry point.
-            action_format: How actions are said; see the federation's page.
+            peers: The other agents' policy, or its entry point; registered ids bring their own. Unused when joint.
+            action_format: How actions are said; see the federation's page. None for the environment's own actions.
             max_episode_steps: Rounds until truncation, and the horizon that peers and wrappers reckon with.
             autoreset_mode: ``NEXT_STEP`` or ``SAME_STEP``, or their values as strings.
             stack: Wrappers around the federation from the inside out, pairs of an entry point and keyword arguments:

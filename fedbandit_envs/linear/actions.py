@@ -1,0 +1,44 @@
+"""Ways for a learning agent to say which arm it pulls."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from fedbandit_envs.federation import Array
+
+
+class Arm:
+    """An arm's index, the environment's own action."""
+
+    def __init__(self, num_arms: int) -> None:
+        """Sets the space ``Discrete(num_arms)``."""
+        self.space: spaces.Space[Any] = spaces.Discrete(num_arms)
+
+    def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Array:
+        """Returns ``choice`` as it is."""
+        return choice
+
+
+class Parameter:
+    """An estimate of theta*: the arm with the largest <x, estimate> is pulled, the first one if there are several."""
+
+    def __init__(self, dim: int) -> None:
+        """Sets the space ``Box(-1, 1, (dim,))``; only the direction matters."""
+        self.space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (dim,), np.float32)
+
+    def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Array:
+        """Returns the arm that is best for the estimate.
+
+        Raises:
+            ValueError: An entry of the estimate is not finite.
+        """
+        if not np.isfinite(choice).all():
+            replica, agent, entry = (int(i) for i in np.argwhere(~np.isfinite(choice))[0])
+            raise ValueError(
+                f"action: entry {entry} of the parameter of row {agent} (replica {replica}) is "
+                f"{choice[replica, agent, entry]}; a finite number is required"
+            )
+        value = np.einsum("rjkd,rjd->rjk", observation["contexts"], np.asarray(choice, np.float64))
+        return value.argmax(axis=-1)

@@ -1,0 +1,238 @@
+"""Where contexts come from: the laws that draw one for each arm, agent and round, and fixed feature matrices.
+
+Laws are scaled to the bound L that every context's norm keeps. A law that is begun draws a round at a time into the
+arrays of the environment; arms mean nothing across rounds, but for fixed features.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, Protocol, get_args
+
+import numpy as np
+
+from fedbandit_envs.checks import require_choice, require_number
+from fedbandit_envs.compiled import kernel
+from fedbandit_envs.federation import Array
+from fedbandit_envs.streams import Blocks, Purpose, standard_exponential, standard_normal, stream, uniform
+
+LawName = Literal["band", "unit_ball", "hypercube"]
+
+# The paper's: suboptimal arms have means in [LOW, HIGH], the optimal one WIDTH wide above the gap.
+LOW, HIGH, WIDTH = 0.5, 0.6, 0.1
+
+
+class Offer(NamedTuple):
+    """What is offered in a round.
+
+    Attributes:
+        contexts: float64 ``(replicas, agents, arms, dim)``.
+        means: Expected rewards, ``(replicas, agents, arms)``.
+    """
+
+    contexts: Array
+    means: Array
+
+
+class ContextLaw(Protocol):
+    """Draws contexts."""
+
+    def begin(self, seeds: Sequence[int], parameter: Array, offer: Offer) -> None:
+        """Prepares for one episode a seed.
+
+        Args:
+            seeds: Of the episodes.
+            parameter: theta*, ``(replicas, dim)``.
+            offer: The arrays that :meth:`draw` will fill.
+        """
+
+    def draw(self, offer: Offer) -> None:
+        """Draws the next round."""
+
+
+class Band:
+    """The paper's law: a gap between the best arm and all others (Dubey and Pentland 2020, section 4.4).
+
+    All arms but one have <x, theta*> uniform on [0.5, 0.6], and one, at a place drawn anew each round, on
+    [0.6 + gap, 0.7 + gap]. Given that, x is uniform on what the ball of radius L leaves: with a along theta* and the
+    rest uniform in a ball of radius sqrt(L^2 - a^2) across it.
+    """
+
+    def __init__(self, bound: float, gap: float) -> None:
+        """Sets the law.
+
+        Args:
+            bound: L, at least 0.7 + gap.
+            gap: Least difference between the best mean and any other, >= 0.
+
+        Raises:
+            TypeError: ``gap`` is no number.
+            ValueError: The best means would not fit into the bound.
+        """
+        require_number("gap", gap, 0, np.inf)
+        if HIGH + gap + WIDTH > bound * (1 + 1e-12):
+            raise ValueError(
+                f"gap is {gap!r}; at most {bound - HIGH - WIDTH:.6g} is required, so that means up to "
+                f"{HIGH + WIDTH:g} + gap keep context_bound = {bound:g}"
+            )
+        self._bound = bound
+        self._best = HIGH + gap
+
+    def begin(self, seeds: Sequence[int], parameter: Array, offer: Offer) -> None:
+        """Turns e_1 into theta* by a reflection, which leaves the law across it as it is."""
+        rows = offer.means.shape[1:]
+        across = (*rows, parameter.shape[1] - 1)
+        normals, exponentials, uniforms = (
+            [stream(seed, Purpose.CONTEXT, part) for seed in seeds] for part in range(3)
+        )
+        self._normals = Blocks(normals, across, standard_normal)
+        self._exponentials = Blocks(exponentials, rows, standard_exponential)
+        # One more uniform an agent says where the best arm is.
+        self._uniforms = Blocks(uniforms, (rows[0], rows[1] + 1), uniform)
+        self._mirror = parameter.copy()
+        self._mirror[:, 0] -= 1.0
+        length = np.linalg.norm(self._mirror, axis=1, keepdims=True)
+        self._mirror = np.divide(self._mirror, length, out=np.zeros_like(parameter), where=length > 0)
+
+    def draw(self, offer: Offer) -> None:
+        """Draws the next round."""
+        _fill_band(
+            self._normals.block, self._normals.next_round(),
+            self._exponentials.block, self._exponentials.next_round(),
+            self._uniforms.block, self._uniforms.next_round(),
+            self._mirror, self._bound, self._best, offer.contexts, offer.means,
+        )  # fmt: skip
+
+
+@kernel
+def _fill_band(
+    normals, n, exponentials, e, uniforms, u, mirror, bound, best_low, contexts, means
+):
+    arms, dim = contexts.shape[2:]
+    for r in range(contexts.shape[0]):
+        v = mirror[r]
+        for j in range(contexts.shape[1]):
+            draws = uniforms[r, u, j]
+            best = int(draws[arms] * arms)
+            for k in range(arms):
+                mean = (best_low if k == best else LOW) + WIDTH * draws[k]
+                means[r, j, k] = mean
+                g = normals[r, n, j, k]
+                x = contexts[r, j, k]
+                square = 0.0
+                along = 0.0
+                for i in range(dim - 1):
+                    square += g[i] * g[i]
+                    along += g[i] * v[i + 1]
+                # A ball's radius from two more normals' squares, which are an exponential (times two).
+                shrink = np.sqrt(max(bound * bound - mean * mean, 0.0) / (square + 2.0 * exponentials[r, e, j, k]))
+                turn = 2.0 * (shrink * along + mean * v[0])
+                x[0] = mean - turn * v[0]
+                for i in range(dim - 1):
+                    x[i + 1] = shrink * g[i] - turn * v[i + 1]
+
+
+class UnitBall:
+    """Contexts uniform in the ball of radius L, all independent."""
+
+    def __init__(self, bound: float) -> None:
+        """Sets the radius L."""
+        self._bound = bound
+
+    def begin(self, seeds: Sequence[int], parameter: Array, offer: Offer) -> None:
+        """Prepares the draws."""
+        normals, exponentials = ([stream(seed, Purpose.CONTEXT, part) for seed in seeds] for part in range(2))
+        self._normals = Blocks(normals, offer.contexts.shape[1:], standard_normal)
+        self._exponentials = Blocks(exponentials, offer.means.shape[1:], standard_exponential)
+        self._parameter = parameter
+
+    def draw(self, offer: Offer) -> None:
+        """Draws the next round."""
+        normals = self._normals.block[:, self._normals.next_round()]
+        exponentials = self._exponentials.block[:, self._exponentials.next_round()]
+        radius = np.sqrt((normals * normals).sum(axis=-1) + 2.0 * exponentials)
+        np.multiply(normals, (self._bound / radius)[..., np.newaxis], out=offer.contexts)
+        _expect(offer, self._parameter)
+
+
+class Hypercube:
+    """Contexts uniform on [0, L / sqrt(d)]^d, all independent."""
+
+    def __init__(self, bound: float) -> None:
+        """Sets the bound L."""
+        self._bound = bound
+
+    def begin(self, seeds: Sequence[int], parameter: Array, offer: Offer) -> None:
+        """Prepares the draws."""
+        generators = [stream(seed, Purpose.CONTEXT, 0) for seed in seeds]
+        self._uniforms = Blocks(generators, offer.contexts.shape[1:], uniform)
+        self._parameter = parameter
+
+    def draw(self, offer: Offer) -> None:
+        """Draws the next round."""
+        side = self._bound / np.sqrt(offer.contexts.shape[-1])
+        np.multiply(self._uniforms.block[:, self._uniforms.next_round()], side, out=offer.contexts)
+        _expect(offer, self._parameter)
+
+
+class Features:
+    """Contexts given once and for all: an arm is the same arm in every round.
+
+    Attributes:
+        matrix: float64 ``(arms, dim)``, or ``(agents, arms, dim)`` where each agent has its own.
+    """
+
+    def __init__(self, matrix: Any, bound: float) -> None:
+        """Checks the features.
+
+        Args:
+            matrix: Numbers, in arrays or nested lists of the shape above.
+            bound: L.
+
+        Raises:
+            ValueError: The shape is wrong, an entry is not finite, or a context is longer than L.
+        """
+        self.matrix = np.array(matrix, np.float64)
+        if self.matrix.ndim not in (2, 3) or 0 in self.matrix.shape:
+            raise ValueError(
+                f"contexts has shape {self.matrix.shape}; (arms, dim) or (agents, arms, dim) is required"
+            )
+        bad = ~np.isfinite(self.matrix)
+        if bad.any():
+            where = [int(i) for i in np.argwhere(bad)[0]]
+            raise ValueError(f"contexts{where} is {self.matrix[tuple(where)]}; finite numbers are required")
+        lengths = np.linalg.norm(self.matrix, axis=-1)
+        if lengths.max() > bound * (1 + 1e-12):
+            where = [int(i) for i in np.argwhere(lengths == lengths.max())[0]]
+            raise ValueError(
+                f"contexts{where} has norm {lengths.max():.6g}; at most context_bound = {bound:g} is required"
+            )
+
+    def begin(self, seeds: Sequence[int], parameter: Array, offer: Offer) -> None:
+        """Lays the features out; they stay."""
+        offer.contexts[...] = self.matrix
+        _expect(offer, parameter)
+
+    def draw(self, offer: Offer) -> None:
+        """Leaves the offer as it is."""
+
+
+def _expect(offer: Offer, parameter: Array) -> None:
+    np.einsum("rjkd,rd->rjk", offer.contexts, parameter, out=offer.means)
+
+
+def make_law(contexts: Any, bound: float, gap: float) -> ContextLaw:
+    """Makes a law from its name, or from features.
+
+    Args:
+        contexts: A name, or features as :class:`Features` takes them.
+        bound: L.
+        gap: Of the band.
+
+    Raises:
+        ValueError: The name is unknown, or an argument is out of its range.
+    """
+    if not isinstance(contexts, str):
+        return Features(contexts, bound)
+    require_choice("contexts", contexts, get_args(LawName))
+    if contexts == "band":
+        return Band(bound, gap)
+    return UnitBall(bound) if contexts == "unit_ball" else Hypercube(bound)

@@ -1,0 +1,80 @@
+"""Pictures of one round: as text, and as an RGB array."""
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+
+from fedbandit_envs.federation import Array, Arrays
+
+
+def _estimate(statistic: Array) -> Array:
+    """Returns the ridge estimate of theta* from all agents' data together."""
+    total = statistic.sum(axis=0)
+    dim = len(total) - 1
+    return np.linalg.solve(total[:dim, :dim] + np.eye(dim), total[:dim, dim])
+
+
+def render_ansi(scene: Arrays, means: Array, parameter: Array) -> str:
+    """Draws one replica as text: a line an agent, then theta* beside its estimate.
+
+    Args:
+        scene: The replica's observation and info, arrays that lead with the agents' axis.
+        means: Expected rewards of what is offered now, ``(agents, arms)``.
+        parameter: theta*, ``(dim,)``.
+
+    Returns:
+        The text.
+    """
+    lines = [f"round {int(scene['round'][0, 0])}", "agent  reward  regret  offered now: best mean  others' mean"]
+    for j, offered in enumerate(means):
+        others = (offered.sum() - offered.max()) / max(offered.size - 1, 1)
+        lines.append(
+            f"{j:>5d}  {scene['last_reward'][j, 0]:6.3f}  {scene['regret'][j]:6.3f}"
+            f"{offered.max():24.3f}  {others:12.3f}"
+        )
+    for name, vector in (("theta*", parameter), ("estimate", _estimate(scene["total_statistic"]))):
+        lines.append(f"{name:>8} " + " ".join(f"{value:6.2f}" for value in vector))
+    return "\n".join(lines) + "\n"
+
+
+def render_rgb_array(scene: Arrays, means: Array, parameter: Array) -> Array:
+    """Draws one replica as a picture: what each agent is offered, above what is known of theta*.
+
+    Args:
+        scene: The replica's observation and info, arrays that lead with the agents' axis.
+        means: Expected rewards of what is offered now, ``(agents, arms)``.
+        parameter: theta*, ``(dim,)``.
+
+    Returns:
+        uint8 ``(height, width, 3)``.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: matplotlib is missing.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise DependencyNotInstalled(
+            "render_mode='rgb_array' needs matplotlib: pip install 'fedbandit-envs[report]'"
+        ) from error
+
+    agents = len(means)
+    figure = Figure(figsize=(8.0, 5.0), dpi=80, layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    above, below = figure.subplots(2, 1, height_ratios=(max(agents, 4), 8))
+
+    cells = above.imshow(means, cmap="viridis", aspect="auto", interpolation="nearest")
+    figure.colorbar(cells, ax=above, label="expected reward")
+    labels = [f"{j}   {regret:.2f}" for j, regret in enumerate(scene["regret"])]
+    above.set_yticks(range(agents), labels)
+    above.set(ylabel="agent, last regret", xlabel="arm offered now", title=f"round {int(scene['round'][0, 0])}")
+
+    place = np.arange(parameter.size)
+    below.bar(place, parameter, color="lightsteelblue", label="theta*")
+    below.plot(place, _estimate(scene["total_statistic"]), "k.", label="ridge estimate, all agents' data")
+    below.set(ylim=(-1, 1), xlabel="dimension", ylabel="value")
+    below.set_xticks(place)
+    figure.legend(loc="outside lower center", ncols=2)
+
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())[..., :3].copy()
