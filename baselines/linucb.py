@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.baselines.ridge import estimate, largest, observe, transpose, upper_bounds
+from fedbandit_envs.baselines.ridge import Ridges, estimate, largest, observe, transpose, upper_bounds
 from fedbandit_envs.checks import require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
@@ -43,6 +43,25 @@ class Confidence(NamedTuple):
     inflation: Array
     bias: Array
     tilt: Array
+
+    @classmethod
+    def without_noise(
+        cls, shape: tuple[int, ...], dim: int, ridge: float, parameter_bound: float
+    ) -> "Confidence":
+        """Says how much ridge regression may err (Abbasi-Yadkori et al. 2011, Theorem 2).
+
+        Args:
+            shape: ``(replicas, agents, estimators)``.
+            dim: Dimension of contexts.
+            ridge: The regulariser.
+            parameter_bound: S, the most that ||theta*|| can be.
+        """
+        return cls(
+            np.full(shape, dim * np.log(ridge)),
+            np.ones(shape),
+            np.full(shape, np.sqrt(ridge) * parameter_bound),
+            np.zeros(shape),
+        )
 
 
 @kernel
@@ -149,34 +168,21 @@ class LinUCB:
 
     def _begin(self, rows: tuple[int, ...], dim: int, estimators: int) -> None:
         shape = (*rows, estimators)
-        self._inverse = np.zeros((*shape, dim, dim))
-        self._inverse[...] = np.eye(dim) / self._ridge
-        self._moment = np.zeros((*shape, dim))
-        self._log_det = np.full(shape, dim * np.log(self._ridge))
-        self._confidence = Confidence(
-            self._log_det.copy(),
-            np.ones(shape),
-            np.full(shape, np.sqrt(self._ridge) * self._parameter_bound),
-            np.zeros(shape),
-        )
+        self._ridges = Ridges.without_data(shape, dim, self._ridge)
+        self._confidence = Confidence.without_noise(shape, dim, self._ridge, self._parameter_bound)
         self._parameter = np.zeros((*rows, dim))
         self._arm = np.zeros(rows, np.int64)
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
-        self._observe(observation)
-        return self._choose(observation)
-
-    def _observe(self, observation: Arrays) -> None:
         observe(
-            observation["round"], observation["pulled_context"], observation["last_reward"],
-            self._inverse, self._moment, self._log_det,
-        )  # fmt: skip
+            observation["round"], observation["pulled_context"], observation["last_reward"], *self._ridges
+        )
+        return self._choose(observation, self._failure)
 
-    def _choose(self, observation: Arrays) -> Array:
+    def _choose(self, observation: Arrays, failure: float) -> Array:
         choose(
-            observation["round"], observation["contexts"], self._inverse, self._moment, self._log_det,
-            *self._confidence, self._noise_sd, -np.log(self._failure), self._beta_scale, self._constant,
-            self._parameter, self._arm,
+            observation["round"], observation["contexts"], *self._ridges, *self._confidence,
+            self._noise_sd, -np.log(failure), self._beta_scale, self._constant, self._parameter, self._arm,
         )  # fmt: skip
         return self._arm

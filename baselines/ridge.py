@@ -4,9 +4,39 @@ For each row (an agent in a replica) and each of its estimators there are V = re
 inverse, the moment b = sum y x, and log det V.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from fedbandit_envs.compiled import kernel
+from fedbandit_envs.federation import Array
+
+
+class Ridges(NamedTuple):
+    """Ridge regressions, one for each row and estimator.
+
+    Attributes:
+        inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
+        moment: b, ``(replicas, agents, estimators, dim)``.
+        log_det: log det V, ``(replicas, agents, estimators)``.
+    """
+
+    inverse: Array
+    moment: Array
+    log_det: Array
+
+    @classmethod
+    def without_data(cls, shape: tuple[int, ...], dim: int, ridge: float) -> "Ridges":
+        """Starts with V = ridge I.
+
+        Args:
+            shape: ``(replicas, agents, estimators)``.
+            dim: Dimension of contexts.
+            ridge: > 0.
+        """
+        inverse = np.zeros((*shape, dim, dim))
+        inverse[...] = np.eye(dim) / ridge
+        return cls(inverse, np.zeros((*shape, dim)), np.full(shape, dim * np.log(ridge)))
 
 
 @kernel

@@ -103,9 +103,7 @@ class Band:
 
 
 @kernel
-def _fill_band(
-    normals, n, exponentials, e, uniforms, u, mirror, bound, best_low, contexts, means
-):
+def _fill_band(normals, n, exponentials, e, uniforms, u, mirror, bound, best_low, contexts, means):
     arms, dim = contexts.shape[2:]
     for r in range(contexts.shape[0]):
         v = mirror[r]
@@ -123,7 +121,9 @@ def _fill_band(
                     square += g[i] * g[i]
                     along += g[i] * v[i + 1]
                 # A ball's radius from two more normals' squares, which are an exponential (times two).
-                shrink = np.sqrt(max(bound * bound - mean * mean, 0.0) / (square + 2.0 * exponentials[r, e, j, k]))
+                shrink = np.sqrt(
+                    max(bound * bound - mean * mean, 0.0) / (square + 2.0 * exponentials[r, e, j, k])
+                )
                 turn = 2.0 * (shrink * along + mean * v[0])
                 x[0] = mean - turn * v[0]
                 for i in range(dim - 1):

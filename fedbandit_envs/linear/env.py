@@ -165,7 +165,9 @@ class LinearEnv(FederatedEnv):
                     f"parameter has {given['dim']} entries; {self._law.matrix.shape[-1]}, the dimension of contexts, "
                     "is required"
                 )
-            given |= dict(zip(("dim", "num_arms", "num_agents"), reversed(self._law.matrix.shape), strict=False))
+            given |= dict(
+                zip(("dim", "num_arms", "num_agents"), reversed(self._law.matrix.shape), strict=False)
+            )
         sizes = {"num_agents": num_agents, "num_arms": num_arms, "dim": dim}
         defaults = {"num_agents": 10, "num_arms": 100, "dim": 10}
         for name, value in sizes.items():
@@ -349,5 +351,7 @@ def _checked_parameter(parameter: Any) -> Array:
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"parameter has shape {array.shape}; (dim,) is required")
     if not np.isfinite(array).all() or np.linalg.norm(array) > 1.0 + 1e-9:
-        raise ValueError(f"parameter is {array.tolist()}; finite entries and a norm of at most 1 are required")
+        raise ValueError(
+            f"parameter is {array.tolist()}; finite entries and a norm of at most 1 are required"
+        )
     return array

@@ -24,7 +24,10 @@ def render_ansi(scene: Arrays, means: Array, parameter: Array) -> str:
     Returns:
         The text.
     """
-    lines = [f"round {int(scene['round'][0, 0])}", "agent  reward  regret  offered now: best mean  others' mean"]
+    lines = [
+        f"round {int(scene['round'][0, 0])}",
+        "agent  reward  regret  offered now: best mean  others' mean",
+    ]
     for j, offered in enumerate(means):
         others = (offered.sum() - offered.max()) / max(offered.size - 1, 1)
         lines.append(
@@ -67,7 +70,9 @@ def render_rgb_array(scene: Arrays, means: Array, parameter: Array) -> Array:
     figure.colorbar(cells, ax=above, label="expected reward")
     labels = [f"{j}   {regret:.2f}" for j, regret in enumerate(scene["regret"])]
     above.set_yticks(range(agents), labels)
-    above.set(ylabel="agent, last regret", xlabel="arm offered now", title=f"round {int(scene['round'][0, 0])}")
+    above.set(
+        ylabel="agent, last regret", xlabel="arm offered now", title=f"round {int(scene['round'][0, 0])}"
+    )
 
     place = np.arange(parameter.size)
     below.bar(place, parameter, color="lightsteelblue", label="theta*")

@@ -68,7 +68,9 @@ class Control:
         self._peers: Peer | None = None
         if not joint:
             if peers is None:
-                raise ValueError("peers is None; a policy or its entry point is required unless joint is True")
+                raise ValueError(
+                    "peers is None; a policy or its entry point is required unless joint is True"
+                )
             self._peers = resolve(peers)() if isinstance(peers, str) else peers
         observation_space: spaces.Space[Any] = federation.single_observation_space
         self.observation_space = (
