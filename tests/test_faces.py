@@ -53,24 +53,26 @@ def test_both_faces_give_the_same_trajectory(make_federation, sample_actions):
             assert infos[agent] == {name: array[0, j] for name, array in step.info.items()}
 
 
-def test_replica_alone_equals_replica_of_a_hundred_on_one_and_two_threads(make_federation):
+def test_replica_alone_equals_replica_of_a_hundred_on_one_and_two_threads(make_federation, make_peers):
     seeds = list(range(100))
-    whole = play(make_federation(max_cycles=60), SSUCB(), seeds)
+    whole = play(make_federation(max_cycles=60), make_peers(), seeds)
     for i in (0, 37, 99):
-        assert_rows_equal(whole, play(make_federation(max_cycles=60), SSUCB(), [i]), slice(i, i + 1))
+        assert_rows_equal(whole, play(make_federation(max_cycles=60), make_peers(), [i]), slice(i, i + 1))
     with ThreadPoolExecutor(2) as threads:
         halves = list(
             threads.map(
-                lambda part: play(make_federation(max_cycles=60), SSUCB(), part), (seeds[:50], seeds[50:])
+                lambda part: play(make_federation(max_cycles=60), make_peers(), part),
+                (seeds[:50], seeds[50:]),
             )
         )
     assert_rows_equal(whole, halves[0], slice(0, 50))
     assert_rows_equal(whole, halves[1], slice(50, 100))
 
 
-def test_two_policies_under_one_seed_meet_the_same_luck(make_federation, sample_actions):
+@pytest.mark.parametrize("market", ["uniform", "normal"])
+def test_two_policies_under_one_seed_meet_the_same_luck(market, sample_actions):
     """Wherever two trajectories buy the same from a producer in the same round, as many units are good."""
-    careful, careless = make_federation(max_cycles=200), make_federation(max_cycles=200)
+    careful, careless = (parallel_env(max_cycles=200, market=market) for _ in range(2))
     policy = SSUCB()
     observation, _ = careful.reset_batch([5])
     careless.reset_batch([5])
