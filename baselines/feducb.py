@@ -242,9 +242,9 @@ class FedUCB(LinUCB):
                 f"combine is 'min', but messages hold {self._estimators} statistics to be used in turn; 'pooled' is "
                 "required"
             )
-        noise = seen.get("inbox_noise_variance")
+        noise = spaces.release.spaces.get("noise_variance")
         self._worst = float(noise.high.max()) if isinstance(noise, gym_spaces.Box) else 0.0
-        self._noisy = noise is not None
+        self._noisy = "inbox_noise_variance" in seen
         self._echo = "sent" in seen
         rows = seeds.shape
         self._begin(rows, dim, self._estimators)
@@ -256,6 +256,7 @@ class FedUCB(LinUCB):
         start = self._regularisation(
             self._starting_noise(), np.ones(rows), np.full(rows, float(self._senders))
         )
+        self._spread = np.zeros(rows)
         if self._shift == "per_agent" and self._noisy:
             # Line 1: S starts as M rho_min I.
             self._ridges = Ridges.without_data((*rows, self._estimators), dim, float(start.least.flat[0]))
@@ -271,7 +272,6 @@ class FedUCB(LinUCB):
             if self._threshold is None
             else self._threshold
         )
-        self._spread = np.zeros(rows)
         self._waited = np.zeros(rows)
         self._synchronised = self._ridges.log_det.copy()
         self._send = np.zeros(rows, np.bool_)

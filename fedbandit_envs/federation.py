@@ -31,11 +31,13 @@ class Spaces(NamedTuple):
         observation: One agent's observation space; batches add the leading axes ``(replicas, agents)``.
         action: One agent's action space; batches add the same axes.
         horizon: Number of rounds of an episode, public to all.
+        release: Space of what one agent releases; where noise has public bounds, they are here.
     """
 
     observation: spaces.Dict
     action: spaces.Space[Any]
     horizon: int
+    release: spaces.Dict
 
 
 class BatchReset(NamedTuple):
@@ -183,7 +185,9 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
     @property
     def policy_spaces(self) -> Spaces:
         """What policies are told of this environment."""
-        return Spaces(self.single_observation_space, self.single_action_space, self.max_cycles)
+        return Spaces(
+            self.single_observation_space, self.single_action_space, self.max_cycles, self.single_release_space
+        )
 
     def observation_space(self, agent: str) -> spaces.Dict:
         """Returns the observation space of ``agent``, the same object at each call."""
