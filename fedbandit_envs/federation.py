@@ -186,7 +186,10 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
     def policy_spaces(self) -> Spaces:
         """What policies are told of this environment."""
         return Spaces(
-            self.single_observation_space, self.single_action_space, self.max_cycles, self.single_release_space
+            self.single_observation_space,
+            self.single_action_space,
+            self.max_cycles,
+            self.single_release_space,
         )
 
     def observation_space(self, agent: str) -> spaces.Dict:

@@ -1,0 +1,63 @@
+"""Speed of linear bandits in CPU time, single thread: `OMP_NUM_THREADS=1 pytest benchmarks --benchmark-only`.
+
+Contexts are drawn afresh in every round, K = 100 arms and d = 10; each benchmark prints agent-rounds per CPU-second.
+"""
+
+import time
+
+import numpy as np
+import pytest
+
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.streams import row_seeds
+
+FOREVER = 10**9
+
+
+@pytest.mark.benchmark(timer=time.process_time, min_rounds=5, warmup=True, warmup_iterations=1)
+@pytest.mark.parametrize(
+    ("name", "agents", "replicas"),
+    [
+        ("LinUCB", 10, 20),
+        ("LinUCB", 100, 2),
+        ("FedUCB-nonprivate", 100, 2),
+        ("FedUCB", 100, 2),
+        ("FedUCB-min", 100, 2),
+    ],
+)
+def test_a_baseline_through_the_array_face(benchmark, name, agents, replicas):
+    """Policy, wrappers and environment together, in the middle of an episode."""
+    rounds = 20_000 // (agents * replicas)
+    baseline = BASELINES[name]
+    env = baseline.wrap(parallel_env(num_agents=agents, max_cycles=FOREVER))
+    policy = baseline.make_policy()
+    seeds = range(replicas)
+    state = {"observation": env.reset_batch(seeds).observation}
+    policy.reset(env.policy_spaces, row_seeds(seeds, agents))
+
+    def play():
+        observation = state["observation"]
+        for _ in range(rounds):
+            observation = env.step_batch(policy.act(observation)).observation
+        state["observation"] = observation
+
+    benchmark(play)
+    benchmark.extra_info["agent-rounds per CPU-second"] = (
+        agents * replicas * rounds / benchmark.stats["median"]
+    )
+
+
+@pytest.mark.benchmark(timer=time.process_time, min_rounds=5, warmup=True, warmup_iterations=1)
+def test_the_environment_alone(benchmark):
+    """Ten agents, always the first arm: what drawing contexts and rewards costs."""
+    env = parallel_env(max_cycles=FOREVER)
+    env.reset_batch(range(20))
+    action = np.zeros((20, 10), np.int64)
+
+    def play():
+        for _ in range(100):
+            env.step_batch(action)
+
+    benchmark(play)
+    benchmark.extra_info["agent-rounds per CPU-second"] = 20_000 / benchmark.stats["median"]
