@@ -17,10 +17,10 @@ from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.streams import Purpose, stream
 from fedbandit_envs.views.control import Control
 from fedbandit_envs.wrappers.channel import HEADER_BYTES, Channel
+from fedbandit_envs.wrappers.fixed_schedules import FixedSchedule
 from fedbandit_envs.wrappers.privatizers.budget import BudgetExhaustedError
 from fedbandit_envs.wrappers.privatizers.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.reveal import Reveal
-from fedbandit_envs.wrappers.schedule import EveryRound
 from fedbandit_envs.wrappers.topology import Topology
 
 PRODUCERS = 3
@@ -666,9 +666,9 @@ def test_arguments_may_come_from_json():
 
 
 def test_a_schedule_of_ones_own():
-    class Once(EveryRound):
-        def sends(self, t):
-            return t == 3
+    class Once(FixedSchedule):
+        def count(self, horizon):
+            return int(horizon >= 3)
 
     env = Channel(small(), schedule=Once())
     env.reset_batch([0])

@@ -153,14 +153,15 @@ class Channel(FederatedWrapper):
         if self._schedule.fixed_in_advance:
             # A mapping here is the caller's mistake, which the environment names.
             observation, reward, truncated, info = self.env.step_batch(action)  # type: ignore[arg-type]
-            wants = self._everyone
+            asked = self._everyone
         else:
-            action, wants = self._taken_apart(action)
+            action, asked = self._taken_apart(action)
             observation, reward, truncated, info = self.env.step_batch(action)
         self._round += 1
         if self._dirty:
             self._clear()
-        if self._schedule.sends(self._round):
+        wants = self._schedule.senders(self._round, asked)
+        if wants.any():
             self._send(wants)
         if self._under_way:
             for end in self._under_way.pop(self._round, ()):
