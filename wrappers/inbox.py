@@ -1,0 +1,37 @@
+"""Inboxes: where what is released arrives, by sender."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from fedbandit_envs.compiled import kernel
+from fedbandit_envs.federation import Array
+
+
+def inbox_spaces(released: spaces.Dict, senders: int) -> dict[str, spaces.Space[Any]]:
+    """Returns the spaces of one agent's inboxes and of their mask. They are unbounded, since noise is."""
+    inboxes: dict[str, spaces.Space[Any]] = {
+        f"inbox_{name}": spaces.Box(-np.inf, np.inf, (senders, *(space.shape or ())), np.float64)
+        for name, space in released.items()
+    }
+    inboxes["inbox_mask"] = spaces.Box(0, 1, (senders,), np.bool_)
+    return inboxes
+
+
+@kernel
+def add_arrivals(statistic: Array, arrives: Array, inbox: Array) -> None:
+    """Adds what arrives of a statistic to inboxes.
+
+    Args:
+        statistic: float64 ``(replicas, senders, numbers)``.
+        arrives: bool ``(replicas, agents, senders)``.
+        inbox: float64 ``(replicas, agents, senders, numbers)``.
+    """
+    replicas, agents, senders, numbers = inbox.shape
+    for r in range(replicas):
+        for i in range(agents):
+            for j in range(senders):
+                if arrives[r, i, j]:
+                    for k in range(numbers):
+                        inbox[r, i, j, k] += statistic[r, j, k]
