@@ -226,6 +226,9 @@ def assert_equals_reference(
                 traffic[r, sender] = count
         total += traffic
         np.testing.assert_array_equal(step.observation["inbox_mask"], mask)
+        assert ("sent" in step.observation) == echo
+        if echo:
+            np.testing.assert_array_equal(step.observation["sent"], send[..., np.newaxis])
         for name in NAMES:
             np.testing.assert_array_equal(step.observation[f"inbox_{name}"], inbox[name])
         np.testing.assert_array_equal(step.info["messages"], traffic)
@@ -543,6 +546,7 @@ def test_an_echo_is_what_others_hear_at_once_and_for_free(delay):
                 )
             step[f"inbox_{name}"][:, own, own] = 0
         step["inbox_mask"][:, own, own] = False
+        assert (step.pop("sent") == (t % 5 == 0)).all()
         # But for the echoes, all is as without: inboxes, traffic, budgets.
         assert_same(step, plain)
     assert len(echoes) == 4
@@ -713,6 +717,10 @@ def test_who_has_spent_the_budget_is_not_permitted_to_send():
     silenced.reset_batch([0])
     traffic = [silenced.step_batch(buying(silenced)).info["messages"].sum() for _ in range(4)]
     assert traffic == [12, 12, 0, 0]
+    echoing = Channel(private(small(), releases=2, on_exhausted="silence"), echo=True)
+    echoing.reset_batch([0])
+    sent = [echoing.step_batch(buying(echoing)).observation["sent"].tolist() for _ in range(4)]
+    assert sent == [[[[True]] * 4]] * 2 + [[[[False]] * 4]] * 2
     strict = Channel(private(small(), releases=1))
     strict.reset_batch([0])
     strict.step_batch(buying(strict))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.sensitivity import Change, Sensitivity
 from fedbandit_envs.views.stack import build
@@ -162,6 +163,25 @@ def test_a_period_of_1_changes_nothing_but_the_axis(make):
             assert released[name].dtype == array.dtype
             np.testing.assert_array_equal(released[name], array[:, :, np.newaxis])
     assert wrapped.privacy() == plain.privacy()
+
+
+def test_slots_of_a_linear_environment_hold_their_rounds_observations():
+    env = Interleaved(LinearEnv(num_agents=2, num_arms=4, dim=3, max_cycles=50), 3)
+    env.reset_batch([1, 2])
+    expected, total = np.zeros((2, 2, 3, 4, 4)), np.zeros((2, 2, 4, 4))
+    luck = np.random.default_rng(0)
+    for t in range(50):
+        seen = env.step_batch(luck.integers(0, 4, (2, 2))).observation["total_statistic"]
+        expected[:, :, t % 3] += seen - total
+        total = seen.copy()
+        if t == 20:
+            part = env.release(np.array([[True, False], [False, True]]))["statistic"]
+    released = env.release(np.ones((2, 2), bool))["statistic"] + part
+    # Sums of 50 rounds of values up to 1, in another order: some 50 * 50 roundings of 1e-16.
+    np.testing.assert_allclose(released, expected, atol=1e-12)
+    np.testing.assert_allclose(released.sum(axis=2), total, atol=1e-12)
+    assert env.sensitivity().scale["statistic"].shape == released.shape
+    assert env.sensitivity().symmetric
 
 
 def test_slots_are_the_rounds_modulo_the_period():

@@ -37,6 +37,7 @@ class Channel(FederatedWrapper):
     |---|---|---|---|
     | `inbox_{name}` | (senders, ...) | float64 | what arrived this round, by sender; to be added up |
     | `inbox_mask` | (senders,) | bool | from whom something arrived |
+    | `sent` | (1,) | bool | with ``echo`` only: whether the agent's own message is among them |
 
     Senders are all agents, in their order. Nobody hears from itself, but with ``echo``. Where the mask is false
     entries are 0.
@@ -113,7 +114,7 @@ class Channel(FederatedWrapper):
         numbers = sum(int(np.prod(space.shape or ())) for space in released.values())
         self._bytes_per_message = HEADER_BYTES + BYTES_PER_NUMBER * numbers
         self.single_observation_space = spaces.Dict(
-            {**env.single_observation_space.spaces, **inbox_spaces(released, self.max_num_agents)}
+            {**env.single_observation_space.spaces, **inbox_spaces(released, self.max_num_agents, self._echo)}
         )
         if not self._schedule.fixed_in_advance:
             self.single_action_space = spaces.Dict(
@@ -234,6 +235,7 @@ class Channel(FederatedWrapper):
         }
         if self._echo:
             self._deliver(statistic, senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=np.bool_))
+            self._inbox["sent"][..., 0] = senders
         hops, traversals = self._network.carry(self._routes, senders, self._round)
         if self._delay == 0:
             self._deliver(statistic, hops > 0)

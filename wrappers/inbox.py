@@ -9,13 +9,23 @@ from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array
 
 
-def inbox_spaces(released: spaces.Dict, senders: int) -> dict[str, spaces.Space[Any]]:
-    """Returns the spaces of one agent's inboxes and of their mask. They are unbounded, since noise is."""
+def inbox_spaces(released: spaces.Dict, senders: int, echo: bool) -> dict[str, spaces.Space[Any]]:
+    """Returns the spaces of one agent's inboxes and of what goes with them.
+
+    Inboxes are unbounded, since noise is.
+
+    Args:
+        released: What one agent releases.
+        senders: Number of agents.
+        echo: Whether agents hear themselves, and are told when.
+    """
     inboxes: dict[str, spaces.Space[Any]] = {
         f"inbox_{name}": spaces.Box(-np.inf, np.inf, (senders, *(space.shape or ())), np.float64)
         for name, space in released.items()
     }
     inboxes["inbox_mask"] = spaces.Box(0, 1, (senders,), np.bool_)
+    if echo:
+        inboxes["sent"] = spaces.Box(0, 1, (1,), np.bool_)
     return inboxes
 
 
