@@ -17,10 +17,11 @@ from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.streams import Purpose, stream
 from fedbandit_envs.views.control import Control
 from fedbandit_envs.wrappers.channel import HEADER_BYTES, Channel
+from fedbandit_envs.wrappers.clique_cover import clique_cover
+from fedbandit_envs.wrappers.fixed_schedules import FixedSchedule
 from fedbandit_envs.wrappers.privatizers.budget import BudgetExhaustedError
 from fedbandit_envs.wrappers.privatizers.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.reveal import Reveal
-from fedbandit_envs.wrappers.schedule import EveryRound
 from fedbandit_envs.wrappers.topology import Topology
 
 PRODUCERS = 3
@@ -48,6 +49,9 @@ LEVELS = {
     "requests": lambda: Channel(private(small()), schedule="on_request"),
     "faults": lambda: Channel(small(), "ring", {"name": "fixed_gap", "gap": 3}, 2, None, 0.3, 0.3),
     "drawn": lambda: Channel(small(), {"name": "erdos_renyi", "probability": 0.5}, delay=1),
+    "synchronised": lambda: Channel(private(small()), "star", "synchronise", 1, echo=True),
+    "cliques": lambda: Channel(small(), "line", "on_request", 2, 1, echo=True, cliques=True),
+    "alone": lambda: Channel(private(small()), {"edges": []}, echo=True),
     "revealed": lambda: Reveal(Channel(Reveal(small()), schedule="on_request")),
 }
 
@@ -147,7 +151,9 @@ GRAPHS = {
     "line": (5, "line", nx.path_graph(5)),
     "one way": (4, nx.cycle_graph(4, nx.DiGraph), nx.cycle_graph(4, nx.DiGraph)),
     "two parts": (5, {"edges": [[0, 1], [2, 3], [3, 4]]}, nx.Graph([(0, 1), (2, 3), (3, 4)])),
+    "edgeless": (3, {"edges": []}, nx.empty_graph(3)),
     "random": (6, {"name": "erdos_renyi", "probability": 0.4}, None),
+    "random edgeless": (3, {"name": "erdos_renyi", "probability": 0.0}, None),
     "regular": (6, {"name": "random_regular", "degree": 3}, None),
 }
 
@@ -160,10 +166,27 @@ def graph_of(topology, reference, num_agents, seed):
     return nx.from_numpy_array(adjacency.astype(int))
 
 
-def assert_equals_reference(graph, delay, time_to_live, loss, duplication, seeds, rounds):
+def hearing(graph, num_agents, gamma):
+    """Whom each agent takes in, bool (agents, senders): all, or its clique in the power graph."""
+    if gamma is None:
+        return np.ones((num_agents, num_agents), bool)
+    near = np.eye(num_agents, dtype=bool)
+    for source, lengths in nx.all_pairs_shortest_path_length(graph, cutoff=gamma):
+        for target in lengths:
+            if source < num_agents and target < num_agents:
+                near[source, target] = True
+    clique = clique_cover(near)
+    return clique[:, np.newaxis] == clique
+
+
+def assert_equals_reference(
+    graph, delay, time_to_live, loss, duplication, seeds, rounds, echo=False, cliques=False
+):
     """Random sending, compared in every round with one simulation of single messages a replica."""
     num_agents, topology, reference = graph
-    env = Channel(small(num_agents), topology, "on_request", delay, time_to_live, loss, duplication)
+    env = Channel(
+        small(num_agents), topology, "on_request", delay, time_to_live, loss, duplication, echo, cliques
+    )
     raw = small(num_agents)
     env.reset_batch(seeds)
     raw.reset_batch(seeds)
@@ -174,6 +197,7 @@ def assert_equals_reference(graph, delay, time_to_live, loss, duplication, seeds
         )
         for seed in seeds
     ]  # fmt: skip
+    hears = [hearing(network.graph, num_agents, time_to_live if cliques else None) for network in networks]
     luck = np.random.default_rng(3)
     total = np.zeros((len(seeds), num_agents), np.int64)
     for t in range(1, rounds + 1):
@@ -191,6 +215,9 @@ def assert_equals_reference(graph, delay, time_to_live, loss, duplication, seeds
                 for j in np.flatnonzero(send[r]).tolist()
             }
             delivered, sent = network.play(t, released)
+            delivered = [entry for entry in delivered if hears[r][entry[0], entry[1]]]
+            if echo:
+                delivered += [(sender, sender, vectors) for sender, vectors in released.items()]
             for receiver, sender, vectors in delivered:
                 mask[r, receiver, sender] = True
                 for name in NAMES:
@@ -199,6 +226,9 @@ def assert_equals_reference(graph, delay, time_to_live, loss, duplication, seeds
                 traffic[r, sender] = count
         total += traffic
         np.testing.assert_array_equal(step.observation["inbox_mask"], mask)
+        assert ("sent" in step.observation) == echo
+        if echo:
+            np.testing.assert_array_equal(step.observation["sent"], send[..., np.newaxis])
         for name in NAMES:
             np.testing.assert_array_equal(step.observation[f"inbox_{name}"], inbox[name])
         np.testing.assert_array_equal(step.info["messages"], traffic)
@@ -222,6 +252,22 @@ def test_delivery_equals_single_messages(graph, delay, time_to_live):
 def test_delivery_under_faults_equals_single_messages(graph, delay, faults):
     for time_to_live in (None, 6):
         assert_equals_reference(GRAPHS[graph], delay, time_to_live, *faults, [4, 5], 25)
+
+
+@pytest.mark.parametrize("echo", [False, True])
+@pytest.mark.parametrize("faults", [(0.0, 0.0), (0.3, 0.3)], ids=str)
+@pytest.mark.parametrize("delay", [0, 2])
+@pytest.mark.parametrize("graph", sorted(GRAPHS))
+def test_delivery_to_cliques_equals_single_messages(graph, delay, faults, echo):
+    for time_to_live in (2, 3):
+        assert_equals_reference(GRAPHS[graph], delay, time_to_live, *faults, [4, 5], 25, echo, cliques=True)
+
+
+@pytest.mark.parametrize("faults", [(0.0, 0.0), (0.3, 0.3)], ids=str)
+@pytest.mark.parametrize("delay", [0, 2])
+@pytest.mark.parametrize("graph", sorted(GRAPHS))
+def test_delivery_with_echo_equals_single_messages(graph, delay, faults):
+    assert_equals_reference(GRAPHS[graph], delay, None, *faults, [4, 5], 25, echo=True)
 
 
 class Accumulator:
@@ -480,9 +526,135 @@ def test_what_is_under_way_outlives_the_buffers_of_releases():
         assert_same(first, second)
 
 
+@pytest.mark.parametrize("delay", [0, 3])
+def test_an_echo_is_what_others_hear_at_once_and_for_free(delay):
+    arguments = {"schedule": {"name": "fixed_gap", "gap": 5}, "delay": delay, "loss": 0.3}
+    with_echo = run_of(Channel(private(small()), echo=True, **arguments), [0, 1], 20)
+    without = run_of(Channel(private(small()), **arguments), [0, 1], 20)
+    own = np.arange(4)
+    echoes = {}
+    for t, (step, plain) in enumerate(zip(with_echo, without, strict=True), start=1):
+        assert (step["inbox_mask"][:, own, own] == (t % 5 == 0)).all()
+        if t % 5 == 0:
+            echoes[t] = {name: step[f"inbox_{name}"][:, own, own].copy() for name in NAMES}
+        for name in NAMES:
+            heard = plain["inbox_mask"]
+            if heard.any():
+                np.testing.assert_array_equal(
+                    step[f"inbox_{name}"][heard],
+                    np.broadcast_to(echoes[t - delay][name][:, np.newaxis], (2, 4, 4, PRODUCERS))[heard],
+                )
+            step[f"inbox_{name}"][:, own, own] = 0
+        step["inbox_mask"][:, own, own] = False
+        assert (step.pop("sent") == (t % 5 == 0)).all()
+        # But for the echoes, all is as without: inboxes, traffic, budgets.
+        assert_same(step, plain)
+    assert len(echoes) == 4
+
+
+@pytest.mark.parametrize("time_to_live", [None, 1, 5])
+@pytest.mark.parametrize("topology", [{"edges": []}, {"name": "erdos_renyi", "probability": 0}], ids=str)
+def test_agents_without_edges_hear_only_themselves(topology, time_to_live):
+    env, silent = (
+        Channel(private(small()), topology, {"name": "fixed_gap", "gap": 2}, 0, time_to_live, echo=echo)
+        for echo in (True, False)
+    )
+    total = np.zeros((2, 4, 4, PRODUCERS))
+    for t, (step, nothing) in enumerate(
+        zip(run_of(env, [0, 1], 6), run_of(silent, [0, 1], 6), strict=True), 1
+    ):
+        assert np.array_equal(
+            step["inbox_mask"], np.broadcast_to(np.eye(4, dtype=bool) & (t % 2 == 0), (2, 4, 4))
+        )
+        total += step["inbox_delivered"]
+        assert not step["messages"].any()
+        assert not nothing["inbox_mask"].any()
+        assert not nothing["inbox_delivered"].any()
+    assert total[:, range(4), range(4)].all()
+    assert not env.traffic["bytes"].any()
+    assert env.privacy() == env.env.privacy()
+    assert env.privacy().epsilon > 0
+
+
+def test_synchronise_sends_for_everybody_where_somebody_asks():
+    asking, always = Channel(small(), "line", "synchronise"), Channel(small(), "line")
+    for env in (asking, always):
+        env.reset_batch([0, 1, 2])
+    luck = np.random.default_rng(0)
+    unheard = np.zeros((3, 4, PRODUCERS))
+    for _ in range(40):
+        send = luck.random((3, 4)) < 0.1
+        expected = always.step_batch(buying(always, 3))
+        unheard += expected.observation["delivered"]
+        step = asking.step_batch({"action": buying(asking, 3), "send": send})
+        called = send.any(axis=1)
+        assert np.array_equal(step.info["messages"], expected.info["messages"] * called[:, None])
+        assert np.array_equal(
+            step.observation["inbox_mask"], expected.observation["inbox_mask"] & called[:, None, None]
+        )
+        inbox = np.where(step.observation["inbox_mask"][..., None], unheard[:, None], 0)
+        np.testing.assert_array_equal(step.observation["inbox_delivered"], inbox)
+        unheard[called] = 0
+    assert 0 < asking.traffic["messages"].sum() < always.traffic["messages"].sum()
+
+
+@pytest.mark.parametrize(
+    ("topology", "arguments", "unreached"),
+    [
+        ({"edges": []}, {}, "agent 1 reach agent 0"),
+        ({"edges": []}, {"echo": True}, "agent 1 reach agent 0"),
+        ({"edges": [[0, 1], [2, 3]]}, {}, "agent 2 reach agent 0"),
+        ("line", {"time_to_live": 2}, "which is 2, do not let agent 3 reach agent 0"),
+        ("line", {"time_to_live": 2, "cliques": True}, "agent 3 reach agent 0"),
+        (nx.path_graph(4, nx.DiGraph), {}, "which is None, do not let agent 1 reach agent 0"),
+    ],
+)
+def test_synchronise_needs_everybody_in_reach(topology, arguments, unreached):
+    with pytest.raises(ValueError, match=f"topology and time_to_live.*{unreached}"):
+        Channel(small(), topology, "synchronise", **arguments)
+    Channel(small(), topology, "on_request", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("num_agents", "topology", "time_to_live"),
+    [
+        (1, {"edges": []}, None),
+        (4, "star", 2),
+        (4, "line", 3),
+        (4, nx.cycle_graph(4, nx.DiGraph), 3),
+        (4, "complete", 1),
+    ],
+)
+def test_synchronise_where_everybody_is_in_reach(num_agents, topology, time_to_live):
+    env = Channel(small(num_agents), topology, "synchronise", 0, time_to_live, echo=True)
+    env.reset_batch([0])
+    ask = np.arange(num_agents)[np.newaxis] == num_agents - 1
+    assert env.step_batch({"action": buying(env), "send": ask}).observation["inbox_mask"].all()
+    assert not env.step_batch({"action": buying(env), "send": ask & False}).observation["inbox_mask"].any()
+
+
+def test_drawn_graphs_that_a_request_cannot_cross_are_refused_and_change_nothing():
+    topology = {"name": "erdos_renyi", "probability": 0.6}
+    connected = {seed: nx.is_connected(graph_of(topology, None, 4, seed)) for seed in range(100)}
+    good = [seed for seed, is_connected in connected.items() if is_connected][:2]
+    bad = next(seed for seed, is_connected in connected.items() if not is_connected)
+    env, twin = (Channel(private(small()), topology, "synchronise", loss=0.2) for _ in range(2))
+    action = {"action": buying(env, 2), "send": np.ones((2, 4), bool)}
+    for each in (env, twin):
+        each.reset_batch(good)
+        each.step_batch(action)
+    with pytest.raises(ValueError, match=rf"topology and time_to_live.*with the seed {bad};"):
+        env.reset_batch([good[0], bad, good[1]])
+    with pytest.raises(ValueError, match="seeds is empty"):
+        env.reset_batch([])
+    for _ in range(5):
+        assert_same(env.step_batch(action)._asdict(), twin.step_batch(action)._asdict())
+
+
+@pytest.mark.parametrize("arguments", [{}, {"echo": True, "cliques": True, "time_to_live": 1}], ids=str)
 @pytest.mark.parametrize("loss", [0.0, 0.3])
-def test_pickling_in_mid_episode(loss):
-    env = Channel(private(small(5)), "ring", delay=2, loss=loss)
+def test_pickling_in_mid_episode(loss, arguments):
+    env = Channel(private(small(5)), "ring", delay=2, loss=loss, **arguments)
     env.reset_batch([1, 2])
     for _ in range(7):
         env.step_batch(buying(env, 2))
@@ -522,16 +694,18 @@ def test_what_is_sent_is_what_the_privatizer_released():
 
 
 def test_privacy_is_claimed_only_where_times_are_fixed_in_advance():
-    fixed, asked = Channel(private(small())), Channel(private(small()), schedule="on_request")
+    fixed = Channel(private(small()))
     fixed.reset_batch([0])
-    asked.reset_batch([0])
     fixed.step_batch(buying(fixed))
-    asked.step_batch({"action": buying(asked), "send": np.ones((1, 4), np.bool_)})
     assert fixed.privacy() == fixed.env.privacy()
-    claim = asked.privacy()
-    assert claim.epsilon is None
-    assert "times may depend on raw local data" in claim.reason
-    assert claim.adjacency == fixed.privacy().adjacency
+    for schedule in ("on_request", "synchronise"):
+        asked = Channel(private(small()), schedule=schedule)
+        asked.reset_batch([0])
+        asked.step_batch({"action": buying(asked), "send": np.ones((1, 4), np.bool_)})
+        claim = asked.privacy()
+        assert claim.epsilon is None
+        assert "times may depend on raw local data" in claim.reason
+        assert claim.adjacency == fixed.privacy().adjacency
     open_channel = Channel(small())
     open_channel.reset_batch([0])
     open_channel.step_batch(buying(open_channel))
@@ -543,6 +717,10 @@ def test_who_has_spent_the_budget_is_not_permitted_to_send():
     silenced.reset_batch([0])
     traffic = [silenced.step_batch(buying(silenced)).info["messages"].sum() for _ in range(4)]
     assert traffic == [12, 12, 0, 0]
+    echoing = Channel(private(small(), releases=2, on_exhausted="silence"), echo=True)
+    echoing.reset_batch([0])
+    sent = [echoing.step_batch(buying(echoing)).observation["sent"].tolist() for _ in range(4)]
+    assert sent == [[[[True]] * 4]] * 2 + [[[[False]] * 4]] * 2
     strict = Channel(private(small(), releases=1))
     strict.reset_batch([0])
     strict.step_batch(buying(strict))
@@ -633,6 +811,11 @@ def test_the_keyed_face_names_bad_requests(action, message):
         ({"loss": float("nan")}, ValueError, "loss is nan"),
         ({"loss": "0.1"}, TypeError, "loss is '0.1'"),
         ({"duplication": 1}, ValueError, "duplication is 1; a number in [0, 1)"),
+        ({"echo": "no"}, TypeError, "echo is 'no'; True or False"),
+        ({"echo": 1}, TypeError, "echo is 1; True or False"),
+        ({"cliques": None}, TypeError, "cliques is None; True or False"),
+        ({"cliques": True}, ValueError, "time_to_live is None; with cliques=True an integer >= 1"),
+        ({"cliques": True, "time_to_live": 0}, ValueError, "time_to_live is 0; None or an integer >= 1"),
     ],
 )
 def test_bad_arguments_are_named(arguments, error, message):
@@ -654,10 +837,12 @@ def test_arguments_may_come_from_json():
     text = json.dumps(
         {
             "topology": {"name": "random_regular", "degree": 2},
-            "schedule": {"name": "growing_then_fixed", "limit": 8},
+            "schedule": {"name": "geometric", "count": 8, "horizon": 60},
             "delay": 1,
-            "time_to_live": None,
+            "time_to_live": 2,
             "loss": 0.1,
+            "echo": True,
+            "cliques": True,
         }
     )
     env = Channel(small(), **json.loads(text))
@@ -666,9 +851,9 @@ def test_arguments_may_come_from_json():
 
 
 def test_a_schedule_of_ones_own():
-    class Once(EveryRound):
-        def sends(self, t):
-            return t == 3
+    class Once(FixedSchedule):
+        def count(self, horizon):
+            return int(horizon >= 3)
 
     env = Channel(small(), schedule=Once())
     env.reset_batch([0])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.wrappers.flooding import edge_lists
 from fedbandit_envs.wrappers.topology import Topology
 
 AGENTS = [f"agent_{j}" for j in range(6)]
@@ -64,6 +65,14 @@ def test_graphs_given_as_edges_matrix_or_networkx_graph():
     one_way = np.roll(np.eye(3, dtype=bool), 1, axis=1)
     assert np.array_equal(graph_of(directed, 3), one_way)
     assert np.array_equal(graph_of({"adjacency": one_way.astype(int).tolist()}, 3), one_way)
+
+
+@pytest.mark.parametrize("num_agents", [1, 6])
+def test_graphs_without_edges(num_agents):
+    none = np.zeros((num_agents, num_agents), bool)
+    for spec in ({"edges": []}, {"adjacency": none.tolist()}, nx.empty_graph(num_agents)):
+        assert np.array_equal(graph_of(spec, num_agents), none)
+    assert edge_lists([none, none]).shape == (2, 0, 3)
 
 
 def test_erdos_renyi_has_its_probability():

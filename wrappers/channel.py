@@ -10,8 +10,8 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.claim import Claim
-from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv, FederatedWrapper
+from fedbandit_envs.wrappers.inbox import add_arrivals, inbox_spaces
 from fedbandit_envs.wrappers.network import Network
 from fedbandit_envs.wrappers.schedule import Schedule, make_schedule
 from fedbandit_envs.wrappers.sending import Sending
@@ -37,8 +37,10 @@ class Channel(FederatedWrapper):
     |---|---|---|---|
     | `inbox_{name}` | (senders, ...) | float64 | what arrived this round, by sender; to be added up |
     | `inbox_mask` | (senders,) | bool | from whom something arrived |
+    | `sent` | (1,) | bool | with ``echo`` only: whether the agent's own message is among them |
 
-    Senders are all agents, in their order; nobody hears from itself. Where the mask is false entries are 0.
+    Senders are all agents, in their order. Nobody hears from itself, but with ``echo``. Where the mask is false
+    entries are 0.
 
     With a schedule that is not fixed in advance, actions become ``Dict({"action": <the environment's>,
     "send": Discrete(2)})``: in the array face a mapping of ``action`` and of ``send``, bool or integers 0
@@ -60,6 +62,8 @@ class Channel(FederatedWrapper):
         time_to_live: int | None = None,
         loss: float = 0.0,
         duplication: float = 0.0,
+        echo: bool = False,
+        cliques: bool = False,
     ) -> None:
         """Wraps ``env``; a privatizer, if any, must be inside.
 
@@ -73,10 +77,19 @@ class Channel(FederatedWrapper):
             loss: Probability, in [0, 1), that a traversal of an edge loses the message. Another path may
                 still bring it.
             duplication: Probability, in [0, 1), that a traversal which does not lose the message doubles it.
+            echo: Whether agents find what they send in their own inboxes as well: in the round in which it is
+                sent, whatever the delay and loss, at no traffic. With the topology ``{"edges": []}`` it is all they
+                hear: learning from one's own releases.
+            cliques: Whether agents take in messages of their own clique only (FedUCB; Dubey and Pentland 2020,
+                Algorithm 3). Agents that reach each other, both ways, within ``time_to_live`` hops are joined,
+                and the graph that results is covered by cliques, see
+                :func:`~fedbandit_envs.wrappers.clique_cover.clique_cover`. Messages flood and cost what they do
+                without cliques.
 
         Raises:
             TypeError: An argument has the wrong type.
-            ValueError: An argument is out of its range, or ``env`` has a channel already.
+            ValueError: An argument is out of its range, ``env`` has a channel already, or the schedule needs
+                every agent to reach every other and one does not (of drawn graphs, ``reset_batch`` says so).
         """
         super().__init__(env)
         inner = env
@@ -85,19 +98,23 @@ class Channel(FederatedWrapper):
                 raise ValueError("env already has a Channel; one channel is allowed")
             inner = inner.env
         graph = Topology(topology, env.possible_agents)
-        _check(delay, time_to_live, loss, duplication)
+        _check(delay, time_to_live, loss, duplication, echo, cliques)
         if graph.relays and time_to_live == 1:
             raise ValueError(
                 "time_to_live is 1; None or at least 2 is required where a controller passes messages on"
             )
         self._schedule = make_schedule(schedule)
         self._delay = int(delay)
-        self._network = Network(graph, self.max_num_agents, time_to_live, loss, duplication)
+        self._echo = bool(echo)
+        self._network = Network(
+            graph, self.max_num_agents, time_to_live, loss, duplication,
+            cliques=bool(cliques), all_connected=self._schedule.needs_all_connected,
+        )  # fmt: skip
         released = env.single_release_space
         numbers = sum(int(np.prod(space.shape or ())) for space in released.values())
         self._bytes_per_message = HEADER_BYTES + BYTES_PER_NUMBER * numbers
         self.single_observation_space = spaces.Dict(
-            {**env.single_observation_space.spaces, **_inbox_spaces(released, self.max_num_agents)}
+            {**env.single_observation_space.spaces, **inbox_spaces(released, self.max_num_agents, self._echo)}
         )
         if not self._schedule.fixed_in_advance:
             self.single_action_space = spaces.Dict(
@@ -122,10 +139,16 @@ class Channel(FederatedWrapper):
         }
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed, with empty inboxes and nothing under way."""
+        """Starts one episode a seed, with empty inboxes and nothing under way.
+
+        Raises:
+            ValueError: The schedule needs every agent to reach every other, and in a drawn graph one does not.
+                State is untouched.
+        """
+        routes = self._network.routes(seeds)
         reset = self.env.reset_batch(seeds)
         rows = (len(seeds), self.max_num_agents)
-        self._network.reset(seeds)
+        self._routes = routes
         self._round = 0
         self._everyone = np.ones(rows, np.bool_)
         self._under_way: dict[int, list[_EndOfHop]] = {}
@@ -153,14 +176,15 @@ class Channel(FederatedWrapper):
         if self._schedule.fixed_in_advance:
             # A mapping here is the caller's mistake, which the environment names.
             observation, reward, truncated, info = self.env.step_batch(action)  # type: ignore[arg-type]
-            wants = self._everyone
+            asked = self._everyone
         else:
-            action, wants = self._taken_apart(action)
+            action, asked = self._taken_apart(action)
             observation, reward, truncated, info = self.env.step_batch(action)
         self._round += 1
         if self._dirty:
             self._clear()
-        if self._schedule.sends(self._round):
+        wants = self._schedule.senders(self._round, asked)
+        if wants.any():
             self._send(wants)
         if self._under_way:
             for end in self._under_way.pop(self._round, ()):
@@ -209,7 +233,10 @@ class Channel(FederatedWrapper):
             name: array.astype(np.float64).reshape(*array.shape[:2], -1)
             for name, array in self.env.release(senders).items()
         }
-        hops, traversals = self._network.carry(senders, self._round)
+        if self._echo:
+            self._deliver(statistic, senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=np.bool_))
+            self._inbox["sent"][..., 0] = senders
+        hops, traversals = self._network.carry(self._routes, senders, self._round)
         if self._delay == 0:
             self._deliver(statistic, hops > 0)
             self._book(traversals.sum(axis=-1))
@@ -228,7 +255,7 @@ class Channel(FederatedWrapper):
         self._inbox["inbox_mask"] |= arrives
         for name, array in statistic.items():
             inbox = self._inbox[f"inbox_{name}"]
-            _add_arrivals(array, arrives, inbox.reshape(*inbox.shape[:3], -1))
+            add_arrivals(array, arrives, inbox.reshape(*inbox.shape[:3], -1))
 
     def _book(self, messages: Array) -> None:
         """Counts edge traversals, int64 ``(replicas, senders)``."""
@@ -261,35 +288,7 @@ class _EndOfHop(NamedTuple):
     following: Array
 
 
-@kernel
-def _add_arrivals(statistic: Array, arrives: Array, inbox: Array) -> None:
-    """Adds what arrives of a statistic to inboxes.
-
-    Args:
-        statistic: float64 ``(replicas, senders, numbers)``.
-        arrives: bool ``(replicas, agents, senders)``.
-        inbox: float64 ``(replicas, agents, senders, numbers)``.
-    """
-    replicas, agents, senders, numbers = inbox.shape
-    for r in range(replicas):
-        for i in range(agents):
-            for j in range(senders):
-                if arrives[r, i, j]:
-                    for k in range(numbers):
-                        inbox[r, i, j, k] += statistic[r, j, k]
-
-
-def _inbox_spaces(released: spaces.Dict, senders: int) -> dict[str, spaces.Space[Any]]:
-    """One agent's inboxes. They are unbounded, since noise is."""
-    inboxes: dict[str, spaces.Space[Any]] = {
-        f"inbox_{name}": spaces.Box(-np.inf, np.inf, (senders, *(space.shape or ())), np.float64)
-        for name, space in released.items()
-    }
-    inboxes["inbox_mask"] = spaces.Box(0, 1, (senders,), np.bool_)
-    return inboxes
-
-
-def _check(delay: Any, time_to_live: Any, loss: float, duplication: float) -> None:
+def _check(delay: Any, time_to_live: Any, loss: float, duplication: float, echo: bool, cliques: bool) -> None:
     for name, value, least, also in (("delay", delay, 0, ""), ("time_to_live", time_to_live, 1, "None or ")):
         if value is None and also:
             continue
@@ -302,3 +301,11 @@ def _check(delay: Any, time_to_live: Any, loss: float, duplication: float) -> No
             raise TypeError(f"{name} is {value!r}; a number in [0, 1) is required")
         if not 0 <= value < 1:
             raise ValueError(f"{name} is {value!r}; a number in [0, 1) is required")
+    for name, value in (("echo", echo), ("cliques", cliques)):
+        if not isinstance(value, bool | np.bool_):
+            raise TypeError(f"{name} is {value!r}; True or False is required")
+    if cliques and time_to_live is None:
+        raise ValueError(
+            "time_to_live is None; with cliques=True an integer >= 1 is required, since cliques are made of agents "
+            "within so many hops of each other"
+        )

@@ -21,7 +21,7 @@ def edge_lists(graphs: list[Array]) -> Array:
         int32 ``(graphs, edges, 3)``: from which node, to which node, and the index of the edge that leads
         back, -1 if there is none. Shorter lists end with rows of -1.
     """
-    edges = np.full((len(graphs), max(int(graph.sum()) for graph in graphs), 3), -1, np.int32)
+    edges = np.full((len(graphs), max((int(graph.sum()) for graph in graphs), default=0), 3), -1, np.int32)
     for listed, graph in zip(edges, graphs, strict=True):
         number = np.full(graph.shape, -1, np.int32)
         count = int(graph.sum())

@@ -3,171 +3,71 @@
 A schedule answers for round t, counted from 1, after that round's outcomes are known. Wherever one is asked
 for, its JSON-able specification will do: a name, ``"every_round"``, or a mapping of the name and the
 arguments, ``{"name": "fixed_gap", "gap": 10}``.
+
+| name | arguments | who sends, when |
+|---|---|---|
+| `silent` | | nobody, ever |
+| `every_round` | | everybody, always |
+| `fixed_gap` | `gap` | everybody, each `gap` rounds |
+| `doubling` | `start`, `stop`, `mode` | everybody, when the round is a power of two in a range |
+| `growing_then_fixed` | `limit` | everybody, after gaps that double up to a limit |
+| `geometric` | `count`, `horizon` | everybody, in `count` rounds in geometric progression |
+| `on_request` | | those who ask |
+| `synchronise` | | everybody, when somebody asks |
+
+The first six (:mod:`fedbandit_envs.wrappers.fixed_schedules`) are fixed in advance; the last two
+(:mod:`fedbandit_envs.wrappers.requested_schedules`) are not.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
+from fedbandit_envs.federation import Array
+from fedbandit_envs.wrappers.fixed_schedules import (
+    Doubling,
+    EveryRound,
+    FixedGap,
+    Geometric,
+    GrowingThenFixed,
+    Silent,
+)
+from fedbandit_envs.wrappers.requested_schedules import OnRequest, Synchronise
 
 
+@runtime_checkable
 class Schedule(Protocol):
-    """Says in which rounds messages are sent.
+    """Says who sends in which rounds.
 
     Attributes:
         fixed_in_advance: Whether sending times are known before any data is. If not, agents are asked each
             round whether they want to send, and what they answer may tell of their data.
+        needs_all_connected: Whether it makes sense only where every agent can reach every other.
     """
 
     @property
     def fixed_in_advance(self) -> bool:
         """Whether sending times are known before any data is."""
 
-    def sends(self, t: int) -> bool:
-        """Says whether messages are sent (if agents are asked: may be) in round ``t``, counted from 1."""
+    @property
+    def needs_all_connected(self) -> bool:
+        """Whether every agent must be able to reach every other."""
 
+    def senders(self, t: int, asked: Array) -> Array:
+        """Says who sends in round ``t``, counted from 1.
 
-@dataclass(frozen=True)
-class Silent:
-    """Nobody ever sends."""
+        Args:
+            t: The round.
+            asked: Who asks to send, bool ``(replicas, agents)``; all of them where agents are not asked.
 
-    fixed_in_advance: ClassVar[bool] = True
-
-    def sends(self, t: int) -> bool:
-        """Says no."""
-        return False
-
-
-@dataclass(frozen=True)
-class EveryRound:
-    """Everybody sends in every round."""
-
-    fixed_in_advance: ClassVar[bool] = True
-
-    def sends(self, t: int) -> bool:
-        """Says yes."""
-        return True
-
-
-@dataclass(frozen=True)
-class Doubling:
-    """Gaps that double, between a first and a last round (P-FCB; Solanki et al. 2022, Algorithm 1).
-
-    Attributes:
-        start: First round in which messages may be sent.
-        stop: Last one.
-        mode: ``"powers_of_two"`` sends when t is a power of two: with the defaults at 256, 512, ..., 32768, 8
-            times. ``"printed"`` follows the listing: tau starts at 1 and doubles only with a message sent in
-            some round t >= tau, so that it has to catch up first: 16 times, with a burst at 200-207.
-    """
-
-    start: int = 200
-    stop: int = 40_000
-    mode: Literal["powers_of_two", "printed"] = "powers_of_two"
-    _rounds: frozenset[int] = field(init=False, repr=False, compare=False)
-
-    fixed_in_advance: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Refuses bad values.
-
-        Raises:
-            TypeError: A round is no integer.
-            ValueError: A value is out of its range.
+        Returns:
+            bool ``(replicas, agents)``.
         """
-        _check_integer("start", self.start, 1)
-        _check_integer("stop", self.stop, self.start)
-        if self.mode not in ("powers_of_two", "printed"):
-            raise ValueError(f"mode is {self.mode!r}; 'powers_of_two' or 'printed' is required")
-        rounds = set()
-        t = tau = 1
-        while t <= self.stop:
-            if t >= self.start:
-                rounds.add(t)
-            if t >= self.start or self.mode == "powers_of_two":
-                tau *= 2
-                t = max(t + 1, tau)
-            else:
-                t = self.start
-        object.__setattr__(self, "_rounds", frozenset(rounds))
 
-    def sends(self, t: int) -> bool:
-        """Says whether t is one of the rounds."""
-        return t in self._rounds
+    def count(self, horizon: int) -> int:
+        """Counts the rounds among 1 to ``horizon`` in which an agent sends, at most: what a mechanism must plan for.
 
-
-@dataclass(frozen=True)
-class FixedGap:
-    """Messages in rounds gap, 2 gap, 3 gap, ...
-
-    Attributes:
-        gap: Rounds from one message to the next, >= 1.
-    """
-
-    gap: int
-
-    fixed_in_advance: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Refuses bad values.
-
-        Raises:
-            TypeError: ``gap`` is no integer.
-            ValueError: It is < 1.
+        Exact where rounds are fixed in advance.
         """
-        _check_integer("gap", self.gap, 1)
-
-    def sends(self, t: int) -> bool:
-        """Says whether t is a multiple of the gap."""
-        return t % self.gap == 0
-
-
-@dataclass(frozen=True)
-class GrowingThenFixed:
-    """Gaps that double up to a limit and stay there (Fed-FairX-LinUCB, Algorithm 6.1).
-
-    Messages are sent in rounds 1, 2, 4, ... up to the first power of two P >= limit, then in P + limit,
-    P + 2 limit, ...
-
-    Attributes:
-        limit: G, the largest gap, >= 1.
-    """
-
-    limit: int
-
-    fixed_in_advance: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Refuses bad values.
-
-        Raises:
-            TypeError: ``limit`` is no integer.
-            ValueError: It is < 1.
-        """
-        _check_integer("limit", self.limit, 1)
-
-    def sends(self, t: int) -> bool:
-        """Says whether t is a power of two before the limit is reached, or a whole number of limits after."""
-        last_doubling = 1 << (self.limit - 1).bit_length()
-        if t <= last_doubling:
-            return t & (t - 1) == 0
-        return (t - last_doubling) % self.limit == 0
-
-
-@dataclass(frozen=True)
-class OnRequest:
-    """Agents decide in each round, with the ``send`` entry of their action.
-
-    The decision comes with the action of the round, so it is taken before that round's outcomes are known.
-    The message includes them.
-    """
-
-    fixed_in_advance: ClassVar[bool] = False
-
-    def sends(self, t: int) -> bool:
-        """Says that agents may."""
-        return True
 
 
 SCHEDULES: dict[str, Callable[..., Schedule]] = {
@@ -176,7 +76,9 @@ SCHEDULES: dict[str, Callable[..., Schedule]] = {
     "doubling": Doubling,
     "fixed_gap": FixedGap,
     "growing_then_fixed": GrowingThenFixed,
+    "geometric": Geometric,
     "on_request": OnRequest,
+    "synchronise": Synchronise,
 }
 """Every schedule by the name that its specification has."""
 
@@ -194,7 +96,7 @@ def make_schedule(spec: Schedule | str | Mapping[str, Any]) -> Schedule:
     if isinstance(spec, str):
         spec = {"name": spec}
     if not isinstance(spec, Mapping):
-        if isinstance(spec, type) or not (hasattr(spec, "sends") and hasattr(spec, "fixed_in_advance")):
+        if isinstance(spec, type) or not isinstance(spec, Schedule):
             raise TypeError(f"schedule is {spec!r}; a schedule, a name or a mapping with a name is required")
         return spec
     arguments = dict(spec)
@@ -205,10 +107,3 @@ def make_schedule(spec: Schedule | str | Mapping[str, Any]) -> Schedule:
         return SCHEDULES[name](**arguments)
     except TypeError as error:
         raise TypeError(f"schedule {name!r} with arguments {arguments}: {error}") from None
-
-
-def _check_integer(name: str, value: int, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} is {value!r}; an integer >= {least} is required")
-    if value < least:
-        raise ValueError(f"{name} is {value!r}; an integer >= {least} is required")

@@ -68,6 +68,7 @@ class Topology:
     """A graph over the agents of a federation, or the law that draws one.
 
     Attributes:
+        fixed: The graph, None where graphs are drawn.
         drawn: Whether each replica and episode gets its own graph.
         relays: Number of nodes that are no agents.
     """
@@ -85,25 +86,25 @@ class Topology:
                 agents.
         """
         self._num_agents = len(agents)
-        self._fixed: Array | None = None
+        self.fixed: Array | None = None
         self._law: Callable[[int, np.random.Generator], Array] | None = None
         if isinstance(spec, nx.Graph):
-            self._fixed = _from_networkx(spec, agents)
+            self.fixed = _from_networkx(spec, agents)
         elif isinstance(spec, str | Mapping):
             self._read({"name": spec} if isinstance(spec, str) else dict(spec))
         else:
             raise TypeError(f"topology is {spec!r}; a name, a mapping or a networkx graph is required")
-        self.drawn = self._fixed is None
-        self.relays = 0 if self._fixed is None else len(self._fixed) - self._num_agents
+        self.drawn = self.fixed is None
+        self.relays = 0 if self.fixed is None else len(self.fixed) - self._num_agents
 
     def _read(self, spec: dict[str, Any]) -> None:
         name = str(spec.get("name"))
         if spec.keys() == {"edges"}:
-            self._fixed = _from_edges(spec["edges"], self._num_agents)
+            self.fixed = _from_edges(spec["edges"], self._num_agents)
         elif spec.keys() == {"adjacency"}:
-            self._fixed = _from_matrix(spec["adjacency"], self._num_agents)
+            self.fixed = _from_matrix(spec["adjacency"], self._num_agents)
         elif name in _FIXED and spec.keys() == {"name"}:
-            self._fixed = _FIXED[name](self._num_agents)
+            self.fixed = _FIXED[name](self._num_agents)
         elif name in _DRAWN and spec.keys() == {"name", _DRAWN[name][1]}:
             law, parameter = _DRAWN[name]
             _check_parameter(parameter, spec[parameter], self._num_agents)
@@ -121,8 +122,8 @@ class Topology:
         """Returns a graph, bool ``(nodes, nodes)``; ``generator`` is used only where graphs are drawn."""
         if self._law is not None:
             return self._law(self._num_agents, generator)
-        assert self._fixed is not None
-        return self._fixed
+        assert self.fixed is not None
+        return self.fixed
 
 
 def _check_parameter(name: str, value: Any, num_agents: int) -> None:
