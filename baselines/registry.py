@@ -4,13 +4,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from fedbandit_envs.baselines.feducb import FedUCB
+from fedbandit_envs.baselines.linucb import LinUCB, UniformArm
+from fedbandit_envs.baselines.per_arm import DisjointLinUCB, HybridLinUCB
 from fedbandit_envs.baselines.pfcb import PFCB
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.procurement import SSUCB, Clairvoyant, OneOfEach, UniformRandom
+from fedbandit_envs.baselines.suplinucb import SupLinUCB
 from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers.channel import Channel
+from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.placebo import Placebo
+from fedbandit_envs.wrappers.privatizers.continual import ContinualPrivatizer
 from fedbandit_envs.wrappers.privatizers.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.reveal import Reveal
 
@@ -85,6 +92,25 @@ def _procurement(
     return Baseline(summary, reference, ProcurementEnv, policy, policy_kwargs, wrappers)
 
 
+_LI = "Li, Chu, Langford, Schapire (WWW 2010)"
+_DUBEY = "Dubey, Pentland (NeurIPS 2020)"
+
+_FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
+_SYNCHRONISED = {"schedule": _FROM_ONE}
+_AT_ONE = {"epsilon": 1.0, "delta": 0.1}
+_SQRT_TOEPLITZ = Wrapping(ContinualPrivatizer, {**_AT_ONE, "releases": _FROM_ONE})
+_TREE_PRINTED = {**_AT_ONE, "mechanism": "tree", "sigma": "printed"}
+_PRINTED = {"shift": "per_agent", "bias": "printed"}
+_FLOOR = {"shift": "floor", "bias": "euclidean"}
+
+
+def _linear(
+    summary: str, reference: str, policy: Callable[..., Policy], /, *, wrappers: Mapping[str, Wrapping] = {},
+    **policy_kwargs: Any,
+) -> Baseline:  # fmt: skip
+    return Baseline(summary, reference, LinearEnv, policy, policy_kwargs, wrappers)
+
+
 BASELINES: dict[str, Baseline] = {
     "uniform-random": _procurement("each quantity uniform between 0 and capacity", "placebo", UniformRandom),
     "one-of-each": _procurement("one unit of each producer, for ever", "placebo", OneOfEach),
@@ -141,6 +167,104 @@ BASELINES: dict[str, Baseline] = {
         "placebo",
         PFCB,
         wrappers={"placebo": Wrapping(Placebo), "privatizer": _GAUSSIAN, "channel": _DOUBLING},
+    ),
+    "random-arm": _linear("an arm at random", "placebo", UniformArm),
+    "LinUCB": _linear("silent: ridge regression and optimism on own data", _LI, LinUCB),
+    "LinUCB-0.5": _linear("silent, radius times 0.5", "tuned control", LinUCB, beta_scale=0.5),
+    "LinUCB-disjoint": _linear("silent, a parameter for each arm", f"{_LI}, Algorithm 1", DisjointLinUCB),
+    "LinUCB-hybrid": _linear(
+        "silent, a parameter for each arm and one for all", f"{_LI}, Algorithm 2", HybridLinUCB
+    ),
+    "SupLinUCB": _linear(
+        "silent, observations kept apart by level", "Chu, Li, Reyzin, Schapire (AISTATS 2011)", SupLinUCB
+    ),
+    "LinUCB-private": _linear(
+        "silent, on noisy releases of own data alone, every round",
+        "Shariff, Sheffet (NeurIPS 2018), mended",
+        FedUCB,
+        wrappers={
+            "privatizer": Wrapping(ContinualPrivatizer, {**_AT_ONE, "mechanism": "honaker"}),
+            "channel": Wrapping(
+                Channel, {"topology": {"edges": []}, "schedule": "every_round", "echo": True}
+            ),
+        },
+    ),
+    "FedUCB-nonprivate": _linear(
+        "true data in doubling rounds",
+        f"{_DUBEY}, Algorithm 1 without noise",
+        FedUCB,
+        wrappers={"channel": Wrapping(Channel, _SYNCHRONISED)},
+    ),
+    "FedUCB-nonprivate-trigger": _linear(
+        "true data once determinants have grown",
+        f"{_DUBEY}, Algorithm 1 without noise",
+        FedUCB,
+        wrappers={"channel": Wrapping(Channel, {"schedule": "synchronise"})},
+    ),
+    "FedUCB": _linear(
+        "noisy data in doubling rounds: exact sigma, square-root factorisation, shift on the sum",
+        f"{_DUBEY}, Algorithm 1 mended",
+        FedUCB,
+        wrappers={"privatizer": _SQRT_TOEPLITZ, "channel": Wrapping(Channel, _SYNCHRONISED)},
+    ),
+    "FedUCB-floor": _linear(
+        "the same noise, eigenvalues lifted, the error's Euclidean bound",
+        f"{_DUBEY}, Algorithm 1 mended",
+        FedUCB,
+        wrappers={"privatizer": _SQRT_TOEPLITZ, "channel": Wrapping(Channel, _SYNCHRONISED)},
+        **_FLOOR,
+    ),
+    "FedUCB-min": _linear(
+        "FedUCB-floor, never more optimistic than own data alone",
+        f"{_DUBEY}, Algorithm 1 mended",
+        FedUCB,
+        wrappers={"privatizer": _SQRT_TOEPLITZ, "channel": Wrapping(Channel, _SYNCHRONISED)},
+        combine="min",
+        **_FLOOR,
+    ),
+    "FedUCB-printed": _linear(
+        "printed noise, shifts and radius, in doubling rounds",
+        f"{_DUBEY}, Algorithm 1 as printed but for its trigger",
+        FedUCB,
+        wrappers={
+            "privatizer": Wrapping(ContinualPrivatizer, {**_TREE_PRINTED, "releases": _FROM_ONE}),
+            "channel": Wrapping(Channel, {**_SYNCHRONISED, "echo": True}),
+        },
+        **_PRINTED,
+    ),
+    "FedUCB-printed-trigger": _linear(
+        "printed noise, shifts, radius and trigger, which reads unnoised data",
+        f"{_DUBEY}, Algorithm 1 as printed",
+        FedUCB,
+        wrappers={
+            "privatizer": Wrapping(ContinualPrivatizer, _TREE_PRINTED),
+            "channel": Wrapping(Channel, {"schedule": "synchronise", "echo": True}),
+        },
+        **_PRINTED,
+    ),
+    "FedUCB-placebo": _linear(
+        "FedUCB-min on messages that are noise alone",
+        "placebo",
+        FedUCB,
+        wrappers={
+            "placebo": Wrapping(Placebo),
+            "privatizer": _SQRT_TOEPLITZ,
+            "channel": Wrapping(Channel, _SYNCHRONISED),
+        },
+        combine="min",
+        **_FLOOR,
+    ),
+    "FedUCB-decentralised": _linear(
+        "true data over a ring, five hops of a round each, five estimators in turn",
+        f"{_DUBEY}, Algorithm 3 without noise",
+        FedUCB,
+        wrappers={
+            "interleaved": Wrapping(Interleaved, {"period": 5}),
+            "channel": Wrapping(
+                Channel,
+                {"topology": "ring", "schedule": "every_round", "delay": 1, "time_to_live": 5, "cliques": True},
+            ),
+        },
     ),
 }
 """Every baseline of this package by name."""

@@ -5,14 +5,22 @@ import pytest
 
 from fedbandit_envs.baselines.procurement import SSUCB, Clairvoyant, OneOfEach, UniformRandom
 from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.linear.env import LinearEnv
+from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.streams import row_seeds
 from fedbandit_envs.wrappers.reveal import Reveal
 
 
+SMALL = {
+    ProcurementEnv: {"num_producers": 12, "quality_threshold": 0.6},
+    LinearEnv: {"num_arms": 9, "dim": 4},
+}
+
+
 def test_rows_do_not_depend_on_other_rows(baseline):
     """An agent fed alone acts as it does among the others: federated means that nothing leaks between rows."""
-    env = baseline.wrap(parallel_env(max_cycles=120, quality_threshold=0.6))
+    env = baseline.wrap(baseline.federation(max_cycles=120, **SMALL[baseline.federation]))
     seeds = [3, 4, 5]
     whole = baseline.make_policy()
     observation, _ = env.reset_batch(seeds)
@@ -22,16 +30,21 @@ def test_rows_do_not_depend_on_other_rows(baseline):
         alone[r, j] = baseline.make_policy()
         alone[r, j].reset(env.policy_spaces, row_seeds(seeds, 10)[r : r + 1, j : j + 1])
     for _ in range(120):
-        action = whole.act(observation).copy()
-        assert action.shape == (3, 10, 30)
+        action = whole.act(observation)
+        parts = action if isinstance(action, dict) else {"action": action}
+        parts = {name: part.copy() for name, part in parts.items()}
+        assert parts["action"].shape == (3, 10, *(baseline.federation().single_action_space.shape))
         for (r, j), policy in alone.items():
             row = {name: array[r : r + 1, j : j + 1].copy() for name, array in observation.items()}
-            np.testing.assert_array_equal(policy.act(row)[0, 0], action[r, j])
-        observation = env.step_batch(action).observation
+            single = policy.act(row)
+            single = single if isinstance(single, dict) else {"action": single}
+            for name, part in parts.items():
+                np.testing.assert_array_equal(single[name][0, 0], part[r, j])
+        observation = env.step_batch(parts if "send" in parts else parts["action"]).observation
 
 
 def test_a_policy_can_be_used_again_after_reset(baseline):
-    env = baseline.wrap(parallel_env(max_cycles=50))
+    env = baseline.wrap(baseline.federation(max_cycles=50, **SMALL[baseline.federation]))
     policy = baseline.make_policy()
     first, second = (simulate(env, policy, [1, 2]) for _ in range(2))
     np.testing.assert_array_equal(first.regret, second.regret)
