@@ -18,8 +18,8 @@ from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.checks import require_choice
 from fedbandit_envs.leaderboard.audits import MECHANISMS, Audited, AuditSettings, run_audits
 from fedbandit_envs.leaderboard.figures import regret_html, regret_png
-from fedbandit_envs.leaderboard.reproduction.pfcb import LAWS, SCALES
-from fedbandit_envs.leaderboard.reproduction.reproduce import EXPERIMENTS, Reproduction
+from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
+from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
 from fedbandit_envs.leaderboard.run import Settings
 from fedbandit_envs.leaderboard.run import run as run_settings
 from fedbandit_envs.leaderboard.simulation import Simulation
@@ -167,23 +167,29 @@ def quickstart(
 def reproduce(
     experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}, or all.")],
     scale: Annotated[str, typer.Option(help="small (minutes) or paper.")] = "small",
-    law: Annotated[str, typer.Option(help="uniform, normal or both.")] = "both",
+    panel: Annotated[str, typer.Option(help="One part of the experiment, or all.")] = "all",
     mode: Annotated[str, typer.Option(help="default (mended) or printed algorithms.")] = "default",
+    rounds: Annotated[int | None, typer.Option(help="Horizon T, if not the scale's.")] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="Runs of each problem instance, if not the scale's.")
+    ] = None,
     workers: Annotated[int, typer.Option(help="Processes that play.", min=1)] = 2,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("fedbandit-reproduction"),
 ) -> None:
     """Repeats a paper's experiment and sets its numbers beside ours. Can be stopped and started again."""
     try:
         require_choice("EXPERIMENT", experiment, (*EXPERIMENTS, "all"))
-        require_choice("--scale", scale, SCALES)
-        require_choice("--law", law, (*LAWS, "both"))
-        require_choice("--mode", mode, ("default", "printed"))
+        reproductions = {
+            name: Reproduction(
+                name, EXPERIMENTS[name], out,
+                scale=scale, panel=panel, mode=mode, rounds=rounds, trials=trials,
+            )
+            for name in (EXPERIMENTS if experiment == "all" else [experiment])
+        }  # fmt: skip
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    laws = [name for name in LAWS if law in (name, "both")]
     out.mkdir(parents=True, exist_ok=True)
-    for name in EXPERIMENTS if experiment == "all" else [experiment]:
-        reproduction = Reproduction(name, scale, laws, mode == "printed", out)
+    for name, reproduction in reproductions.items():
         work = reproduction.work()
         with _progress() as progress:
             task = progress.add_task(name, total=work.agent_rounds)

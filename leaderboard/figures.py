@@ -1,14 +1,38 @@
 """Regret curves as pictures: PNG by matplotlib, interactive offline HTML by plotly."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from itertools import islice, product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fedbandit_envs.leaderboard.simulation import Simulation
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 
 _COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
+_DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}  # matplotlib's names and plotly's
+_MOST_INSIDE = len(_COLOURS)
+_LEGEND_COLUMNS = 2  # a panel, of a legend below the panels
 _ROUND, _REGRET = "round", "cumulative regret per agent"
+
+
+class Style(NamedTuple):
+    """How a curve looks: its colour, and matplotlib's name of its dashes."""
+
+    colour: str
+    dashes: str
+
+
+def styles(names: Collection[str]) -> dict[str, Style]:
+    """Gives each curve of a picture a look of its own.
+
+    Raises:
+        ValueError: There are more curves than looks.
+    """
+    most = len(_DASHES) * len(_COLOURS)
+    if len(names) > most:
+        raise ValueError(f"names has {len(names)} curves; at most {most} can be told apart")
+    looks = (Style(colour, dashes) for dashes, colour in product(_DASHES, _COLOURS))
+    return dict(zip(names, islice(looks, len(names)), strict=True))
 
 
 def regret_png(curves: Mapping[str, Simulation], title: str, path: Path) -> None:
@@ -23,9 +47,10 @@ def regret_png(curves: Mapping[str, Simulation], title: str, path: Path) -> None
 
     figure = Figure(figsize=(7.5, 4.8), dpi=130, layout="constrained")
     axes = figure.subplots()
-    for colour, (name, curve) in zip(_COLOURS, curves.items(), strict=False):
+    for name, (colour, dashes) in styles(curves).items():
+        curve = curves[name]
         mean, half = mean_and_half_width(curve.regret.mean(axis=2))
-        axes.plot(curve.rounds, mean, color=colour, label=name, linewidth=1.8)
+        axes.plot(curve.rounds, mean, color=colour, linestyle=dashes, label=name, linewidth=1.8)
         axes.fill_between(curve.rounds, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
     axes.set(xscale="log", yscale="log", xlabel=_ROUND, ylabel=_REGRET, title=title)
     axes.grid(alpha=0.3)
@@ -44,10 +69,15 @@ def regret_html(curves: Mapping[str, Simulation], title: str, path: Path) -> Non
     from plotly import graph_objects
 
     figure = graph_objects.Figure()
-    for colour, (name, curve) in zip(_COLOURS, curves.items(), strict=False):
+    for name, (colour, dashes) in styles(curves).items():
+        curve = curves[name]
         mean, half = mean_and_half_width(curve.regret.mean(axis=2))
         figure.add_scatter(
-            x=curve.rounds, y=mean, error_y={"array": half, "thickness": 1}, name=name, line={"color": colour}
+            x=curve.rounds,
+            y=mean,
+            error_y={"array": half, "thickness": 1},
+            name=name,
+            line={"color": colour, "dash": _DASHES[dashes]},
         )
     figure.update_xaxes(type="log", title=_ROUND)
     figure.update_yaxes(type="log", title=_REGRET)
@@ -58,32 +88,51 @@ def regret_html(curves: Mapping[str, Simulation], title: str, path: Path) -> Non
 def panels_png(
     panels: Mapping[str, Mapping[str, tuple[Any, Any, Any]]], axes: Mapping[str, str], title: str, path: Path
 ) -> None:
-    """Writes curves with error bars, a panel a group.
+    """Writes curves with error bars, a panel a group; a curve's name looks the same in all panels.
 
     Args:
         panels: For each panel's title its curves by name: x, y and the error bars' lengths, one array or a pair.
         axes: ``x`` and ``y`` labels, ``xscale`` and ``yscale``.
         title: Title of the picture.
         path: Where to write; the folder must exist.
+
+    Raises:
+        ValueError: The panels have more than 21 names of curves between them.
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5.6 * len(panels), 4.6), dpi=120, layout="constrained")
+    looks = styles(dict.fromkeys(name for curves in panels.values() for name in curves))
+    crowded = len(looks) > _MOST_INSIDE
+    below = -(-len(looks) // len(panels) // _LEGEND_COLUMNS) * 0.22 + 0.3 if crowded else 0.0
+    figure = Figure(figsize=(5.6 * len(panels), 4.6 + below), dpi=120, layout="constrained")
     figure.suptitle(title)
+    shown = {}
     for place, (name, curves) in zip(
         figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
     ):
-        for colour, (label, (x, y, error)) in zip(_COLOURS, curves.items(), strict=False):
-            place.errorbar(
-                x, y, error, color=colour, label=label, linewidth=1.6, elinewidth=0.8, capsize=2, fmt=".-"
-            )
+        for label, (x, y, error) in curves.items():
+            colour, dashes = looks[label]
+            shown[label] = place.errorbar(
+                x, y, error, color=colour, linestyle=dashes, label=label,
+                linewidth=1.6, elinewidth=0.8, capsize=2, marker=".",
+            )  # fmt: skip
         place.set(
             xscale=axes["xscale"],
             yscale=axes["yscale"],
             xlabel=axes["x"],
             ylabel=axes["y"],
-            title=f"{name} law",
+            title=name,
         )
         place.grid(alpha=0.3)
-        place.legend(fontsize="small")
+        if curves and not crowded:
+            place.legend(fontsize="small")
+    if crowded:
+        # Inside it would hide the curves.
+        figure.legend(
+            handles=list(shown.values()),
+            loc="outside lower center",
+            ncols=_LEGEND_COLUMNS * len(panels),
+            fontsize="small",
+            handlelength=3,
+        )
     figure.savefig(path)

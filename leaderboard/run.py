@@ -108,6 +108,19 @@ def _value(text: str) -> Any:
         return text
 
 
+def federation(settings: Settings) -> FederatedEnv:
+    """Makes the environment of a run, without the baseline's wrappers.
+
+    Raises:
+        ValueError: An argument is out of its range.
+        TypeError: An argument has the wrong type.
+    """
+    preset = REGISTRY[settings.env_id]
+    env_kwargs = {**preset.kwargs, **settings.env_kwargs}
+    env: FederatedEnv = resolve(preset.federation)(max_cycles=settings.rounds, **env_kwargs)
+    return env
+
+
 def build(settings: Settings) -> tuple[FederatedEnv, Policy]:
     """Makes the wrapped environment and the policy of a run.
 
@@ -115,10 +128,9 @@ def build(settings: Settings) -> tuple[FederatedEnv, Policy]:
         ValueError: An argument is out of its range.
         TypeError: An argument has the wrong type.
     """
-    preset, baseline = REGISTRY[settings.env_id], BASELINES[settings.baseline]
-    env_kwargs = {**preset.kwargs, **settings.env_kwargs}
-    env = resolve(preset.federation)(max_cycles=settings.rounds, **env_kwargs)
-    return baseline.wrap(env, settings.wrapper_kwargs), baseline.make_policy(**settings.policy_kwargs)
+    baseline = BASELINES[settings.baseline]
+    env = baseline.wrap(federation(settings), settings.wrapper_kwargs)
+    return env, baseline.make_policy(**settings.policy_kwargs)
 
 
 def _as_json(claim: Claim) -> dict[str, Any]:

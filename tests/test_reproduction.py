@@ -1,6 +1,7 @@
 """Reproductions: shards that resume, ratios with intervals, and the paper's headline at its own horizon."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,19 +9,17 @@ from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
 from fedbandit_envs.leaderboard.reproduction import cells, pfcb
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ratio
-from fedbandit_envs.leaderboard.reproduction.reproduce import EXPERIMENTS
-from fedbandit_envs.leaderboard.run import run
+from fedbandit_envs.leaderboard.reproduction.cells import Cell, Result, Strata
+from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, all_hold, ordered, ratio
+from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
+from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
+from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
+from fedbandit_envs.leaderboard.run import Settings, build, run
+from fedbandit_envs.leaderboard.simulation import simulate
 from fedbandit_envs.leaderboard.statistics import ratio_with_interval
 
-TINY = pfcb.Scale(600, 2, (0.5, 5.0), (2, 4))
-
-
-@pytest.fixture
-def tiny(monkeypatch):
-    """A scale of seconds in place of the small one."""
-    monkeypatch.setitem(pfcb.SCALES, "small", TINY)
-    return pfcb.Planner(TINY, printed=False)
+TINY = Scale(600, 2)
+TINY_PLAN = Plan("uniform", TINY, "default")
 
 
 def reproduce(*words):
@@ -28,58 +27,223 @@ def reproduce(*words):
 
 
 @pytest.mark.parametrize("mode", ["default", "printed"])
-def test_every_experiment_writes_its_page(tiny, tmp_path, mode):
-    result = reproduce("all", "--out", tmp_path, "--mode", mode)
+def test_every_experiment_writes_its_page(tmp_path, mode):
+    result = reproduce("all", "--out", tmp_path, "--mode", mode, "--rounds", 600, "--trials", 2)
     assert result.exit_code == 0, result.output
+    suffix = "small-rounds600-trials2" + ("-printed" if mode == "printed" else "")
     for name in EXPERIMENTS:
-        stem = f"{name}-small" + ("-printed" if mode == "printed" else "")
+        stem = f"{name}-{suffix}"
         page = (tmp_path / f"{stem}.md").read_text()
+        assert "Scale `small-rounds600-trials2`: T = 600, 5 markets x 2 runs" in page
         assert "## Uniform law" in page
         assert "## Normal law" in page
         assert f"{stem}.png" in page
         assert (tmp_path / f"{stem}.png").stat().st_size > 10_000
         with (tmp_path / f"{stem}.csv").open() as file:
             rows = list(csv.DictReader(file))
-        assert rows
+        assert {row["panel"] for row in rows} == set(pfcb.PANELS)
         for row in rows:
             low, value, high = (float(row[key]) for key in ("low", "value", "high"))
             assert 0 < low <= value <= high
-    exp1 = (tmp_path / f"pfcb-exp1-small{'-printed' if mode == 'printed' else ''}.md").read_text()
+    exp1 = (tmp_path / f"pfcb-exp1-{suffix}.md").read_text()
     for number in ("2.36", "3.33", "3.35", "4.94"):
         assert number in exp1
 
 
-def test_shards_resume_and_repeat_nothing_finished(tiny, tmp_path):
-    settings = tiny.run("P-FCB", "uniform")
-    parts = [
-        cells.shards(settings, agents, pfcb.MARKETS) for agents in (10, 100)
-    ]  # of one shard, and of two of five seeds each
-    assert [len(part) for part in parts] == [1, 2]
-    left = cells.missing_shards(parts[1] + parts[1], tmp_path)
-    assert left == parts[1]
+def test_shards_resume_and_repeat_nothing_finished(tmp_path):
+    cell = pfcb.exp1(TINY_PLAN)["P-FCB"]
+    assert len(cells.shards(cell)) == 1
+    # Ten seeds of ten agents fit one shard; as if they did not:
+    parts = [replace(cell, settings=replace(cell.settings, seeds=5, first_seed=first)) for first in (0, 5)]
+    left = cells.missing_shards(parts + parts, tmp_path)
+    assert left == parts
     told = []
     cells.play(left, tmp_path, 2, told.append)
     assert sum(told) <= 600 * 10 * 10
-    assert cells.missing_shards(parts[1], tmp_path) == []
+    assert cells.missing_shards(parts, tmp_path) == []
     files = sorted(tmp_path.iterdir())
     before = [(path.name, path.stat().st_mtime_ns) for path in files]
-    whole = cells.load(parts[1], tmp_path)
+    whole = cells.load(parts, tmp_path)
     files[0].rename(files[0].with_suffix(".killed.partial"))
-    (missing,) = cells.missing_shards(parts[1], tmp_path)
+    (missing,) = cells.missing_shards(parts, tmp_path)
     cells.play_shard(missing, tmp_path)
-    again = cells.load(parts[1], tmp_path)
+    again = cells.load(parts, tmp_path)
     np.testing.assert_array_equal(again.regret, whole.regret)
     assert before[1] == (files[1].name, files[1].stat().st_mtime_ns)
     # What shards say is what the run says.
-    simulation, result = run(settings)
+    simulation, result = run(cell.settings)
     np.testing.assert_array_equal(whole.regret, simulation.regret)
     np.testing.assert_array_equal(whole.rounds, simulation.rounds)
+    assert whole.info.keys() == simulation.info.keys() > {"violation"}
+    for name, means in simulation.info.items():
+        np.testing.assert_array_equal(whole.info[name], means)
     (basic,) = (
         claim
         for claim in whole.claims
         if claim["composition"] == "basic" and claim["adjacency"] == "one-quantity"
     )
     assert basic["epsilon"] == pytest.approx(result["privacy"]["epsilon"])
+
+
+@pytest.mark.parametrize(
+    ("agents", "seeds", "strata", "sizes"),
+    [
+        (10, 100, 5, [50, 50]),
+        (10, 120, 1, [50, 50, 20]),
+        (7, 100, 5, [70, 30]),
+        (40, 20, 5, [10, 10]),
+        (3, 20, 1, [20]),
+    ],
+)
+def test_shards_have_about_five_hundred_rows_and_whole_turns(agents, seeds, strata, sizes):
+    settings = Settings("SS-UCB", "FedProcurement-v0", 9, seeds, 0, {"num_agents": agents})
+    cell = Cell(settings, Strata(strata))
+    parts = cells.shards(cell)
+    assert [part.settings.seeds for part in parts] == sizes
+    played = [part.settings.first_seed + i for part in parts for i in range(part.settings.seeds)]
+    assert played == list(range(seeds))
+    assert sum(part.agent_rounds for part in parts) == cell.agent_rounds == 9 * seeds * agents
+
+
+def test_a_shard_s_file_is_known_by_what_it_says(monkeypatch, tmp_path):
+    cell = Cell(Settings("P-FCB", "FedProcurement-v0", 300, 2, 0))
+    cells.play_shard(cell, tmp_path)
+    assert cells.missing_shards([cell, replace(cell, strata=Strata(2, "markets"))], tmp_path) == []
+    for other in (replace(cell, delta=0.1), replace(cell, settings=replace(cell.settings, rounds=301))):
+        assert cells.missing_shards([other], tmp_path) == [other]
+    monkeypatch.setattr(cells, "_FORMAT", cells._FORMAT + 1)
+    assert cells.missing_shards([cell], tmp_path) == [cell]
+
+
+def test_shards_keep_claims_and_traffic(tmp_path):
+    settings = Settings("P-FCB", "FedProcurement-v0", 600, 2, 0)
+    cell = Cell(settings, delta=0.1)
+    cells.play_shard(cell, tmp_path)
+    result = cells.load([cell], tmp_path)
+    env, policy = build(settings)
+    simulate(env, policy, range(2))
+    accountant = env.env.accountant
+    assert {claim["adjacency"] for claim in result.claims} >= {"one-quantity", "one-round"}
+    for claim in result.claims:
+        delta = None if claim["composition"] == "basic" else 0.1
+        expected = accountant.epsilon(delta, composition=claim["composition"], adjacency=claim["adjacency"])
+        assert claim == vars(expected)
+    # In rounds 256 and 512 each of ten agents reaches nine others, with two numbers a producer and a header.
+    np.testing.assert_array_equal(result.traffic["messages"], np.full((2, 10), 18))
+    np.testing.assert_array_equal(result.traffic["bytes"], np.full((2, 10), 18 * (16 + 8 * 60)))
+    np.testing.assert_allclose(result.traffic["messages"], result.info["messages"] * 600)
+
+
+def test_silence_has_neither_claims_nor_traffic(tmp_path):
+    cell = Cell(Settings("SS-UCB", "FedProcurement-v0", 10, 1, 0))
+    cells.play_shard(cell, tmp_path)
+    result = cells.load([cell], tmp_path)
+    assert result.claims == []
+    assert result.traffic == {}
+
+
+def test_a_privatizer_that_released_nothing_says_so(tmp_path):
+    cell = Cell(Settings("P-FCB", "FedProcurement-v0", 10, 1, 0))
+    cells.play_shard(cell, tmp_path)
+    claims = cells.load([cell], tmp_path).claims
+    assert [claim["epsilon"] for claim in claims] == [0.0] * 4
+    assert {claim["reason"] for claim in claims} == {"nothing has been released"}
+
+
+def test_claims_are_those_of_the_shard_that_spent_most():
+    def claim(epsilon, delta=1e-5, reason="", composition="zcdp"):
+        names = {"adjacency": "one-round", "composition": composition}
+        return {"epsilon": epsilon, "delta": delta, "reason": reason, **names}
+
+    def worst(*claims):
+        return cells._worst_claims([[one] for one in claims])
+
+    assert worst(claim(1.0), claim(2.0), claim(0.5)) == [claim(2.0)]
+    assert worst(claim(2.0, 0.1), claim(1.0, 0.2)) == [claim(2.0, 0.2)]
+    assert worst(claim(0.0), claim(0.0)) == [claim(0.0)]
+    infinite, unknown = claim(float("inf"), reason="without noise"), claim(None, reason="no answer")
+    assert worst(claim(1.0), infinite) == [infinite]
+    assert worst(infinite, unknown, claim(1.0)) == [unknown]
+    assert worst(claim(1.0), claim(2.0, composition="basic")) == [
+        claim(1.0), claim(2.0, composition="basic"),
+    ]  # fmt: skip
+
+
+def toy():
+    """An experiment that is not the paper's: one panel, seeds with markets of their own, one mode."""
+
+    def describe(scale, mode):
+        return f"T = {scale.rounds}, {mode} algorithms."
+
+    def plan(plan):
+        return {
+            f"{name} {radius:g}": Cell(
+                Settings(
+                    name, "FedProcurement-v0", plan.scale.rounds, plan.scale.trials, 0,
+                    {}, {"radius_scale": radius},
+                ),
+                delta=0.1,
+            )
+            for name in ("SS-UCB", "P-FCB")
+            for radius in plan.scale.sweeps["radius"]
+        }  # fmt: skip
+
+    def report(section, results):
+        narrow, wide = (results[f"SS-UCB {radius:g}"] for radius in (0.5, 1))
+        order, (link,) = ordered([narrow, wide])
+        section.text += [f"Order: {order}; {link}."]
+        section.add("narrow / wide", "", link)
+        section.claims(results["P-FCB 1"].claims)
+        for name, result in results.items():
+            section.draw_regret(name, result)
+
+    return Experiment(
+        "Radius of confidence",
+        {"x": "round", "y": "regret", "xscale": "log", "yscale": "log"},
+        {"small": Scale(300, 8, {"radius": (0.5, 1.0)})},
+        {"federation": "The federation"},
+        describe,
+        plan,
+        report,
+    )
+
+
+def test_an_experiment_is_data_and_a_report(monkeypatch, tmp_path):
+    monkeypatch.setitem(EXPERIMENTS, "toy", toy())
+    result = reproduce("toy", "--out", tmp_path, "--trials", 6)
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "toy-small-trials6.md").read_text()
+    assert "Scale `small-trials6`: T = 300, default algorithms." in page
+    assert "## The federation\nOrder: holds; 0." in page
+    assert "| one-round | zcdp |" in page
+    assert "| 0.1 |" in page
+    assert "instances" not in page
+    with (tmp_path / "toy-small-trials6.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert (row["panel"], row["least"], row["most"]) == ("federation", row["value"], row["value"])
+    shards = sorted((tmp_path / "shards").iterdir())
+    assert len(shards) == 4
+    # Other settings are other files, and what they share is not played again.
+    stamps = {path: path.stat().st_mtime_ns for path in shards}
+    assert reproduce("toy", "--out", tmp_path, "--trials", 6, "--panel", "federation").exit_code == 0
+    assert (tmp_path / "toy-small-trials6-federation.md").exists()
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()} == stamps
+    for words, message in (
+        (("--mode", "printed"), "mode of toy is 'printed'; one of 'default' is required"),
+        (("--panel", "uniform"), "panel of toy is 'uniform'; one of 'federation', 'all' is required"),
+        (("--scale", "paper"), "scale of toy is 'paper'; one of 'small' is required"),
+    ):
+        refused = reproduce("toy", "--out", tmp_path, *words)
+        assert refused.exit_code == 2
+        assert message in " ".join(refused.output.replace("│", " ").split())
+
+
+def test_what_is_planned_is_what_is_asked_for(tmp_path):
+    whole = Reproduction("toy", toy(), tmp_path, scale="small").work()
+    assert whole.agent_rounds == 4 * 300 * 8 * 10
+    assert Reproduction("toy", toy(), tmp_path, scale="small", rounds=20, trials=2).work().agent_rounds == (
+        4 * 20 * 2 * 10
+    )
 
 
 def test_markets_are_chosen_by_whether_the_constraint_binds():
@@ -107,37 +271,89 @@ def test_ratio_intervals_cover():
 
 
 def test_verdicts():
-    value = Ratio(0.7, 0.68, 0.72, 0.6, 0.8)
+    value = Ratio(0.7, 0.68, 0.72, 0.6, 0.8, "markets")
+    assert str(value) == "0.700 [0.680, 0.720], markets 0.60 to 0.80"
     assert value.verdict(0.71) == "agrees"
-    assert "markets' range" in value.verdict(0.65)
+    assert value.verdict(0.65) == "outside the interval, within the markets' range"
     assert value.verdict(0.9) == "**differs**"
+    assert replace(value, instances="").verdict(0.65) == "**differs**"
+
+
+def test_bounds_hold_do_not_or_are_undecided():
+    value = Ratio(0.7, 0.68, 0.72, 0.6, 0.8)
+    assert [value.at_most(bound) for bound in (0.6, 0.7, 0.72, 0.8)] == [
+        "does **not** hold", "undecided", "holds", "holds",
+    ]  # fmt: skip
+    assert [value.at_least(bound) for bound in (0.6, 0.68, 0.7, 0.8)] == [
+        "holds", "holds", "undecided", "does **not** hold",
+    ]  # fmt: skip
+    assert all_hold(["holds", "holds"]) == "holds"
+    assert all_hold(["holds", "undecided"]) == "undecided"
+    assert all_hold(["undecided", "does **not** hold", "holds"]) == "does **not** hold"
+
+
+def played(regret, strata=cells.ONE_STRATUM):
+    return Result(np.array([1]), np.asarray(regret)[np.newaxis, :, np.newaxis], {}, {}, [], 0.0, strata)
+
+
+def test_orders_are_those_of_the_means():
+    rng = np.random.default_rng(0)
+    luck = rng.gamma(9.0, size=40)
+    low, middle, high = (played(factor * luck + rng.normal(0, 0.1, 40)) for factor in (1.0, 1.5, 2.0))
+    holds, ratios = ordered([low, middle, high])
+    assert holds == "holds"
+    assert [link.value for link in ratios] == pytest.approx([1 / 1.5, 1.5 / 2], abs=0.02)
+    assert ordered([low, high, middle])[0] == "does **not** hold"
+    assert ordered([low, low, high])[0] == "holds"  # at most means at most
+    assert ordered([low, played(luck[::-1]), high])[0] != "holds"
+
+
+def test_bounds_on_equal_runs_are_mostly_undecided():
+    """400 pairs of a true ratio of 1: each side decides 10 of them by chance; beyond 30 is a six-sigma event."""
+    rng = np.random.default_rng(1)
+    decided = {"holds": 0, "does **not** hold": 0, "undecided": 0}
+    for _ in range(400):
+        luck = rng.gamma(9.0, size=40)
+        link = ratio(played(luck + rng.normal(0, 0.3, 40)), played(luck + rng.normal(0, 0.3, 40)))
+        decided[link.at_most(1)] += 1
+    assert decided["holds"] <= 30
+    assert decided["does **not** hold"] <= 30
+
+
+def test_only_runs_of_the_same_instances_are_compared():
+    with pytest.raises(ValueError, match="denominator has"):
+        ratio(played(np.ones(4)), played(np.ones(6)))
+    with pytest.raises(ValueError, match="denominator has"):
+        ratio(played(np.ones(4)), played(np.ones(4), Strata(2, "markets")))
 
 
 @pytest.mark.parametrize(("words", "message"), [
     (("pfcb-exp9",), "EXPERIMENT is 'pfcb-exp9'"),
-    (("pfcb-exp1", "--scale", "huge"), "--scale is 'huge'"),
-    (("pfcb-exp1", "--law", "cauchy"), "--law is 'cauchy'"),
-    (("pfcb-exp1", "--mode", "best"), "--mode is 'best'"),
+    (("pfcb-exp1", "--scale", "huge"), "scale of pfcb-exp1 is 'huge'"),
+    (("pfcb-exp1", "--panel", "cauchy"), "panel of pfcb-exp1 is 'cauchy'; one of 'uniform', 'normal', 'all'"),
+    (("pfcb-exp1", "--mode", "best"), "mode of pfcb-exp1 is 'best'; one of 'default', 'printed'"),
+    (("pfcb-exp1", "--rounds", 0), "rounds is 0; an integer >= 1"),
+    (("pfcb-exp1", "--trials", 1), "trials is 1; an integer >= 2"),
 ])  # fmt: skip
 def test_bad_words_are_explained(words, message, tmp_path):
     result = reproduce(*words, "--out", tmp_path)
     assert result.exit_code == 2
     assert message in " ".join(result.output.replace("│", " ").split())
+    assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("law", pfcb.LAWS)
+@pytest.mark.parametrize("law", pfcb.PANELS)
 def test_the_headline_at_the_paper_s_horizon(law, tmp_path):
     """T = 1e5, n = 10, m = 30, five slack markets, two runs each: P-FCB's regret is 0.60 to 0.75 of silence's."""
-    planner = pfcb.Planner(pfcb.Scale(100_000, 2, (), ()), printed=False)
+    runs = pfcb.exp1(Plan(law, Scale(100_000, 2), "default"))
     results = {}
     for name in ("SS-UCB", "P-FCB", "FCB"):
-        settings = planner.run(name, law)
-        cells.play_shard(settings, tmp_path)
-        results[name] = cells.load([settings], tmp_path)
-    frr = ratio(results["P-FCB"], results["SS-UCB"], pfcb.MARKETS)
-    print(f"\n{law}: FRR {frr}; FCB / silent {ratio(results['FCB'], results['SS-UCB'], pfcb.MARKETS)}")
+        cells.play_shard(runs[name], tmp_path)
+        results[name] = cells.load([runs[name]], tmp_path)
+    frr = ratio(results["P-FCB"], results["SS-UCB"])
+    print(f"\n{law}: FRR {frr}; FCB / silent {ratio(results['FCB'], results['SS-UCB'])}")
     assert 0.60 <= frr.value <= 0.75
-    assert ratio(results["FCB"], results["P-FCB"], pfcb.MARKETS).high < 1
+    assert ratio(results["FCB"], results["P-FCB"]).high < 1
 
 
 @pytest.mark.slow
@@ -150,7 +366,9 @@ def test_the_paper_s_scale(tmp_path):
         assert "**not**" not in page
     with (tmp_path / "pfcb-exp1-paper.csv").open() as file:
         frr = {
-            row["law"]: float(row["value"]) for row in csv.DictReader(file) if row["name"] == "P-FCB / silent"
+            row["panel"]: float(row["value"])
+            for row in csv.DictReader(file)
+            if row["name"] == "P-FCB / silent"
         }
-    assert set(frr) == set(pfcb.LAWS)
+    assert set(frr) == set(pfcb.PANELS)
     assert all(0.60 <= value <= 0.75 for value in frr.values())

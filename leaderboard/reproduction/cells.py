@@ -8,9 +8,10 @@ import hashlib
 import json
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from time import process_time
@@ -18,14 +19,58 @@ from typing import Any, get_args
 
 import numpy as np
 
-from fedbandit_envs.claim import Adjacency, Composition
-from fedbandit_envs.federation import Array, FederatedEnv
-from fedbandit_envs.leaderboard.run import Settings, build
+from fedbandit_envs.claim import Composition
+from fedbandit_envs.federation import Array, Arrays, FederatedEnv, FederatedWrapper
+from fedbandit_envs.leaderboard.run import Settings, build, federation
 from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.wrappers.channel import Channel
 from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
 
+_FORMAT = 2
+"""Raised whenever files of the same settings would come to say something else, so that older ones are not read."""
+
 _ROWS_A_SHARD = 500
-_CLAIM_DELTA = 1e-5
+
+
+@dataclass(frozen=True)
+class Strata:
+    """Problem instances that seeds take in turn.
+
+    Attributes:
+        count: How many there are; 1 also where each seed draws an instance of its own.
+        name: What they are called, in the plural.
+    """
+
+    count: int = 1
+    name: str = "instances"
+
+
+ONE_STRATUM = Strata()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of an experiment, or a shard of it: the same with fewer seeds.
+
+    Attributes:
+        settings: What to play.
+        strata: The problem instances; a shard's seeds begin with the first of them.
+        delta: At which privacy is claimed (in basic composition it is the promised one).
+    """
+
+    settings: Settings
+    strata: Strata = ONE_STRATUM
+    delta: float = 1e-5
+
+    @cached_property
+    def agents(self) -> int:
+        """Number of agents in the environment."""
+        return federation(self.settings).max_num_agents
+
+    @property
+    def agent_rounds(self) -> int:
+        """How much there is to play."""
+        return self.settings.rounds * self.settings.seeds * self.agents
 
 
 @dataclass(frozen=True)
@@ -35,53 +80,64 @@ class Result:
     Attributes:
         rounds: Log-spaced rounds, ``(checkpoints,)``.
         regret: Cumulative regret, ``(checkpoints, seeds, agents)``.
-        violations: Share of rounds that violated the quality constraint, ``(seeds, agents)``.
-        claims: Rows of ``composition``, ``adjacency``, ``epsilon``, ``delta``, ``reason``; none without a privatizer.
+        info: Means over rounds of the environment's other information, by name, ``(seeds, agents)``.
+        traffic: Total ``messages`` and ``bytes`` of the episode, ``(seeds, agents)``; empty without a channel.
+        claims: Rows of ``composition``, ``adjacency``, ``epsilon``, ``delta``, ``reason``, for the agent of all seeds
+            that has spent most; none without a privatizer.
         cpu_seconds: What the shards took when they were played.
+        strata: The problem instances that seeds take in turn.
     """
 
     rounds: Array
     regret: Array
-    violations: Array
+    info: Arrays
+    traffic: Arrays
     claims: list[dict[str, Any]]
     cpu_seconds: float
+    strata: Strata = ONE_STRATUM
 
 
-def shards(settings: Settings, agents: int, strata: int) -> list[Settings]:
+def shards(cell: Cell) -> list[Cell]:
     """Splits a run's seeds into shards of about five hundred rows, whose state stays in cache.
 
-    Args:
-        settings: The run.
-        agents: Number of agents in it.
-        strata: Seeds are split at multiples of this.
+    Seeds are split at multiples of the number of strata.
     """
-    size = max(1, _ROWS_A_SHARD // agents // strata) * strata
+    settings, count = cell.settings, cell.strata.count
+    size = max(1, _ROWS_A_SHARD // cell.agents // count) * count
     last = settings.first_seed + settings.seeds
-    starts = range(settings.first_seed, last, size)
-    return [replace(settings, first_seed=start, seeds=min(size, last - start)) for start in starts]
+    return [
+        replace(cell, settings=replace(settings, first_seed=start, seeds=min(size, last - start)))
+        for start in range(settings.first_seed, last, size)
+    ]
 
 
-def _path(shard: Settings, folder: Path) -> Path:
-    text = json.dumps([asdict(shard), version("fedbandit-envs")], sort_keys=True)
+def _path(shard: Cell, folder: Path) -> Path:
+    content = [_FORMAT, asdict(shard.settings), shard.delta, version("fedbandit-envs")]
+    text = json.dumps(content, sort_keys=True)
     return folder / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.npz"
 
 
-def _claims(env: FederatedEnv) -> list[dict[str, Any]]:
-    """Claims what an episode has spent, by every composition; the promised delta for basic, 1e-5 for the others."""
-    while not isinstance(env, Privatizer):
-        if not hasattr(env, "env"):
-            return []
+def _layers(env: FederatedEnv) -> Iterator[FederatedEnv]:
+    yield env
+    while isinstance(env, FederatedWrapper):
         env = env.env
-    adjacencies: tuple[Adjacency, ...] = ("one-quantity", "one-round")
+        yield env
+
+
+def _claims(env: FederatedEnv, delta: float) -> list[dict[str, Any]]:
+    """Claims what an episode has spent, at ``delta``; by basic composition, at the delta that was promised."""
+    privatizer = next((layer for layer in _layers(env) if isinstance(layer, Privatizer)), None)
+    if privatizer is None:
+        return []
+    accountant = privatizer.accountant
+    named = dict.fromkeys(adjacency for event in accountant.events for adjacency in dict(event.changes))
     return [
         asdict(
-            env.accountant.epsilon(
-                None if composition == "basic" else _CLAIM_DELTA,
-                composition=composition,
-                adjacency=adjacency,
+            accountant.epsilon(
+                None if composition == "basic" else delta, composition=composition, adjacency=adjacency
             )
         )
-        for adjacency in adjacencies
+        for adjacency in named or (privatizer.budget.adjacency,)
         for composition in get_args(Composition)
     ]
 
@@ -103,12 +159,19 @@ def _advance(rows: int) -> Callable[[int], None]:
     return advance
 
 
-def play_shard(shard: Settings, folder: Path) -> None:
+def play_shard(shard: Cell, folder: Path) -> None:
     """Plays a shard and writes its file."""
     start = process_time()
-    env, policy = build(shard)
-    seeds = range(shard.first_seed, shard.first_seed + shard.seeds)
-    simulation = simulate(env, policy, seeds, _advance(shard.seeds * env.max_num_agents))
+    settings = shard.settings
+    env, policy = build(settings)
+    seeds = range(settings.first_seed, settings.first_seed + settings.seeds)
+    simulation = simulate(env, policy, seeds, _advance(settings.seeds * env.max_num_agents))
+    channel = next((layer for layer in _layers(env) if isinstance(layer, Channel)), None)
+    traffic = {} if channel is None else channel.traffic
+    by_seed: dict[str, Any] = {
+        **{f"info/{name}": values for name, values in simulation.info.items()},
+        **{f"traffic/{name}": values for name, values in traffic.items()},
+    }
     path = _path(shard, folder)
     partial = path.with_suffix(f".{os.getpid()}.partial")
     with partial.open("wb") as file:
@@ -116,14 +179,14 @@ def play_shard(shard: Settings, folder: Path) -> None:
             file,
             rounds=simulation.rounds,
             regret=simulation.regret,
-            violations=simulation.info["violation"],
-            claims=json.dumps(_claims(env)),
+            claims=json.dumps(_claims(env, shard.delta)),
             cpu_seconds=process_time() - start,
+            **by_seed,
         )
     partial.replace(path)
 
 
-def play(missing: Sequence[Settings], folder: Path, workers: int, advance: Callable[[float], None]) -> None:
+def play(missing: Sequence[Cell], folder: Path, workers: int, advance: Callable[[float], None]) -> None:
     """Plays shards in processes of their own.
 
     Args:
@@ -146,22 +209,47 @@ def play(missing: Sequence[Settings], folder: Path, workers: int, advance: Calla
                 future.result()
 
 
-def missing_shards(wanted: Sequence[Settings], folder: Path) -> list[Settings]:
+def missing_shards(wanted: Sequence[Cell], folder: Path) -> list[Cell]:
     """Returns those shards, each once, whose file is not there."""
     distinct = {_path(shard, folder): shard for shard in wanted}
     return [shard for path, shard in distinct.items() if not path.exists()]
 
 
-def load(wanted: Sequence[Settings], folder: Path) -> Result:
+def load(wanted: Sequence[Cell], folder: Path) -> Result:
     """Puts a run together from its shards' files."""
     parts = []
     for shard in wanted:
         with np.load(_path(shard, folder)) as file:
             parts.append({name: file[name] for name in file.files})
+
+    def by_seed(group: str) -> Arrays:
+        return {
+            name.removeprefix(group): np.concatenate([part[name] for part in parts])
+            for name in parts[0]
+            if name.startswith(group)
+        }
+
     return Result(
         parts[0]["rounds"],
         np.concatenate([part["regret"] for part in parts], axis=1),
-        np.concatenate([part["violations"] for part in parts], axis=0),
-        json.loads(str(parts[0]["claims"])),
+        by_seed("info/"),
+        by_seed("traffic/"),
+        _worst_claims([json.loads(str(part["claims"])) for part in parts]),
         float(sum(part["cpu_seconds"] for part in parts)),
+        wanted[0].strata,
     )
+
+
+def _worst_claims(by_shard: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Returns claims that hold for the agents of all shards."""
+    grouped: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for claim in (claim for claims in by_shard for claim in claims):
+        grouped.setdefault((claim["adjacency"], claim["composition"]), []).append(claim)
+    return [
+        # No answer is worse than infinity. A guarantee at a smaller delta is one at a larger.
+        {
+            **max(claims, key=lambda claim: (claim["epsilon"] is None, claim["epsilon"] or 0.0)),
+            "delta": max(claim["delta"] for claim in claims),
+        }
+        for claims in grouped.values()
+    ]

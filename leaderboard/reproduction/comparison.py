@@ -1,6 +1,14 @@
-"""A figure of the paper's beside ours: ratios of regret with their uncertainty, and a verdict."""
+"""What a paper says beside what we measured: ratios of regret with their uncertainty, and verdicts.
 
+An interval covers 95 %, so each of its ends is passed by chance in about one of forty runs. A verdict "holds" on a
+whole chain is as safe as one on a single ratio, since every link has to hold; "does not hold" is not, since one false
+link is enough.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
@@ -8,17 +16,20 @@ from fedbandit_envs.federation import Array
 from fedbandit_envs.leaderboard.reproduction.cells import Result
 from fedbandit_envs.leaderboard.statistics import ratio_with_interval
 
+Statement = Literal["holds", "does **not** hold", "undecided"]
+
 
 @dataclass(frozen=True)
 class Ratio:
-    """Mean regret of one algorithm over that of another, on the same markets under the same luck.
+    """Mean regret of one run over that of another, on the same instances under the same luck.
 
     Attributes:
         value: The ratio.
-        low: Lower end of the 95 % interval over runs, markets held fixed.
+        low: Lower end of the 95 % interval over seeds, instances held fixed.
         high: Upper end.
-        least: Smallest ratio of a single market.
-        most: Largest ratio of a single market.
+        least: Smallest ratio of a single instance.
+        most: Largest ratio of a single instance.
+        instances: What the instances are called; empty where each seed has its own.
     """
 
     value: float
@@ -26,20 +37,32 @@ class Ratio:
     high: float
     least: float
     most: float
+    instances: str = ""
 
     def __str__(self) -> str:
-        """Writes the ratio, its interval and the range of the markets."""
-        return (
-            f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}], markets {self.least:.2f} to {self.most:.2f}"
-        )
+        """Writes the ratio, its interval and, if there are several, the range of the instances."""
+        text = f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+        return f"{text}, {self.instances} {self.least:.2f} to {self.most:.2f}" if self.instances else text
 
     def verdict(self, paper: float) -> str:
         """Says whether the paper's number agrees."""
         if self.low <= paper <= self.high:
             return "agrees"
-        if self.least <= paper <= self.most:
-            return "outside the interval, within the markets' range"
+        if self.instances and self.least <= paper <= self.most:
+            return f"outside the interval, within the {self.instances}' range"
         return "**differs**"
+
+    def at_most(self, bound: float) -> Statement:
+        """Says whether the ratio is at most ``bound``; undecided if that lies within the interval."""
+        if self.high <= bound:
+            return "holds"
+        return "does **not** hold" if self.low > bound else "undecided"
+
+    def at_least(self, bound: float) -> Statement:
+        """Says whether the ratio is at least ``bound``; undecided if that lies within the interval."""
+        if self.low >= bound:
+            return "holds"
+        return "does **not** hold" if self.high < bound else "undecided"
 
 
 def regret_by_seed(result: Result, checkpoint: int = -1) -> Array:
@@ -48,16 +71,48 @@ def regret_by_seed(result: Result, checkpoint: int = -1) -> Array:
     return means
 
 
-def ratio(numerator: Result, denominator: Result, markets: int, checkpoint: int = -1) -> Ratio:
+def ratio(numerator: Result, denominator: Result, checkpoint: int = -1) -> Ratio:
     """Compares two runs over the same seeds.
 
     Args:
         numerator: The run above.
         denominator: The run below.
-        markets: Number of markets; seeds take them in turn.
         checkpoint: Index of the round.
+
+    Raises:
+        ValueError: The runs have different numbers of seeds, or their seeds take different instances in turn.
     """
     above, below = regret_by_seed(numerator, checkpoint), regret_by_seed(denominator, checkpoint)
-    strata = np.arange(above.size) % markets
-    single = [above[strata == market].mean() / below[strata == market].mean() for market in range(markets)]
-    return Ratio(*ratio_with_interval(above, below, strata), min(single), max(single))
+    instances = numerator.strata
+    if (below.size, denominator.strata) != (above.size, instances):
+        raise ValueError(
+            f"denominator has {below.size} seeds of {denominator.strata}; the numerator's {above.size} of "
+            f"{instances} are required"
+        )
+    strata = np.arange(above.size) % instances.count
+    single = [above[strata == i].mean() / below[strata == i].mean() for i in range(instances.count)]
+    name = instances.name if instances.count > 1 else ""
+    return Ratio(*ratio_with_interval(above, below, strata), min(single), max(single), name)
+
+
+def all_hold(statements: Iterable[Statement]) -> Statement:
+    """Joins statements: all of them hold, or one does not, or it is undecided."""
+    found = set(statements)
+    for statement in ("does **not** hold", "undecided"):
+        if statement in found:
+            return statement
+    return "holds"
+
+
+def ordered(runs: Iterable[Result], checkpoint: int = -1) -> tuple[Statement, list[Ratio]]:
+    """Says whether regret rises from each run to the next.
+
+    Args:
+        runs: In the order that is claimed, least regret first.
+        checkpoint: Index of the round.
+
+    Returns:
+        Whether the order holds, and the ratio of each run but the last to the one that follows it.
+    """
+    ratios = [ratio(before, after, checkpoint) for before, after in pairwise(runs)]
+    return all_hold(link.at_most(1) for link in ratios), ratios

@@ -1,0 +1,61 @@
+"""Pictures: every curve is drawn, and no two look alike."""
+
+import matplotlib
+import numpy as np
+import pytest
+
+from fedbandit_envs.leaderboard.figures import panels_png, regret_html, regret_png, styles
+from fedbandit_envs.leaderboard.simulation import Simulation
+
+ROUNDS = np.array([1, 10, 100])
+AXES = {"x": "round", "y": "regret", "xscale": "log", "yscale": "log"}
+
+
+def names(count):
+    return [f"curve {i:02d}" for i in range(count)]
+
+
+def curves(labels):
+    return {name: (ROUNDS, ROUNDS**0.5 + i, ROUNDS * 0.01) for i, name in enumerate(labels)}
+
+
+def svg(draw, *arguments, path):
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        draw(*arguments, path)
+    return path.read_text()
+
+
+def test_looks_differ_and_run_out():
+    assert len(set(styles(names(21)).values())) == 21
+    with pytest.raises(ValueError, match="names has 22 curves; at most 21"):
+        styles(names(22))
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 21])
+def test_every_curve_of_every_panel_is_in_the_legend(count, tmp_path):
+    panels = {"Five agents": curves(names(count)), "Ten agents": curves(names(count))}
+    text = svg(panels_png, panels, AXES, "a title", path=tmp_path / "picture.svg")
+    # One legend a panel while it fits, else one for all.
+    for name in names(count):
+        assert text.count(f">{name}<") == (2 if count <= 7 else 1)
+    for title in ("Five agents", "Ten agents", "a title"):
+        assert f">{title}<" in text
+
+
+def test_panels_share_their_looks(tmp_path):
+    with pytest.raises(ValueError, match="22 curves"):
+        panels_png(
+            {"a": curves(names(21)), "b": curves(["another"])}, AXES, "a title", tmp_path / "picture.png"
+        )
+    panels_png({"a": curves(names(21)), "b": {}}, AXES, "a title", tmp_path / "picture.png")
+
+
+def test_regret_curves_beyond_seven_are_drawn(tmp_path):
+    regret = np.random.default_rng(0).uniform(1, 2, (3, 4, 2))
+    many = {name: Simulation(ROUNDS, regret, {}) for name in names(9)}
+    text = svg(regret_png, many, "a title", path=tmp_path / "regret.svg")
+    regret_html(many, "a title", tmp_path / "regret.html")
+    page = (tmp_path / "regret.html").read_text()
+    for name in many:
+        assert f">{name}<" in text
+        assert f'"name":"{name}"' in page
