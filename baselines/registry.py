@@ -97,6 +97,7 @@ _DUBEY = "Dubey, Pentland (NeurIPS 2020)"
 
 _FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
 _SYNCHRONISED = {"schedule": _FROM_ONE}
+_RING = {"topology": "ring", "delay": 1, "time_to_live": 5, "cliques": True}
 _AT_ONE = {"epsilon": 1.0, "delta": 0.1}
 _SQRT_TOEPLITZ = Wrapping(ContinualPrivatizer, {**_AT_ONE, "releases": _FROM_ONE})
 _TREE_PRINTED = {**_AT_ONE, "mechanism": "tree", "sigma": "printed"}
@@ -254,16 +255,24 @@ BASELINES: dict[str, Baseline] = {
         combine="min",
         **_FLOOR,
     ),
+    "FedUCB-decentralised-private": _linear(
+        "the same in doubling rounds, through noise, with lifted eigenvalues",
+        f"{_DUBEY}, Algorithm 3 mended",
+        FedUCB,
+        wrappers={
+            "interleaved": Wrapping(Interleaved, {"period": 5}),
+            "privatizer": _SQRT_TOEPLITZ,
+            "channel": Wrapping(Channel, {**_RING, "schedule": _FROM_ONE}),
+        },
+        **_FLOOR,
+    ),
     "FedUCB-decentralised": _linear(
         "true data over a ring, five hops of a round each, five estimators in turn",
         f"{_DUBEY}, Algorithm 3 without noise",
         FedUCB,
         wrappers={
             "interleaved": Wrapping(Interleaved, {"period": 5}),
-            "channel": Wrapping(
-                Channel,
-                {"topology": "ring", "schedule": "every_round", "delay": 1, "time_to_live": 5, "cliques": True},
-            ),
+            "channel": Wrapping(Channel, {**_RING, "schedule": "every_round"}),
         },
     ),
 }

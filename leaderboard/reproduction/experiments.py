@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 
-from fedbandit_envs.leaderboard.reproduction import pfcb, pfcb_reports
+from fedbandit_envs.leaderboard.reproduction import feducb, feducb_reports, pfcb, pfcb_reports
 from fedbandit_envs.leaderboard.reproduction.cells import Cell
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Results
 from fedbandit_envs.leaderboard.reproduction.page import Section
 
 _REGRET = {"y": "cumulative regret per agent", "xscale": "log", "yscale": "log"}
 _FRR = {"y": "regret / silent regret (FRR)", "xscale": "log", "yscale": "linear"}
+
+_OVER_SILENT = {"y": "regret / silent regret", "xscale": "log", "yscale": "log"}
 
 
 def _pfcb(
@@ -34,5 +36,50 @@ EXPERIMENTS = {
     ),
     "pfcb-fig2": _pfcb(
         "Figure 2: sharing true data every round", {"x": "round", **_FRR}, pfcb.fig2, pfcb_reports.fig2
+    ),
+    "feducb-fig1a": Experiment(
+        "FedUCB, Figure 1 A: regret against epsilon and agents",
+        {"x": "epsilon, or agents", **_OVER_SILENT},
+        feducb.FIG1A_SCALES,
+        feducb.FIG1A_PANELS,
+        feducb.describe,
+        feducb.fig1a,
+        feducb_reports.fig1a,
+    ),
+    "feducb-fig1b": Experiment(
+        "FedUCB, Figure 1 B: regret for three budgets of communication",
+        {"x": "round", **_REGRET},
+        feducb.FIG1B_SCALES,
+        feducb.FIG1B_PANELS,
+        feducb.describe,
+        feducb.fig1b,
+        feducb_reports.fig1b,
+    ),
+    "feducb-fig1c": Experiment(
+        "FedUCB, Figure 1 C: regret against the dimension",
+        {"x": "d", **_REGRET},
+        feducb.FIG1C_SCALES,
+        feducb.ONE_PANEL,
+        feducb.describe,
+        feducb.fig1c,
+        feducb_reports.fig1c,
+    ),
+    "feducb-fig2": Experiment(
+        "FedUCB, Figure 2: regret against the gap",
+        {"x": "gap", **_REGRET},
+        feducb.FIG2_SCALES,
+        feducb.ONE_PANEL,
+        feducb.describe,
+        feducb.fig2,
+        feducb_reports.fig2,
+    ),
+    "feducb-graphs": Experiment(
+        "FedUCB, Algorithm 3 on graphs: complete, star, ring, line",
+        {"x": "round", **_REGRET},
+        feducb.GRAPHS_SCALES,
+        feducb.GRAPHS_PANELS,
+        feducb.describe,
+        feducb.graphs,
+        feducb_reports.graphs,
     ),
 }

@@ -45,6 +45,11 @@ class Section:
         mean, half = mean_and_half_width(result.regret.mean(axis=2))
         self.curves[name] = (result.rounds, mean, half)
 
+    def draw_points(self, name: str, points: Mapping[float, Result]) -> None:
+        """Draws regret per agent at the horizon over some quantity, with the 95 % interval over seeds."""
+        at_end = [mean_and_half_width(regret_by_seed(result)[np.newaxis]) for result in points.values()]
+        self.curves[name] = (list(points), [float(m[0]) for m, _ in at_end], [float(h[0]) for _, h in at_end])
+
     def draw_ratios(self, name: str, points: Mapping[float, Ratio]) -> None:
         """Draws ratios over some quantity with their intervals, and adds them to the CSV rows."""
         for x, value in points.items():

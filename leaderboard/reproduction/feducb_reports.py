@@ -1,0 +1,163 @@
+"""What the pages of the FedUCB paper's experiments say."""
+
+from collections.abc import Mapping
+from math import log
+
+from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ordered, ratio, regret_by_seed
+from fedbandit_envs.leaderboard.reproduction.experiment import Results
+from fedbandit_envs.leaderboard.reproduction.feducb import GRAPHS, PLACEBO, PRIVATE, SHARED, SILENT
+from fedbandit_envs.leaderboard.reproduction.page import Section, regret_text
+
+FIFTH, FIVE_TIMES, LITTLE_MORE = 1 / 5, 5.0, 1.2
+
+
+def _table(section: Section, results: Results, silent: str) -> None:
+    """Writes regret at T of every run, over the silent agents'."""
+    row = section.table("algorithm", "what it does", "regret at T (± 95 %)", "/ silent", "messages an agent")
+    meanings = {**SILENT, **PRIVATE, SHARED: "true data", PLACEBO: "FedUCB-min on noise alone"}
+    for name, result in results.items():
+        value = ratio(result, results[silent])
+        messages = result.traffic.get("messages")
+        row(
+            name, meanings.get(name.split(",")[0].split(" ")[0], "-"), regret_text(result),
+            "1" if name == silent else value,
+            "-" if messages is None else f"{messages.mean():.0f}",
+        )  # fmt: skip
+        section.add(f"{name} / silent", "", value)
+
+
+def _sweep(results: Results, suffixes: Mapping[float, str], name: str, silent: str) -> dict[float, Ratio]:
+    """Returns a run's ratios to the silent agents' regret over a sweep, x to ratio."""
+    return {
+        x: ratio(results[name + suffix], results[silent.format(suffix)]) for x, suffix in suffixes.items()
+    }
+
+
+def _numbers(results: Results, name: str) -> dict[float, str]:
+    """Returns what a run's names end with, by its number."""
+    suffixes = [key.removeprefix(name) for key in results if key.startswith(f"{name} ")]
+    return {float(suffix): suffix for suffix in suffixes}
+
+
+def fig1a(section: Section, results: Results) -> None:
+    """Regret against epsilon or the number of agents, and what equal privacy costs in both forms."""
+    by_epsilon = section.panel == "epsilon"
+    suffixes = _numbers(results, "FedUCB")
+    silent = "LinUCB" if by_epsilon else "LinUCB{}"
+    for name in (*SILENT, SHARED, *PRIVATE, PLACEBO):
+        swept = _numbers(results, name)
+        points = (
+            _sweep(results, suffixes, name, silent)
+            if swept
+            else {x: ratio(results[name], results["LinUCB"]) for x in suffixes}
+        )
+        if name != "LinUCB":
+            section.draw_ratios(name, points)
+    at_one = suffixes[1.0] if by_epsilon else suffixes[10.0]
+    chosen = {
+        name: results[name if name in results else name + at_one]
+        for name in (*SILENT, SHARED, *PRIVATE, PLACEBO)
+    }
+    section.text += ["", "At epsilon = 1 with 10 agents:"]
+    _table(section, chosen, "LinUCB")
+    _statements(section, chosen)
+    if by_epsilon:
+        section.text += [
+            "",
+            "What the agent that spent most has really spent at epsilon = 1, in both forms. The printed sigma is "
+            "larger than its promise needs, so that it spends far less than it is charged for:",
+        ]
+        for name in ("FedUCB-printed", "FedUCB"):
+            section.text += ["", f"{name}:"]
+            section.claims(chosen[name].claims)
+    row = section.table("epsilon" if by_epsilon else "agents", *PRIVATE, SHARED)
+    for x, suffix in suffixes.items():
+        shared = results[SHARED if by_epsilon else SHARED + suffix]
+        row(f"{x:g}", *(regret_text(results[name + suffix]) for name in PRIVATE), regret_text(shared))
+
+
+def _statements(section: Section, results: Results) -> None:
+    """Says what ours gains over the printed form, sharing over silence, and what the minimum risks."""
+    gained = ratio(results["FedUCB"], results["FedUCB-printed"])
+    shared = ratio(results["LinUCB"], results[SHARED])
+    least = ratio(results["FedUCB-min"], results["LinUCB"])
+    random = ratio(results["FedUCB-printed"], results["random-arm"])
+    placebo = ratio(results[PLACEBO], results["LinUCB"])
+    tuned = ratio(results["LinUCB-0.5"], results["LinUCB"])
+    section.text += [
+        "",
+        f"* Ours has at most a fifth of the printed form's regret: {gained.at_most(FIFTH)} ({gained}).",
+        f"* Silence has more than five times the regret of sharing true data: {shared.at_least(FIVE_TIMES)} ({shared}).",
+        f"* The minimum of both bounds has at most 1.2 times the silent regret: {least.at_most(LITTLE_MORE)} ({least}).",
+        f"* The printed form over random arms: {random}. Its private term swamps what it learns until T is about 1e7.",
+        f"* The placebo, noise alone, over silence: {placebo}; silence with half the radius over silence: {tuned}.",
+    ]
+
+
+def fig1b(section: Section, results: Results) -> None:
+    """Regret over rounds for three budgets of communication."""
+    _table(section, results, "LinUCB")
+    for name, result in results.items():
+        section.draw_regret(name, result)
+    algorithms = dict.fromkeys(name.split(",")[0] for name in results if "," in name)
+    section.text += ["", 'The paper sees "a tradeoff" between communication and regret at a given epsilon:']
+    for name in algorithms:
+        runs = [results[f"{name}, {budget}"] for budget in ("T", "log T", "sqrt M")]
+        statement, links = ordered(runs)
+        section.text += [
+            "",
+            f"* {name}: more communication, less regret (T < log T < sqrt M): {statement} "
+            f"({'; '.join(str(link) for link in links)}).",
+        ]
+
+
+def fig1c(section: Section, results: Results) -> None:
+    """Regret at T against the dimension."""
+    suffixes = _numbers(results, "FedUCB")
+    row = section.table("d", *SILENT, SHARED, *PRIVATE)
+    for dim, suffix in suffixes.items():
+        row(f"{dim:g}", *(regret_text(results[name + suffix]) for name in (*SILENT, SHARED, *PRIVATE)))
+    for name in (*SILENT, SHARED, *PRIVATE):
+        section.draw_points(name, {dim: results[name + suffix] for dim, suffix in suffixes.items()})
+    first, last = min(suffixes), max(suffixes)
+    section.text += [
+        "",
+        'The paper sees "essentially a quadratic dependence". Growth from the least to the largest d:',
+    ]
+    row = section.table("algorithm", "exponent of d")
+    for name in (*SILENT, SHARED, *PRIVATE):
+        below, above = (regret_by_seed(results[name + suffixes[dim]]).mean() for dim in (first, last))
+        row(name, f"{log(above / below) / log(last / first):.2f}")
+
+
+def fig2(section: Section, results: Results) -> None:
+    """Regret at T against the gap."""
+    names = [key.rsplit(" ", 1)[0] for key in results]
+    suffixes = _numbers(results, "LinUCB")
+    row = section.table("gap", *dict.fromkeys(names))
+    for gap, suffix in suffixes.items():
+        row(f"{gap:g}", *(regret_text(results[name + suffix]) for name in dict.fromkeys(names)))
+    for name in dict.fromkeys(names):
+        section.draw_points(name, {gap: results[name + suffix] for gap, suffix in suffixes.items()})
+    section.text += [
+        "",
+        'The paper says that "the overall regret decreases as the gap increases, and the algorithm becomes less '
+        'sensitive to privacy budget altogether":',
+    ]
+    for name in dict.fromkeys(names):
+        statement, _ = ordered([results[name + suffixes[gap]] for gap in sorted(suffixes, reverse=True)])
+        section.text += ["", f"* {name}: regret falls with the gap: {statement}."]
+
+
+def graphs(section: Section, results: Results) -> None:
+    """Regret of Algorithm 3 over graphs."""
+    _table(section, results, "LinUCB")
+    for name, result in results.items():
+        section.draw_regret(name, result)
+    statement, links = ordered([results[graph] for graph in GRAPHS])
+    section.text += [
+        "",
+        f"Regret orders {' < '.join(GRAPHS)}: {statement} ({'; '.join(str(link) for link in links)}). With gamma the "
+        "diameter the power graph is one clique, so everybody hears everybody in the end: what graphs cost is delay, and "
+        "that as many estimators as the diameter have to learn, each from its share of the rounds.",
+    ]
