@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Adjacency = Literal[
-    "one-quantity", "one-round", "one-observation", "one-observation-added", "one-outcome"
-]
+Adjacency = Literal["one-quantity", "one-round", "one-observation", "one-observation-added", "one-outcome"]
 """What differs between two neighbouring histories of one agent, all else being equal.
 
 * ``one-quantity``: one quantity asked of one producer in one round; its outcomes are coupled, so that a
