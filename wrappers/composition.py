@@ -73,12 +73,12 @@ def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
 def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
     """Takes the largest exact guarantee of one release; no answer where data was released twice.
 
-    Without dp-accounting the values of one release that are not Gaussian are composed by adding their
+    A continual release shows what was released before again, once there are several. Without dp-accounting the
+    values of one release that are not Gaussian are composed by adding their
     epsilons.
     """
-    if any(event.repeats for event in events):
-        return np.full(counts.shape[1:], np.nan)
     single = np.array([_composed(((event, 1),), adjacency, delta) for event in events])
+    single[np.array([event.repeats for event in events]) & np.isfinite(single)] = np.nan
     return np.where(counts > 0, single[:, np.newaxis, np.newaxis], 0.0).max(axis=0, initial=0.0)
 
 
