@@ -190,6 +190,6 @@ class Privatizer(FederatedWrapper, ABC):
         affordable = np.ones_like(sends) if self._releases is None else self._sent < self._releases
         if np.isfinite(self.budget.epsilon):
             # Sums of equal shares may exceed what was shared out by rounding.
-            spent = self._spent(self._accountant.after(self._plan(sends, self._sent)))
+            spent = self._spent(self._accountant.after(self._plan(sends & affordable, self._sent)))
             affordable &= spent <= self.budget.epsilon * (1 + 1e-12)
         return affordable | ~sends
