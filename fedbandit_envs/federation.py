@@ -18,6 +18,7 @@ from pettingzoo import ParallelEnv
 from pettingzoo.utils.wrappers import BaseParallelWrapper
 
 from fedbandit_envs.claim import Claim
+from fedbandit_envs.sensitivity import Sensitivity
 from fedbandit_envs.streams import EpisodeSeeds
 
 Array = npt.NDArray[Any]
@@ -142,12 +143,12 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
         """
 
     @abstractmethod
-    def sensitivity(self) -> Arrays:
+    def sensitivity(self) -> Sensitivity:
         """Says how much :meth:`release` can betray; known from reset on and constant over an episode.
 
         Returns:
-            For each array that ``release`` returns, by how much at most one entry changes when one protected
-            quantity of one round changes: float64, same names and shapes.
+            The scale of each value that ``release`` returns, and how neighbouring histories show in one release,
+            by adjacency.
 
         Raises:
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
@@ -317,7 +318,7 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
         """Lets data leave agents; see :meth:`FederatedEnv.release`."""
         return self.env.release(senders)
 
-    def sensitivity(self) -> Arrays:
+    def sensitivity(self) -> Sensitivity:
         """Says how much a release can betray; see :meth:`FederatedEnv.sensitivity`."""
         return self.env.sensitivity()
 

@@ -8,10 +8,11 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedbandit_envs.sensitivity import Change
 from fedbandit_envs.wrappers import loss_distributions
 from fedbandit_envs.wrappers.accountant import Accountant
 from fedbandit_envs.wrappers.calibration import analytic_noise_multiplier, classic_noise_multiplier
-from fedbandit_envs.wrappers.event import Change, Event
+from fedbandit_envs.wrappers.event import Event
 
 ALL = np.ones((1, 1), np.bool_)
 ONE_VALUE = (("one-quantity", Change(1, 1.0)),)
@@ -227,6 +228,30 @@ def test_memory_is_flat_in_the_number_of_releases():
     assert accountant.counts.tolist() == [[[1000]], [[1000]]]
 
 
+def test_an_event_takes_the_place_of_another():
+    first, both = gaussian(0.5), Event("gaussian", 0.3, 0.5, 0.01, PAIR_OF_30, repeats=True)
+    accountant = Accountant(1, 2)
+    accountant.record(first, np.array([[True, True]]))
+    accountant.record(both, np.array([[1, 0]]))
+    accountant.record(first, np.array([[-1, 0]]))
+    alone = Accountant(1, 2)
+    alone.record(both, np.array([[True, False]]))
+    for composition in ("basic", "zcdp", "exact"):
+        of_both, of_first = accountant.epsilon_by_agent(0.02, composition=composition)[0]
+        assert of_both == alone.epsilon_by_agent(0.02, composition=composition)[0, 0]
+        assert of_first > 0
+    # Windows of the agent that released but once are disjoint all the same.
+    repeated, single = accountant.epsilon_by_agent(0.02, composition="parallel")[0]
+    assert repeated == np.inf
+    assert single == accountant.epsilon_by_agent(0.02, composition="exact")[0, 1]
+    assert accountant.epsilon(0.02, composition="parallel").epsilon is None
+    accountant.record(first, np.array([[0, -1]]))
+    assert accountant.events == [both]
+    with pytest.raises(ValueError, match="takes back 2 of agent 0 in replica 0; 1 at most"):
+        accountant.record(both, np.array([[-2, 0]]))
+    assert accountant.counts.tolist() == [[[1, 0]]]
+
+
 def test_the_future_leaves_the_present_alone(p_fcb):
     before = p_fcb.epsilon()
     after = p_fcb.after({gaussian(0.125): ALL})
@@ -249,5 +274,5 @@ def test_bad_questions_are_named(arguments, message):
 
 
 def test_bad_shapes_are_named():
-    with pytest.raises(ValueError, match=r"agents has shape \(2,\)"):
+    with pytest.raises(ValueError, match=r"times has shape \(2,\)"):
         Accountant(1, 2).record(gaussian(0.5), np.ones(2, np.bool_))

@@ -5,12 +5,12 @@ honest mechanisms would raise a false alarm in 3 of 1,000 runs.
 """
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from fedbandit_envs.claim import Claim
+from fedbandit_envs.sensitivity import Change
 from fedbandit_envs.wrappers.audit import Audit, audit, procurement_neighbours
 from fedbandit_envs.wrappers.privatizers.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.privatizers.laplace import LaplacePrivatizer
@@ -110,19 +110,21 @@ def test_what_is_not_claimed_holds():
 def halve_sensitivity(patch, mechanism):
     honest = mechanism._describe
     patch.setattr(
-        mechanism, "_describe", lambda self, s: honest(self, {name: a / 2 for name, a in s.items()})
+        mechanism,
+        "_describe",
+        lambda self, s: honest(self, s._replace(scale={name: a / 2 for name, a in s.scale.items()})),
     )
 
 
 def use_the_share_before(patch, mechanism):
     honest = mechanism._randomise
 
-    def randomise(self, statistic, sends, share):
+    def randomise(self, statistic, sends, index):
         share_0 = 2 * self._shares[0] - self._shares[-1]
         self._multipliers = np.append(
             mechanism(self.env, share_0, releases=1)._multipliers, self._multipliers
         )
-        noisy = honest(self, statistic, sends, share)
+        noisy = honest(self, statistic, sends, index)
         self._multipliers = self._multipliers[1:]
         return noisy
 
@@ -130,10 +132,15 @@ def use_the_share_before(patch, mechanism):
 
 
 def forget_the_pair(patch, mechanism):
-    honest = mechanism._event
-    patch.setattr(
-        mechanism, "_event", lambda self, share, arrays, values: honest(self, share, 1, values // 2)
-    )
+    honest = mechanism._changes
+
+    def one_of_the_pair(self, sensitivity):
+        return {
+            adjacency: Change(values // 2, norm / math.sqrt(2))
+            for adjacency, (values, norm) in honest(self, sensitivity).items()
+        }
+
+    patch.setattr(mechanism, "_changes", one_of_the_pair)
 
 
 def reuse_the_noise(patch, mechanism):
@@ -150,25 +157,27 @@ def reuse_the_noise(patch, mechanism):
 def add_no_noise_to_good(patch, mechanism):
     honest = mechanism._randomise
 
-    def randomise(self, statistic, sends, share):
-        return {**honest(self, statistic, sends, share), "good": statistic["good"]}
+    def randomise(self, statistic, sends, index):
+        return {**honest(self, statistic, sends, index), "good": statistic["good"]}
 
     patch.setattr(mechanism, "_randomise", randomise)
 
 
 def lose_count(patch, mechanism):
     honest = mechanism._plan
-    patch.setattr(mechanism, "_plan", lambda self, sends: {} if self._sent.any() else honest(self, sends))
+    patch.setattr(
+        mechanism, "_plan", lambda self, sends, index: {} if index.any() else honest(self, sends, index)
+    )
 
 
 def flip_half_as_often(patch, mechanism):
     honest = mechanism._randomise
 
-    def randomise(self, statistic, sends, share):
+    def randomise(self, statistic, sends, index):
         shares = self._shares
         self._shares = shares + math.log(2)
         try:
-            return honest(self, statistic, sends, share)
+            return honest(self, statistic, sends, index)
         finally:
             self._shares = shares
 
@@ -188,14 +197,13 @@ def test_mutants_of_additive_noise_are_caught(monkeypatch, mutate, mechanism, pr
 
 
 def test_a_mutant_that_forgets_the_root_of_the_producers_is_caught(monkeypatch):
-    honest = GaussianPrivatizer._event
+    honest = GaussianPrivatizer._changes
 
-    def event(self, share, arrays, values):
-        real = honest(self, share, arrays, values)
-        one_quantity = real.change("one-quantity")
-        return replace(real, changes=tuple((adjacency, one_quantity) for adjacency, _ in real.changes))
+    def one_quantity(self, sensitivity):
+        real = honest(self, sensitivity)
+        return dict.fromkeys(real, real["one-quantity"])
 
-    monkeypatch.setattr(GaussianPrivatizer, "_event", event)
+    monkeypatch.setattr(GaussianPrivatizer, "_changes", one_quantity)
     assert not attack(gaussian(releases=1), "one-round", num_producers=4).holds
     assert not attack(gaussian(releases=1, pair="good_and_defective"), "one-observation").holds
 

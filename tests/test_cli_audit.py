@@ -37,7 +37,9 @@ def test_a_table_is_printed():
 def test_a_broken_mechanism_is_refuted(monkeypatch):
     honest = LaplacePrivatizer._describe
     monkeypatch.setattr(
-        LaplacePrivatizer, "_describe", lambda self, s: honest(self, {name: a / 3 for name, a in s.items()})
+        LaplacePrivatizer,
+        "_describe",
+        lambda self, s: honest(self, s._replace(scale={name: a / 3 for name, a in s.scale.items()})),
     )
     result = call("laplace", "--samples", 20_000, "--releases", 1)
     assert result.exit_code == 1

@@ -28,13 +28,13 @@ def play(env, rounds: int = 5):
     """Buys at capacity for some rounds; returns the last step."""
     step = None
     for _ in range(rounds):
-        action = env.sensitivity()["delivered"].astype(np.int64)
+        action = env.sensitivity().scale["delivered"].astype(np.int64)
         step = env.step_batch(action)
     return step
 
 
 def everyone(env) -> np.ndarray:
-    return np.ones(env.sensitivity()["delivered"].shape[:2], np.bool_)
+    return np.ones(env.sensitivity().scale["delivered"].shape[:2], np.bool_)
 
 
 @pytest.mark.parametrize("privatize", VARIANTS)
@@ -47,9 +47,9 @@ def test_sensitivity_is_the_capacity():
     with pytest.raises(ResetNeeded):
         env.sensitivity()
     observation = env.reset_batch([3, 4]).observation
-    sensitivity = Reveal(env).sensitivity()
-    assert sensitivity.keys() == env.release(everyone(env)).keys()
-    for array in sensitivity.values():
+    scale = Reveal(env).sensitivity().scale
+    assert scale.keys() == env.release(everyone(env)).keys()
+    for array in scale.values():
         assert array.dtype == np.float64
         assert np.array_equal(array, observation["capacity"])
 
@@ -133,7 +133,7 @@ def residuals(env, seeds, releases: int, names=("delivered", "good")) -> list[np
     env.reset_batch(seeds)
     raw = small(max_cycles=env.max_cycles)
     raw.reset_batch(seeds)
-    capacity = env.sensitivity()["delivered"]
+    capacity = env.sensitivity().scale["delivered"]
     noise = []
     for _ in range(releases):
         play(raw, 1)
@@ -180,7 +180,7 @@ def test_randomised_response_is_unbiased_and_leaves_quantities_exact():
     assert not delivered.any()
     # The sum of w flipped bits has variance w p (1 - p), whatever they were; scaled by 1/(2 p - 1).
     p = math.exp(epsilon) / (1 + math.exp(epsilon))
-    units = env.sensitivity()["delivered"].ravel()
+    units = env.sensitivity().scale["delivered"].ravel()
     scaled = noise * np.sqrt(units) / (math.sqrt(p * (1 - p)) / (2 * p - 1))
     # 12,000 standardised values: mean errs by 0.0091, deviation by at most that; 5 of these, 6e-7.
     assert scaled.mean() == pytest.approx(0, abs=5 * 0.0091)
@@ -416,8 +416,9 @@ class Statistic(ProcurementEnv):
     says: dict[str, float]
 
     def sensitivity(self):
-        shape = super().sensitivity()["good"].shape
-        return {name: np.full(shape, value) for name, value in self.says.items()}
+        real = super().sensitivity()
+        shape = real.scale["good"].shape
+        return real._replace(scale={name: np.full(shape, value) for name, value in self.says.items()})
 
 
 def saying(**says) -> Statistic:

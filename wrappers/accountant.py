@@ -1,7 +1,8 @@
 """What has been spent: releases are counted as they happen, and composed when somebody asks.
 
 The accountant keeps how often each agent has had each distinct event, so memory does not grow with the
-releases.
+releases. Where several releases are one mechanism (continual release), the event of the first z of them takes the
+place of that of the first z - 1.
 
 Compositions, each of them an upper bound on what was spent:
 
@@ -31,12 +32,7 @@ from fedbandit_envs.wrappers.event import Event
 
 
 class Accountant:
-    """Counts the releases of every agent in every replica.
-
-    Attributes:
-        events: The distinct events so far, each with its row in ``counts``.
-        counts: How often each happened, int64 ``(events, replicas, agents)``.
-    """
+    """Counts the releases of every agent in every replica."""
 
     def __init__(self, replicas: int, agents: int) -> None:
         """Starts with nothing released.
@@ -45,40 +41,54 @@ class Accountant:
             replicas: Number of replicas.
             agents: Number of agents in each.
         """
-        self.events: dict[Event, int] = {}
-        self.counts: Array = np.zeros((0, replicas, agents), np.int64)
+        self._shape = (replicas, agents)
+        self._counts: dict[Event, Array] = {}
 
-    def record(self, event: Event, agents: Array) -> None:
+    @property
+    def events(self) -> list[Event]:
+        """The distinct events that count."""
+        return list(self._counts)
+
+    @property
+    def counts(self) -> Array:
+        """How often each of :attr:`events` happened, int64 ``(events, replicas, agents)``, a copy."""
+        return np.array(list(self._counts.values()), np.int64).reshape(-1, *self._shape)
+
+    def record(self, event: Event, times: Array) -> None:
         """Counts a release.
 
         Args:
             event: What was released.
-            agents: Who released it, bool ``(replicas, agents)``.
+            times: By how much its count changes, bool or integer ``(replicas, agents)``: True or 1 for who
+                released it, -1 for whose release of it has become part of another event.
 
         Raises:
-            ValueError: ``agents`` has the wrong shape.
+            ValueError: ``times`` has the wrong shape, or takes back what has not been released.
         """
-        if agents.shape != self.counts.shape[1:]:
+        if times.shape != self._shape:
+            raise ValueError(f"times has shape {times.shape}; (replicas, agents) = {self._shape} is required")
+        counts = self._counts.get(event, 0) + times.astype(np.int64)
+        if (counts < 0).any():
+            replica, agent = (int(i) for i in np.argwhere(counts < 0)[0])
             raise ValueError(
-                f"agents has shape {agents.shape}; (replicas, agents) = {self.counts.shape[1:]} is required"
+                f"times takes back {-times[replica, agent]} of agent {agent} in replica {replica}; "
+                f"{counts[replica, agent] - times[replica, agent]} at most is required"
             )
-        if not agents.any():
-            return
-        if event not in self.events:
-            self.events[event] = len(self.events)
-            self.counts = np.concatenate((self.counts, np.zeros((1, *agents.shape), np.int64)))
-        self.counts[self.events[event]] += agents
+        if counts.any():
+            self._counts[event] = counts
+        else:
+            self._counts.pop(event, None)
 
     def after(self, releases: Mapping[Event, Array]) -> "Accountant":
         """Returns the accountant that there will be once these releases happen; this one stays as it is.
 
         Args:
-            releases: For each event who releases it, bool ``(replicas, agents)``.
+            releases: For each event by how much its count changes, see :meth:`record`.
         """
-        future = Accountant(*self.counts.shape[1:])
-        future.events, future.counts = dict(self.events), self.counts.copy()
-        for event, agents in releases.items():
-            future.record(event, agents)
+        future = Accountant(*self._shape)
+        future._counts = dict(self._counts)
+        for event, times in releases.items():
+            future.record(event, times)
         return future
 
     def epsilon(
@@ -135,8 +145,8 @@ class Accountant:
                 raise ValueError(f"{name} is {value!r}; one of {names} is required")
         if delta is not None and not 0 <= delta < 1:
             raise ValueError(f"delta is {delta!r}; None or a number in [0, 1) is required")
-        if not self.events:
-            return np.zeros(self.counts.shape[1:]), delta or 0.0, composition, "nothing has been released"
+        if not self._counts:
+            return np.zeros(self._shape), delta or 0.0, composition, "nothing has been released"
         if delta is None:
             delta = self._promised_delta(composition, adjacency)
             if delta >= 1:
@@ -145,13 +155,13 @@ class Accountant:
         reason = ""
         if composition == "exact" and self._lacks_loss_distributions(delta, adjacency):
             composition, reason = "basic", "dp-accounting is not installed: basic composition"
-        rows = COMPOSITIONS[composition](list(self.events), self.counts, adjacency, delta)
+        rows = COMPOSITIONS[composition](self.events, self.counts, adjacency, delta)
         return rows, delta, composition, self._reason(rows, delta, composition, adjacency) or reason
 
     def _promised_delta(self, composition: Composition, adjacency: Adjacency) -> float:
         if composition == "parallel":
             return max((event.change(adjacency).values * event.delta for event in self.events), default=0.0)
-        return float(promised_delta(list(self.events), self.counts, adjacency).max(initial=0.0))
+        return float(promised_delta(self.events, self.counts, adjacency).max(initial=0.0))
 
     def _lacks_loss_distributions(self, delta: float, adjacency: Adjacency) -> bool:
         return (

@@ -30,6 +30,8 @@ from scipy.special import betaincinv, ndtri
 
 from fedbandit_envs.claim import Adjacency, Claim, Composition
 from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.procurement.neighbours import changes
+from fedbandit_envs.sensitivity import Sensitivity
 from fedbandit_envs.wrappers.calibration import gaussian_epsilon
 from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
 
@@ -40,12 +42,12 @@ class Neighbours(NamedTuple):
     Attributes:
         before: Arrays by name; the first axis is the release, the others are those of the statistic.
         after: The same for the other history.
-        sensitivity: Arrays by name, with the axes of the statistic.
+        sensitivity: What an environment says of them; scales have the axes of the statistic.
     """
 
     before: Arrays
     after: Arrays
-    sensitivity: Arrays
+    sensitivity: Sensitivity
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ def procurement_neighbours(
                 arrays[name] = np.full(shape, old, np.int64)
                 arrays[name][:altered, :differing] = new
             histories.append(arrays)
-        sensitivity = {name: np.full(num_producers, float(capacity)) for name in ("delivered", "good")}
+        scale = {name: np.full(num_producers, float(capacity)) for name in ("delivered", "good")}
+        sensitivity = Sensitivity(scale, changes(num_producers))
         neighbours.append(Neighbours(histories[0], histories[1], sensitivity))
     return neighbours
 
@@ -222,10 +225,11 @@ class _Samples(FederatedEnv):
 
     def __init__(self, history: Neighbours, samples: int, horizon: int) -> None:
         self._history = history
-        self._sensitivity = {
-            name: np.broadcast_to(np.asarray(array, np.float64), (1, 2 * samples, *np.shape(array)))
-            for name, array in history.sensitivity.items()
+        scale = {
+            name: np.broadcast_to(array, (1, 2 * samples, *array.shape))
+            for name, array in history.sensitivity.scale.items()
         }
+        self._sensitivity = history.sensitivity._replace(scale=scale)
         self._half = samples
         self.max_cycles = horizon
         self.metadata = {"name": "samples"}
@@ -249,7 +253,7 @@ class _Samples(FederatedEnv):
         # An attack only ever releases: playing the samples would be a mistake of the attack's.
         raise NotImplementedError("samples are not for playing")
 
-    def sensitivity(self) -> Arrays:
+    def sensitivity(self) -> Sensitivity:
         return self._sensitivity
 
     def release(self, senders: Array) -> Arrays:

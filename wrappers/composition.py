@@ -62,7 +62,7 @@ def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
     if all(event.kind == "gaussian" for event in events):
         square = _total(counts, ((event.loss * event.change(adjacency).norm) ** 2 for event in events))
         mu, place = np.unique(np.sqrt(square), return_inverse=True)
-        return np.asarray(gaussian_epsilon(delta, mu))[place].reshape(square.shape)
+        return np.array([_of_mu(delta, each) for each in mu.tolist()])[place].reshape(square.shape)
     used, place = np.unique(counts.reshape(len(events), -1), axis=1, return_inverse=True)
     epsilon = np.array(
         [_composed(tuple(zip(events, times.tolist(), strict=True)), adjacency, delta) for times in used.T]
@@ -73,12 +73,12 @@ def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
 def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
     """Takes the largest exact guarantee of one release; no answer where data was released twice.
 
-    Without dp-accounting the values of one release that are not Gaussian are composed by adding their
+    A continual release shows what was released before again, once there are several. Without dp-accounting the
+    values of one release that are not Gaussian are composed by adding their
     epsilons.
     """
-    if any(event.repeats for event in events):
-        return np.full(counts.shape[1:], np.nan)
     single = np.array([_composed(((event, 1),), adjacency, delta) for event in events])
+    single[np.array([event.repeats for event in events]) & np.isfinite(single)] = np.nan
     return np.where(counts > 0, single[:, np.newaxis, np.newaxis], 0.0).max(axis=0, initial=0.0)
 
 
@@ -102,6 +102,12 @@ def _total(counts: Array, amounts: Iterable[float]) -> Array:
     return total
 
 
+# Agents often have spent the same, and what has been asked before a release is asked again after it.
+@lru_cache(maxsize=4096)
+def _of_mu(delta: float, mu: float) -> float:
+    return float(gaussian_epsilon(delta, mu))
+
+
 @lru_cache(maxsize=1024)
 def _composed(releases: tuple[tuple[Event, int], ...], adjacency: Adjacency, delta: float) -> float:
     """Composes the releases of one agent, each event as often as is said."""
@@ -115,7 +121,7 @@ def _composed(releases: tuple[tuple[Event, int], ...], adjacency: Adjacency, del
         (e.kind, e.loss, n * e.change(adjacency).values) for e, n in happened if e.kind != "gaussian"
     )
     if not others:
-        return float(gaussian_epsilon(delta, mu))
+        return _of_mu(delta, float(mu))
     if mu == 0 and (delta == 0 or not loss_distributions.available()):
         # The sum of pure epsilons, which at delta 0 is exact.
         return float(sum(loss * times for _, loss, times in others))

@@ -1,25 +1,14 @@
-"""A release as the accountant sees it: a few scalars, since all noise is proportional to sensitivity."""
+"""A release as the accountant sees it: a few scalars, since all noise is proportional to scale."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from fedbandit_envs.claim import Adjacency
+from fedbandit_envs.sensitivity import Change
 
 Kind = Literal["gaussian", "laplace", "randomised_response"]
-
-
-class Change(NamedTuple):
-    """By how much the values of one release differ between neighbours.
-
-    Attributes:
-        values: How often the promise for one value is needed.
-        norm: Euclidean length of the change, in sensitivities of one value; what counts for Gaussian noise.
-    """
-
-    values: int
-    norm: float
 
 
 UNPROTECTED = Change(1, np.inf)
@@ -27,15 +16,16 @@ UNPROTECTED = Change(1, np.inf)
 
 @dataclass(frozen=True)
 class Event:
-    """One release of one agent.
+    """One release of one agent, or several that are one mechanism.
 
     Attributes:
         kind: The mechanism.
-        loss: Of one value: mu = sensitivity/sigma for Gaussian noise, epsilon for the other two; infinite
+        loss: Of a change by one scale: mu for Gaussian noise, epsilon of one value for the other two; infinite
             without noise.
         epsilon: Promised for one value.
         delta: Promised for one value.
-        changes: What changes, by adjacency; an adjacency that is missing is not protected at all.
+        changes: What changes, by adjacency, and how many values' promises that needs; an adjacency that is
+            missing is not protected at all.
         repeats: Whether it shows data that an earlier release of the same agent has shown.
     """
 

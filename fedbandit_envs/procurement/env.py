@@ -11,10 +11,12 @@ from fedbandit_envs.checks import require_choice, require_integer, require_numbe
 from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.procurement.actions import CapacityPortions, QualityIndex, Quantities
 from fedbandit_envs.procurement.market import LawName, Market, MarketLaw
+from fedbandit_envs.procurement.neighbours import changes
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement.outcomes import TABLED_CAPACITY, outcome_tables
 from fedbandit_envs.procurement.rounds import expected_revenue, play_round
 from fedbandit_envs.procurement.viewer import render_ansi, render_rgb_array
+from fedbandit_envs.sensitivity import Sensitivity
 from fedbandit_envs.streams import Blocks, Purpose, stream, uniform_31_bits
 
 
@@ -365,17 +367,19 @@ class ProcurementEnv(FederatedEnv):
             increments[name] = grown
         return increments
 
-    def sensitivity(self) -> Arrays:
+    def sensitivity(self) -> Sensitivity:
         """Says how much a release can betray; see :meth:`FederatedEnv.sensitivity`.
 
         Returns:
-            ``delivered`` and ``good``, both the capacity, float64 ``(replicas, agents, producers)``: another
-            quantity in one round changes what is delivered, and with it what is good, by so much at most.
+            The scale of ``delivered`` and ``good``, both the capacity, float64 ``(replicas, agents, producers)``:
+            another quantity in one round changes what is delivered, and with it what is good, by so much at most.
+            The changes are those of :func:`~fedbandit_envs.procurement.neighbours.changes`.
         """
         if not hasattr(self, "_observation"):
             raise ResetNeeded("sensitivity() was called before reset()")
         capacity = self._observation["capacity"].astype(np.float64)
-        return {"delivered": capacity, "good": capacity.copy()}
+        scale = {"delivered": capacity, "good": capacity.copy()}
+        return Sensitivity(scale, changes(self._num_producers))
 
     def hidden(self) -> Arrays:
         """Returns ``quality``, float64 ``(replicas, agents, producers)``: the present true qualities."""

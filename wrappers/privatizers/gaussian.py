@@ -2,23 +2,26 @@
 
 import warnings
 from collections.abc import Mapping
+from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
 
+from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.sensitivity import Change, Sensitivity
 from fedbandit_envs.wrappers.calibration import (
     analytic_noise_multiplier,
     classic_noise_multiplier,
     gaussian_delta,
 )
-from fedbandit_envs.wrappers.event import Change, Event
+from fedbandit_envs.wrappers.event import Event
 from fedbandit_envs.wrappers.privatizers.additive import AdditivePrivatizer
 from fedbandit_envs.wrappers.privatizers.budget import Budget
 
 
 class GaussianPrivatizer(AdditivePrivatizer):
-    """Adds N(0, (sensitivity * multiplier)^2) to every value of the z-th release, at its share epsilon^z.
+    """Adds N(0, (scale * multiplier)^2) to every value of the z-th release, at its share epsilon^z.
 
     With the defaults this is P-FCB's privatizer, on delivered and on good units alike:
     sd = k sqrt(2 ln(1.25/delta))/epsilon^z (Solanki et al. 2022, equations 10 and 11). Quantity and outcome
@@ -90,43 +93,44 @@ class GaussianPrivatizer(AdditivePrivatizer):
                 stacklevel=2,
             )
 
-    def _describe(self, sensitivity: Arrays) -> list[Event]:
+    def _describe(self, sensitivity: Sensitivity) -> list[Event]:
         if self._pair == "good_and_defective":
-            names = sensitivity.keys() == {"delivered", "good"}
-            if not (names and np.array_equal(sensitivity["delivered"], sensitivity["good"])):
+            scale = sensitivity.scale
+            names = scale.keys() == {"delivered", "good"}
+            if not (names and np.array_equal(scale["delivered"], scale["good"])):
                 raise ValueError(
-                    f"pair is 'good_and_defective', but the environment releases {sorted(sensitivity)}; "
+                    f"pair is 'good_and_defective', but the environment releases {sorted(scale)}; "
                     "'delivered' and 'good' of equal sensitivity are required"
                 )
         return super()._describe(sensitivity)
 
-    def _randomise(self, statistic: Arrays, sends: Array, share: Array) -> Arrays:
+    def _randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         if self._pair == "as_given":
-            return super()._randomise(statistic, sends, share)
+            return super()._randomise(statistic, sends, index)
         good = statistic["good"]
-        noisy = super()._randomise({"good": good, "defective": statistic["delivered"] - good}, sends, share)
+        noisy = super()._randomise({"good": good, "defective": statistic["delivered"] - good}, sends, index)
         return {"delivered": noisy["good"] + noisy["defective"], "good": noisy["good"]}
 
-    def _event(self, share: int, arrays: int, values: int) -> Event:
-        # A change of several values each by their sensitivity is as long as the root of their number.
-        joint = Change(arrays, np.sqrt(arrays))
-        one_outcome = Change(1, 1.0)
-        one_quantity, one_round = joint, Change(values, np.sqrt(values))
-        if self._pair == "good_and_defective":
-            one_outcome = joint
-            one_quantity, one_round = Change(1, 1.0), Change(values // 2, np.sqrt(values // 2))
+    def _changes(self, sensitivity: Sensitivity) -> Mapping[Adjacency, Change]:
+        if self._pair == "as_given":
+            return super()._changes(sensitivity)
+        producers = sensitivity.scale["good"].shape[2]
+        both = Change(2, sqrt(2))
+        return {
+            "one-quantity": Change(1, 1.0),
+            "one-round": Change(producers, sqrt(producers)),
+            "one-observation": both,
+            "one-outcome": both,
+        }
+
+    def _event(self, share: int, changes: Mapping[Adjacency, Change]) -> Event:
         multiplier = self._multipliers[share]
         return Event(
             "gaussian",
             1 / float(multiplier) if multiplier > 0 else np.inf,
             float(self._shares[share]),
             float(self._deltas[share]),
-            (
-                ("one-quantity", one_quantity),
-                ("one-round", one_round),
-                ("one-observation", joint),
-                ("one-outcome", one_outcome),
-            ),
+            tuple(changes.items()),
         )
 
     def _draw(self, generator: np.random.Generator, out: Array) -> None:

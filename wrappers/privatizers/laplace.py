@@ -5,14 +5,16 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.federation import Array, FederatedEnv
-from fedbandit_envs.wrappers.event import Change, Event
+from fedbandit_envs.sensitivity import Change
+from fedbandit_envs.wrappers.event import Event
 from fedbandit_envs.wrappers.privatizers.additive import AdditivePrivatizer
 from fedbandit_envs.wrappers.privatizers.budget import Budget
 
 
 class LaplacePrivatizer(AdditivePrivatizer):
-    """Adds Laplace noise of scale sensitivity/epsilon^z to every value of the z-th release.
+    """Adds Laplace noise of scale/epsilon^z to every value of the z-th release.
 
     One value alone is then (epsilon^z, 0) private (Dwork et al. 2006, Proposition 1); values that change
     together add up.
@@ -46,21 +48,9 @@ class LaplacePrivatizer(AdditivePrivatizer):
         super().__init__(env, epsilon, releases, Budget.of(budget), on_exhausted)
         self._multipliers = 1 / self._shares
 
-    def _event(self, share: int, arrays: int, values: int) -> Event:
+    def _event(self, share: int, changes: Mapping[Adjacency, Change]) -> Event:
         epsilon = float(self._shares[share])
-        joint = Change(arrays, np.sqrt(arrays))
-        return Event(
-            "laplace",
-            epsilon,
-            epsilon,
-            0.0,
-            (
-                ("one-quantity", joint),
-                ("one-round", Change(values, np.sqrt(values))),
-                ("one-observation", joint),
-                ("one-outcome", Change(1, 1.0)),
-            ),
-        )
+        return Event("laplace", epsilon, epsilon, 0.0, tuple(changes.items()))
 
     def _draw(self, generator: np.random.Generator, out: Array) -> None:
         # The difference of two standard exponentials is standard Laplace.

@@ -9,26 +9,28 @@ from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.claim import Claim
 from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv, FederatedWrapper
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.sensitivity import Sensitivity
 from fedbandit_envs.wrappers.accountant import Accountant
 from fedbandit_envs.wrappers.channel import Channel
 from fedbandit_envs.wrappers.event import Event
-from fedbandit_envs.wrappers.privatizers.budget import Budget, BudgetExhaustedError, decreasing
+from fedbandit_envs.wrappers.privatizers.budget import Budget, BudgetExhaustedError
 
 
 class Privatizer(FederatedWrapper, ABC):
     """Randomises every release and accounts for it.
 
-    Each agent's z-th release gets its share of ``epsilon``. A reset starts a fresh federation: agents, data
+    A reset starts a fresh federation: agents, data
     and accounts are new, so what several episodes over the same people's data spend has to be added up by the
     user. Numbers are floating-point ones; guarantees are those of real numbers.
     """
+
+    # The most releases that an agent may have; None for no such limit.
+    _releases: int | None
 
     def __init__(
         self,
         env: FederatedEnv,
         epsilon: float,
-        releases: int | None,
         budget: Budget,
         on_exhausted: Literal["raise", "silence"],
     ) -> None:
@@ -47,17 +49,10 @@ class Privatizer(FederatedWrapper, ABC):
             inner = inner.env
         if not epsilon > 0:
             raise ValueError(f"epsilon is {epsilon!r}; a number > 0 (infinity for no noise) is required")
-        if releases is not None and (not isinstance(releases, int | np.integer) or releases < 1):
-            raise ValueError(f"releases is {releases!r}; None or an integer >= 1 is required")
         if on_exhausted not in ("raise", "silence"):
             raise ValueError(f"on_exhausted is {on_exhausted!r}; 'raise' or 'silence' is required")
         self.budget = budget
-        self._releases = releases
         self._on_exhausted = on_exhausted
-        # One value's epsilon by release; later releases get what the last entry says.
-        self._shares: Array = (
-            decreasing(epsilon, env.max_cycles) if releases is None else np.array([epsilon / releases])
-        )
 
     @property
     def accountant(self) -> Accountant:
@@ -78,14 +73,13 @@ class Privatizer(FederatedWrapper, ABC):
         """
         reset = self.env.reset_batch(seeds)
         sensitivity = self.env.sensitivity()
-        for name, array in sensitivity.items():
+        for name, array in sensitivity.scale.items():
             if not (np.isfinite(array).all() and (array >= 0).all() and array.any()):
                 raise ValueError(
                     f"sensitivity of {name!r} lies between {array.min()} and {array.max()}; finite "
                     "numbers >= 0 that are not all 0 are required"
                 )
-        self._events = self._describe(sensitivity)
-        self._generators = self._seed(seeds)
+        self._prepare(sensitivity, seeds)
         self._accountant = Accountant(len(seeds), self.max_num_agents)
         self._sent = np.zeros((len(seeds), self.max_num_agents), np.int64)
         self._epsilon_spent = np.zeros(self._sent.shape)
@@ -129,10 +123,9 @@ class Privatizer(FederatedWrapper, ABC):
             )
         sends &= affordable
         statistic = self.env.release(sends)
-        share = np.minimum(self._sent, len(self._shares) - 1)
-        randomised = self._randomise(statistic, sends, share)
-        for event, agents in self._plan(sends).items():
-            self._accountant.record(event, agents)
+        randomised = self._randomise(statistic, sends, self._sent)
+        for event, times in self._plan(sends, self._sent).items():
+            self._accountant.record(event, times)
         self._sent += sends
         if sends.any():
             # In place: a channel around this releases after the round's information is made, which holds it.
@@ -149,26 +142,34 @@ class Privatizer(FederatedWrapper, ABC):
         )
 
     @abstractmethod
-    def _describe(self, sensitivity: Arrays) -> list[Event]:
-        """Prepares for data of this sensitivity, and says what event a release is, for each of the shares.
+    def _prepare(self, sensitivity: Sensitivity, seeds: Sequence[int]) -> None:
+        """Prepares for an episode of data of this sensitivity.
 
         Raises:
             ValueError: The mechanism cannot privatize a statistic of these names and sensitivities.
         """
 
     @abstractmethod
-    def _randomise(self, statistic: Arrays, sends: Array, share: Array) -> Arrays:
+    def _randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Randomises a release.
 
         Args:
             statistic: What the environment released.
             sends: Who sends, bool ``(replicas, agents)``; results of others are not used.
-            share: Index of each agent's share of epsilon, ``(replicas, agents)``.
+            index: How often each agent has released before, ``(replicas, agents)``.
         """
 
-    def _seed(self, seeds: Sequence[int]) -> list[np.random.Generator]:
-        """Makes the generators of an episode's noise, one a replica."""
-        return [stream(seed, Purpose.NOISE) for seed in seeds]
+    @abstractmethod
+    def _plan(self, sends: Array, index: Array) -> dict[Event, Array]:
+        """Says what a release does to the accounts.
+
+        Args:
+            sends: Who sends, bool ``(replicas, agents)``.
+            index: How often each agent has released before, ``(replicas, agents)``.
+
+        Returns:
+            For each event by how much its count changes, bool or integer ``(replicas, agents)``.
+        """
 
     def _checked(self, senders: Array) -> Array:
         sends = np.array(senders, np.bool_)
@@ -177,11 +178,6 @@ class Privatizer(FederatedWrapper, ABC):
                 f"senders has shape {sends.shape}; (replicas, agents) = {self._sent.shape} is required"
             )
         return sends
-
-    def _plan(self, sends: Array) -> dict[Event, Array]:
-        """Says who releases which event."""
-        share = np.where(sends, np.minimum(self._sent, len(self._shares) - 1), -1)
-        return {self._events[index]: share == index for index in np.unique(share) if index >= 0}
 
     def _spent(self, accountant: Accountant) -> Array:
         return accountant.epsilon_by_agent(
@@ -194,6 +190,6 @@ class Privatizer(FederatedWrapper, ABC):
         affordable = np.ones_like(sends) if self._releases is None else self._sent < self._releases
         if np.isfinite(self.budget.epsilon):
             # Sums of equal shares may exceed what was shared out by rounding.
-            spent = self._spent(self._accountant.after(self._plan(sends)))
+            spent = self._spent(self._accountant.after(self._plan(sends & affordable, self._sent)))
             affordable &= spent <= self.budget.epsilon * (1 + 1e-12)
         return affordable | ~sends

@@ -6,13 +6,14 @@ from typing import Any, Literal
 import numpy as np
 
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.sensitivity import Change, Sensitivity
 from fedbandit_envs.streams import Purpose, stream
-from fedbandit_envs.wrappers.event import Change, Event
+from fedbandit_envs.wrappers.event import Event
 from fedbandit_envs.wrappers.privatizers.budget import Budget
-from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
+from fedbandit_envs.wrappers.privatizers.sharing import SharingPrivatizer
 
 
-class RandomizedResponsePrivatizer(Privatizer):
+class RandomizedResponsePrivatizer(SharingPrivatizer):
     """Reports each unit as good or defective truly with probability e^eps/(1 + e^eps), else falsely.
 
     That is local differential privacy of every single outcome (Warner 1965): flips happen before units are
@@ -52,17 +53,18 @@ class RandomizedResponsePrivatizer(Privatizer):
             budget = Budget(adjacency="one-outcome")
         super().__init__(env, epsilon, releases, Budget.of(budget), on_exhausted)
 
-    def _describe(self, sensitivity: Arrays) -> list[Event]:
-        if sensitivity.keys() != {"delivered", "good"}:
+    def _describe(self, sensitivity: Sensitivity) -> list[Event]:
+        if sensitivity.scale.keys() != {"delivered", "good"}:
             raise ValueError(
-                f"the environment releases {sorted(sensitivity)}; 'delivered' and 'good' are required"
+                f"the environment releases {sorted(sensitivity.scale)}; 'delivered' and 'good' are required"
             )
         return [
             Event("randomised_response", epsilon, epsilon, 0.0, (("one-outcome", Change(1, 1.0)),))
             for epsilon in self._shares.tolist()
         ]
 
-    def _randomise(self, statistic: Arrays, sends: Array, share: Array) -> Arrays:
+    def _randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
+        share = self._share(index)
         delivered, good = statistic["delivered"], statistic["good"]
         # Both probabilities from the smaller one, which keeps its digits.
         flip = 1 / (1 + np.exp(np.minimum(self._shares, 700.0))) * np.isfinite(self._shares)
