@@ -310,7 +310,7 @@ class FedUCB(LinUCB):
         mask = observation.get("inbox_mask")
         if mask is not None:
             _keep(*last, self._own)
-            self._waited += 1
+            self._waited += observation["round"][..., 0] > 0
             if mask.any():
                 self._listen(observation, mask)
         arm = self._pull(observation)

@@ -11,7 +11,6 @@ from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.streams import row_seeds
 from fedbandit_envs.wrappers.reveal import Reveal
 
-
 SMALL = {
     ProcurementEnv: {"num_producers": 12, "quality_threshold": 0.6},
     LinearEnv: {"num_arms": 9, "dim": 4},
@@ -33,7 +32,7 @@ def test_rows_do_not_depend_on_other_rows(baseline):
         action = whole.act(observation)
         parts = action if isinstance(action, dict) else {"action": action}
         parts = {name: part.copy() for name, part in parts.items()}
-        assert parts["action"].shape == (3, 10, *(baseline.federation().single_action_space.shape))
+        assert parts["action"].shape == (3, 10, *env.unwrapped.single_action_space.shape)
         for (r, j), policy in alone.items():
             row = {name: array[r : r + 1, j : j + 1].copy() for name, array in observation.items()}
             single = policy.act(row)

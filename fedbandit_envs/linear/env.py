@@ -11,10 +11,11 @@ from fedbandit_envs.checks import require_choice, require_integer, require_numbe
 from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.linear.actions import Arm, Parameter
 from fedbandit_envs.linear.contexts import Features, LawName, Offer, make_law
+from fedbandit_envs.linear.neighbours import changes
 from fedbandit_envs.linear.rewards import RewardLaw, RewardName
 from fedbandit_envs.linear.rounds import play_round
 from fedbandit_envs.linear.viewer import render_ansi, render_rgb_array
-from fedbandit_envs.sensitivity import Change, Sensitivity
+from fedbandit_envs.sensitivity import Sensitivity
 from fedbandit_envs.streams import Purpose, stream
 
 
@@ -311,19 +312,13 @@ class LinearEnv(FederatedEnv):
         """Says how much a release can betray; see :meth:`FederatedEnv.sensitivity`.
 
         Returns:
-            The Frobenius norm of [x; y][x; y]^T is at most L^2 + B^2, the scale of every entry; what is added or taken
-            away changes the statistic by that, and one observation in the place of another by sqrt(2) times as much.
+            The scale of every entry is L^2 + B^2, the largest Frobenius norm of [x; y][x; y]^T.
         """
         if not hasattr(self, "_observation"):
             raise ResetNeeded("sensitivity() was called before reset()")
         statistic = self._observation["total_statistic"]
         scale = np.full(statistic.shape, self._context_bound**2 + self._reward_bound**2)
-        entries = (self._dim + 1) ** 2
-        changes = {
-            "one-observation": Change(entries, float(np.sqrt(2.0))),
-            "one-observation-added": Change(entries, 1.0),
-        }
-        return Sensitivity({"statistic": scale}, changes, symmetric=True)
+        return Sensitivity({"statistic": scale}, changes(self._dim), symmetric=True)
 
     def hidden(self) -> Arrays:
         """Returns ``parameter``, theta*, float64 ``(replicas, agents, dim)``."""
