@@ -11,13 +11,15 @@ from typing import Any, NamedTuple
 
 from fedbandit_envs.checks import require_choice, require_integer, require_number
 from fedbandit_envs.claim import Adjacency, Composition
-from fedbandit_envs.wrappers.audit import Audit, audit, procurement_neighbours
+from fedbandit_envs.wrappers.audit import Audit, audit
+from fedbandit_envs.wrappers.neighbours import Neighbours, linear_neighbours, procurement_neighbours
+from fedbandit_envs.wrappers.privatizers.continual import ContinualPrivatizer
 from fedbandit_envs.wrappers.privatizers.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.privatizers.laplace import LaplacePrivatizer
 from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
 from fedbandit_envs.wrappers.privatizers.randomized_response import RandomizedResponsePrivatizer
 
-_PRODUCERS = 2
+_procurement = partial(procurement_neighbours, num_producers=2)
 # Unless told otherwise: with more the event that betrays pure mechanisms gets too rare to be seen.
 _RELEASES = 2
 
@@ -27,13 +29,21 @@ class Mechanism(NamedTuple):
 
     Attributes:
         make: Wraps an environment, given ``epsilon`` and ``releases`` (and ``delta`` if it has one).
-        delta: Of each release, and at which claims are attacked, unless told otherwise; pure mechanisms have 0.
+        delta: Of each release (of all, under continual release), and at which claims are attacked, unless told
+            otherwise; pure mechanisms have 0.
         attacks: The adjacencies and compositions under which its claims mean something.
+        neighbours: The worst neighbouring histories, given ``adjacency``, ``releases`` and ``altered``, the number of
+            windows in which they differ.
+        altered: That number (1 under parallel composition); None for all windows.
+        releases: As many unless told otherwise; None for two with P-FCB's decreasing shares.
     """
 
     make: Callable[..., Privatizer]
     delta: float
     attacks: tuple[tuple[Adjacency, Composition], ...]
+    neighbours: Callable[..., list[Neighbours]] = _procurement
+    altered: int | None = None
+    releases: int | None = None
 
 
 _EXACT: tuple[tuple[Adjacency, Composition], ...] = (
@@ -44,6 +54,17 @@ _EXACT: tuple[tuple[Adjacency, Composition], ...] = (
 )
 _PURE: tuple[tuple[Adjacency, Composition], ...] = (("one-quantity", "basic"), ("one-quantity", "parallel"))
 _GAUSSIAN = (*_EXACT, *_PURE, ("one-quantity", "zcdp"))
+
+
+def _continual(**kwargs: Any) -> Mechanism:
+    """A mechanism of continual release; one window differs, and all that it shows in counts."""
+    attacks: tuple[tuple[Adjacency, Composition], ...] = (
+        ("one-observation", "exact"),
+        ("one-observation-added", "exact"),
+    )
+    make = partial(ContinualPrivatizer, **kwargs)
+    return Mechanism(make, 0.1, attacks, linear_neighbours, altered=1, releases=6)
+
 
 MECHANISMS: dict[str, Mechanism] = {
     "gaussian": Mechanism(GaussianPrivatizer, 0.01, _GAUSSIAN),
@@ -57,6 +78,10 @@ MECHANISMS: dict[str, Mechanism] = {
         0.0,
         (("one-outcome", "exact"), ("one-outcome", "basic"), ("one-outcome", "parallel")),
     ),
+    "sqrt-toeplitz": _continual(mechanism="sqrt_toeplitz"),
+    "tree": _continual(mechanism="tree"),
+    "tree-printed": _continual(mechanism="tree", sigma="printed"),
+    "honaker": _continual(mechanism="honaker"),
 }
 """Every mechanism that ``fedbandit audit`` knows."""
 
@@ -67,11 +92,10 @@ class AuditSettings:
 
     Attributes:
         mechanism: Name in :data:`MECHANISMS`, or ``"all"``.
-        epsilon: Shared out over the releases, for one value.
-        delta: Of each release that has one, and at which claims are attacked; basic composition is attacked at the
-            promised deltas' sum. None for each mechanism's own.
-        releases: That many releases with equal shares of epsilon; None for two with P-FCB's decreasing
-            shares.
+        epsilon: Shared out over the releases, for one value; of all releases under continual release.
+        delta: Of each release that has one (of all, under continual release), and at which claims are attacked; basic
+            composition is attacked at the promised deltas' sum. None for each mechanism's own.
+        releases: That many releases with equal shares of epsilon; None for each mechanism's own number.
         samples: Of each of the two histories.
         seed: Of the noise.
     """
@@ -145,12 +169,12 @@ def run_audits(
         mechanism = MECHANISMS[name]
         delta = mechanism.delta if settings.delta is None else settings.delta
         arguments = {"delta": delta} if mechanism.delta else {}
-        privatize = partial(mechanism.make, epsilon=settings.epsilon, releases=settings.releases, **arguments)
-        neighbours = procurement_neighbours(
+        releases = mechanism.releases if settings.releases is None else settings.releases
+        privatize = partial(mechanism.make, epsilon=settings.epsilon, releases=releases, **arguments)
+        neighbours = mechanism.neighbours(
             adjacency,
-            releases=_RELEASES if settings.releases is None else settings.releases,
-            altered=1 if composition == "parallel" else None,
-            num_producers=_PRODUCERS,
+            releases=_RELEASES if releases is None else releases,
+            altered=1 if composition == "parallel" else mechanism.altered,
         )
         at = None if composition == "basic" else delta
         rows.append(

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.checks import require_choice
@@ -88,12 +88,13 @@ def audit(
     delta: Annotated[
         float | None,
         typer.Option(
-            help="Of each Gaussian release, and at which claims are attacked. [default: 0.01; pure: 0]"
+            help="Of each Gaussian release (continual: of all), and at which claims are attacked. "
+            "[default: 0.01; pure: 0; continual: 0.1]"
         ),
     ] = None,
     releases: Annotated[
         int | None,
-        typer.Option(help="So many, with equal shares. [default: 2, with P-FCB's decreasing shares]"),
+        typer.Option(help="So many. [default: 2, with P-FCB's decreasing shares; continual: 6]"),
     ] = None,
     samples: Annotated[int, typer.Option(help="Samples of each of the two histories.")] = 200_000,
     seed: Annotated[int, typer.Option(help="Of the noise.")] = 0,
@@ -118,8 +119,10 @@ def audit(
 def _print_audits(audited: list[Audited]) -> None:
     """Prints a table a mechanism, of what an attack shows and what is claimed."""
     for name, group in groupby(audited, lambda row: row.mechanism):
+        # Adjacencies that begin alike must not be cut short alike.
+        adjacency = Column("adjacency", overflow="fold")
         table = Table(
-            "adjacency", "composition", "delta", "lower bound", "claim", "tightness", "holds", title=name
+            adjacency, "composition", "delta", "lower bound", "claim", "tightness", "holds", title=name
         )
         for _, result in group:
             claim = result.claim

@@ -11,7 +11,8 @@ import pytest
 
 from fedbandit_envs.claim import Claim
 from fedbandit_envs.sensitivity import Change
-from fedbandit_envs.wrappers.audit import Audit, audit, procurement_neighbours
+from fedbandit_envs.wrappers.audit import Audit, audit
+from fedbandit_envs.wrappers.neighbours import procurement_neighbours
 from fedbandit_envs.wrappers.privatizers.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.privatizers.laplace import LaplacePrivatizer
 from fedbandit_envs.wrappers.privatizers.randomized_response import RandomizedResponsePrivatizer

@@ -6,8 +6,9 @@ privatizer's own ``release``: it wraps a tiny federation whose agents are the sa
 one history and half with the other.
 
 * Gaussian noise: the matched filter (the log-likelihood ratio of what is released) with one fixed threshold,
-  filter and threshold from training samples. The rates of true and false alarms bound mu, and mu gives
-  epsilon: what is refuted is that the releases are Gaussian with the mu that is claimed.
+  filter and threshold from training samples, or from what the attacker knows of the noise. The rates of true and
+  false alarms bound mu, and mu gives epsilon: what is refuted is that the releases are Gaussian with the mu that
+  is claimed.
 * Pure mechanisms: the event that every value that differs lies at or beyond its far end, where their
   likelihood ratio is largest; the ratio of the two rates bounds epsilon.
 
@@ -20,9 +21,8 @@ References:
       mu).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from gymnasium import spaces
@@ -30,24 +30,10 @@ from scipy.special import betaincinv, ndtri
 
 from fedbandit_envs.claim import Adjacency, Claim, Composition
 from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.procurement.neighbours import changes
 from fedbandit_envs.sensitivity import Sensitivity
 from fedbandit_envs.wrappers.calibration import gaussian_epsilon
+from fedbandit_envs.wrappers.neighbours import Neighbours
 from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
-
-
-class Neighbours(NamedTuple):
-    """Two neighbouring histories of one agent, as what leaves the environment.
-
-    Attributes:
-        before: Arrays by name; the first axis is the release, the others are those of the statistic.
-        after: The same for the other history.
-        sensitivity: What an environment says of them; scales have the axes of the statistic.
-    """
-
-    before: Arrays
-    after: Arrays
-    sensitivity: Sensitivity
 
 
 @dataclass(frozen=True)
@@ -73,49 +59,6 @@ class Audit:
         return self.lower_bound / self.claim.epsilon if self.claim.epsilon else float("nan")
 
 
-def procurement_neighbours(
-    adjacency: Adjacency,
-    releases: int = 1,
-    altered: int | None = None,
-    num_producers: int = 1,
-    capacity: int = 50,
-) -> list[Neighbours]:
-    """Returns the worst neighbouring histories of procurement, of which one is worst for each mechanism.
-
-    Args:
-        adjacency: What differs in a window.
-        releases: Number of releases.
-        altered: In how many of the windows, from the first on, that differs; in all by default, as basic and
-            exact composition assume. Parallel composition speaks of 1.
-        num_producers: Number of producers; all differ under ``one-round``, else the first.
-        capacity: Of the agent, with every producer.
-    """
-    if adjacency == "one-outcome":
-        capacity = 1
-    nothing, all_good, all_defective = (0, 0), (capacity, capacity), (capacity, 0)
-    pairs = {
-        "one-quantity": [(nothing, all_good)],
-        "one-round": [(nothing, all_good)],
-        "one-observation": [(nothing, all_good), (all_defective, all_good)],
-        "one-outcome": [(all_defective, all_good)],
-    }[adjacency]
-    differing = num_producers if adjacency == "one-round" else 1
-    shape = (releases, num_producers)
-    neighbours = []
-    for before, after in pairs:
-        histories: list[Arrays] = []
-        for differs in (before, after):
-            arrays = {}
-            for name, old, new in zip(("delivered", "good"), before, differs, strict=True):
-                arrays[name] = np.full(shape, old, np.int64)
-                arrays[name][:altered, :differing] = new
-            histories.append(arrays)
-        scale = {name: np.full(num_producers, float(capacity)) for name in ("delivered", "good")}
-        sensitivity = Sensitivity(scale, changes(num_producers))
-        neighbours.append(Neighbours(histories[0], histories[1], sensitivity))
-    return neighbours
-
-
 def audit(
     privatize: Callable[[FederatedEnv], Privatizer],
     neighbours: Sequence[Neighbours],
@@ -126,6 +69,7 @@ def audit(
     error: float = 1e-4,
     horizon: int = 100_000,
     seed: int = 0,
+    weights: Arrays | None = None,
 ) -> Audit:
     """Attacks a privatizer.
 
@@ -140,18 +84,26 @@ def audit(
         error: Probability that the lower bound is too high.
         horizon: Rounds of an episode, on which shares of epsilon may depend.
         seed: Of the noise.
+        weights: The matched filter of Gaussian noise, for an attacker who knows it: arrays by name, ``(releases, ...)``
+            as in ``neighbours``, by which what is released is added up. None trains one, which takes many samples a
+            value and memory for all of what they release.
     """
     lower_bound = 0.0
     bound: Callable[[float, float, float], float]
     for history in neighbours:
         env = privatize(_Samples(history, samples, horizon))
         releases = len(next(iter(history.before.values())))
-        before, after = _watch(env, releases, 2 * seed)
+        seen = _releases(env, releases, 2 * seed)
+        before, after = _side_by_side(seen) if weights is None else _added_up(seen, weights)
         claim = env.accountant.epsilon(delta, composition=composition, adjacency=adjacency)
         if claim.delta >= 1:
             return Audit(0.0, claim)
         if all(event.kind == "gaussian" for event in env.accountant.events):
-            fires = _matched_filter(*_watch(env, releases, 2 * seed + 1))
+            fires = (
+                _matched_filter(*_side_by_side(_releases(env, releases, 2 * seed + 1)))
+                if weights is None
+                else _midway(history, weights)
+            )
             bound = _epsilon_through_mu
         else:
             fires = _far_end(history)
@@ -162,16 +114,42 @@ def audit(
     return Audit(lower_bound, claim)
 
 
-def _watch(env: Privatizer, releases: int, seed: int) -> tuple[Array, Array]:
-    """Returns what is released under the one history and under the other, each ``(samples, values)``."""
+def _releases(env: Privatizer, releases: int, seed: int) -> Iterator[Arrays]:
+    """Yields what all samples release, arrays by name ``(samples of both histories, ...)``."""
     env.reset_batch([seed])
     everyone = np.ones((1, env.max_num_agents), np.bool_)
-    seen = [env.release(everyone) for _ in range(releases)]
+    for _ in range(releases):
+        yield {name: array[0] for name, array in env.release(everyone).items()}
+
+
+def _side_by_side(seen: Iterator[Arrays]) -> tuple[Array, Array]:
+    """Returns what is released under the one history and under the other, each ``(samples, values)``."""
     values = np.concatenate(
-        [array[0].reshape(env.max_num_agents, -1) for arrays in seen for array in arrays.values()], axis=1
+        [array.reshape(len(array), -1) for arrays in seen for array in arrays.values()], axis=1
     )
     half = len(values) // 2
     return values[:half], values[half:]
+
+
+def _added_up(seen: Iterator[Arrays], weights: Arrays) -> tuple[Array, Array]:
+    """Returns weighted sums of what is released under the one history and under the other, each ``(samples,)``."""
+    sums = sum(
+        np.tensordot(arrays[name], array[z], array.ndim - 1)
+        for z, arrays in enumerate(seen)
+        for name, array in weights.items()
+    )
+    assert isinstance(sums, np.ndarray)
+    half = len(sums) // 2
+    return sums[:half], sums[half:]
+
+
+def _midway(history: Neighbours, weights: Arrays) -> Callable[[Array], Array]:
+    """Fires where weighted sums are nearer to what they are without noise under the other history."""
+    before, after = (
+        sum(float((array * weights[name]).sum()) for name, array in arrays.items() if name in weights)
+        for arrays in (history.before, history.after)
+    )
+    return lambda sums: (sums - (before + after) / 2) * (after - before) > 0
 
 
 def _matched_filter(before: Array, after: Array) -> Callable[[Array], Array]:
@@ -186,7 +164,7 @@ def _matched_filter(before: Array, after: Array) -> Callable[[Array], Array]:
 
 def _far_end(history: Neighbours) -> Callable[[Array], Array]:
     """Fires where every value that differs lies at the far end of the difference or beyond."""
-    # Values are released array by array within a release, as _watch puts them side by side.
+    # Values are released array by array within a release, as _side_by_side has them.
     before, after = (
         np.concatenate(
             [array.reshape(len(array), -1) for array in arrays.values()], axis=1, dtype=np.float64
@@ -236,6 +214,9 @@ class _Samples(FederatedEnv):
         self.possible_agents = [f"agent_{j}" for j in range(2 * samples)]
         self.single_observation_space = spaces.Dict({})
         self.single_action_space = spaces.Discrete(1)
+        self.single_release_space = spaces.Dict(
+            {name: spaces.Box(-np.inf, np.inf, array.shape[1:]) for name, array in history.before.items()}
+        )
         self.action_formats = {}
 
     @property

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from math import ceil, log, sqrt
-from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -220,7 +219,7 @@ def _checked_plan(releases: Any) -> int | Callable[[int], int] | None:
     """Returns what says how many releases are planned: a number, a function of the horizon, or None."""
     if releases is None:
         return None
-    if isinstance(releases, Real):
+    if isinstance(releases, int | float | np.number):
         require_integer("releases", releases, 1)
         return int(releases)
     schedule = make_schedule(releases)
