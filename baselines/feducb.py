@@ -330,7 +330,7 @@ class FedUCB(LinUCB):
             _gather(mask, observation["inbox_noise_variance"], self._variance, self._heard)
         if self._echo:
             self._own[observation["sent"][..., 0]] = 0.0
-        news = mask.any(axis=-1)
+        news: Array = np.asarray(mask.any(axis=-1))
         self._releases += news
         heads = np.maximum(self._heard.sum(axis=-1), 1).astype(np.float64)
         sd = np.sqrt(np.maximum(self._variance[..., 0], 0.0))
@@ -357,17 +357,12 @@ class FedUCB(LinUCB):
         """Lifts eigenvalues of V to the ridge, where no shift was added or it was not enough."""
         dim = self._ridges.moment.shape[-1]
         gram = (self._own + 0.5 * (self._pooled + np.swapaxes(self._pooled, -1, -2)))[where][..., :dim, :dim]
-        added = np.broadcast_to(made.shift[..., np.newaxis], where.shape)[where]
-        lifted = floored(
-            gram + added[:, np.newaxis, np.newaxis] * np.eye(dim),
-            self._ridge,
-            self._parameter_bound,
-            *(
-                np.broadcast_to(value[..., np.newaxis], where.shape)[where]
-                for value in (made.reach, made.error)
-            ),
-            added,
+        added, reach, error = (
+            np.broadcast_to(value[..., np.newaxis], where.shape)[where]
+            for value in (made.shift, made.reach, made.error)
         )
+        shifted = gram + added[:, np.newaxis, np.newaxis] * np.eye(dim)
+        lifted = floored(shifted, self._ridge, self._parameter_bound, reach, error, added)
         self._ridges.inverse[where], self._ridges.log_det[where] = lifted.inverse, lifted.log_det
         for held, value in zip(self._confidence, lifted.confidence, strict=True):
             held[where] = value

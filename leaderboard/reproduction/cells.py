@@ -130,14 +130,13 @@ def _claims(env: FederatedEnv, delta: float) -> list[dict[str, Any]]:
     if privatizer is None:
         return []
     accountant = privatizer.accountant
-    named = dict.fromkeys(adjacency for event in accountant.events for adjacency in dict(event.changes))
     return [
         asdict(
             accountant.epsilon(
                 None if composition == "basic" else delta, composition=composition, adjacency=adjacency
             )
         )
-        for adjacency in named or (privatizer.budget.adjacency,)
+        for adjacency in env.sensitivity().changes
         for composition in get_args(Composition)
     ]
 

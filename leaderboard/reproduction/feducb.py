@@ -61,8 +61,8 @@ GRAPHS_PANELS = {"nonprivate": "True data every round", "private": "Private, eps
 def describe(scale: Scale, mode: str) -> str:
     """Describes what all experiments have in common."""
     return (
-        f"T = {scale.rounds:,}, {scale.trials} trials, each with a theta* of its own; d = 10 unless it varies, d^2 arms "
-        "a round, the band of means with a gap of 0.1 and Beta rewards unless said otherwise; delta = 0.1, "
+        f"T = {scale.rounds:,}, {scale.trials} trials, each with a theta* of its own; d = 10 unless it varies, d^2 "
+        "arms a round, the band of means with a gap of 0.1 and Beta rewards unless said otherwise; delta = 0.1, "
         "adjacency `one-observation` (replaced). All algorithms meet the same contexts and the same luck. Brackets are "
         "95 % bootstrap intervals over trials. The paper draws curves and prints no numbers, so that its sentences are "
         "what can be compared."

@@ -158,6 +158,6 @@ def graphs(section: Section, results: Results) -> None:
     section.text += [
         "",
         f"Regret orders {' < '.join(GRAPHS)}: {statement} ({'; '.join(str(link) for link in links)}). With gamma the "
-        "diameter the power graph is one clique, so everybody hears everybody in the end: graphs cost delay, and that as "
-        "many estimators as the diameter have to learn, each from its share of the rounds.",
+        "diameter the power graph is one clique, so everybody hears everybody in the end: graphs cost delay, and that "
+        "as many estimators as the diameter have to learn, each from its share of the rounds.",
     ]
