@@ -130,6 +130,10 @@ class ContinualPrivatizer(Privatizer):
                 f"adjacency is {self._adjacency!r}; one of {', '.join(map(repr, sensitivity.changes))} is required, "
                 "which the environment can protect"
             )
+        for name, array in sensitivity.scale.items():
+            # Both halves have one draw: at two scales it would cancel out of their difference.
+            if sensitivity.symmetric and not np.array_equal(array, array.swapaxes(-1, -2)):
+                raise ValueError(f"sensitivity of {name!r} is not symmetric; as the statistic is, it must be")
         self._releases = self._count()
         # Where nothing is planned nothing will be released, but noise needs a size.
         self._noise = NOISES[self._mechanism](max(self._releases, 1))
