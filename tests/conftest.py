@@ -6,13 +6,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from registered import small
 
 import fedbandit_envs
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.federation import Array, FederatedEnv
-from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.registration import REGISTRY
 
 
@@ -21,17 +21,13 @@ def env_id(request) -> str:
     return request.param
 
 
-# Smaller than the presets where their observations are large.
-SMALL: dict[type[FederatedEnv], dict[str, int]] = {LinearEnv: {"num_arms": 7, "dim": 3}}
-
-
 @pytest.fixture
 def make_federation(env_id) -> Callable[..., FederatedEnv]:
     entry = fedbandit_envs.REGISTRY[env_id]
     federation = resolve(entry.federation)
 
     def make(**kwargs: Any) -> FederatedEnv:
-        return federation(**{**SMALL.get(federation, {}), **entry.kwargs, **kwargs})
+        return federation(**{**small(env_id), **entry.kwargs, **kwargs})
 
     return make
 

@@ -2,19 +2,13 @@
 
 import numpy as np
 import pytest
+from registered import SMALL
 
 from fedbandit_envs.baselines.procurement import SSUCB, Clairvoyant, OneOfEach, UniformRandom
 from fedbandit_envs.leaderboard.simulation import simulate
-from fedbandit_envs.linear.env import LinearEnv
-from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.streams import row_seeds
 from fedbandit_envs.wrappers.reveal import Reveal
-
-SMALL = {
-    ProcurementEnv: {"num_producers": 12, "quality_threshold": 0.6},
-    LinearEnv: {"num_arms": 9, "dim": 4},
-}
 
 
 def test_rows_do_not_depend_on_other_rows(baseline):

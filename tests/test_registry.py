@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test
+from registered import views
 
 import fedbandit_envs
-from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.wrappers.reveal import Reveal
 
 
@@ -20,23 +20,6 @@ def stack(schedule):
         ["fedbandit_envs.wrappers.privatizers.gaussian:GaussianPrivatizer", {"epsilon": 1.0}],
         ["fedbandit_envs.wrappers.channel:Channel", {"schedule": schedule}],
     ]
-
-
-def views():
-    """Every way to look at every registered environment: ids, arguments of gymnasium.make."""
-    for env_id, entry in fedbandit_envs.REGISTRY.items():
-        formats = list(resolve(entry.federation)(**entry.kwargs).action_formats)
-        kinds = [
-            {},
-            {"joint": True},
-            *({"action_format": name} for name in formats[1:]),
-            {"action_format": formats[-1], "joint": True},
-            {"stack": stack("every_round")},
-            {"stack": stack("every_round"), "joint": True},
-            {"stack": stack("on_request"), "action_format": formats[1]},
-        ]
-        for kind in kinds:
-            yield pytest.param(env_id, kind, id=f"{env_id}-{kind}")
 
 
 def assert_same(a, b):
@@ -58,7 +41,7 @@ def differ(a, b):
     return any(not np.array_equal(a[name], b[name]) for name in a)
 
 
-@pytest.mark.parametrize(("env_id", "view"), views())
+@pytest.mark.parametrize(("env_id", "view"), views(stack))
 @pytest.mark.filterwarnings("error", r"ignore:.*A Box observation space m\w+ value is -?infinity")
 def test_gymnasium_check_env(env_id, view):
     env = gymnasium.make(env_id, max_episode_steps=5, render_mode="ansi", **view)
@@ -92,7 +75,7 @@ def test_other_seed_other_trajectory(make_federation):
     assert differ(first, second)
 
 
-@pytest.mark.parametrize(("env_id", "view"), views())
+@pytest.mark.parametrize(("env_id", "view"), views(stack))
 def test_spec_survives_json(env_id, view):
     env = gymnasium.make(env_id, max_episode_steps=7, **view)
     text = env.spec.to_json()
@@ -107,7 +90,7 @@ def test_make_without_import_of_the_package(env_id):
     assert env.reset(seed=0)
 
 
-@pytest.mark.parametrize(("env_id", "view"), views())
+@pytest.mark.parametrize(("env_id", "view"), views(stack))
 def test_views_pickle_in_mid_episode(env_id, view):
     env = gymnasium.make(env_id, **view)
     env.reset(seed=1)

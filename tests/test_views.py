@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from registered import small, views
 
 from fedbandit_envs.baselines.pfcb import PFCB as PFCBPolicy
 from fedbandit_envs.baselines.procurement import OneOfEach
@@ -20,21 +21,11 @@ FEDERATION = "fedbandit_envs.procurement.env:ProcurementEnv"
 GAUSSIAN = "fedbandit_envs.wrappers.privatizers.gaussian:GaussianPrivatizer"
 CHANNEL = "fedbandit_envs.wrappers.channel:Channel"
 PFCB = "fedbandit_envs.baselines.pfcb:PFCB"
+SS_UCB = "fedbandit_envs.baselines.procurement:SSUCB"
 
 
 def stack(schedule):
     return [[GAUSSIAN, {"epsilon": 1.0}], [CHANNEL, {"schedule": schedule, "delay": 1, "loss": 0.1}]]
-
-
-VIEWS = [
-    {},
-    {"joint": True},
-    {"action_format": "portions"},
-    {"action_format": "index", "joint": True},
-    {"stack": stack("every_round"), "peers": PFCB},
-    {"stack": stack({"name": "fixed_gap", "gap": 2}), "joint": True},
-    {"stack": stack("on_request"), "peers": PFCB},
-]
 
 
 def assert_infos_equal(native, sync):
@@ -51,19 +42,13 @@ def assert_infos_equal(native, sync):
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-@pytest.mark.parametrize("view", VIEWS, ids=str)
+@pytest.mark.parametrize(("env_id", "view"), views(stack))
 def test_native_vector_env_equals_gymnasiums_own(env_id, view, mode):
     """Three episodes of three copies, step by step, against a SyncVectorEnv of single environments."""
-    native = gymnasium.make_vec(
-        env_id, num_envs=3, max_episode_steps=4, num_agents=3, num_producers=5, autoreset_mode=mode, **view
-    )
+    kwargs = {"max_episode_steps": 4, "num_agents": 3, **small(env_id), **view}
+    native = gymnasium.make_vec(env_id, num_envs=3, autoreset_mode=mode, **kwargs)
     sync = SyncVectorEnv(
-        [
-            lambda: gymnasium.make(
-                env_id, max_episode_steps=4, max_cycles=4, num_agents=3, num_producers=5, **view
-            )
-            for _ in range(3)
-        ],
+        [lambda: gymnasium.make(env_id, max_cycles=4, **kwargs) for _ in range(3)],
         autoreset_mode=mode,
     )
     assert native.metadata["autoreset_mode"] is mode
@@ -110,7 +95,7 @@ def test_the_horizon_is_what_make_was_given(steps):
 
 
 def test_without_gymnasium_make_the_view_truncates_itself():
-    env = FederationEnv("fedbandit_envs.procurement.env:ProcurementEnv", max_cycles=5)
+    env = FederationEnv(FEDERATION, peers=SS_UCB, max_cycles=5)
     env.reset(seed=0)
     assert [env.step(np.ones(30, np.int64))[3] for _ in range(5)] == [False] * 4 + [True]
 
@@ -196,13 +181,15 @@ def test_bad_views_are_refused():
         gymnasium.make("FedProcurement-v0", action_format="votes")
     with pytest.raises(ValueError, match="entry point is 'SSUCB'"):
         gymnasium.make("FedProcurement-v0", peers="SSUCB")
+    with pytest.raises(ValueError, match="peers is None; a policy or its entry point is required"):
+        FederationEnv(FEDERATION)
 
 
 def test_peers_see_their_own_rows_alone():
     """Peers act as the policy would act in the federation: fed with the learner's row as the environment has it."""
     from fedbandit_envs.baselines.procurement import SSUCB
 
-    view = FederationEnv("fedbandit_envs.procurement.env:ProcurementEnv", max_cycles=50)
+    view = FederationEnv(FEDERATION, peers=SS_UCB, max_cycles=50)
     env, policy = parallel_env(max_cycles=50), SSUCB()
     view.reset(seed=4)
     observation, _ = env.reset_batch([4])
@@ -315,7 +302,7 @@ def test_a_refused_choice_does_not_count_for_peers():
     ],
 )
 def test_bad_choices_to_send_are_named(action, error, message):
-    env = FederationEnv(FEDERATION, stack=[[CHANNEL, {"schedule": "on_request"}]])
+    env = FederationEnv(FEDERATION, stack=[[CHANNEL, {"schedule": "on_request"}]], peers=SS_UCB)
     env.reset(seed=0)
     with pytest.raises(error, match=message):
         env.step(action)
