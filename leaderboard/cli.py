@@ -179,15 +179,21 @@ def reproduce(
     workers: Annotated[int, typer.Option(help="Processes that play.", min=1)] = 2,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("fedbandit-reproduction"),
 ) -> None:
-    """Repeats a paper's experiment and sets its numbers beside ours. Can be stopped and started again."""
+    """Repeats a paper's experiment and sets its numbers beside ours. Can be stopped and started again.
+
+    With `all`, experiments that do not have the panel or the mode asked for are left out.
+    """
     try:
         require_choice("EXPERIMENT", experiment, (*EXPERIMENTS, "all"))
+        names = [
+            name for name, one in EXPERIMENTS.items() if mode in one.modes and panel in (*one.panels, "all")
+        ]
         reproductions = {
             name: Reproduction(
                 name, EXPERIMENTS[name], out,
                 scale=scale, panel=panel, mode=mode, rounds=rounds, trials=trials,
             )
-            for name in (EXPERIMENTS if experiment == "all" else [experiment])
+            for name in (names or EXPERIMENTS if experiment == "all" else [experiment])
         }  # fmt: skip
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error

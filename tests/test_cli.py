@@ -4,9 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from registered import small
 from typer.testing import CliRunner
 
 from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.leaderboard.cli import app
 from fedbandit_envs.leaderboard.simulation import log_spaced, simulate
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
@@ -33,12 +35,27 @@ def test_list_names_everything():
         assert name in result.stdout
 
 
-@pytest.mark.parametrize("baseline", sorted(BASELINES))
+PLAYABLE = [
+    (name, env_id)
+    for name, baseline in sorted(BASELINES.items())
+    for env_id, entry in REGISTRY.items()
+    if resolve(entry.federation) is baseline.federation
+]
+
+
+@pytest.mark.parametrize(("baseline", "env_id"), PLAYABLE)
 def test_run_every_baseline(baseline, env_id):
-    result = run_json(baseline, env_id, "--rounds", 30, "--seeds", 2)
+    sizes = [word for key, value in small(env_id).items() for word in ("--set", f"env.{key}={value}")]
+    result = run_json(baseline, env_id, "--rounds", 30, "--seeds", 2, *sizes)
     assert result["checkpoints"][-1]["round"] == 30
     assert result["checkpoints"][-1]["regret_mean"] == pytest.approx(np.mean(result["per_seed"]))
     assert len(result["per_seed"]) == 2
+
+
+def test_a_baseline_plays_its_own_environments_only():
+    result = call("run", "FedUCB", "FedProcurement-v0")
+    assert result.exit_code == 2
+    assert "env is a ProcurementEnv; this baseline plays LinearEnv" in " ".join(result.output.split())
 
 
 def test_run_reports_what_the_library_computes():

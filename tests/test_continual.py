@@ -21,21 +21,6 @@ from fedbandit_envs.wrappers.privatizers.laplace import LaplacePrivatizer
 MECHANISMS = list(NOISES)
 
 
-class Every:
-    """A schedule that counts."""
-
-    fixed_in_advance = True
-
-    def __init__(self, gap: int) -> None:
-        self.gap = gap
-
-    def sends(self, t: int) -> bool:
-        return t % self.gap == 0
-
-    def count(self, horizon: int) -> int:
-        return horizon // self.gap
-
-
 def everyone(env) -> np.ndarray:
     return np.ones(env.unwrapped.total.shape[:2], np.bool_)
 
@@ -268,7 +253,7 @@ def test_basic_composition_takes_the_promise_twice_for_a_replacement():
 
 def test_the_plan_follows_schedule_and_horizon():
     env = SumsEnv(1, max_cycles=30)
-    private = ContinualPrivatizer(env, 1.0, 0.1, "tree", releases=Every(10))
+    private = ContinualPrivatizer(env, 1.0, 0.1, "tree", releases={"name": "fixed_gap", "gap": 10})
     wide = private.single_release_space["noise_variance"].high[0]
     env.max_cycles = 150
     private.reset_batch([0])
@@ -278,7 +263,7 @@ def test_the_plan_follows_schedule_and_horizon():
         private.release(everyone(private))
     with pytest.raises(BudgetExhaustedError, match="releases=15"):
         private.release(everyone(private))
-    silent = ContinualPrivatizer(env, 1.0, 0.1, "tree", releases=Every(1000))
+    silent = ContinualPrivatizer(env, 1.0, 0.1, "tree", releases={"name": "fixed_gap", "gap": 1000})
     silent.reset_batch([0])
     with pytest.raises(BudgetExhaustedError, match="releases=0"):
         silent.release(everyone(silent))

@@ -3,6 +3,7 @@
 Statistical tests fix their seeds and fail by chance, over all seeds, with a probability below 1e-6 each.
 """
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
@@ -181,6 +182,38 @@ def test_no_observation_changes_the_statistic_by_more_than_its_sensitivity():
     assert max(norm.max() for norm in norms) > 0.9 * scale
     with pytest.raises(ResetNeeded):
         parallel_env().sensitivity()
+
+
+def test_any_agent_finds_contexts_and_what_others_release():
+    """gymnasium.make: arms as integers, contexts as a box, others' noisy statistics in the inbox."""
+    when = {"name": "fixed_gap", "gap": 2}
+    env = gymnasium.make(
+        "FedLinear-v0",
+        peers="fedbandit_envs.baselines.feducb:FedUCB",
+        stack=[
+            [
+                "fedbandit_envs.wrappers.privatizers.continual:ContinualPrivatizer",
+                {"epsilon": 1.0, "delta": 0.1, "releases": when},
+            ],
+            ["fedbandit_envs.wrappers.channel:Channel", {"schedule": when}],
+        ],
+        max_episode_steps=6,
+        max_cycles=6,
+    )
+    assert env.action_space == gymnasium.spaces.Discrete(100)
+    assert env.observation_space["contexts"] == gymnasium.spaces.Box(-1.0, 1.0, (100, 10), np.float64)
+    seen, _ = env.reset(seed=0)
+    over, heard = False, np.zeros((11, 11))
+    while not over:
+        # Greedy for the pooled estimate, as a function of what is seen alone.
+        heard += seen["inbox_statistic"].sum(axis=0)
+        total = heard + seen["total_statistic"]
+        theta = np.linalg.solve(total[:10, :10] + 300 * np.eye(10), total[:10, 10])
+        seen, _, _, over, info = env.step(int((seen["contexts"] @ theta).argmax()))
+        assert seen["inbox_mask"].sum() == (9 if seen["round"][0] % 2 == 0 else 0)
+        assert 0 <= info["regret"] <= 0.3
+    assert heard.any()
+    assert env.unwrapped.privacy().epsilon == pytest.approx(1.0, abs=1e-6)
 
 
 def test_fixed_features_stay_and_parameters_can_be_given():

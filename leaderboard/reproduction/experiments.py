@@ -73,6 +73,15 @@ EXPERIMENTS = {
         feducb.fig2,
         feducb_reports.fig2,
     ),
+    "feducb-horizon": Experiment(
+        "FedUCB: regret up to the paper's horizon",
+        {"x": "round", **_REGRET},
+        feducb.HORIZON_SCALES,
+        feducb.ONE_PANEL,
+        feducb.describe,
+        feducb.horizon,
+        feducb_reports.horizon,
+    ),
     "feducb-graphs": Experiment(
         "FedUCB, Algorithm 3 on graphs: complete, star, ring, line",
         {"x": "round", **_REGRET},

@@ -54,6 +54,8 @@ FIG2_SCALES = {
 }
 ONE_PANEL = {"all": "All runs"}
 
+HORIZON_SCALES = {"small": Scale(100_000, 2), "paper": Scale(10_000_000, 100)}
+
 GRAPHS_SCALES = {"small": Scale(10_000, 3), "paper": Scale(10_000_000, 100)}
 GRAPHS_PANELS = {"nonprivate": "True data every round", "private": "Private, epsilon = 1, in doubling rounds"}
 
@@ -70,10 +72,10 @@ def describe(scale: Scale, mode: str) -> str:
 
 
 def _cell(
-    plan: Plan, baseline: str, *, agents: int = 10, dim: int = 10, gap: float = 0.1,
+    plan: Plan, baseline: str, *, agents: int = 10, dim: int = 10, arms: int | None = None, gap: float = 0.1,
     wrappers: dict[str, dict[str, Any]] | None = None,
 ) -> Cell:  # fmt: skip
-    env_kwargs: dict[str, Any] = {"num_agents": agents, "dim": dim, "num_arms": dim * dim, "gap": gap}
+    env_kwargs = {"num_agents": agents, "dim": dim, "num_arms": arms or dim * dim, "gap": gap}
     settings = Settings(
         baseline, "FedLinear-v0", plan.scale.rounds, plan.scale.trials, 0, env_kwargs, {}, wrappers or {}
     )
@@ -153,6 +155,12 @@ def fig2(plan: Plan) -> dict[str, Cell]:
                     plan, name, gap=gap, wrappers=_at(epsilon)
                 )
     return runs
+
+
+def horizon(plan: Plan) -> dict[str, Cell]:
+    """Regret over as many rounds as the paper has, with ten arms a round to make that many affordable."""
+    names = (*SILENT, SHARED, *PRIVATE, PLACEBO)
+    return {name: _cell(plan, name, arms=10) for name in names if name != "LinUCB-private"}
 
 
 GRAPHS: dict[str, tuple[Any, int]] = {

@@ -149,6 +149,31 @@ def fig2(section: Section, results: Results) -> None:
         section.text += ["", f"* {name}: regret falls with the gap: {statement}."]
 
 
+def horizon(section: Section, results: Results) -> None:
+    """Regret over rounds up to the paper's horizon, ten arms a round."""
+    _table(section, results, "LinUCB")
+    for name, result in results.items():
+        section.draw_regret(name, result)
+    rounds = results["FedUCB-printed"].rounds
+    section.text += [
+        "",
+        "Ten arms a round here. What the printed form has of random arms' regret, decade by decade; it learns once this "
+        "falls:",
+    ]
+    row = section.table(
+        "round", "FedUCB-printed / random-arm", "FedUCB / random-arm", "FedUCB-min / random-arm"
+    )
+    for exponent in range(2, len(str(int(rounds[-1])))):
+        place = int(abs(rounds - 10**exponent).argmin())
+        row(
+            f"{rounds[place]:,}",
+            *(
+                ratio(results[name], results["random-arm"], place)
+                for name in ("FedUCB-printed", "FedUCB", "FedUCB-min")
+            ),
+        )
+
+
 def graphs(section: Section, results: Results) -> None:
     """Regret of Algorithm 3 over graphs."""
     _table(section, results, "LinUCB")
