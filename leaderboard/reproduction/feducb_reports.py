@@ -157,8 +157,8 @@ def horizon(section: Section, results: Results) -> None:
     rounds = results["FedUCB-printed"].rounds
     section.text += [
         "",
-        "Ten arms a round here. What the printed form has of random arms' regret, decade by decade; it learns once this "
-        "falls:",
+        "Ten arms a round here. What the printed form has of random arms' regret, decade by decade; it learns once "
+        "this falls:",
     ]
     row = section.table(
         "round", "FedUCB-printed / random-arm", "FedUCB / random-arm", "FedUCB-min / random-arm"
