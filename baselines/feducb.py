@@ -12,11 +12,11 @@ from gymnasium import spaces as gym_spaces
 
 from fedbandit_envs.baselines.linucb import Confidence, LinUCB, radius_of
 from fedbandit_envs.baselines.noise import BiasName, Regularisation, ShiftName, floored, regularise
+from fedbandit_envs.baselines.pooling import gather, keep, rebuild
 from fedbandit_envs.baselines.ridge import (
     Ridges,
     estimate,
     factorise,
-    invert,
     largest,
     observe,
     rank_one,
@@ -28,75 +28,6 @@ from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
 
 CombineName = Literal["pooled", "min"]
-
-
-@kernel
-def _keep(round_, pulled, reward, own):
-    """Adds [x; y][x; y]^T of the last round to the agents' own statistics; estimators take rounds in turn."""
-    dim = pulled.shape[2]
-    for r in range(pulled.shape[0]):
-        for j in range(pulled.shape[1]):
-            if round_[r, j, 0] == 0:
-                continue
-            statistic = own[r, j, (round_[r, j, 0] - 1) % own.shape[2]]
-            x, y = pulled[r, j], reward[r, j, 0]
-            for i in range(dim):
-                for h in range(dim):
-                    statistic[i, h] += x[i] * x[h]
-                statistic[i, dim] += x[i] * y
-                statistic[dim, i] += x[i] * y
-            statistic[dim, dim] += y * y
-
-
-@kernel
-def _gather(mask, told, pooled, heard):
-    """Adds what is told to what is pooled, and remembers who told.
-
-    Args:
-        mask: From whom something arrived, ``(replicas, agents, senders)``.
-        told: It, ``(replicas, agents, senders, numbers)``.
-        pooled: Added to, ``(replicas, agents, numbers)``.
-        heard: Set for those, ``(replicas, agents, senders)``.
-    """
-    for r in range(mask.shape[0]):
-        for j in range(mask.shape[1]):
-            for s in range(mask.shape[2]):
-                if mask[r, j, s]:
-                    heard[r, j, s] = True
-                    for i in range(pooled.shape[2]):
-                        pooled[r, j, i] += told[r, j, s, i]
-
-
-@kernel
-def _rebuild(news, own, pooled, shift, inverse, moment, log_det):
-    """Makes V = own + pooled + shift I anew for rows with news, and all that is held of it.
-
-    Returns:
-        Whether each V is positive definite, bool ``(replicas, agents, estimators)``; where it is not, nothing has
-        changed but its moment.
-    """
-    rows, dim = moment.shape[:3], moment.shape[3]
-    matrix, factor = np.empty((dim, dim)), np.zeros((dim, dim))
-    definite = np.ones(rows, np.bool_)
-    for r in range(rows[0]):
-        for j in range(rows[1]):
-            if not news[r, j]:
-                continue
-            for e in range(rows[2]):
-                mine, theirs = own[r, j, e], pooled[r, j, e]
-                for i in range(dim):
-                    for h in range(i + 1):
-                        # Noise need not be symmetric; what it is added to is.
-                        matrix[i, h] = mine[i, h] + 0.5 * (theirs[i, h] + theirs[h, i])
-                    matrix[i, i] += shift[r, j]
-                    moment[r, j, e, i] = mine[i, dim] + 0.5 * (theirs[i, dim] + theirs[dim, i])
-                value = factorise(matrix, factor)
-                if np.isnan(value):
-                    definite[r, j, e] = False
-                else:
-                    log_det[r, j, e] = value
-                    invert(factor, inverse[r, j, e])
-    return definite
 
 
 @kernel
@@ -309,7 +240,7 @@ class FedUCB(LinUCB):
             observe(*last, *self._alone)
         mask = observation.get("inbox_mask")
         if mask is not None:
-            _keep(*last, self._own)
+            keep(*last, self._own)
             self._waited += observation["round"][..., 0] > 0
             if mask.any():
                 self._listen(observation, mask)
@@ -325,9 +256,9 @@ class FedUCB(LinUCB):
     def _listen(self, observation: Arrays, mask: Array) -> None:
         rows = mask.shape[:2]
         told = observation["inbox_statistic"]
-        _gather(mask, told.reshape(*mask.shape, -1), self._pooled.reshape(*rows, -1), self._heard)
+        gather(mask, told.reshape(*mask.shape, -1), self._pooled.reshape(*rows, -1), self._heard)
         if self._noisy:
-            _gather(mask, observation["inbox_noise_variance"], self._variance, self._heard)
+            gather(mask, observation["inbox_noise_variance"], self._variance, self._heard)
         if self._echo:
             self._own[observation["sent"][..., 0]] = 0.0
         news: Array = np.asarray(mask.any(axis=-1))
@@ -335,7 +266,7 @@ class FedUCB(LinUCB):
         heads = np.maximum(self._heard.sum(axis=-1), 1).astype(np.float64)
         sd = np.sqrt(np.maximum(self._variance[..., 0], 0.0))
         made = self._regularisation(sd, np.maximum(self._releases, 1), heads)
-        definite = _rebuild(news, self._own, self._pooled, made.shift, *self._ridges)
+        definite = rebuild(news, self._own, self._pooled, made.shift, *self._ridges)
         self._trust(made, news)
         if self._shift == "floor" or not definite.all():
             affected = np.broadcast_to(news[..., np.newaxis], definite.shape).copy()

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandit_envs.baselines.forms import add_shared_forms, add_shared_products
-from fedbandit_envs.baselines.recursive import correct
-from fedbandit_envs.baselines.ridge import largest, transpose
+from fedbandit_envs.baselines.ridge import correct, largest, transpose
 from fedbandit_envs.checks import require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces

@@ -20,9 +20,9 @@ from fedbandit_envs.baselines.per_arm import (
     predict_hybrid,
     predict_own,
 )
-from fedbandit_envs.baselines.recursive import correct
 from fedbandit_envs.baselines.ridge import (
     Ridges,
+    correct,
     estimate,
     factorise,
     invert,

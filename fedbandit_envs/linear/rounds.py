@@ -4,6 +4,18 @@ from fedbandit_envs.compiled import kernel
 
 
 @kernel
+def add_observation(statistic, x, y):
+    """Adds [x; y][x; y]^T, x of shape ``(dim,)``, to a statistic of shape ``(dim + 1, dim + 1)``."""
+    dim = x.shape[0]
+    for i in range(dim):
+        for h in range(dim):
+            statistic[i, h] += x[i] * x[h]
+        statistic[i, dim] += x[i] * y
+        statistic[dim, i] += x[i] * y
+    statistic[dim, dim] += y * y
+
+
+@kernel
 def play_round(action, contexts, means, reward, pulled, total, regret):
     """Plays one round; see :class:`~fedbandit_envs.linear.env.LinearEnv` for the quantities.
 
@@ -20,18 +32,11 @@ def play_round(action, contexts, means, reward, pulled, total, regret):
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
             arm = action[r, j]
-            y = reward[r, j]
             best = means[r, j, 0]
             for k in range(1, arms):
                 best = max(best, means[r, j, k])
             regret[r, j] = best - means[r, j, arm]
             x = pulled[r, j]
-            statistic = total[r, j]
             for i in range(dim):
                 x[i] = contexts[r, j, arm, i]
-            for i in range(dim):
-                for h in range(dim):
-                    statistic[i, h] += x[i] * x[h]
-                statistic[i, dim] += x[i] * y
-                statistic[dim, i] += x[i] * y
-            statistic[dim, dim] += y * y
+            add_observation(total[r, j], x, reward[r, j])

@@ -1,8 +1,8 @@
 """Pictures of one round: as text, and as an RGB array."""
 
 import numpy as np
-from gymnasium.error import DependencyNotInstalled
 
+from fedbandit_envs.canvas import blank_figure, pixels
 from fedbandit_envs.federation import Array, Arrays
 
 
@@ -53,17 +53,8 @@ def render_rgb_array(scene: Arrays, means: Array, parameter: Array) -> Array:
     Raises:
         gymnasium.error.DependencyNotInstalled: matplotlib is missing.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DependencyNotInstalled(
-            "render_mode='rgb_array' needs matplotlib: pip install 'fedbandit-envs[report]'"
-        ) from error
-
     agents = len(means)
-    figure = Figure(figsize=(8.0, 5.0), dpi=80, layout="constrained")
-    canvas = FigureCanvasAgg(figure)
+    figure = blank_figure()
     above, below = figure.subplots(2, 1, height_ratios=(max(agents, 4), 8))
 
     cells = above.imshow(means, cmap="viridis", aspect="auto", interpolation="nearest")
@@ -81,5 +72,4 @@ def render_rgb_array(scene: Arrays, means: Array, parameter: Array) -> Array:
     below.set_xticks(place)
     figure.legend(loc="outside lower center", ncols=2)
 
-    canvas.draw()
-    return np.asarray(canvas.buffer_rgba())[..., :3].copy()
+    return pixels(figure)

@@ -1,8 +1,8 @@
 """Pictures of one round: as text, and as an RGB array."""
 
 import numpy as np
-from gymnasium.error import DependencyNotInstalled
 
+from fedbandit_envs.canvas import blank_figure, pixels
 from fedbandit_envs.federation import Array, Arrays
 
 
@@ -48,17 +48,8 @@ def render_rgb_array(scene: Arrays, quality: Array) -> Array:
     Raises:
         gymnasium.error.DependencyNotInstalled: matplotlib is missing.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DependencyNotInstalled(
-            "render_mode='rgb_array' needs matplotlib: pip install 'fedbandit-envs[report]'"
-        ) from error
-
     agents, producers = scene["delivered"].shape
-    figure = Figure(figsize=(8.0, 5.0), dpi=80, layout="constrained")
-    canvas = FigureCanvasAgg(figure)
+    figure = blank_figure()
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(max(agents, 4), 8))
 
     portion = np.where(scene["capacity"] > 0, scene["delivered"] / np.maximum(scene["capacity"], 1), np.nan)
@@ -76,5 +67,4 @@ def render_rgb_array(scene: Arrays, quality: Array) -> Array:
     below.set(ylim=(0, 1), xlabel="producer", ylabel="quality", xlim=(-0.5, producers - 0.5))
     figure.legend(loc="outside lower center", ncols=3)
 
-    canvas.draw()
-    return np.asarray(canvas.buffer_rgba())[..., :3].copy()
+    return pixels(figure)
