@@ -3,9 +3,14 @@
 from math import isqrt
 from typing import Any
 
+import numpy as np
+from gymnasium import spaces
+
+from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.leaderboard.reproduction.cells import Cell
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.run import Settings
+from fedbandit_envs.linear_v0 import parallel_env
 
 DELTA = 0.1
 
@@ -27,6 +32,11 @@ PRIVATE = {
 
 PLACEBO = "FedUCB-placebo"
 SHARED = "FedUCB-nonprivate"
+TRIGGERED = {
+    "FedUCB-printed-trigger": "as printed, trigger included: no claim of privacy",
+    "FedUCB-nonprivate-trigger": "true data once determinants have grown",
+}
+"""Federations that synchronise when some agent asks."""
 
 FIG1A_SCALES = {
     "small": Scale(20_000, 3, {"epsilon": (0.1, 1.0, 10.0), "agents": (2, 5, 10)}),
@@ -86,6 +96,17 @@ def _at(epsilon: float) -> dict[str, dict[str, Any]]:
     return {"privatizer": {"epsilon": epsilon}}
 
 
+def noise_sd(baseline: str, rounds: int) -> float:
+    """Returns the largest standard deviation that the noise on a sum of released statistics comes to have.
+
+    On the diagonal, for the baseline's own epsilon; off it, 1 / sqrt(2) of that.
+    """
+    released = BASELINES[baseline].wrap(parallel_env(max_cycles=rounds)).policy_spaces.release
+    variance = released["noise_variance"]
+    assert isinstance(variance, spaces.Box)
+    return float(np.sqrt(variance.high.max()))
+
+
 def fig1a(plan: Plan) -> dict[str, Cell]:
     """Figure 1 A: regret at T against epsilon, or against the number of agents."""
     runs = {}
@@ -117,6 +138,9 @@ def fig1b(plan: Plan) -> dict[str, Cell]:
     runs = {name: _cell(plan, name, agents=agents) for name in ("random-arm", "LinUCB", "LinUCB-0.5")}
     if plan.panel == "private":
         runs["LinUCB-private"] = _cell(plan, "LinUCB-private", agents=agents)
+    for name in TRIGGERED:
+        if ("printed" in name) == (plan.panel == "private"):
+            runs[name] = _cell(plan, name, agents=agents)
     for budget, schedule in budgets(agents, plan.scale.rounds).items():
         channel = {"channel": {"schedule": schedule}}
         if plan.panel == "nonprivate":

@@ -5,7 +5,15 @@ from math import log
 
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ordered, ratio, regret_by_seed
 from fedbandit_envs.leaderboard.reproduction.experiment import Results
-from fedbandit_envs.leaderboard.reproduction.feducb import GRAPHS, PLACEBO, PRIVATE, SHARED, SILENT
+from fedbandit_envs.leaderboard.reproduction.feducb import (
+    GRAPHS,
+    PLACEBO,
+    PRIVATE,
+    SHARED,
+    SILENT,
+    TRIGGERED,
+    noise_sd,
+)
 from fedbandit_envs.leaderboard.reproduction.page import Section, regret_text
 
 FIFTH, FIVE_TIMES, LITTLE_MORE = 1 / 5, 5.0, 1.2
@@ -14,7 +22,7 @@ FIFTH, FIVE_TIMES, LITTLE_MORE = 1 / 5, 5.0, 1.2
 def _table(section: Section, results: Results, silent: str) -> None:
     """Writes regret at T of every run, over the silent agents'."""
     row = section.table("algorithm", "what it does", "regret at T (± 95 %)", "/ silent", "messages an agent")
-    meanings = {**SILENT, **PRIVATE, SHARED: "true data", PLACEBO: "FedUCB-min on noise alone"}
+    meanings = {**SILENT, **PRIVATE, **TRIGGERED, SHARED: "true data", PLACEBO: "FedUCB-min on noise alone"}
     for name, result in results.items():
         value = ratio(result, results[silent])
         messages = result.traffic.get("messages")
@@ -62,18 +70,27 @@ def fig1a(section: Section, results: Results) -> None:
     _table(section, chosen, "LinUCB")
     _statements(section, chosen)
     if by_epsilon:
-        section.text += [
-            "",
-            "What the agent that spent most has really spent at epsilon = 1, in both forms. The printed sigma is "
-            "larger than its promise needs, so that it spends far less than it is charged for:",
-        ]
-        for name in ("FedUCB-printed", "FedUCB"):
-            section.text += ["", f"{name}:"]
-            section.claims(chosen[name].claims)
+        _equal_privacy(section, chosen)
     row = section.table("epsilon" if by_epsilon else "agents", *PRIVATE, SHARED)
     for x, suffix in suffixes.items():
         shared = results[SHARED if by_epsilon else SHARED + suffix]
         row(f"{x:g}", *(regret_text(results[name + suffix]) for name in PRIVATE), regret_text(shared))
+
+
+def _equal_privacy(section: Section, results: Results) -> None:
+    """Sets the printed form's noise and what it has spent beside ours; both promise (1, 0.1)."""
+    section.text += [
+        "",
+        "Both forms promise epsilon = 1 at delta = 0.1 for one observation replaced. What the agent that spent most has "
+        "really spent says how much more noise the printed sigma adds than its promise needs:",
+    ]
+    row = section.table("form", "largest noise sd on a sum", "composition", "epsilon", "delta", "remark")
+    for name in ("FedUCB-printed", "FedUCB"):
+        sd = noise_sd(name, int(results[name].rounds[-1]))
+        for claim in results[name].claims:
+            if claim["adjacency"] == "one-observation":
+                epsilon = "-" if claim["epsilon"] is None else f"{claim['epsilon']:.3f}"
+                row(name, f"{sd:.2f}", claim["composition"], epsilon, claim["delta"], claim["reason"])
 
 
 def _statements(section: Section, results: Results) -> None:
