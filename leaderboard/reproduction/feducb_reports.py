@@ -81,8 +81,8 @@ def _equal_privacy(section: Section, results: Results) -> None:
     """Sets the printed form's noise and what it has spent beside ours; both promise (1, 0.1)."""
     section.text += [
         "",
-        "Both forms promise epsilon = 1 at delta = 0.1 for one observation replaced. What the agent that spent most has "
-        "really spent says how much more noise the printed sigma adds than its promise needs:",
+        "Both forms promise epsilon = 1 at delta = 0.1 for one observation replaced. What the agent that spent most "
+        "has really spent says how much more noise the printed sigma adds than its promise needs:",
     ]
     row = section.table("form", "largest noise sd on a sum", "composition", "epsilon", "delta", "remark")
     for name in ("FedUCB-printed", "FedUCB"):
