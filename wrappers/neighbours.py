@@ -1,6 +1,6 @@
 """The worst neighbouring histories that an attacker may have to tell apart."""
 
-from math import cos, pi, sin, sqrt
+from math import cos, pi, sin
 from typing import NamedTuple
 
 import numpy as np
@@ -8,8 +8,9 @@ import numpy as np
 from fedbandit_envs.checks import require_choice
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.federation import Arrays
-from fedbandit_envs.procurement.neighbours import changes
-from fedbandit_envs.sensitivity import Change, Sensitivity
+from fedbandit_envs.linear import neighbours as linear
+from fedbandit_envs.procurement import neighbours as procurement
+from fedbandit_envs.sensitivity import Sensitivity
 
 
 class Neighbours(NamedTuple):
@@ -64,12 +65,9 @@ def procurement_neighbours(
                 arrays[name][:altered, :differing] = new
             histories.append(arrays)
         scale = {name: np.full(num_producers, float(capacity)) for name in ("delivered", "good")}
-        sensitivity = Sensitivity(scale, changes(num_producers))
+        sensitivity = Sensitivity(scale, procurement.changes(num_producers))
         neighbours.append(Neighbours(histories[0], histories[1], sensitivity))
     return neighbours
-
-
-_LINEAR_CHANGES: dict[Adjacency, float] = {"one-observation": sqrt(2), "one-observation-added": 1.0}
 
 
 def linear_neighbours(
@@ -95,7 +93,8 @@ def linear_neighbours(
     Raises:
         ValueError: ``adjacency`` is another.
     """
-    require_choice("adjacency", adjacency, tuple(_LINEAR_CHANGES))
+    told = linear.changes(size - 1)
+    require_choice("adjacency", adjacency, tuple(told))
     first, second = np.zeros((2, size))
     first[:2] = cos(pi / 8), sin(pi / 8)
     second[:2] = -sin(pi / 8), cos(pi / 8)
@@ -103,9 +102,5 @@ def linear_neighbours(
     after[:altered] = bound * np.outer(first, first)
     if adjacency == "one-observation":
         before[:altered] = bound * np.outer(second, second)
-    sensitivity = Sensitivity(
-        {"statistic": np.full((size, size), bound)},
-        {name: Change(size**2, norm) for name, norm in _LINEAR_CHANGES.items()},
-        symmetric=True,
-    )
+    sensitivity = Sensitivity({"statistic": np.full((size, size), bound)}, told, symmetric=True)
     return [Neighbours({"statistic": before}, {"statistic": after}, sensitivity)]
