@@ -97,7 +97,8 @@ class FedUCB(LinUCB):
     V = sum of own x x^T + what was heard + shift I. Own data is exact and counts for ever, unless the channel echoes:
     then, as printed, an agent learns from the released version of its own data, and of the exact one keeps what it
     has not released yet. What the noise does to V and to the estimate is in :mod:`fedbandit_envs.baselines.noise`;
-    it is read off the messages' ``noise_variance``. Without noise this is a ridge.
+    it is read off the messages' ``noise_variance``. Without noise this is a ridge; noise that is not announced is not
+    reckoned with, but V is lifted where it would not be positive definite.
 
     Messages may hold several statistics (:class:`~fedbandit_envs.wrappers.interleaved.Interleaved`): then as many
     estimators are used in turn, which is Algorithm 3's subsampling.

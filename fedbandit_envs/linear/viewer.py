@@ -65,6 +65,8 @@ def render_rgb_array(scene: Arrays, means: Array, parameter: Array) -> Array:
         ylabel="agent, last regret", xlabel="arm offered now", title=f"round {int(scene['round'][0, 0])}"
     )
 
+    above.xaxis.get_major_locator().set_params(integer=True)
+
     place = np.arange(parameter.size)
     below.bar(place, parameter, color="lightsteelblue", label="theta*")
     below.plot(place, _estimate(scene["total_statistic"]), "k.", label="ridge estimate, all agents' data")
