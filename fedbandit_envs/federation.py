@@ -168,11 +168,16 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
     def privacy(self) -> Claim:
         """Claims what privacy the releases of this episode had, for the agent that has spent most.
 
-        Without a privatizer it is all or nothing: silence is perfectly private, raw data not at all.
+        Without a privatizer it is all or nothing: silence is perfectly private, raw data not at all. That holds under
+        any adjacency; the first that the environment names stands for all.
+
+        Raises:
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
+        adjacency = next(iter(self.sensitivity().changes))
         if not self._has_released:
-            return Claim(0.0, 0.0, "one-quantity", "basic", "nothing has been released")
-        return Claim(np.inf, 0.0, "one-quantity", "basic", "released without noise")
+            return Claim(0.0, 0.0, adjacency, "basic", "nothing has been released")
+        return Claim(np.inf, 0.0, adjacency, "basic", "released without noise")
 
     @abstractmethod
     def hidden(self) -> Arrays:

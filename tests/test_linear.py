@@ -10,6 +10,7 @@ from gymnasium.error import ResetNeeded
 from scipy.stats import kstest
 
 from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.wrappers.privatizers.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.reveal import Reveal
 
 
@@ -214,6 +215,21 @@ def test_any_agent_finds_contexts_and_what_others_release():
         assert 0 <= info["regret"] <= 0.3
     assert heard.any()
     assert env.unwrapped.privacy().epsilon == pytest.approx(1.0, abs=1e-6)
+
+
+def test_any_privatizer_measures_what_the_environment_names():
+    """One-shot Gaussian noise: one observation replaced is two of them added, in the square of the norm."""
+    env = GaussianPrivatizer(parallel_env(num_agents=2, max_cycles=9), 0.5, 0.01, releases=1)
+    env.reset_batch([0])
+    assert env.privacy().adjacency == "one-observation"
+    env.step_batch(np.zeros((1, 2), np.int64))
+    env.release(np.ones((1, 2), np.bool_))
+    replaced, added = (
+        env.accountant.epsilon(0.01, composition="exact", adjacency=adjacency).epsilon
+        for adjacency in ("one-observation", "one-observation-added")
+    )
+    assert added <= 0.5
+    assert added < replaced < 2 * added
 
 
 def test_fixed_features_stay_and_parameters_can_be_given():

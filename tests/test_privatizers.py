@@ -299,7 +299,9 @@ def test_silence_ends_what_the_budget_does_not_allow(budget):
     # Nothing was wasted: one more release would have been too much.
     (event,) = env.accountant.events
     more = env.accountant.after({event: ones})
-    claim = more.epsilon(budget.delta, composition=budget.composition, adjacency=budget.adjacency)
+    claim = more.epsilon(
+        budget.delta, composition=budget.composition, adjacency=budget.adjacency or "one-quantity"
+    )
     assert claim.epsilon is None or claim.epsilon > budget.epsilon
     # Data of the silent stays and could still be sent by somebody with a budget.
     assert env.unwrapped.release(ones)["delivered"].all()

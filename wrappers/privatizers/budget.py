@@ -23,13 +23,13 @@ class Budget:
         delta: The delta at which it is measured, in [0, 1). None stands for the deltas promised, added up; a
             limit needs a number.
         composition: By which releases are composed; see :mod:`fedbandit_envs.wrappers.accountant`.
-        adjacency: The neighbouring histories that are protected.
+        adjacency: The neighbouring histories that are protected; None for the first that the environment names.
     """
 
     epsilon: float = np.inf
     delta: float | None = None
     composition: Composition = "basic"
-    adjacency: Adjacency = "one-quantity"
+    adjacency: Adjacency | None = None
 
     def __post_init__(self) -> None:
         """Refuses bad values.
@@ -45,7 +45,7 @@ class Budget:
             raise ValueError("budget delta is None; a number in [0, 1) is required where epsilon is limited")
         for name, value, names in (
             ("composition", self.composition, get_args(Composition)),
-            ("adjacency", self.adjacency, get_args(Adjacency)),
+            ("adjacency", self.adjacency, (None, *get_args(Adjacency))),
         ):
             if value not in names:
                 raise ValueError(f"budget {name} is {value!r}; one of {names} is required")

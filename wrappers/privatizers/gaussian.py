@@ -57,8 +57,8 @@ class GaussianPrivatizer(AdditivePrivatizer):
                 the number of releases that get equal shares, after which the budget is exhausted.
             pair: What gets the noise: the arrays as the environment gives them, or good and defective units.
             budget: How spending is measured and limited, a :class:`Budget` or its arguments.
-                By default the promises for single values are added up (``basic``) under ``one-quantity``,
-                without a limit.
+                By default the promises for single values are added up (``basic``) under the first adjacency
+                that the environment names, without a limit.
             on_exhausted: Whether a release that would exceed the budget is an error or does not happen
                 silently (:meth:`permit` then says so in advance).
 

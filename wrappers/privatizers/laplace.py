@@ -36,8 +36,8 @@ class LaplacePrivatizer(AdditivePrivatizer):
             releases: None for P-FCB's decreasing shares of ``epsilon``, which depend on the horizon; else the
                 number of releases that get equal shares, after which the budget is exhausted.
             budget: How spending is measured and limited, a :class:`Budget` or its arguments.
-                By default the promises for single values are added up (``basic``) under ``one-quantity``,
-                without a limit.
+                By default the promises for single values are added up (``basic``) under the first adjacency
+                that the environment names, without a limit.
             on_exhausted: Whether a release that would exceed the budget is an error or does not happen
                 silently (:meth:`permit` then says so in advance).
 

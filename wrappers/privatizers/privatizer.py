@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from gymnasium.error import ResetNeeded
 
-from fedbandit_envs.claim import Claim
+from fedbandit_envs.claim import Adjacency, Claim
 from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv, FederatedWrapper
 from fedbandit_envs.sensitivity import Sensitivity
 from fedbandit_envs.wrappers.accountant import Accountant
@@ -83,6 +83,7 @@ class Privatizer(FederatedWrapper, ABC):
         self._accountant = Accountant(len(seeds), self.max_num_agents)
         self._sent = np.zeros((len(seeds), self.max_num_agents), np.int64)
         self._epsilon_spent = np.zeros(self._sent.shape)
+        self._measured: Adjacency = self.budget.adjacency or next(iter(sensitivity.changes))
         return reset
 
     def step_batch(self, action: Array) -> BatchStep:
@@ -138,7 +139,7 @@ class Privatizer(FederatedWrapper, ABC):
     def privacy(self) -> Claim:
         """Claims what was spent, measured as :attr:`budget` says; :attr:`accountant` answers the rest."""
         return self.accountant.epsilon(
-            self.budget.delta, composition=self.budget.composition, adjacency=self.budget.adjacency
+            self.budget.delta, composition=self.budget.composition, adjacency=self._measured
         )
 
     @abstractmethod
@@ -181,7 +182,7 @@ class Privatizer(FederatedWrapper, ABC):
 
     def _spent(self, accountant: Accountant) -> Array:
         return accountant.epsilon_by_agent(
-            self.budget.delta, composition=self.budget.composition, adjacency=self.budget.adjacency
+            self.budget.delta, composition=self.budget.composition, adjacency=self._measured
         )
 
     def _can_afford(self, senders: Array) -> Array:
