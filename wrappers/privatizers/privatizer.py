@@ -83,7 +83,8 @@ class Privatizer(FederatedWrapper, ABC):
         self._accountant = Accountant(len(seeds), self.max_num_agents)
         self._sent = np.zeros((len(seeds), self.max_num_agents), np.int64)
         self._epsilon_spent = np.zeros(self._sent.shape)
-        self._measured: Adjacency = self.budget.adjacency or next(iter(sensitivity.changes))
+        named: Adjacency = next(iter(sensitivity.changes))
+        self._measured = named if self.budget.adjacency is None else self.budget.adjacency
         return reset
 
     def step_batch(self, action: Array) -> BatchStep:
