@@ -394,10 +394,11 @@ def test_the_headline_at_the_paper_s_horizon(law, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_paper_s_scale(tmp_path):
+def test_p_fcb_at_the_paper_s_scale(tmp_path):
     """All experiments, both laws, at the paper's scale: under an hour on two cores."""
-    result = reproduce("all", "--scale", "paper", "--out", tmp_path)
-    assert result.exit_code == 0, result.output
+    for name in ("pfcb-exp1", "pfcb-exp2", "pfcb-exp3", "pfcb-fig2"):
+        result = reproduce(name, "--scale", "paper", "--out", tmp_path)
+        assert result.exit_code == 0, result.output
     for name in ("pfcb-exp2", "pfcb-exp3"):
         page = (tmp_path / f"{name}-paper.md").read_text()
         assert "**not**" not in page
@@ -409,3 +410,24 @@ def test_the_paper_s_scale(tmp_path):
         }
     assert set(frr) == set(pfcb.PANELS)
     assert all(0.60 <= value <= 0.75 for value in frr.values())
+
+
+@pytest.mark.slow
+def test_fed_ucb_over_1e5_rounds(tmp_path):
+    """Ten agents, 100 arms, d = 10, epsilon 1: what sharing gains, noise costs and graphs order. Half an hour."""
+
+    def results(experiment, panel, names):
+        runs = EXPERIMENTS[experiment].cells(Plan(panel, Scale(100_000, 5, {"epsilon": (1.0,)}), "default"))
+        chosen = {name: runs[name] for name in names}
+        work = cells.missing_shards([part for run in chosen.values() for part in cells.shards(run)], tmp_path)
+        cells.play(work, tmp_path, 2, lambda rows: None)
+        return {name: cells.load(cells.shards(run), tmp_path) for name, run in chosen.items()}
+
+    shared, ours, printed, least = "FedUCB-nonprivate", "FedUCB 1", "FedUCB-printed 1", "FedUCB-min 1"
+    played = results("feducb-fig1a", "epsilon", ["LinUCB", shared, ours, printed, least])
+    assert ratio(played["LinUCB"], played[shared]).at_least(5) == "holds"
+    assert ratio(played[ours], played[printed]).at_most(1 / 5) == "holds"
+    assert ratio(played[least], played["LinUCB"]).at_most(1.2) == "holds"
+    for panel in ("nonprivate", "private"):
+        graphs = results("feducb-graphs", panel, ["complete", "star", "ring", "line"])
+        assert ordered(graphs.values())[0] == "holds"

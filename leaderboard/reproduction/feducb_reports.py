@@ -106,7 +106,7 @@ def _statements(section: Section, results: Results) -> None:
         f"* Ours has at most a fifth of the printed form's regret: {gained.at_most(FIFTH)} ({gained}).",
         f"* Silence has over five times the regret of sharing true data: {shared.at_least(FIVE_TIMES)} ({shared}).",
         f"* The minimum of both bounds has at most 1.2 times silent regret: {least.at_most(LITTLE_MORE)} ({least}).",
-        f"* The printed form over random arms: {random}. Its private term swamps what it learns until T is about 1e7.",
+        f"* The printed form over random arms: {random}. For how long: `feducb-horizon`.",
         f"* The placebo, noise alone, over silence: {placebo}; silence with half the radius over silence: {tuned}.",
     ]
 
