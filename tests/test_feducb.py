@@ -238,6 +238,26 @@ def test_the_trigger_follows_line_12():
     assert "times" in claim.reason
 
 
+def test_the_default_threshold_is_the_paper_s():
+    """2 T d / (ln(rho_max / rho_min + T L^2 / (d rho_min)) + 1), with L^2 = 1; divided by 1 + L^2 in Algorithm 3."""
+    policy = FedUCB(ridge=2.0)
+    spaces = Channel(linear(), schedule="synchronise").policy_spaces
+    policy.reset(spaces, row_seeds([0], 4))
+    paper = 2 * 300 * 4 / (np.log(1 + 300 / (4 * 2.0)) + 1)
+    assert policy._due == pytest.approx(paper)
+    policy.reset(Channel(Interleaved(linear(), 2), schedule="synchronise").policy_spaces, row_seeds([0], 4))
+    assert policy._due == pytest.approx(paper / 2)
+    private = ContinualPrivatizer(linear(), 1.0, 0.1, "tree", "printed")
+    spaces = Channel(private, schedule="synchronise", echo=True).policy_spaces
+    printed = FedUCB(shift="per_agent", bias="printed")
+    printed.reset(spaces, row_seeds([0], 4))
+    # Lambda of each of four agents, at the first release: rho_min = 4 Lambda and rho_max three times that.
+    worst = np.sqrt(spaces.release["noise_variance"].high[0])
+    least = 4 * worst * (4 * 2 + 2 * np.log(2 * 4 * np.pi**2 / (6 * 0.01)))
+    assert printed._due == pytest.approx(2 * 300 * 4 / (np.log(3 + 300 / (4 * least)) + 1))
+    np.testing.assert_allclose(np.linalg.inv(printed._ridges.inverse[0, 0, 0]), least * np.eye(4))
+
+
 def test_estimators_take_rounds_in_turn():
     """With a period of three, estimator t mod 3 has the rounds t mod 3, own ones at once and others' once released."""
     env = Channel(Interleaved(linear(), 3), schedule={"name": "fixed_gap", "gap": 4})
