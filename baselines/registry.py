@@ -255,6 +255,15 @@ BASELINES: dict[str, Baseline] = {
         combine="min",
         **_FLOOR,
     ),
+    "FedUCB-decentralised": _linear(
+        "true data over a ring, five hops of a round each, five estimators in turn",
+        f"{_DUBEY}, Algorithm 3 without noise",
+        FedUCB,
+        wrappers={
+            "interleaved": Wrapping(Interleaved, {"period": 5}),
+            "channel": Wrapping(Channel, {**_RING, "schedule": "every_round"}),
+        },
+    ),
     "FedUCB-decentralised-private": _linear(
         "the same in doubling rounds, through noise, with lifted eigenvalues",
         f"{_DUBEY}, Algorithm 3 mended",
@@ -265,15 +274,6 @@ BASELINES: dict[str, Baseline] = {
             "channel": Wrapping(Channel, {**_RING, "schedule": _FROM_ONE}),
         },
         **_FLOOR,
-    ),
-    "FedUCB-decentralised": _linear(
-        "true data over a ring, five hops of a round each, five estimators in turn",
-        f"{_DUBEY}, Algorithm 3 without noise",
-        FedUCB,
-        wrappers={
-            "interleaved": Wrapping(Interleaved, {"period": 5}),
-            "channel": Wrapping(Channel, {**_RING, "schedule": "every_round"}),
-        },
     ),
 }
 """Every baseline of this package by name."""
