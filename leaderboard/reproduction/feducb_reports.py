@@ -22,7 +22,14 @@ FIFTH, FIVE_TIMES, LITTLE_MORE = 1 / 5, 5.0, 1.2
 def _table(section: Section, results: Results, silent: str) -> None:
     """Writes regret at T of every run, over the silent agents'."""
     row = section.table("algorithm", "what it does", "regret at T (± 95 %)", "/ silent", "messages an agent")
-    meanings = {**SILENT, **PRIVATE, **TRIGGERED, SHARED: "true data", PLACEBO: "FedUCB-min on noise alone"}
+    meanings = {
+        **SILENT,
+        **PRIVATE,
+        **TRIGGERED,
+        SHARED: "true data",
+        PLACEBO: "FedUCB-min on noise alone",
+        **{graph: f"Algorithm 3, gamma = {diameter}" for graph, (_, diameter) in GRAPHS.items()},
+    }
     for name, result in results.items():
         value = ratio(result, results[silent])
         messages = result.traffic.get("messages")
