@@ -10,18 +10,16 @@ from typing import Any, Literal, get_args
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
-from fedbandit_envs.baselines.linucb import Confidence, LinUCB, radius_of
+from fedbandit_envs.baselines.linucb import Confidence, LinUCB, judge
 from fedbandit_envs.baselines.noise import BiasName, Regularisation, ShiftName, floored, regularise
 from fedbandit_envs.baselines.pooling import gather, keep, rebuild
 from fedbandit_envs.baselines.ridge import (
     Ridges,
-    estimate,
     factorise,
     largest,
     observe,
     rank_one,
     transpose,
-    upper_bounds,
 )
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.compiled import kernel
@@ -42,30 +40,18 @@ def _choose_min(
     bound, own_bound = np.empty(arms), np.empty(arms)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
-            transpose(contexts[r, j], across)
-            estimate(own_inverse[r, j, 0], own_moment[r, j, 0], parameter[r, j])
-            radius = radius_of(
-                own_log_det[r, j, 0], own_log_floor[r, j, 0], own_inflation[r, j, 0], own_bias[r, j, 0],
-                noise_sd, own_log_failure, scale, constant,
-            )  # fmt: skip
-            upper_bounds(
-                across,
-                own_inverse[r, j, 0],
-                parameter[r, j],
-                radius,
-                scale * own_tilt[r, j, 0],
-                width,
-                own_bound,
-            )
             e = round_[r, j, 0] % moment.shape[2]
-            estimate(inverse[r, j, e], moment[r, j, e], parameter[r, j])
-            radius = radius_of(
-                log_det[r, j, e], log_floor[r, j, e], inflation[r, j, e], bias[r, j, e],
-                noise_sd, log_failure, scale, constant,
+            transpose(contexts[r, j], across)
+            judge(
+                across, own_inverse[r, j, 0], own_moment[r, j, 0], own_log_det[r, j, 0],
+                own_log_floor[r, j, 0], own_inflation[r, j, 0], own_bias[r, j, 0], own_tilt[r, j, 0],
+                noise_sd, own_log_failure, scale, constant, parameter[r, j], width, own_bound,
             )  # fmt: skip
-            upper_bounds(
-                across, inverse[r, j, e], parameter[r, j], radius, scale * tilt[r, j, e], width, bound
-            )
+            judge(
+                across, inverse[r, j, e], moment[r, j, e], log_det[r, j, e],
+                log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], tilt[r, j, e],
+                noise_sd, log_failure, scale, constant, parameter[r, j], width, bound,
+            )  # fmt: skip
             for k in range(arms):
                 bound[k] = min(bound[k], own_bound[k])
             arm[r, j] = largest(bound)
@@ -193,8 +179,10 @@ class FedUCB(LinUCB):
             # Line 1: S starts as M rho_min I.
             self._ridges = Ridges.without_data((*rows, self._estimators), dim, float(start.least.flat[0]))
             self._trust(start, np.ones(rows, np.bool_))
-        self._alone = Ridges.without_data((*rows, 1), dim, self._ridge)
-        self._alone_confidence = Confidence.without_noise((*rows, 1), dim, self._ridge, self._parameter_bound)
+        if self._combine == "min":
+            one = (*rows, 1)
+            self._alone = Ridges.without_data(one, dim, self._ridge)
+            self._alone_confidence = Confidence.without_noise(one, dim, self._ridge, self._parameter_bound)
         self._asks = isinstance(spaces.action, gym_spaces.Dict)
         longest = (
             float(np.max(seen["contexts"].high)) if isinstance(seen["contexts"], gym_spaces.Box) else 1.0

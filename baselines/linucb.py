@@ -65,6 +65,39 @@ class Confidence(NamedTuple):
 
 
 @kernel
+def judge(
+    contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
+    noise_sd, log_failure, scale, constant, parameter, width, bound,
+):  # fmt: skip
+    """Writes one estimator's estimate, and its upper confidence bound of every arm; see :func:`choose`.
+
+    Args:
+        contexts: Transposed, ``(dim, arms)``.
+        inverse: V^-1, ``(dim, dim)``.
+        moment: b, ``(dim,)``.
+        log_det: log det V.
+        log_floor: See :class:`Confidence`; so are the next three.
+        inflation: Likewise.
+        bias: Likewise.
+        tilt: Likewise.
+        noise_sd: Of rewards.
+        log_failure: ln(1/failure).
+        scale: Multiplies the bound's width.
+        constant: A radius in place of all this, if it is not negative.
+        parameter: Receives the estimate, ``(dim,)``.
+        width: Scratch, ``(3, arms)``.
+        bound: Receives the bounds, ``(arms,)``.
+    """
+    estimate(inverse, moment, parameter)
+    radius = constant
+    if constant < 0.0:
+        # The determinants' ratio is at least 1 but for rounding.
+        growth = max(log_det - log_floor, 0.0)
+        radius = scale * (inflation * noise_sd * np.sqrt(2.0 * log_failure + growth) + bias)
+    upper_bounds(contexts, inverse, parameter, radius, scale * tilt, width, bound)
+
+
+@kernel
 def choose(
     round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
     noise_sd, log_failure, scale, constant, parameter, arm,
@@ -95,26 +128,13 @@ def choose(
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
             e = round_[r, j, 0] % moment.shape[2]
-            estimate(inverse[r, j, e], moment[r, j, e], parameter[r, j])
-            radius = radius_of(
-                log_det[r, j, e], log_floor[r, j, e], inflation[r, j, e], bias[r, j, e],
-                noise_sd, log_failure, scale, constant,
-            )  # fmt: skip
             transpose(contexts[r, j], across)
-            upper_bounds(
-                across, inverse[r, j, e], parameter[r, j], radius, scale * tilt[r, j, e], width, bound
-            )
+            judge(
+                across, inverse[r, j, e], moment[r, j, e], log_det[r, j, e],
+                log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], tilt[r, j, e],
+                noise_sd, log_failure, scale, constant, parameter[r, j], width, bound,
+            )  # fmt: skip
             arm[r, j] = largest(bound)
-
-
-@kernel
-def radius_of(log_det, log_floor, inflation, bias, noise_sd, log_failure, scale, constant):
-    """Returns what multiplies ||x||_{V^-1}; see :class:`Confidence`."""
-    if constant >= 0.0:
-        return constant
-    # The determinants' ratio is at least 1 but for rounding.
-    growth = max(log_det - log_floor, 0.0)
-    return scale * (inflation * noise_sd * np.sqrt(2.0 * log_failure + growth) + bias)
 
 
 class LinUCB:
@@ -140,7 +160,7 @@ class LinUCB:
             ridge: > 0.
             noise_sd: Sub-Gaussian constant of rewards; 0.5 holds for any that lie in an interval of length 1.
             parameter_bound: S, the most that ||theta*|| can be.
-            failure: Probability, in (0, 1), that the bounds fail in some round.
+            failure: Probability, in (0, 1], that the bounds fail in some round.
             beta_scale: Multiplies the radius.
             alpha: A constant radius instead; None for the formula.
 

@@ -169,20 +169,19 @@ class LinearEnv(FederatedEnv):
             given |= dict(
                 zip(("dim", "num_arms", "num_agents"), reversed(self._law.matrix.shape), strict=False)
             )
-        sizes = {"num_agents": num_agents, "num_arms": num_arms, "dim": dim}
-        defaults = {"num_agents": 10, "num_arms": 100, "dim": 10}
-        for name, value in sizes.items():
+        sizes = {"num_agents": 10, "num_arms": 100, "dim": 10, **given}
+        for name, value in (("num_agents", num_agents), ("num_arms", num_arms), ("dim", dim)):
             if value is not None:
                 require_integer(name, value, 1)
                 if given.get(name, value) != value:
                     raise ValueError(f"{name} is {value}; None or {given[name]}, as given, is required")
-            sizes[name] = given.get(name, defaults[name] if value is None else value)
-        self._num_arms, self._dim = int(sizes["num_arms"] or 0), int(sizes["dim"] or 0)
+                sizes[name] = int(value)
+        self._num_arms, self._dim = sizes["num_arms"], sizes["dim"]
         self._context_bound, self._reward_bound = float(context_bound), float(reward_bound)
         self._refuse_improbable_means(contexts, reward)
         self.render_mode = render_mode
         self.max_cycles = max_cycles
-        self.possible_agents = [f"agent_{j}" for j in range(int(sizes["num_agents"] or 0))]
+        self.possible_agents = [f"agent_{j}" for j in range(sizes["num_agents"])]
         self._parameter_seeds = [parameter_seed] if isinstance(parameter_seed, int) else parameter_seed
         self._round = max_cycles
         arm = Arm(self._num_arms)
