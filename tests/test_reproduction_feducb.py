@@ -1,0 +1,59 @@
+"""The FedUCB paper's experiments: pages at a tiny scale, and what is asked of them over 1e5 rounds."""
+
+import csv
+
+import pytest
+from typer.testing import CliRunner
+
+from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.leaderboard.reproduction import cells
+from fedbandit_envs.leaderboard.reproduction.comparison import ordered, ratio
+from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
+from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
+
+
+def reproduce(*words):
+    return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb"})
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name.startswith("feducb")])
+def test_every_experiment_of_fed_ucb_writes_its_page(tmp_path, name):
+    result = reproduce(name, "--out", tmp_path, "--rounds", 80, "--trials", 2)
+    assert result.exit_code == 0, result.output
+    stem = f"{name}-small-rounds80-trials2"
+    page = (tmp_path / f"{stem}.md").read_text()
+    assert "T = 80, 2 trials" in page
+    for title in EXPERIMENTS[name].panels.values():
+        assert f"## {title}" in page
+    # Silence and random arms stand beside every federation; tuned and private silence where they can be afforded.
+    for always in (
+        "random-arm",
+        "LinUCB",
+        *(["LinUCB-0.5", "LinUCB-private"] if name != "feducb-horizon" else []),
+    ):
+        assert always in page
+    assert (tmp_path / f"{stem}.png").stat().st_size > 10_000
+    with (tmp_path / f"{stem}.csv").open() as file:
+        for row in csv.DictReader(file):
+            assert 0 < float(row["low"]) <= float(row["value"]) <= float(row["high"])
+
+
+@pytest.mark.slow
+def test_fed_ucb_over_1e5_rounds(tmp_path):
+    """Ten agents, 100 arms, d = 10, epsilon 1: what sharing gains, noise costs and graphs order. Half an hour."""
+
+    def results(experiment, panel, names):
+        runs = EXPERIMENTS[experiment].cells(Plan(panel, Scale(100_000, 5, {"epsilon": (1.0,)}), "default"))
+        chosen = {name: runs[name] for name in names}
+        work = cells.missing_shards([part for run in chosen.values() for part in cells.shards(run)], tmp_path)
+        cells.play(work, tmp_path, 2, lambda rows: None)
+        return {name: cells.load(cells.shards(run), tmp_path) for name, run in chosen.items()}
+
+    shared, ours, printed, least = "FedUCB-nonprivate", "FedUCB 1", "FedUCB-printed 1", "FedUCB-min 1"
+    played = results("feducb-fig1a", "epsilon", ["LinUCB", shared, ours, printed, least])
+    assert ratio(played["LinUCB"], played[shared]).at_least(5) == "holds"
+    assert ratio(played[ours], played[printed]).at_most(1 / 5) == "holds"
+    assert ratio(played[least], played["LinUCB"]).at_most(1.2) == "holds"
+    for panel in ("nonprivate", "private"):
+        graphs = results("feducb-graphs", panel, ["complete", "star", "ring", "line"])
+        assert ordered(graphs.values())[0] == "holds"
