@@ -1,7 +1,8 @@
 """What can be claimed about privacy, and under which notion of neighbouring data."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any, Literal
 
 Adjacency = Literal["one-quantity", "one-round", "one-observation", "one-observation-added", "one-outcome"]
 """What differs between two neighbouring histories of one agent, all else being equal.
@@ -36,3 +37,8 @@ class Claim:
     adjacency: Adjacency
     composition: Composition
     reason: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the attributes by name; JSON knows no infinity, which promises nothing and becomes null."""
+        finite = self.epsilon is not None and isfinite(self.epsilon)
+        return {**asdict(self), "epsilon": self.epsilon if finite else None}

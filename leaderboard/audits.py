@@ -4,7 +4,7 @@ A lower bound is too high with probability 1e-4 at most, so an honest mechanism 
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple
@@ -139,11 +139,10 @@ class Audited(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """Returns the row; JSON knows neither infinity nor NaN, which become null."""
         claim, bound, tightness = self.audit.claim, self.audit.lower_bound, self.audit.tightness
-        finite = claim.epsilon is not None and isfinite(claim.epsilon)
         return {
             "mechanism": self.mechanism,
             "lower_bound": bound if isfinite(bound) else None,
-            "claim": {**asdict(claim), "epsilon": claim.epsilon if finite else None},
+            "claim": claim.as_json(),
             "tightness": tightness if isfinite(tightness) else None,
             "holds": self.audit.holds,
         }

@@ -3,9 +3,8 @@
 import inspect
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib.metadata import version
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import numpy as np
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.checks import require_choice, require_integer
-from fedbandit_envs.claim import Claim
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.leaderboard.simulation import Simulation, simulate
@@ -133,12 +131,6 @@ def build(settings: Settings) -> tuple[FederatedEnv, Policy]:
     return env, baseline.make_policy(**settings.policy_kwargs)
 
 
-def _as_json(claim: Claim) -> dict[str, Any]:
-    """Writes a claim; JSON knows no infinity, and no number is what an infinite epsilon promises."""
-    finite = claim.epsilon is not None and isfinite(claim.epsilon)
-    return {**asdict(claim), "epsilon": claim.epsilon if finite else None}
-
-
 def run(
     settings: Settings, advance: Callable[[int], None] = lambda rounds: None
 ) -> tuple[Simulation, dict[str, Any]]:
@@ -175,7 +167,7 @@ def run(
         ],
         "per_seed": per_seed[-1].tolist(),
         "info_mean": {name: float(values.mean()) for name, values in simulation.info.items()},
-        "privacy": _as_json(env.privacy()),
+        "privacy": env.privacy().as_json(),
         "settings": {
             "baseline": settings.baseline,
             "env_id": settings.env_id,

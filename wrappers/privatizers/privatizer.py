@@ -19,9 +19,9 @@ from fedbandit_envs.wrappers.privatizers.budget import Budget, BudgetExhaustedEr
 class Privatizer(FederatedWrapper, ABC):
     """Randomises every release and accounts for it.
 
-    A reset starts a fresh federation: agents, data
-    and accounts are new, so what several episodes over the same people's data spend has to be added up by the
-    user. Numbers are floating-point ones; guarantees are those of real numbers.
+    A reset starts a fresh federation: agents, data and accounts are new, so what several episodes over the same
+    people's data spend has to be added up by the user. Numbers are floating-point ones; guarantees are those of real
+    numbers.
     """
 
     # The most releases that an agent may have; None for no such limit.
