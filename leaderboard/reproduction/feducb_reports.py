@@ -19,7 +19,7 @@ from fedbandit_envs.leaderboard.reproduction.page import Section, regret_text
 FIFTH, FIVE_TIMES, LITTLE_MORE = 1 / 5, 5.0, 1.2
 
 
-def _table(section: Section, results: Results, silent: str) -> None:
+def _table(section: Section, results: Results) -> None:
     """Writes regret at T of every run, over the silent agents'."""
     row = section.table("algorithm", "what it does", "regret at T (± 95 %)", "/ silent", "messages an agent")
     meanings = {
@@ -31,11 +31,11 @@ def _table(section: Section, results: Results, silent: str) -> None:
         **{graph: f"Algorithm 3, gamma = {diameter}" for graph, (_, diameter) in GRAPHS.items()},
     }
     for name, result in results.items():
-        value = ratio(result, results[silent])
+        value = ratio(result, results["LinUCB"])
         messages = result.traffic.get("messages")
         row(
             name, meanings.get(name.split(",")[0].split(" ")[0], "-"), regret_text(result),
-            "1" if name == silent else value,
+            "1" if name == "LinUCB" else value,
             "-" if messages is None else f"{messages.mean():.0f}",
         )  # fmt: skip
         section.add(f"{name} / silent", "", value)
@@ -74,7 +74,7 @@ def fig1a(section: Section, results: Results) -> None:
         for name in (*SILENT, SHARED, *PRIVATE, PLACEBO)
     }
     section.text += ["", "At epsilon = 1 with 10 agents:"]
-    _table(section, chosen, "LinUCB")
+    _table(section, chosen)
     _statements(section, chosen)
     if by_epsilon:
         _equal_privacy(section, chosen)
@@ -120,7 +120,7 @@ def _statements(section: Section, results: Results) -> None:
 
 def fig1b(section: Section, results: Results) -> None:
     """Regret over rounds for three budgets of communication."""
-    _table(section, results, "LinUCB")
+    _table(section, results)
     for name, result in results.items():
         section.draw_regret(name, result)
     algorithms = dict.fromkeys(name.split(",")[0] for name in results if "," in name)
@@ -195,7 +195,7 @@ def fig2(section: Section, results: Results) -> None:
 
 def horizon(section: Section, results: Results) -> None:
     """Regret over rounds up to the paper's horizon, ten arms a round."""
-    _table(section, results, "LinUCB")
+    _table(section, results)
     for name, result in results.items():
         section.draw_regret(name, result)
     rounds = results["FedUCB-printed"].rounds
@@ -220,7 +220,7 @@ def horizon(section: Section, results: Results) -> None:
 
 def graphs(section: Section, results: Results) -> None:
     """Regret of Algorithm 3 over graphs."""
-    _table(section, results, "LinUCB")
+    _table(section, results)
     for name, result in results.items():
         section.draw_regret(name, result)
     statement, links = ordered([results[graph] for graph in GRAPHS])
