@@ -4,22 +4,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from fedbandit_envs.baselines.feducb import FedUCB
-from fedbandit_envs.baselines.linucb import LinUCB, UniformArm
-from fedbandit_envs.baselines.per_arm import DisjointLinUCB, HybridLinUCB
-from fedbandit_envs.baselines.pfcb import PFCB
+from fedbandit_envs.baselines.linear.feducb import FedUCB
+from fedbandit_envs.baselines.linear.linucb import LinUCB, UniformArm
+from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
+from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
 from fedbandit_envs.baselines.policy import Policy
-from fedbandit_envs.baselines.procurement import SSUCB, Clairvoyant, OneOfEach, UniformRandom
-from fedbandit_envs.baselines.suplinucb import SupLinUCB
+from fedbandit_envs.baselines.procurement.pfcb import PFCB
+from fedbandit_envs.baselines.procurement.silent import SSUCB, Clairvoyant, OneOfEach, UniformRandom
 from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.wrappers.channel import Channel
 from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.placebo import Placebo
-from fedbandit_envs.wrappers.privatizers.continual import ContinualPrivatizer
-from fedbandit_envs.wrappers.privatizers.gaussian import GaussianPrivatizer
+from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
+from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.reveal import Reveal
+from fedbandit_envs.wrappers.transport.channel import Channel
 
 
 class Wrapping(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sums_env import SumsEnv
 
-from fedbandit_envs.wrappers.privatizers.continual import NOISES, ContinualPrivatizer
+from fedbandit_envs.wrappers.privacy.continual import NOISES, ContinualPrivatizer
 
 
 @pytest.mark.benchmark(timer=time.process_time)

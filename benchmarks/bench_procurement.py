@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from fedbandit_envs.baselines.procurement import SSUCB
+from fedbandit_envs.baselines.procurement.silent import SSUCB
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.streams import row_seeds
 

@@ -17,7 +17,7 @@ Adjacency = Literal["one-quantity", "one-round", "one-observation", "one-observa
 """
 
 Composition = Literal["basic", "zcdp", "exact", "parallel"]
-"""How single releases make the whole; see :mod:`fedbandit_envs.wrappers.accountant`."""
+"""How single releases make the whole; see :mod:`fedbandit_envs.wrappers.privacy.accounting.accountant`."""
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import gymnasium
 
 _PROCUREMENT = "fedbandit_envs.procurement.env:ProcurementEnv"
-_SS_UCB = "fedbandit_envs.baselines.procurement:SSUCB"
+_SS_UCB = "fedbandit_envs.baselines.procurement.silent:SSUCB"
 _LINEAR = "fedbandit_envs.linear.env:LinearEnv"
-_LIN_UCB = "fedbandit_envs.baselines.linucb:LinUCB"
+_LIN_UCB = "fedbandit_envs.baselines.linear.linucb:LinUCB"
 
 
 class Registered(NamedTuple):

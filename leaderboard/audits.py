@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from fedbandit_envs.checks import require_choice, require_integer, require_number
 from fedbandit_envs.claim import Adjacency, Composition
-from fedbandit_envs.wrappers.audit import Audit, audit
 from fedbandit_envs.wrappers.neighbours import Neighbours, linear_neighbours, procurement_neighbours
-from fedbandit_envs.wrappers.privatizers.continual import ContinualPrivatizer
-from fedbandit_envs.wrappers.privatizers.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.privatizers.laplace import LaplacePrivatizer
-from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
-from fedbandit_envs.wrappers.privatizers.randomized_response import RandomizedResponsePrivatizer
+from fedbandit_envs.wrappers.privacy.audit import Audit, audit
+from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
+from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
+from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
+from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.wrappers.privacy.randomized_response import RandomizedResponsePrivatizer
 
 _procurement = partial(procurement_neighbours, num_producers=2)
 # Unless told otherwise: with more the event that betrays pure mechanisms gets too rare to be seen.

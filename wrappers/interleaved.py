@@ -11,8 +11,8 @@ from fedbandit_envs.checks import require_integer
 from fedbandit_envs.claim import Claim
 from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv, FederatedWrapper
 from fedbandit_envs.sensitivity import Sensitivity
-from fedbandit_envs.wrappers.channel import Channel
-from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
+from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.wrappers.transport.channel import Channel
 
 
 class Interleaved(FederatedWrapper):

@@ -16,7 +16,7 @@ def build(federation: str, stack: Stack, **kwargs: Any) -> FederatedEnv:
     Args:
         federation: Entry point ``"module:Class"`` of the federation.
         stack: Wrappers from the inside out: pairs of an entry point and keyword arguments, such as
-            ``["fedbandit_envs.wrappers.channel:Channel", {"schedule": "every_round"}]``.
+            ``["fedbandit_envs.wrappers.transport.channel:Channel", {"schedule": "every_round"}]``.
         **kwargs: Passed to the federation.
 
     Returns:

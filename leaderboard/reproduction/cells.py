@@ -23,8 +23,8 @@ from fedbandit_envs.claim import Composition
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv, FederatedWrapper
 from fedbandit_envs.leaderboard.run import Settings, build, federation
 from fedbandit_envs.leaderboard.simulation import simulate
-from fedbandit_envs.wrappers.channel import Channel
-from fedbandit_envs.wrappers.privatizers.privatizer import Privatizer
+from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.wrappers.transport.channel import Channel
 
 _FORMAT = 2
 """Raised whenever files of the same settings would come to say something else, so that older ones are not read."""

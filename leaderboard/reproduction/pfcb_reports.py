@@ -16,8 +16,8 @@ from fedbandit_envs.leaderboard.reproduction.pfcb import (
     MARKETS,
     market_seeds,
 )
-from fedbandit_envs.wrappers.calibration import classic_noise_multiplier, gaussian_delta
-from fedbandit_envs.wrappers.privatizers.budget import decreasing
+from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier, gaussian_delta
+from fedbandit_envs.wrappers.privacy.budget import decreasing
 
 # What the paper prints: "136 %, 233 % more regret" than FCB (uniform), "235 %, 394 %" (normal), section 6.2.
 PAPER_ABOVE_FCB = {

@@ -1,0 +1,301 @@
+"""FedUCB: LinUCB that listens, through noise (Dubey and Pentland 2020, Algorithms 1 and 3).
+
+The policy says what an agent makes of what it hears. When agents talk, to whom and through how much noise is up to
+channel and privatizer; without a channel it is LinUCB.
+"""
+
+from math import log, pi, sqrt
+from typing import Any, Literal, get_args
+
+import numpy as np
+from gymnasium import spaces as gym_spaces
+
+from fedbandit_envs.baselines.linear.linucb import Confidence, LinUCB, judge
+from fedbandit_envs.baselines.linear.noise import BiasName, Regularisation, ShiftName, floored, regularise
+from fedbandit_envs.baselines.linear.pooling import gather, keep, rebuild
+from fedbandit_envs.baselines.linear.ridge import (
+    Ridges,
+    factorise,
+    largest,
+    observe,
+    rank_one,
+    transpose,
+)
+from fedbandit_envs.checks import require_choice, require_number
+from fedbandit_envs.compiled import kernel
+from fedbandit_envs.federation import Array, Arrays, Spaces
+
+CombineName = Literal["pooled", "min"]
+
+
+@kernel
+def _choose_min(
+    round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
+    own_inverse, own_moment, own_log_det, own_log_floor, own_inflation, own_bias, own_tilt,
+    noise_sd, log_failure, own_log_failure, scale, constant, parameter, arm,
+):  # fmt: skip
+    """Pulls the arm whose smaller one of two upper confidence bounds is largest; see ``choose`` of linucb."""
+    arms, dim = contexts.shape[2:]
+    across, width = np.empty((dim, arms)), np.empty((3, arms))
+    bound, own_bound = np.empty(arms), np.empty(arms)
+    for r in range(contexts.shape[0]):
+        for j in range(contexts.shape[1]):
+            e = round_[r, j, 0] % moment.shape[2]
+            transpose(contexts[r, j], across)
+            judge(
+                across, own_inverse[r, j, 0], own_moment[r, j, 0], own_log_det[r, j, 0],
+                own_log_floor[r, j, 0], own_inflation[r, j, 0], own_bias[r, j, 0], own_tilt[r, j, 0],
+                noise_sd, own_log_failure, scale, constant, parameter[r, j], width, own_bound,
+            )  # fmt: skip
+            judge(
+                across, inverse[r, j, e], moment[r, j, e], log_det[r, j, e],
+                log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], tilt[r, j, e],
+                noise_sd, log_failure, scale, constant, parameter[r, j], width, bound,
+            )  # fmt: skip
+            for k in range(arms):
+                bound[k] = min(bound[k], own_bound[k])
+            arm[r, j] = largest(bound)
+
+
+@kernel
+def _ask(round_, contexts, arm, inverse, log_det, synchronised, waited, spread, threshold, send):
+    """Evaluates the trigger: log det(V + x x^T + spread I) - log det S >= threshold / (waited + 1)."""
+    dim = contexts.shape[3]
+    matrix, factor, product = np.empty((dim, dim)), np.zeros((dim, dim)), np.empty(dim)
+    for r in range(arm.shape[0]):
+        for j in range(arm.shape[1]):
+            e = round_[r, j, 0] % log_det.shape[2]
+            x = contexts[r, j, arm[r, j]]
+            matrix[...] = inverse[r, j, e]
+            grown = log_det[r, j, e] + np.log1p(rank_one(matrix, x, product))
+            if spread[r, j] > 0.0:
+                # det(W + s I) = det(W) det(I + s W^-1), with W = V + x x^T.
+                matrix *= spread[r, j]
+                for i in range(dim):
+                    matrix[i, i] += 1.0
+                grown += factorise(matrix, factor)
+            send[r, j] = grown - synchronised[r, j, e] >= threshold / (waited[r, j] + 1.0)
+
+
+class FedUCB(LinUCB):
+    """LinUCB on own data and on what others release, with confidence bounds that reckon with the noise.
+
+    V = sum of own x x^T + what was heard + shift I. Own data is exact and counts for ever, unless the channel echoes:
+    then, as printed, an agent learns from the released version of its own data, and of the exact one keeps what it
+    has not released yet. What the noise does to V and to the estimate is in :mod:`fedbandit_envs.baselines.linear.noise`;
+    it is read off the messages' ``noise_variance``. Without noise this is a ridge; noise that is not announced is not
+    reckoned with, but V is lifted where it would not be positive definite.
+
+    Messages may hold several statistics (:class:`~fedbandit_envs.wrappers.interleaved.Interleaved`): then as many
+    estimators are used in turn, which is Algorithm 3's subsampling.
+
+    Where agents say when to send, they ask once log det(V + x x^T + (rho_max - rho_min) I) - log det S reaches
+    D / (rounds since the last synchronisation + 1), S being V at that time (Algorithm 1, line 12).
+    """
+
+    def __init__(
+        self,
+        shift: ShiftName = "on_sum",
+        bias: BiasName = "root_m",
+        combine: CombineName = "pooled",
+        threshold: float | None = None,
+        ridge: float = 1.0,
+        noise_sd: float = 0.5,
+        parameter_bound: float = 1.0,
+        failure: float = 0.01,
+        beta_scale: float = 1.0,
+        alpha: float | None = None,
+    ) -> None:
+        """Sets the policy's constants; see :class:`LinUCB` for those not named here.
+
+        Args:
+            shift: What keeps V positive definite: ``"per_agent"`` (printed), ``"on_sum"`` or ``"floor"``; see
+                :mod:`fedbandit_envs.baselines.linear.noise`.
+            bias: What bounds the noise's share of the error: ``"printed"``, ``"root_m"`` or ``"euclidean"``.
+            combine: ``"pooled"`` acts on the bounds from all data; ``"min"`` on the smaller one of these and of those
+                from own data alone, which costs no privacy; each then fails with half the probability.
+            threshold: D; None for the paper's 2 T d / (ln(rho_max / rho_min + T L^2 / (d rho_min)) + 1), divided by
+                1 + L^2 where there are several estimators.
+            ridge: See :class:`LinUCB`.
+            noise_sd: See :class:`LinUCB`.
+            parameter_bound: See :class:`LinUCB`.
+            failure: See :class:`LinUCB`.
+            beta_scale: See :class:`LinUCB`.
+            alpha: See :class:`LinUCB`.
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range, or ``shift`` and ``bias`` do not go together.
+        """
+        super().__init__(ridge, noise_sd, parameter_bound, failure, beta_scale, alpha)
+        require_choice("shift", shift, get_args(ShiftName))
+        require_choice("bias", bias, get_args(BiasName))
+        require_choice("combine", combine, get_args(CombineName))
+        if shift == "floor" and bias != "euclidean":
+            raise ValueError(
+                f"bias is {bias!r}; 'euclidean' is required with shift='floor', under which V has no known rho_min"
+            )
+        if threshold is not None:
+            require_number("threshold", threshold, 0, np.inf)
+        self._shift: ShiftName = shift
+        self._bias: BiasName = bias
+        self._combine = combine
+        self._threshold = threshold
+
+    def reset(self, spaces: Spaces, seeds: Array) -> None:
+        """Forgets own data and what was heard; see :meth:`Policy.reset`.
+
+        Raises:
+            ValueError: Several estimators are used in turn, but bounds are to be combined with those from own data.
+        """
+        seen = spaces.observation.spaces
+        dim = (seen["contexts"].shape or (0, 0))[1]
+        inbox = seen.get("inbox_statistic")
+        told = (1, dim + 1, dim + 1) if inbox is None or inbox.shape is None else inbox.shape
+        self._senders = told[0]
+        # (senders, numbers) or (senders, estimators, numbers).
+        self._estimators = told[1] if len(told) == 4 else 1
+        if self._estimators > 1 and self._combine == "min":
+            raise ValueError(
+                f"combine is 'min', but messages hold {self._estimators} statistics to be used in turn; 'pooled' is "
+                "required"
+            )
+        noise = spaces.release.spaces.get("noise_variance")
+        self._worst = float(noise.high.max()) if isinstance(noise, gym_spaces.Box) else 0.0
+        self._noisy = "inbox_noise_variance" in seen
+        self._echo = "sent" in seen
+        rows = seeds.shape
+        self._begin(rows, dim, self._estimators)
+        self._own = np.zeros((*rows, self._estimators, dim + 1, dim + 1))
+        self._pooled = np.zeros_like(self._own)
+        self._heard = np.zeros((*rows, self._senders), np.bool_)
+        self._variance = np.zeros((*rows, 1))
+        self._releases = np.zeros(rows)
+        start = self._regularisation(
+            self._starting_noise(), np.ones(rows), np.full(rows, float(self._senders))
+        )
+        self._spread = np.zeros(rows)
+        if self._shift == "per_agent" and self._noisy:
+            # Line 1: S starts as M rho_min I.
+            self._ridges = Ridges.without_data((*rows, self._estimators), dim, float(start.least.flat[0]))
+            self._trust(start, np.ones(rows, np.bool_))
+        if self._combine == "min":
+            one = (*rows, 1)
+            self._alone = Ridges.without_data(one, dim, self._ridge)
+            self._alone_confidence = Confidence.without_noise(one, dim, self._ridge, self._parameter_bound)
+        self._asks = isinstance(spaces.action, gym_spaces.Dict)
+        longest = (
+            float(np.max(seen["contexts"].high)) if isinstance(seen["contexts"], gym_spaces.Box) else 1.0
+        )
+        self._due = (
+            self._default_threshold(spaces.horizon, longest, start)
+            if self._threshold is None
+            else self._threshold
+        )
+        self._waited = np.zeros(rows)
+        self._synchronised = self._ridges.log_det.copy()
+        self._send = np.zeros(rows, np.bool_)
+
+    def _starting_noise(self) -> Array:
+        """Returns the largest sd there can be on the sum of all senders' statistics, a row."""
+        return np.full(self._releases.shape, sqrt(self._worst * self._senders))
+
+    def _default_threshold(self, horizon: int, longest: float, start: Regularisation) -> float:
+        dim = self._ridges.moment.shape[-1]
+        least, most = float(start.least.flat[0]), float(start.most.flat[0])
+        threshold = 2 * horizon * dim / (log(most / least + horizon * longest**2 / (dim * least)) + 1)
+        return threshold / (1 + longest**2) if self._estimators > 1 else threshold
+
+    def _regularisation(self, sd: Array, releases: Array, heads: Array) -> Regularisation:
+        # By a union over releases k = 1, 2, ... and senders, with sum 1/k^2 = pi^2/6, for half the failures.
+        log_union = np.log(2 * self._senders * releases**2 * pi**2 / (6 * self._share_of_failure()))
+        return regularise(
+            self._shift, self._bias, sd, sqrt(self._worst), heads, log_union,
+            self._ridges.moment.shape[-1], self._ridge, self._parameter_bound,
+        )  # fmt: skip
+
+    def _share_of_failure(self) -> float:
+        return self._failure / 2 if self._combine == "min" else self._failure
+
+    def act(self, observation: Arrays) -> Any:
+        """Takes in own data and the inbox, then acts as LinUCB does; see :meth:`Policy.act`.
+
+        Returns:
+            Arms, int64 ``(replicas, agents)``; where agents say when to send, a mapping of ``action`` and ``send``.
+        """
+        last = (observation["round"], observation["pulled_context"], observation["last_reward"])
+        observe(*last, *self._ridges)
+        if self._combine == "min":
+            observe(*last, *self._alone)
+        mask = observation.get("inbox_mask")
+        if mask is not None:
+            keep(*last, self._own)
+            self._waited += observation["round"][..., 0] > 0
+            if mask.any():
+                self._listen(observation, mask)
+        arm = self._pull(observation)
+        if not self._asks:
+            return arm
+        _ask(
+            observation["round"], observation["contexts"], arm, self._ridges.inverse, self._ridges.log_det,
+            self._synchronised, self._waited, self._spread, self._due, self._send,
+        )  # fmt: skip
+        return {"action": arm, "send": self._send}
+
+    def _listen(self, observation: Arrays, mask: Array) -> None:
+        rows = mask.shape[:2]
+        told = observation["inbox_statistic"]
+        gather(mask, told.reshape(*mask.shape, -1), self._pooled.reshape(*rows, -1), self._heard)
+        if self._noisy:
+            gather(mask, observation["inbox_noise_variance"], self._variance, self._heard)
+        if self._echo:
+            self._own[observation["sent"][..., 0]] = 0.0
+        news: Array = np.asarray(mask.any(axis=-1))
+        self._releases += news
+        heads = np.maximum(self._heard.sum(axis=-1), 1).astype(np.float64)
+        sd = np.sqrt(np.maximum(self._variance[..., 0], 0.0))
+        made = self._regularisation(sd, np.maximum(self._releases, 1), heads)
+        definite = rebuild(news, self._own, self._pooled, made.shift, *self._ridges)
+        self._trust(made, news)
+        if self._shift == "floor" or not definite.all():
+            affected = np.broadcast_to(news[..., np.newaxis], definite.shape).copy()
+            self._lift(affected if self._shift == "floor" else ~definite, made)
+        self._waited[news] = 0
+        self._synchronised[news] = self._ridges.log_det[news]
+
+    def _trust(self, made: Regularisation, news: Array) -> None:
+        """Takes over confidence bounds for rows with news."""
+        dim = self._ridges.moment.shape[-1]
+        log_floor = dim * np.log(made.least)
+        for held, value in zip(
+            self._confidence, (log_floor, np.ones_like(log_floor), made.bias, made.tilt), strict=True
+        ):
+            held[news] = value[news][..., np.newaxis]
+        self._spread = np.where(news, made.most - made.least, self._spread)
+
+    def _lift(self, where: Array, made: Regularisation) -> None:
+        """Lifts eigenvalues of V to the ridge, where no shift was added or it was not enough."""
+        dim = self._ridges.moment.shape[-1]
+        gram = (self._own + 0.5 * (self._pooled + np.swapaxes(self._pooled, -1, -2)))[where][..., :dim, :dim]
+        added, reach, error = (
+            np.broadcast_to(value[..., np.newaxis], where.shape)[where]
+            for value in (made.shift, made.reach, made.error)
+        )
+        shifted = gram + added[:, np.newaxis, np.newaxis] * np.eye(dim)
+        lifted = floored(shifted, self._ridge, self._parameter_bound, reach, error, added)
+        self._ridges.inverse[where], self._ridges.log_det[where] = lifted.inverse, lifted.log_det
+        for held, value in zip(self._confidence, lifted.confidence, strict=True):
+            held[where] = value
+
+    def _pull(self, observation: Arrays) -> Array:
+        # The noise takes the other half of the failures.
+        failure = self._share_of_failure() / (2 if self._noisy else 1)
+        if self._combine == "pooled":
+            return self._choose(observation, failure)
+        _choose_min(
+            observation["round"], observation["contexts"],
+            *self._ridges, *self._confidence, *self._alone, *self._alone_confidence,
+            self._noise_sd, -log(failure), -log(self._failure / 2), self._beta_scale, self._constant,
+            self._parameter, self._arm,
+        )  # fmt: skip
+        return self._arm

@@ -1,0 +1,332 @@
+"""FedUCB: equalities with LinUCB and with one pooled agent, its bounds under noise, its trigger, and its regret.
+
+Statistical statements use fixed seeds and hold with wide margins.
+"""
+
+import numpy as np
+import pytest
+
+from fedbandit_envs.baselines.linear.feducb import FedUCB
+from fedbandit_envs.baselines.linear.linucb import LinUCB
+from fedbandit_envs.baselines.linear.noise import floored, regularise
+from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.wrappers.interleaved import Interleaved
+from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
+from fedbandit_envs.wrappers.transport.channel import Channel
+
+DOUBLING = {"name": "doubling", "start": 1, "stop": None}
+
+
+def linear(**kwargs):
+    return parallel_env(**{"num_agents": 4, "num_arms": 12, "dim": 4, "max_cycles": 300, **kwargs})
+
+
+def play(env, policy, seeds, rounds):
+    """Arms pulled and observations, round by round."""
+    observation = env.reset_batch(seeds).observation
+    policy.reset(env.policy_spaces, row_seeds(seeds, env.max_num_agents))
+    for _ in range(rounds):
+        action = policy.act(observation)
+        arm = action["action"] if isinstance(action, dict) else action
+        yield arm.copy(), {name: array.copy() for name, array in observation.items()}
+        observation = env.step_batch(action).observation
+
+
+def arms(env, policy, seeds=(0, 1), rounds=300):
+    return np.array([arm for arm, _ in play(env, policy, seeds, rounds)])
+
+
+@pytest.mark.parametrize("num_agents", [1, 4])
+@pytest.mark.parametrize("wrap", [
+    lambda env: env,
+    lambda env: Channel(env, schedule="silent"),
+    lambda env: Channel(ContinualPrivatizer(env, np.inf, 0.1), schedule="silent"),
+], ids=["no channel", "silence", "silence, no noise"])  # fmt: skip
+def test_alone_it_is_linucb_bit_for_bit(num_agents, wrap):
+    """Without company or noise: the same estimates, determinants and arms."""
+    fed, lin = FedUCB(failure=0.02), LinUCB(failure=0.02)
+    env = wrap(linear(num_agents=num_agents))
+    noisy = "inbox_noise_variance" in env.single_observation_space.spaces
+    if noisy:
+        # Half the failures are set aside for noise that never comes.
+        lin = LinUCB(failure=0.01)
+    np.testing.assert_array_equal(arms(env, fed), arms(linear(num_agents=num_agents), lin))
+    for ours, theirs in zip(fed._ridges, lin._ridges, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_every_round_sharing_makes_one_agent_that_sees_all():
+    """Each agent pulls what OFUL pulls that has all agents' observations, written plainly in numpy."""
+    env = Channel(linear(), schedule="every_round")
+    x_all, y_all = [[] for _ in range(2)], [[] for _ in range(2)]
+    for t, (arm, seen) in enumerate(play(env, FedUCB(), (0, 1), 300)):
+        for r in range(2):
+            if t:
+                x_all[r].extend(seen["pulled_context"][r])
+                y_all[r].extend(seen["last_reward"][r, :, 0])
+            x, y = np.reshape(x_all[r], (-1, 4)), np.array(y_all[r])
+            gram = np.eye(4) + x.T @ x
+            theta = np.linalg.solve(gram, x.T @ y)
+            radius = 0.5 * np.sqrt(2 * np.log(100) + np.linalg.slogdet(gram)[1]) + 1
+            for j in range(4):
+                offered = seen["contexts"][r, j]
+                width = np.sqrt(np.einsum("kd,dh,kh->k", offered, np.linalg.inv(gram), offered))
+                bound = offered @ theta + radius * width
+                assert bound[arm[r, j]] >= bound.max() - 1e-9
+
+
+def test_pooled_estimates_equal_ridge_regression_on_all_data():
+    policy = FedUCB()
+    env = Channel(linear(max_cycles=2000), schedule=DOUBLING)
+    x_all, y_all = [[], []], [[], []]
+    for t, (_, seen) in enumerate(play(env, policy, (3, 4), 1025)):
+        if t:
+            for r in range(2):
+                x_all[r].append(seen["pulled_context"][r])
+                y_all[r].append(seen["last_reward"][r, :, 0])
+    # Synchronised after round 1024, so everybody has everything.
+    for r in range(2):
+        x, y = np.reshape(x_all[r], (-1, 4)), np.concatenate(y_all[r])
+        rows = np.concatenate([x, np.eye(4)])
+        theta = np.linalg.lstsq(rows, np.concatenate([y, np.zeros(4)]), rcond=None)[0]
+        for j in range(4):
+            np.testing.assert_allclose(policy._parameter[r, j], theta, atol=1e-9)
+            assert policy._ridges.log_det[r, j, 0] == pytest.approx(
+                np.linalg.slogdet(rows.T @ rows)[1], abs=1e-8
+            )
+
+
+def test_with_an_echo_exact_data_counts_only_until_it_is_released():
+    """V is the sum of everybody's releases, own ones included, and of what is not released yet."""
+    env = Channel(ContinualPrivatizer(linear(), 2.0, 0.1, releases=DOUBLING), schedule=DOUBLING, echo=True)
+    policy = FedUCB(ridge=3.0)
+    pooled = np.zeros((2, 4, 5, 5))
+    recent = np.zeros((2, 4, 5, 5))
+    for t, (_, seen) in enumerate(play(env, policy, (0, 1), 200)):
+        if t:
+            pair = np.concatenate([seen["pulled_context"], seen["last_reward"]], axis=-1)
+            recent += pair[..., np.newaxis] * pair[..., np.newaxis, :]
+            recent[seen["sent"][..., 0]] = 0
+            pooled += seen["inbox_statistic"].sum(axis=2)
+        gram = np.linalg.inv(policy._ridges.inverse[:, :, 0])
+        rest = gram - (pooled + recent)[..., :4, :4]
+        shift = rest[..., 0, 0]
+        np.testing.assert_allclose(rest, shift[..., np.newaxis, np.newaxis] * np.eye(4), atol=1e-6)
+        np.testing.assert_allclose(policy._ridges.moment[:, :, 0], (pooled + recent)[..., :4, 4], atol=1e-9)
+    assert t > 128
+    assert (shift > 3).all()
+
+
+def noise(sd, dim, samples, generator):
+    """Symmetric noise, variance sd^2 on the diagonal, half of it elsewhere."""
+    draws = sd * generator.standard_normal((samples, dim, dim))
+    return (draws + draws.swapaxes(-1, -2)) / 2
+
+
+@pytest.mark.parametrize(("shift", "bias"), [
+    ("on_sum", "root_m"), ("on_sum", "euclidean"), ("per_agent", "printed"), ("per_agent", "root_m"),
+])  # fmt: skip
+@pytest.mark.parametrize("heads", [1.0, 7.0])
+@pytest.mark.parametrize("size", [0.0, 30.0, 3000.0])
+def test_bounds_of_the_noise_hold(shift, bias, heads, size):
+    """V lies where it is said to, and the noise's part of the error keeps its bound, as often as promised.
+
+    The promise is one failure in 100; in 2,000 samples more than 40 have a probability below 1e-5.
+    """
+    dim, generator = 6, np.random.default_rng(1)
+    one = 2.0
+    made = regularise(
+        shift,
+        bias,
+        np.array([one * np.sqrt(heads)]),
+        one,
+        np.array([heads]),
+        np.array([np.log(100.0)]),
+        dim,
+        1.0,
+        1.0,
+    )
+    sample = noise(one * np.sqrt(heads), dim + 1, 2000, generator)
+    across, column = sample[:, :dim, :dim], sample[:, :dim, dim]
+    eigenvalues = np.linalg.eigvalsh(across + made.shift * np.eye(dim))
+    assert ((eigenvalues[:, 0] < made.least) | (eigenvalues[:, -1] > made.most)).sum() <= 40
+    root = generator.standard_normal((dim, dim))
+    gram = size * root @ root.T / dim
+    theta = np.eye(dim)[0]
+    v = gram + across + made.shift * np.eye(dim)
+    error = (across + made.shift * np.eye(dim)) @ theta - column
+    if bias == "euclidean":
+        assert (np.linalg.norm(error, axis=-1) > made.tilt).sum() <= 40
+        assert made.bias == 0
+    else:
+        in_norm = np.sqrt(np.einsum("si,sij,sj->s", error, np.linalg.inv(v), error))
+        assert (in_norm > made.bias).sum() <= 40
+        assert made.tilt == 0
+
+
+def test_lifted_eigenvalues_are_bounded_as_promised():
+    dim, samples, sd, ridge = 5, 2000, 4.0, 1.0
+    generator = np.random.default_rng(2)
+    sample = noise(sd, dim + 1, samples, generator)
+    across, column = sample[:, :dim, :dim], sample[:, :dim, dim]
+    made = regularise(
+        "floor", "euclidean", np.array([sd]), sd, np.array([1.0]), np.array([np.log(100.0)]), dim, ridge, 1.0
+    )
+    assert made.shift == 0
+    root = generator.standard_normal((dim, dim))
+    gram = 20 * root @ root.T
+    theta = np.eye(dim)[1]
+    rows = np.full(samples, 1.0)
+    lifted = floored(gram + across, ridge, 1.0, made.reach * rows, made.error * rows, 0 * rows)
+    v = np.linalg.inv(lifted.inverse)
+    np.testing.assert_allclose(np.linalg.slogdet(v)[1], lifted.log_det, atol=1e-8)
+    assert np.linalg.eigvalsh(v)[:, 0].min() >= ridge - 1e-8
+    assert (np.linalg.eigvalsh(gram + across)[:, 0] < ridge).any()
+    added = v - gram - across
+    error = np.einsum("sij,j->si", across + added, theta) - column
+    assert (np.linalg.norm(error, axis=-1) > lifted.confidence.tilt).sum() <= 40
+    # G + ridge I <= inflation^2 V, and so are the determinants.
+    inflation = lifted.confidence.inflation
+    slack = np.linalg.eigvalsh(inflation[:, np.newaxis, np.newaxis] ** 2 * v - gram - ridge * np.eye(dim))[
+        :, 0
+    ]
+    assert (slack < -1e-8).sum() <= 40
+    grown = np.linalg.slogdet(gram + ridge * np.eye(dim))[1] - dim * np.log(ridge)
+    assert (grown > lifted.log_det - lifted.confidence.log_floor + 1e-8).sum() <= 40
+
+
+def test_noise_without_announced_bounds_is_lifted_too():
+    """One-shot Gaussian noise says nothing of its size: V is made positive definite all the same."""
+    from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
+
+    env = Channel(GaussianPrivatizer(linear(), 0.5, releases=9, calibration="analytic"), schedule=DOUBLING)
+    policy = FedUCB()
+    for _ in play(env, policy, range(5), 256):
+        assert np.isfinite(policy._ridges.inverse).all()
+        assert (np.linalg.eigvalsh(policy._ridges.inverse) > 0).all()
+
+
+def test_the_trigger_follows_line_12():
+    env = Channel(linear(num_agents=3), schedule="synchronise")
+    policy = FedUCB(threshold=12.0)
+    observation = env.reset_batch([0, 1]).observation
+    policy.reset(env.policy_spaces, row_seeds([0, 1], 3))
+    base = np.zeros((2, 3))
+    waited = np.zeros((2, 3))
+    synchronisations = 0
+    for t in range(300):
+        action = policy.act(observation)
+        if t:
+            waited += 1
+            news = observation["inbox_mask"].any(axis=-1)
+            assert (news == news[:, :1]).all()
+            waited[news] = 0
+            base = np.where(news, policy._ridges.log_det[..., 0], base)
+            synchronisations += news[:, 0].sum()
+        gram = np.linalg.inv(policy._ridges.inverse[:, :, 0])
+        x = np.take_along_axis(observation["contexts"], action["action"][..., None, None], axis=2)[:, :, 0]
+        grown = np.linalg.slogdet(gram + x[..., None] * x[..., None, :])[1]
+        due = 12.0 / (waited + 1)
+        near = np.abs(grown - base - due) < 1e-9
+        np.testing.assert_array_equal((action["send"] == (grown - base >= due)) | near, True)
+        observation = env.step_batch(action).observation
+    assert 4 <= synchronisations <= 200
+    claim = env.privacy()
+    assert claim.epsilon is None
+    assert "times" in claim.reason
+
+
+def test_the_default_threshold_is_the_paper_s():
+    """2 T d / (ln(rho_max / rho_min + T L^2 / (d rho_min)) + 1), with L^2 = 1; divided by 1 + L^2 in Algorithm 3."""
+    policy = FedUCB(ridge=2.0)
+    spaces = Channel(linear(), schedule="synchronise").policy_spaces
+    policy.reset(spaces, row_seeds([0], 4))
+    paper = 2 * 300 * 4 / (np.log(1 + 300 / (4 * 2.0)) + 1)
+    assert policy._due == pytest.approx(paper)
+    policy.reset(Channel(Interleaved(linear(), 2), schedule="synchronise").policy_spaces, row_seeds([0], 4))
+    assert policy._due == pytest.approx(paper / 2)
+    private = ContinualPrivatizer(linear(), 1.0, 0.1, "tree", "printed")
+    spaces = Channel(private, schedule="synchronise", echo=True).policy_spaces
+    printed = FedUCB(shift="per_agent", bias="printed")
+    printed.reset(spaces, row_seeds([0], 4))
+    # Lambda of each of four agents, at the first release: rho_min = 4 Lambda and rho_max three times that.
+    worst = np.sqrt(spaces.release["noise_variance"].high[0])
+    least = 4 * worst * (4 * 2 + 2 * np.log(2 * 4 * np.pi**2 / (6 * 0.01)))
+    assert printed._due == pytest.approx(2 * 300 * 4 / (np.log(3 + 300 / (4 * least)) + 1))
+    np.testing.assert_allclose(np.linalg.inv(printed._ridges.inverse[0, 0, 0]), least * np.eye(4))
+
+
+def test_estimators_take_rounds_in_turn():
+    """With a period of three, estimator t mod 3 has the rounds t mod 3, own ones at once and others' once released."""
+    env = Channel(Interleaved(linear(), 3), schedule={"name": "fixed_gap", "gap": 4})
+    policy = FedUCB()
+    own, released = np.zeros((2, 2, 4, 3, 5, 5))
+    for t, (_, seen) in enumerate(play(env, policy, (0, 1), 100)):
+        if t:
+            pair = np.concatenate([seen["pulled_context"], seen["last_reward"]], axis=-1)
+            own[:, :, (t - 1) % 3] += pair[..., np.newaxis] * pair[..., np.newaxis, :]
+        if t % 4 == 0:
+            released = own.copy()
+        expected = own + released.sum(axis=1, keepdims=True) - released
+        gram = expected[..., :4, :4] + np.eye(4)
+        np.testing.assert_allclose(np.linalg.inv(policy._ridges.inverse), gram, atol=1e-8)
+        np.testing.assert_allclose(policy._ridges.moment, expected[..., :4, 4], atol=1e-9)
+        # The one whose turn it is decides.
+        used = np.linalg.solve(gram[:, :, t % 3], expected[:, :, t % 3, :4, 4:])[..., 0]
+        np.testing.assert_allclose(policy._parameter, used, atol=1e-8)
+
+
+@pytest.mark.parametrize(("kwargs", "error", "match"), [
+    ({"shift": "none"}, ValueError, "shift is 'none'; one of 'per_agent', 'on_sum', 'floor'"),
+    ({"bias": "sqrt"}, ValueError, "bias is 'sqrt'"),
+    ({"shift": "floor"}, ValueError, "bias is 'root_m'; 'euclidean' is required with shift='floor'"),
+    ({"combine": "max"}, ValueError, "combine is 'max'"),
+    ({"threshold": -1}, ValueError, "threshold is -1"),
+    ({"ridge": 0}, ValueError, "ridge is 0; a finite number > 0"),
+    ({"failure": 2}, ValueError, "failure is 2"),
+    ({"alpha": "much"}, TypeError, "alpha is 'much'"),
+    ({"noise_sd": float("nan")}, ValueError, "noise_sd is nan"),
+])  # fmt: skip
+def test_bad_parameters_are_named(kwargs, error, match):
+    with pytest.raises(error, match=match):
+        FedUCB(**kwargs)
+
+
+def test_the_minimum_needs_one_estimator():
+    env = Channel(Interleaved(linear(), 2))
+    with pytest.raises(ValueError, match="combine is 'min', but messages hold 2 statistics"):
+        FedUCB(combine="min").reset(env.policy_spaces, row_seeds([0], 4))
+
+
+def final_regret(env, policy, seeds=range(4)):
+    return simulate(env, policy, seeds).regret[-1].mean()
+
+
+def paper(**kwargs):
+    return parallel_env(**{"num_agents": 10, "num_arms": 30, "dim": 5, "max_cycles": 6000, **kwargs})
+
+
+def test_sharing_pays_and_noise_costs():
+    """The small twin of the figures at T = 1e5: see docs/reproductions for those."""
+    silent = final_regret(paper(), LinUCB())
+    shared = final_regret(Channel(paper(), schedule="every_round"), FedUCB())
+    assert silent > 5 * shared
+    private = {"epsilon": 1.0, "delta": 0.1, "releases": DOUBLING}
+    ours = final_regret(Channel(ContinualPrivatizer(paper(), **private), schedule=DOUBLING), FedUCB())
+    printed = final_regret(
+        Channel(
+            ContinualPrivatizer(paper(), **private, mechanism="tree", sigma="printed"),
+            schedule=DOUBLING,
+            echo=True,
+        ),
+        FedUCB(shift="per_agent", bias="printed"),
+    )
+    assert ours < printed / 3
+    least = final_regret(
+        Channel(ContinualPrivatizer(paper(), **private), schedule=DOUBLING),
+        FedUCB(shift="floor", bias="euclidean", combine="min"),
+    )
+    assert least < 1.2 * silent
+    assert least < ours

@@ -1,0 +1,314 @@
+"""Single-agent linear policies and the kernels below them, against plain numpy with explicit inverses.
+
+All seeds are fixed: a test that passes once passes always. Where another seed could alarm falsely, its rate is stated.
+"""
+
+from math import log, sqrt
+
+import numpy as np
+import pytest
+from linear_histories import band_history, ridge_by_least_squares
+from linear_references import OFUL, Disjoint, Hybrid, Stacked, Sup
+
+from fedbandit_envs.baselines.linear.linucb import LinUCB
+from fedbandit_envs.baselines.linear.per_arm import (
+    DisjointLinUCB,
+    HybridLinUCB,
+    HybridRidges,
+    OwnRidges,
+    observe_hybrid,
+    observe_own,
+    predict_hybrid,
+    predict_own,
+)
+from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
+from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.streams import row_seeds
+
+POLICIES = {
+    "shared": LinUCB,
+    "constant": lambda: LinUCB(alpha=0.5),
+    "disjoint": DisjointLinUCB,
+    "hybrid": HybridLinUCB,
+    "hybrid-2": lambda: HybridLinUCB(shared=2),
+    "sup": SupLinUCB,
+    "sup-0.3": lambda: SupLinUCB(alpha=0.3),
+}
+
+
+@pytest.fixture(params=sorted(POLICIES))
+def make_policy(request):
+    return POLICIES[request.param]
+
+
+def fixed_features(arms, dim, seed=0):
+    """Features of norms between 0.7 and 1; equal ones would make ties that rounding breaks, here or in a reference."""
+    rng = np.random.default_rng(seed)
+    features = rng.standard_normal((arms, dim))
+    return features * (rng.uniform(0.7, 1, (arms, 1)) / np.linalg.norm(features, axis=1, keepdims=True))
+
+
+def follow(policy, env, seeds, references):
+    """Plays an episode; the references, by (replica, agent), must choose the same arms in every round."""
+    observation, _ = env.reset_batch(seeds)
+    policy.reset(env.policy_spaces, row_seeds(seeds, env.max_num_agents))
+    for t in range(env.max_cycles):
+        action = policy.act(observation).copy()
+        for row, reference in references.items():
+            assert action[row] == reference.choose(observation["contexts"][row]), f"round {t}, row {row}"
+        observation = env.step_batch(action).observation
+        for row, reference in references.items():
+            x, y = observation["pulled_context"][row].copy(), observation["last_reward"][row][0]
+            reference.learn(action[row], x, y)
+
+
+ROWS = [(0, 0), (1, 2)]
+
+
+@pytest.mark.parametrize("ridge", [1.0, 0.3])
+@pytest.mark.parametrize("contexts", ["band", "unit_ball"])
+def test_linucb_is_oful(contexts, ridge):
+    env = parallel_env(
+        num_agents=3, num_arms=20, dim=5, max_cycles=300, contexts=contexts,
+        reward="beta" if contexts == "band" else "normal",
+    )  # fmt: skip
+    policy = LinUCB(ridge=ridge, noise_sd=0.4, parameter_bound=1.5, failure=0.05, beta_scale=0.5)
+    follow(policy, env, [3, 4], {row: OFUL(5, ridge, 0.4, 1.5, 0.05, 0.5) for row in ROWS})
+
+
+def features_or_ball(kind, arms, dim):
+    if kind == "features":
+        return {"contexts": fixed_features(arms, dim), "num_agents": 3, "reward": "normal"}
+    return {"contexts": kind, "num_agents": 3, "num_arms": arms, "dim": dim, "reward": "normal"}
+
+
+@pytest.mark.parametrize("kind", ["features", "unit_ball"])
+@pytest.mark.parametrize(("alpha", "ridge"), [(1.0, 1.0), (0.2, 0.4)])
+def test_disjoint_is_algorithm_1(kind, alpha, ridge):
+    env = parallel_env(max_cycles=300, **features_or_ball(kind, 7, 4))
+    policy = DisjointLinUCB(alpha=alpha, ridge=ridge)
+    follow(policy, env, [0, 1], {row: Disjoint(7, 4, alpha, ridge) for row in ROWS})
+
+
+@pytest.mark.parametrize("reference", [Hybrid, Stacked])
+@pytest.mark.parametrize("kind", ["features", "unit_ball"])
+@pytest.mark.parametrize(("shared", "alpha", "ridge"), [(None, 1.0, 1.0), (4, 0.2, 0.4), (2, 0.3, 1.0)])
+def test_hybrid_is_algorithm_2_and_a_stacked_regression(reference, kind, shared, alpha, ridge):
+    env = parallel_env(max_cycles=300, **features_or_ball(kind, 7, 4))
+    policy = HybridLinUCB(alpha=alpha, ridge=ridge, shared=shared)
+    follow(policy, env, [0, 1], {row: reference(7, 4, shared or 4, alpha, ridge) for row in ROWS})
+
+
+@pytest.mark.parametrize("collinear", [False, True])
+@pytest.mark.parametrize(("shared", "ridge"), [(0, 1.0), (5, 1.0), (2, 0.3)])
+def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
+    """Disjoint (0 shared) and hybrid predictions of all arms in each of 600 rounds; hybrid ones by both references."""
+    arms, dim = 6, 5
+    rng = np.random.default_rng(shared)
+    contexts = rng.standard_normal((601, arms, dim)) / sqrt(dim)
+    if collinear:
+        contexts = 0.5 + 1e-3 * contexts
+    pulls, rewards = rng.integers(0, arms, 600), rng.standard_normal(600)
+    if shared:
+        state = HybridRidges.without_data((1, 1), dim, arms, shared, ridge)
+        references = [kind(arms, dim, shared, 1.0, ridge) for kind in (Hybrid, Stacked)]
+    else:
+        state = OwnRidges.without_data((1, 1), dim, arms, ridge)
+        references = [Disjoint(arms, dim, 1.0, ridge)]
+    product, mean, variance, residual = (
+        np.empty(shape) for shape in ((arms,), (arms,), (arms,), (shared, arms))
+    )
+    worst = 0.0
+    for t in range(601):
+        row = [array[0, 0] for array in state]
+        across = contexts[t].T.copy()
+        if shared:
+            predict_hybrid(across, *row, residual, product, mean, variance)
+        else:
+            predict_own(across, *row, product, mean, variance)
+        for reference in references:
+            expected_mean, expected_variance = reference.predict(contexts[t])
+            worst = max(worst, np.abs(mean - expected_mean).max(), np.abs(variance - expected_variance).max())
+            np.testing.assert_allclose(mean, expected_mean, rtol=0, atol=1e-9)
+            np.testing.assert_allclose(variance, expected_variance, rtol=0, atol=1e-9)
+        if t < 600:
+            x, y = contexts[t, pulls[t]], rewards[t]
+            take = observe_hybrid if shared else observe_own
+            take(
+                np.full((1, 1, 1), t + 1),
+                x[None, None],
+                np.full((1, 1, 1), y),
+                pulls[t].reshape(1, 1),
+                *state,
+            )
+            for reference in references:
+                reference.learn(pulls[t], x, y)
+    print(f"\n{shared} shared, ridge {ridge:g}, collinear {collinear}: largest difference {worst:.1e}")
+
+
+def test_hybrid_parameters_after_1e5_updates():
+    """Rank-one updates do not drift: one agent, 4 arms, d = 10, against the stacked regression solved once."""
+    contexts, rewards = band_history(100_000)
+    pulls = np.random.default_rng(0).integers(0, 4, rewards.size)
+    state = HybridRidges.without_data((1, 1), 10, 4, 10, 1.0)
+    features = np.zeros((rewards.size, 50))
+    features[:, :10] = contexts
+    for arm in range(4):
+        features[pulls == arm, 10 + 10 * arm : 20 + 10 * arm] = contexts[pulls == arm]
+    for t in range(rewards.size):
+        observe_hybrid(
+            np.full((1, 1, 1), t + 1), contexts[t, None, None], np.full((1, 1, 1), rewards[t]),
+            pulls[t].reshape(1, 1), *state,
+        )  # fmt: skip
+    expected, _ = ridge_by_least_squares(features, rewards, 1.0)
+    beta = state.shared_parameter[0, 0]
+    own = state.parameter[0, 0] - np.einsum("cia,c->ia", state.coupling[0, 0], beta)
+    error = np.abs(np.concatenate([beta, own.T.ravel()]) - expected).max() / np.abs(expected).max()
+    print(f"\nhybrid: parameters off by {error:.1e}")
+    assert error < 1e-9
+
+
+@pytest.mark.parametrize(("alpha", "horizon"), [(None, 150), (0.3, 400), (0.1, 400), (0.05, 400), (0.3, 2)])
+def test_suplinucb_is_algorithm_2_7(alpha, horizon):
+    arms, dim = 8, 3
+    env = parallel_env(
+        num_agents=3, num_arms=arms, dim=dim, max_cycles=horizon, contexts="unit_ball", reward="normal"
+    )
+    used = sqrt(log(2 * horizon * arms / 0.05) / 2) if alpha is None else alpha
+    references = {row: Sup(dim, horizon, used) for row in ROWS}
+    follow(SupLinUCB(alpha=alpha, failure=0.05), env, [5, 6], references)
+    steps = [step for reference in references.values() for step in reference.steps]
+    if alpha == 0.3 and horizon == 400:
+        # All that can happen has happened: upper bounds that decide, learning on four levels, arms given up.
+        assert {(what, s) for what, s, _ in steps} >= {("explore", s) for s in (2, 3, 4, 5)} | {
+            ("exploit", 5)
+        }
+        assert min(alive for _, _, alive in steps) < arms / 2
+
+
+def test_levels_of_suplinucb_suffice():
+    """At the last level, S = ceil(ln T), what is at most 2^-S wide is at most 1/sqrt(T) wide: no round falls out."""
+    horizons = np.unique(np.geomspace(1, 1e12, 100_000).round())
+    levels = np.maximum(np.ceil(np.log(horizons)), 1)
+    assert (2.0**-levels < 1 / np.sqrt(horizons)).all()
+
+
+def test_rows_do_not_depend_on_other_rows(make_policy):
+    """An agent fed alone acts as it does among the others."""
+    env = parallel_env(num_agents=5, num_arms=20, dim=4, max_cycles=150)
+    seeds = [3, 4, 5]
+    whole = make_policy()
+    observation, _ = env.reset_batch(seeds)
+    whole.reset(env.policy_spaces, row_seeds(seeds, 5))
+    alone = {}
+    for r, j in [(0, 0), (1, 2), (2, 4)]:
+        alone[r, j] = make_policy()
+        alone[r, j].reset(env.policy_spaces, row_seeds(seeds, 5)[r : r + 1, j : j + 1])
+    for _ in range(150):
+        action = whole.act(observation).copy()
+        assert action.shape == (3, 5)
+        assert action.dtype == np.int64
+        for (r, j), policy in alone.items():
+            row = {name: array[r : r + 1, j : j + 1].copy() for name, array in observation.items()}
+            assert policy.act(row)[0, 0] == action[r, j]
+        observation = env.step_batch(action).observation
+
+
+def test_a_policy_can_be_used_again_after_reset(make_policy):
+    """Even in a federation of another size."""
+    policy = make_policy()
+    env = parallel_env(num_agents=2, num_arms=9, dim=3, max_cycles=200)
+    first = simulate(env, policy, [1, 2])
+    simulate(parallel_env(num_agents=3, num_arms=4, dim=2, max_cycles=50), policy, [7])
+    np.testing.assert_array_equal(simulate(env, policy, [1, 2]).regret, first.regret)
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 3])
+@pytest.mark.parametrize(("arms", "dim"), [(1, 2), (3, 2), (1, 5)])
+def test_small_problems(make_policy, horizon, arms, dim):
+    env = parallel_env(num_agents=2, num_arms=arms, dim=dim, max_cycles=horizon)
+    regret = simulate(env, make_policy(), [0]).regret
+    assert np.isfinite(regret).all()
+    if arms == 1:
+        assert (regret == 0).all()
+
+
+@pytest.mark.parametrize("arms", [2, 7, 103])
+def test_ties_go_to_the_lowest_index(make_policy, arms):
+    """Whatever lane of a vector register an arm falls into."""
+    env = parallel_env(num_agents=1, contexts=np.tile(fixed_features(1, 5), (arms, 1)), reward="normal")
+    observation, _ = env.reset_batch([0])
+    policy = make_policy()
+    policy.reset(env.policy_spaces, row_seeds([0], 1))
+    assert policy.act(observation)[0, 0] == 0
+
+
+@pytest.mark.parametrize("name", ["disjoint", "hybrid", "hybrid-2", "sup-0.3"])
+def test_regret_on_fixed_features_is_sublinear(name):
+    """Doubling the horizon adds less than half of what it took before; linear regret would add as much again.
+
+    Agents of a replica share theta*, so replicas are the independent samples. What is added lies at least 5 standard
+    errors below the limit: with other seeds, under normal errors, an alarm has a probability below 3e-7 a case.
+    """
+    replicas, horizon = 20, 4000
+    env = parallel_env(num_agents=5, max_cycles=horizon, contexts=fixed_features(6, 3), reward="normal")
+    policy, total = POLICIES[name](), np.zeros((replicas, 5))
+    observation, _ = env.reset_batch(range(replicas))
+    policy.reset(env.policy_spaces, row_seeds(range(replicas), 5))
+    for t in range(horizon):
+        if t == horizon // 2:
+            half = total.mean(axis=1)
+        observation, _, _, info = env.step_batch(policy.act(observation))
+        total += info["regret"]
+    added = total.mean(axis=1) - half
+    excess = added - 0.5 * half
+    error = excess.std(ddof=1) / sqrt(replicas)
+    print(
+        f"\n{name}: regret {half.mean():.1f} after 2000 rounds, +{added.mean():.2f} by 4000, "
+        f"{-excess.mean() / error:.1f} standard errors below the limit"
+    )
+    assert excess.mean() < 0
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: DisjointLinUCB(alpha=-1.0), "alpha is -1.0; a finite number >= 0 is required"),
+        (lambda: DisjointLinUCB(ridge=0), "ridge is 0; a finite number > 0 is required"),
+        (lambda: HybridLinUCB(alpha=np.nan), "alpha is nan"),
+        (lambda: HybridLinUCB(ridge=-0.5), "ridge is -0.5"),
+        (lambda: HybridLinUCB(shared=0), "shared is 0; an integer >= 1 is required"),
+        (lambda: SupLinUCB(alpha=np.inf), "alpha is inf"),
+        (lambda: SupLinUCB(failure=0.0), r"failure is 0.0; a number in \(0, 1\] is required"),
+        (lambda: SupLinUCB(failure=1.5), "failure is 1.5"),
+    ],
+)
+def test_bad_values_are_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: DisjointLinUCB(alpha="1"), "alpha is '1'"),
+        (lambda: HybridLinUCB(shared=1.5), "shared is 1.5; an integer >= 1 is required"),
+        (lambda: SupLinUCB(alpha=True), "alpha is True"),
+    ],
+)
+def test_bad_types_are_named(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+def test_more_shared_dimensions_than_there_are_leave_the_policy_as_it_was():
+    policy = HybridLinUCB(shared=3)
+    env = parallel_env(num_agents=1, num_arms=4, dim=3, max_cycles=20)
+    observation, _ = env.reset_batch([0])
+    policy.reset(env.policy_spaces, row_seeds([0], 1))
+    arm = policy.act(observation).copy()
+    small = parallel_env(num_agents=1, num_arms=4, dim=2, max_cycles=20)
+    with pytest.raises(ValueError, match="shared is 3; at most 2, the dimension of contexts, is required"):
+        policy.reset(small.policy_spaces, row_seeds([0], 1))
+    np.testing.assert_array_equal(policy.act(observation), arm)

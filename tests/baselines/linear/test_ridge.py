@@ -1,0 +1,136 @@
+"""Ridge regression's kernels against numpy. All seeds are fixed: a test that passes once passes always."""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from linear_histories import band_history, ridge_by_least_squares
+
+from fedbandit_envs.baselines.linear.forms import add_own_forms, add_shared_forms
+from fedbandit_envs.baselines.linear.ridge import (
+    Ridges,
+    correct,
+    estimate,
+    factorise,
+    invert,
+    largest,
+    observe,
+    rank_one,
+    upper_bounds,
+)
+
+
+def collinear_history(rounds, spread):
+    """Contexts near one direction: off it by about ``spread`` in each coordinate."""
+    rng = np.random.default_rng(1)
+    direction = np.full(10, 1 / sqrt(10))
+    contexts = 0.9 * direction * rng.uniform(0.5, 1, (rounds, 1)) + spread * rng.standard_normal((rounds, 10))
+    return contexts, contexts @ rng.standard_normal(10) + 0.1 * rng.standard_normal(rounds)
+
+
+def ridge_by_rank_one(contexts, rewards, ridge):
+    ridges = Ridges.without_data((1, 1, 1), contexts.shape[1], ridge)
+    for t, (x, y) in enumerate(zip(contexts, rewards, strict=True)):
+        observe(np.full((1, 1, 1), t + 1), x[None, None], np.full((1, 1, 1), y), *ridges)
+    parameter = np.empty(contexts.shape[1])
+    estimate(ridges.inverse[0, 0, 0], ridges.moment[0, 0, 0], parameter)
+    return parameter, ridges.log_det[0, 0, 0]
+
+
+def test_ridge_of_the_band_is_least_squares_after_1e5_updates():
+    contexts, rewards = band_history(100_000)
+    parameter, log_det = ridge_by_rank_one(contexts, rewards, 1.0)
+    expected, _ = ridge_by_least_squares(contexts, rewards, 1.0)
+    sign, expected_log_det = np.linalg.slogdet(np.eye(10) + contexts.T @ contexts)
+    error = np.abs(parameter - expected).max() / np.abs(expected).max()
+    print(f"\nband: estimate off by {error:.1e}, log det by {abs(log_det - expected_log_det):.1e}")
+    assert error < 1e-9
+    assert sign == 1
+    assert abs(log_det - expected_log_det) < 1e-8
+
+
+@pytest.mark.parametrize(("spread", "ridge"), [(1e-2, 1.0), (1e-4, 1.0), (1e-6, 1.0), (1e-4, 1e-3)])
+def test_nearly_collinear_contexts_after_1e5_updates(spread, ridge):
+    contexts, rewards = collinear_history(100_000, spread)
+    parameter, log_det = ridge_by_rank_one(contexts, rewards, ridge)
+    expected, expected_log_det = ridge_by_least_squares(contexts, rewards, ridge)
+    inverse, corrected, product = np.eye(10) / ridge, np.zeros(10), np.empty(10)
+    for x, y in zip(contexts, rewards, strict=True):
+        correct(inverse, corrected, x, y, product)
+    condition = np.linalg.cond(ridge * np.eye(10) + contexts.T @ contexts)
+    error, error_of_corrected = (
+        np.abs(found - expected).max() / np.abs(expected).max() for found in (parameter, corrected)
+    )
+    print(
+        f"\nspread {spread:g}, ridge {ridge:g}, condition {condition:.0e}: V^-1 b off by {error:.1e}, corrected "
+        f"estimate by {error_of_corrected:.1e}, log det by {abs(log_det - expected_log_det):.1e}"
+    )
+    assert error_of_corrected < 1e-9
+    assert abs(log_det - expected_log_det) < 1e-8
+    # V^-1 b errs by the condition number times rounding, as normal equations do: 1e-9 is reached up to about 1e4.
+    assert error < 256 * np.finfo(float).eps * condition
+    if condition < 1e4:
+        assert error < 1e-9
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 10, 17])
+def test_rank_one_adds_a_square(dim):
+    rng = np.random.default_rng(dim)
+    root = rng.standard_normal((dim, 2 * dim))
+    matrix, x, product = root @ root.T, rng.standard_normal(dim), np.empty(dim)
+    inverse = np.linalg.inv(matrix)
+    expected = inverse @ x
+    assert rank_one(inverse, x, product) == pytest.approx(x @ expected, rel=1e-9)
+    np.testing.assert_allclose(product, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+    np.testing.assert_allclose(inverse @ (matrix + np.outer(x, x)), np.eye(dim), atol=1e-8)
+    np.testing.assert_array_equal(inverse, inverse.T)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 10, 17])
+def test_factorise_and_invert(dim):
+    rng = np.random.default_rng(dim)
+    root = rng.standard_normal((dim, 2 * dim))
+    matrix, factor, inverse = root @ root.T, np.zeros((dim, dim)), np.empty((dim, dim))
+    # The upper triangle is not read.
+    log_det = factorise(np.tril(matrix) + np.triu(np.full((dim, dim), np.nan), 1), factor)
+    assert log_det == pytest.approx(np.linalg.slogdet(matrix)[1], abs=1e-10)
+    np.testing.assert_allclose(factor, np.linalg.cholesky(matrix), atol=1e-12 * np.abs(matrix).max())
+    invert(factor, inverse)
+    expected = np.linalg.inv(matrix)
+    np.testing.assert_allclose(inverse, expected, atol=1e-10 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("least", [0.0, -1e-3])
+def test_factorise_refuses_what_is_not_positive_definite(least):
+    matrix = np.diag([1.0, least, 2.0])
+    assert np.isnan(factorise(matrix, np.zeros((3, 3))))
+
+
+@pytest.mark.parametrize(("arms", "dim"), [(1, 1), (7, 3), (100, 10)])
+def test_upper_bounds(arms, dim):
+    rng = np.random.default_rng(arms)
+    root = rng.standard_normal((dim, 2 * dim))
+    inverse, parameter = np.linalg.inv(root @ root.T), rng.standard_normal(dim)
+    contexts, bound = rng.standard_normal((arms, dim)), np.empty(arms)
+    upper_bounds(contexts.T.copy(), inverse, parameter, 0.7, 0.3, np.empty((3, arms)), bound)
+    lengths = np.sqrt(np.einsum("ki,ih,kh->k", contexts, inverse, contexts))
+    expected = contexts @ parameter + 0.7 * lengths + 0.3 * np.linalg.norm(contexts @ inverse, axis=1)
+    np.testing.assert_allclose(bound, expected, rtol=1e-12, atol=1e-12)
+    assert largest(bound) == expected.argmax()
+
+
+@pytest.mark.parametrize(("arms", "dim", "count"), [(1, 1, 1), (7, 3, 5), (100, 10, 63)])
+def test_forms_of_many_vectors(arms, dim, count):
+    rng = np.random.default_rng(arms)
+    matrices, vectors = rng.standard_normal((dim, dim, arms)), rng.standard_normal((dim, arms))
+    matrices = matrices + matrices.transpose(1, 0, 2)
+    form, product = np.ones(arms), np.empty(arms)
+    add_own_forms(matrices, vectors, product, form)
+    np.testing.assert_allclose(
+        form, 1 + np.einsum("ik,ihk,hk->k", vectors, matrices, vectors), rtol=1e-12, atol=1e-11
+    )
+    form[:] = 1
+    add_shared_forms(matrices[..., 0].copy(), vectors, count, product, form)
+    expected = 1 + np.einsum("ik,ih,hk->k", vectors, matrices[..., 0], vectors)
+    np.testing.assert_allclose(form[:count], expected[:count], rtol=1e-12, atol=1e-11)
+    assert (form[count:] == 1).all()

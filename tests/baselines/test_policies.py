@@ -1,0 +1,161 @@
+"""Policies: row independence, and the regret that theory and the papers expect."""
+
+import numpy as np
+import pytest
+from registered import SMALL
+
+from fedbandit_envs.baselines.procurement.silent import SSUCB, Clairvoyant, OneOfEach, UniformRandom
+from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.procurement_v0 import parallel_env
+from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.wrappers.reveal import Reveal
+
+
+def test_rows_do_not_depend_on_other_rows(baseline):
+    """An agent fed alone acts as it does among the others: federated means that nothing leaks between rows."""
+    env = baseline.wrap(baseline.federation(max_cycles=120, **SMALL[baseline.federation]))
+    seeds = [3, 4, 5]
+    whole = baseline.make_policy()
+    observation, _ = env.reset_batch(seeds)
+    whole.reset(env.policy_spaces, row_seeds(seeds, 10))
+    alone = {}
+    for r, j in [(0, 0), (1, 7), (2, 9)]:
+        alone[r, j] = baseline.make_policy()
+        alone[r, j].reset(env.policy_spaces, row_seeds(seeds, 10)[r : r + 1, j : j + 1])
+    for _ in range(120):
+        action = whole.act(observation)
+        parts = action if isinstance(action, dict) else {"action": action}
+        parts = {name: part.copy() for name, part in parts.items()}
+        assert parts["action"].shape == (3, 10, *env.unwrapped.single_action_space.shape)
+        for (r, j), policy in alone.items():
+            row = {name: array[r : r + 1, j : j + 1].copy() for name, array in observation.items()}
+            single = policy.act(row)
+            single = single if isinstance(single, dict) else {"action": single}
+            for name, part in parts.items():
+                np.testing.assert_array_equal(single[name][0, 0], part[r, j])
+        observation = env.step_batch(parts if "send" in parts else parts["action"]).observation
+
+
+def test_a_policy_can_be_used_again_after_reset(baseline):
+    env = baseline.wrap(baseline.federation(max_cycles=50, **SMALL[baseline.federation]))
+    policy = baseline.make_policy()
+    first, second = (simulate(env, policy, [1, 2]) for _ in range(2))
+    np.testing.assert_array_equal(first.regret, second.regret)
+
+
+@pytest.mark.parametrize("oracle", ["exact", "greedy"])
+@pytest.mark.parametrize("threshold", [0.4, 0.7])
+@pytest.mark.parametrize("market", ["uniform", "normal"])
+def test_clairvoyant_has_no_regret_with_the_same_oracle(oracle, threshold, market):
+    env = Reveal(
+        parallel_env(max_cycles=20, market=market, quality_threshold=threshold, regret_oracle=oracle)
+    )
+    assert (simulate(env, Clairvoyant(oracle), range(20)).regret == 0).all()
+
+
+def test_clairvoyant_needs_revealed_qualities():
+    env = parallel_env()
+    with pytest.raises(ValueError, match="wrap the environment in Reveal"):
+        simulate(env, Clairvoyant(), [0])
+
+
+@pytest.mark.parametrize("market", ["uniform", "normal"])
+def test_random_regret_is_linear(market):
+    env = parallel_env(max_cycles=4000, market=market)
+    for policy in (UniformRandom(), OneOfEach()):
+        curve = simulate(env, policy, range(5))
+        per_round = curve.regret.mean(axis=(1, 2)) / curve.rounds
+        late = per_round[curve.rounds >= 1000]
+        assert late.max() / late.min() < 1.02
+
+
+@pytest.mark.parametrize(("market", "seeds"), [("uniform", range(10)), ("normal", range(10))])
+def test_ss_ucb_regret_flattens_like_a_logarithm(market, seeds):
+    """Over markets whose constraint does not bind: a decade of rounds adds a falling share of regret.
+
+    Where the true constraint binds, optimism violates it nearly every round, and regret is linear at the largest
+    rate there is; those markets are told by the clairvoyant's unconstrained purchase.
+    """
+    env = parallel_env(max_cycles=100_000, market=market)
+    curve = simulate(env, SSUCB(), seeds)
+    env.reset_batch(seeds)
+    hidden = env.hidden()["quality"]
+    observation, _ = env.reset_batch(seeds)
+    all_that_pays = np.where(hidden > observation["cost"], observation["capacity"], 0)
+    slack = (all_that_pays * (hidden - 0.4)).sum(axis=-1) > 0.02 * all_that_pays.sum(axis=-1)
+    regret = curve.regret[:, slack].mean(axis=1)
+    at = {n: np.interp(n, curve.rounds, regret) for n in (1_000, 10_000, 100_000)}
+    print(
+        f"\n{market}: {slack.mean():.0%} of agents slack; regret at 1e3, 1e4, 1e5: "
+        + ", ".join(f"{value:.0f}" for value in at.values())
+        + f"; all agents at 1e5: {curve.regret[-1].mean():.0f}"
+    )
+    # A power t**a multiplies both regret and its growth a decade by 10**a: linear by 10, a square root by 3.2.
+    assert at[100_000] < 2 * at[10_000]
+    assert at[100_000] - at[10_000] < 2 * (at[10_000] - at[1_000])
+    random = simulate(parallel_env(max_cycles=100, market=market), UniformRandom(), seeds)
+    assert at[100_000] < 0.01 * 1000 * random.regret[-1, slack].mean()
+
+
+def test_ss_ucb_follows_its_formula():
+    """The first rounds by hand: exploration, then the index of the paper with t counted from 1."""
+    env = parallel_env(num_agents=1, num_producers=5, market_seed=2, max_cycles=50)
+    policy = SSUCB(exploration_rounds=2, radius_scale=0.7, margin=0.05)
+    observation, _ = env.reset_batch([0])
+    policy.reset(env.policy_spaces, row_seeds([0], 1))
+    for t in range(1, 51):
+        action = policy.act(observation)[0, 0].copy()
+        if t <= 2:
+            np.testing.assert_array_equal(action, 1)
+        else:
+            units, good = observation["total_delivered"][0, 0], observation["total_good"][0, 0]
+            bound = np.minimum(good / units + 0.7 * np.sqrt(3 * np.log(t) / (2 * units)), 1)
+            pays = bound > observation["cost"][0, 0]
+            everything = np.where(pays, observation["capacity"][0, 0], 0)
+            assert (everything * (bound - 0.45)).sum() >= 0
+            np.testing.assert_array_equal(action, everything)
+        observation = env.step_batch(action[np.newaxis, np.newaxis]).observation
+
+
+def test_exploration_length_from_zeta():
+    policy = SSUCB(zeta=0.5)
+    env = parallel_env(num_agents=1, max_cycles=1000)
+    policy.reset(env.policy_spaces, row_seeds([0], 1))
+    observation, _ = env.reset_batch([0])
+    rounds = int(np.ceil(3 * np.log(1000) / (2 * 0.25)))
+    explored = 0
+    while (policy.act(observation) == 1).all():
+        explored += 1
+        observation = env.step_batch(np.ones((1, 1, 30), np.int32)).observation
+    assert explored == rounds
+
+
+def test_margin_keeps_the_quality_constraint():
+    """Near-binding markets: optimism breaks the constraint, a margin restores it."""
+    env = parallel_env(max_cycles=3000, quality_threshold=0.7)
+    plain, careful = (simulate(env, SSUCB(margin=margin), range(3)) for margin in (0.0, 0.05))
+    assert plain.info["violation"].mean() > 0.3
+    assert careful.info["violation"].mean() < 0.2 * plain.info["violation"].mean()
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"exploration_rounds": -1}, "exploration_rounds is -1"),
+        ({"zeta": 0.0}, "zeta is 0.0"),
+        ({"radius_scale": -0.5}, "radius_scale is -0.5"),
+        ({"margin": 2.0}, "margin is 2.0"),
+        ({"oracle": "lp"}, "oracle is 'lp'"),
+    ],
+)
+def test_bad_parameters_are_named(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        SSUCB(**kwargs)
+
+
+def test_a_baseline_refuses_an_environment_it_does_not_play(baseline):
+    class Other:
+        pass
+
+    with pytest.raises(ValueError, match="env is a Other"):
+        baseline.wrap(Other())

@@ -1,0 +1,335 @@
+"""Gymnasium views: the native vector environment, horizons, peers, joint control, action formats."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from registered import small, views
+
+from fedbandit_envs.baselines.procurement.pfcb import PFCB as PFCBPolicy
+from fedbandit_envs.baselines.procurement.silent import OneOfEach
+from fedbandit_envs.procurement.oracle import procure
+from fedbandit_envs.procurement_v0 import parallel_env
+from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.views.single import FederationEnv
+from fedbandit_envs.views.vector import FederationVectorEnv
+from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
+from fedbandit_envs.wrappers.transport.channel import Channel
+
+FEDERATION = "fedbandit_envs.procurement.env:ProcurementEnv"
+GAUSSIAN = "fedbandit_envs.wrappers.privacy.gaussian:GaussianPrivatizer"
+CHANNEL = "fedbandit_envs.wrappers.transport.channel:Channel"
+PFCB = "fedbandit_envs.baselines.procurement.pfcb:PFCB"
+SS_UCB = "fedbandit_envs.baselines.procurement.silent:SSUCB"
+
+
+def stack(schedule):
+    return [[GAUSSIAN, {"epsilon": 1.0}], [CHANNEL, {"schedule": schedule, "delay": 1, "loss": 0.1}]]
+
+
+def assert_infos_equal(native, sync):
+    assert native.keys() == sync.keys()
+    for key, value in native.items():
+        if key == "final_obs":
+            for mine, theirs in zip(value, sync[key], strict=True):
+                for name in mine:
+                    np.testing.assert_array_equal(mine[name], theirs[name])
+        elif isinstance(value, dict):
+            assert_infos_equal(value, sync[key])
+        else:
+            np.testing.assert_array_equal(value, sync[key])
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize(("env_id", "view"), views(stack))
+def test_native_vector_env_equals_gymnasiums_own(env_id, view, mode):
+    """Three episodes of three copies, step by step, against a SyncVectorEnv of single environments."""
+    kwargs = {"max_episode_steps": 4, "num_agents": 3, **small(env_id), **view}
+    native = gymnasium.make_vec(env_id, num_envs=3, autoreset_mode=mode, **kwargs)
+    sync = SyncVectorEnv(
+        [lambda: gymnasium.make(env_id, max_cycles=4, **kwargs) for _ in range(3)],
+        autoreset_mode=mode,
+    )
+    assert native.metadata["autoreset_mode"] is mode
+    assert native.single_observation_space == sync.single_observation_space
+    assert native.action_space == sync.action_space
+    native.action_space.seed(1)
+    observations = native.reset(seed=9)[0], sync.reset(seed=9)[0]
+    truncations = 0
+    for _ in range(14):
+        for name in observations[0]:
+            np.testing.assert_array_equal(observations[0][name], observations[1][name])
+        assert native.observation_space.contains(observations[0])
+        action = native.action_space.sample()
+        mine, theirs = native.step(action), sync.step(action)
+        for k in (1, 2, 3):
+            np.testing.assert_array_equal(mine[k], theirs[k])
+        assert_infos_equal(mine[4], theirs[4])
+        observations = mine[0], theirs[0]
+        truncations += mine[3].all()
+    assert truncations == 3
+
+
+def test_vector_env_refuses():
+    with pytest.raises(ValueError, match="NEXT_STEP or SAME_STEP"):
+        gymnasium.make_vec("FedProcurement-v0", num_envs=2, autoreset_mode="Disabled")
+    with pytest.raises(ValueError, match="num_envs is 0"):
+        gymnasium.make_vec("FedProcurement-v0", num_envs=0)
+    env = gymnasium.make_vec("FedProcurement-v0", num_envs=2)
+    with pytest.raises(ResetNeeded):
+        env.step(env.action_space.sample())
+    with pytest.raises(ValueError, match="seed has length 3; num_envs = 2"):
+        env.reset(seed=[1, 2, 3])
+
+
+@pytest.mark.parametrize("steps", [3, 1500])
+def test_the_horizon_is_what_make_was_given(steps):
+    env = gymnasium.make("FedProcurement-v0", max_episode_steps=steps, num_agents=1, num_producers=2)
+    env.reset(seed=0)
+    for _ in range(2):
+        flags = [env.step(np.ones(2, np.int64))[3] for _ in range(steps)]
+        assert flags[-1]
+        assert not any(flags[:-1])
+        env.reset()
+
+
+def test_without_gymnasium_make_the_view_truncates_itself():
+    env = FederationEnv(FEDERATION, peers=SS_UCB, max_cycles=5)
+    env.reset(seed=0)
+    assert [env.step(np.ones(30, np.int64))[3] for _ in range(5)] == [False] * 4 + [True]
+
+
+@pytest.mark.parametrize(
+    "peers",
+    ["fedbandit_envs.baselines.procurement.silent:OneOfEach", OneOfEach()],
+    ids=["entry point", "policy"],
+)
+def test_a_learner_plays_among_its_peers(peers):
+    """The learner's rewards and regrets are those of agent_0 in the federation with the same actions."""
+    view = gymnasium.make("FedProcurement-v0", peers=peers, max_episode_steps=10)
+    env = parallel_env(max_cycles=10)
+    seen, _ = view.reset(seed=3)
+    ones = np.minimum(env.reset_batch([3]).observation["capacity"], 1).astype(np.int64)
+    view.action_space.seed(0)
+    for _ in range(10):
+        mine = view.action_space.sample()
+        action = ones.copy()
+        action[0, 0] = mine
+        step = env.step_batch(action)
+        seen, reward, terminated, _, info = view.step(mine)
+        assert reward == step.reward[0, 0]
+        assert not terminated
+        assert info == {name: array[0, 0] for name, array in step.info.items()}
+        for name, array in step.observation.items():
+            np.testing.assert_array_equal(seen[name], array[0, 0])
+
+
+def test_joint_control_sums_rewards_and_keeps_agents_apart():
+    view = gymnasium.make("FedProcurement-v0", joint=True, num_agents=3, num_producers=4)
+    env = parallel_env(num_agents=3, num_producers=4)
+    view.reset(seed=1)
+    env.reset_batch([1])
+    assert view.action_space.shape == (12,)
+    action = view.action_space.sample()
+    step = env.step_batch(action.reshape(1, 3, 4))
+    seen, reward, _, _, info = view.step(action)
+    assert reward == pytest.approx(step.reward.sum())
+    np.testing.assert_array_equal(info["regret"], step.info["regret"][0])
+    np.testing.assert_array_equal(seen["good"], step.observation["good"][0])
+
+
+def test_action_formats_by_hand():
+    kwargs = {"num_agents": 2, "num_producers": 6, "joint": True}
+    portions = gymnasium.make("FedProcurement-v0", action_format="portions", **kwargs)
+    seen, _ = portions.reset(seed=0)
+    share = np.linspace(0, 1, 12, dtype=np.float32).reshape(2, 6)
+    bought = portions.step(share)[0]["delivered"]
+    np.testing.assert_array_equal(bought, np.rint(share * seen["capacity"]))
+
+    index = gymnasium.make("FedProcurement-v0", action_format="index", quality_threshold=0.7, **kwargs)
+    seen, _ = index.reset(seed=0)
+    estimate = np.random.default_rng(0).random((2, 6), np.float32)
+    bought = index.step(estimate)[0]["delivered"]
+    one_row = np.full((1, 2, 1), 0.7), np.ones((1, 2, 1))
+    expected = procure(
+        estimate[None].astype(float), seen["cost"][None], seen["capacity"][None], *one_row, exact=False
+    )
+    np.testing.assert_array_equal(bought, expected[0])
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "action", "error", "message"),
+    [
+        ({}, np.full(30, -1), ValueError, "agent_0 .* asks producer 0 for -1"),
+        ({}, np.full(30, 0.5), ValueError, "agent_0 .* asks producer 0 for 0.5"),
+        ({}, np.full(30, np.nan), ValueError, "asks producer 0 for nan"),
+        ({}, np.ones(29, np.int64), ValueError, r"action has shape \(29,\); \(30,\) is required"),
+        ({"action_format": "portions"}, np.full(30, 1.5), ValueError, "portion .* is 1.5"),
+        ({"action_format": "index"}, np.full(30, np.nan), ValueError, "quality estimate .* is nan"),
+    ],
+)
+def test_bad_choices_are_named(kwargs, action, error, message):
+    env = gymnasium.make("FedProcurement-v0", disable_env_checker=True, **kwargs)
+    env.reset(seed=0)
+    with pytest.raises(error, match=message):
+        env.step(action)
+
+
+def test_bad_views_are_refused():
+    with pytest.raises(ValueError, match="action_format is 'votes'; one of"):
+        gymnasium.make("FedProcurement-v0", action_format="votes")
+    with pytest.raises(ValueError, match="entry point is 'SSUCB'"):
+        gymnasium.make("FedProcurement-v0", peers="SSUCB")
+    with pytest.raises(ValueError, match="peers is None; a policy or its entry point is required"):
+        FederationEnv(FEDERATION)
+
+
+def test_peers_see_their_own_rows_alone():
+    """Peers act as the policy would act in the federation: fed with the learner's row as the environment has it."""
+    from fedbandit_envs.baselines.procurement.silent import SSUCB
+
+    view = FederationEnv(FEDERATION, peers=SS_UCB, max_cycles=50)
+    env, policy = parallel_env(max_cycles=50), SSUCB()
+    view.reset(seed=4)
+    observation, _ = env.reset_batch([4])
+    policy.reset(env.policy_spaces, row_seeds([4], 10))
+    for _ in range(50):
+        action = policy.act(observation).copy()
+        observation = env.step_batch(action).observation
+        view.step(action[0, 0])
+    federation = view._control._seen
+    for name, array in observation.items():
+        np.testing.assert_array_equal(federation[name], array)
+
+
+def test_a_stack_is_the_federation_it_names():
+    """The view's rounds are those of the federation wrapped by hand, with the peers' policy on the other rows."""
+    view = FederationEnv(FEDERATION, stack=stack("every_round"), peers=PFCB, max_cycles=30)
+    env = Channel(
+        GaussianPrivatizer(parallel_env(max_cycles=30), 1.0), "complete", "every_round", 1, None, 0.1
+    )
+    policy = PFCBPolicy()
+    view.reset(seed=4)
+    observation, _ = env.reset_batch([4])
+    policy.reset(env.policy_spaces, row_seeds([4], 10))
+    heard = 0
+    for _ in range(30):
+        action = policy.act(observation).copy()
+        step = env.step_batch(action)
+        seen, reward, _, _, info = view.step(action[0, 0])
+        observation = step.observation
+        assert reward == step.reward[0, 0]
+        assert info == {name: array[0, 0] for name, array in step.info.items()}
+        for name, array in observation.items():
+            np.testing.assert_array_equal(seen[name], array[0, 0])
+        heard += seen["inbox_mask"].sum()
+    assert heard > 200
+    assert view.privacy() == env.privacy()
+
+
+def test_privacy_is_told():
+    quiet = gymnasium.make("FedProcurement-v0")
+    quiet.reset(seed=0)
+    assert quiet.unwrapped.privacy().epsilon == 0
+    single = gymnasium.make("FedProcurement-v0", stack=stack("every_round"), max_cycles=50)
+    vector = gymnasium.make_vec(
+        "FedProcurement-v0", num_envs=2, stack=stack("every_round"), max_episode_steps=50
+    )
+    for env in (single, vector):
+        env.reset(seed=0)
+        env.step(env.action_space.sample())
+    claim = single.unwrapped.privacy()
+    # Units and good units, each at the first of P-FCB's shares.
+    assert claim.epsilon == pytest.approx(2 * (1 / (2 * np.log2(50)) + 1 / 4))
+    assert vector.privacy() == claim
+
+
+def test_a_learner_chooses_when_to_send():
+    """Peers that return plain arrays are silent; the learner's messages reach them, and no one else's reach it."""
+    env = gymnasium.make("FedProcurement-v0", stack=[[CHANNEL, {"schedule": "on_request"}]], num_agents=3)
+    assert list(env.action_space) == ["action", "send"]
+    env.reset(seed=0)
+    quantity = np.ones(30, np.int64)
+    for send in (0, 1, np.int64(1), 0):
+        seen, _, _, _, info = env.step({"action": quantity, "send": send})
+        assert info["messages"] == 2 * send
+        assert not seen["inbox_mask"].any()
+        inbox = env.unwrapped._control._seen["inbox_mask"][0]
+        np.testing.assert_array_equal(inbox, [[False] * 3] + [[bool(send), False, False]] * 2)
+    assert env.unwrapped.privacy().epsilon is None
+
+
+def test_peers_may_choose_when_to_send():
+    class Talkative(OneOfEach):
+        def act(self, observation):
+            action = super().act(observation)
+            return {"action": action, "send": np.ones(action.shape[:2], np.bool_)}
+
+    env = FederationEnv(
+        FEDERATION, stack=[[CHANNEL, {"schedule": "on_request"}]], peers=Talkative(), num_agents=3
+    )
+    env.reset(seed=0)
+    seen, *_ = env.step({"action": np.ones(30, np.int64), "send": 0})
+    np.testing.assert_array_equal(seen["inbox_mask"], [False, True, True])
+
+
+def test_a_refused_choice_does_not_count_for_peers():
+    """Peers listen once a round, even if the learner has to try again."""
+    envs = [FederationEnv(FEDERATION, stack=stack("every_round"), peers=PFCB) for _ in range(2)]
+    for env in envs:
+        env.reset(seed=0)
+    for _ in range(5):
+        with pytest.raises(ValueError, match="asks producer 0 for -1"):
+            envs[1].step(np.full(30, -1))
+        (first, *_), (second, *_) = (env.step(np.ones(30, np.int64)) for env in envs)
+        for name in first:
+            np.testing.assert_array_equal(first[name], second[name])
+
+
+@pytest.mark.parametrize(
+    ("action", "error", "message"),
+    [
+        (
+            np.ones(30, np.int64),
+            TypeError,
+            r"action is (.|\n)*; a mapping of \['action', 'send'\] is required",
+        ),
+        ({"action": np.ones(30, np.int64)}, TypeError, "a mapping of"),
+        ({"action": np.ones(29, np.int64), "send": 1}, ValueError, r"action\['action'\] has shape \(29,\)"),
+        ({"action": np.ones(30, np.int64), "send": [1]}, ValueError, r"action\['send'\] has shape \(1,\)"),
+        ({"action": np.ones(30, np.int64), "send": 2}, ValueError, "0 or 1 is required"),
+    ],
+)
+def test_bad_choices_to_send_are_named(action, error, message):
+    env = FederationEnv(FEDERATION, stack=[[CHANNEL, {"schedule": "on_request"}]], peers=SS_UCB)
+    env.reset(seed=0)
+    with pytest.raises(error, match=message):
+        env.step(action)
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        (CHANNEL, TypeError, r"stack is 'fed.*\[entry point, keyword arguments\] is required"),
+        ({CHANNEL: {}}, TypeError, "stack is {.*a sequence of"),
+        ([CHANNEL], TypeError, r"stack\[0\] is 'fed.*a string and a mapping, is required"),
+        ([[CHANNEL, {}], [CHANNEL]], TypeError, r"stack\[1\] is \['fed"),
+        ([[CHANNEL, {1: 2}]], TypeError, r"stack\[0\] is \['fed"),
+        ([["Channel", {}]], ValueError, "entry point is 'Channel'; 'module:attribute' is required"),
+        ([["builtins:repr", {}]], TypeError, r"stack\[0\] is 'builtins:repr', which makes a str"),
+        ([[GAUSSIAN, {"epsilon": -1.0}]], ValueError, r"epsilon is -1.0(.|\n)*raised by stack\[0\]"),
+        ([[CHANNEL, {}], [GAUSSIAN, {"epsilon": 1.0}]], ValueError, "the privatizer must be inside"),
+    ],
+)
+@pytest.mark.parametrize(
+    "view", [FederationEnv, lambda *args, **kwargs: FederationVectorEnv(2, *args, **kwargs)]
+)
+def test_bad_stacks_are_refused(view, bad, error, message):
+    with pytest.raises(error, match=message):
+        view(FEDERATION, stack=bad)
+
+
+def test_joint_control_cannot_choose_when_to_send():
+    with pytest.raises(ValueError, match="joint is True, but agents choose when to send"):
+        FederationEnv(FEDERATION, stack=[[CHANNEL, {"schedule": "on_request"}]], joint=True)

@@ -1,0 +1,130 @@
+"""One computation behind two faces: replicas, threads, luck, and the PettingZoo face's errors."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+
+from fedbandit_envs.baselines.procurement.silent import SSUCB
+from fedbandit_envs.procurement_v0 import parallel_env
+from fedbandit_envs.streams import Blocks, Purpose, row_seeds, stream, uniform_31_bits
+
+
+def play(env, policy, seeds):
+    """A whole episode's observations, rewards and regrets, as one list of arrays."""
+    observation, _ = env.reset_batch(seeds)
+    policy.reset(env.policy_spaces, row_seeds(seeds, env.max_num_agents))
+    kept = []
+    for _ in range(env.max_cycles):
+        step = env.step_batch(policy.act(observation))
+        observation = step.observation
+        kept.append(
+            [array.copy() for array in (*step.observation.values(), step.reward, *step.info.values())]
+        )
+    return kept
+
+
+def assert_rows_equal(whole, part, rows):
+    for in_whole, in_part in zip(whole, part, strict=True):
+        for a, b in zip(in_whole, in_part, strict=True):
+            np.testing.assert_array_equal(a[rows], b)
+
+
+def test_both_faces_give_the_same_trajectory(make_federation, sample_actions):
+    batched, keyed = make_federation(max_cycles=30), make_federation(max_cycles=30)
+    observation, _ = batched.reset_batch([7])
+    by_agent, _ = keyed.reset(seed=7)
+    for action in [*sample_actions(batched, 1, seed=1, rounds=30), None]:
+        for j, agent in enumerate(keyed.possible_agents):
+            for name, array in observation.items():
+                np.testing.assert_array_equal(array[0, j], by_agent[agent][name])
+        if action is None:
+            break
+        step = batched.step_batch(action)
+        observation = step.observation
+        by_agent, rewards, terminated, truncated, infos = keyed.step(
+            {agent: action[0, j] for j, agent in enumerate(keyed.possible_agents)}
+        )
+        for j, agent in enumerate(keyed.possible_agents):
+            assert rewards[agent] == step.reward[0, j]
+            assert not terminated[agent]
+            assert truncated[agent] == step.truncated[0, j]
+            assert infos[agent] == {name: array[0, j] for name, array in step.info.items()}
+
+
+def test_replica_alone_equals_replica_of_a_hundred_on_one_and_two_threads(make_federation, make_peers):
+    seeds = list(range(100))
+    whole = play(make_federation(max_cycles=60), make_peers(), seeds)
+    for i in (0, 37, 99):
+        assert_rows_equal(whole, play(make_federation(max_cycles=60), make_peers(), [i]), slice(i, i + 1))
+    with ThreadPoolExecutor(2) as threads:
+        halves = list(
+            threads.map(
+                lambda part: play(make_federation(max_cycles=60), make_peers(), part),
+                (seeds[:50], seeds[50:]),
+            )
+        )
+    assert_rows_equal(whole, halves[0], slice(0, 50))
+    assert_rows_equal(whole, halves[1], slice(50, 100))
+
+
+@pytest.mark.parametrize("market", ["uniform", "normal"])
+def test_two_policies_under_one_seed_meet_the_same_luck(market, sample_actions):
+    """Wherever two trajectories buy the same from a producer in the same round, as many units are good."""
+    careful, careless = (parallel_env(max_cycles=200, market=market) for _ in range(2))
+    policy = SSUCB()
+    observation, _ = careful.reset_batch([5])
+    careless.reset_batch([5])
+    policy.reset(careful.policy_spaces, row_seeds([5], careful.max_num_agents))
+    compared = 0
+    for action in sample_actions(careless, 1, seed=2, rounds=200):
+        observation = careful.step_batch(policy.act(observation)).observation
+        other = careless.step_batch(action).observation
+        same = (observation["delivered"] == other["delivered"]) & (other["delivered"] > 0)
+        np.testing.assert_array_equal(observation["good"][same], other["good"][same])
+        # One more unit adds one good or one defective unit: outcomes are monotone in the quantity.
+        more = observation["delivered"] >= other["delivered"]
+        defective = observation["delivered"] - observation["good"]
+        assert (observation["good"] >= other["good"])[more].all()
+        assert (defective >= other["delivered"] - other["good"])[more].all()
+        compared += same.sum()
+    assert compared > 100
+
+
+def test_streams_depend_on_seed_and_purpose_alone():
+    draws = {(seed, purpose): stream(seed, purpose).random() for seed in range(3) for purpose in Purpose}
+    assert len(set(draws.values())) == len(draws)
+    assert stream(1, Purpose.OUTCOME).random() == draws[1, Purpose.OUTCOME]
+    np.testing.assert_array_equal(row_seeds([4, 9], 10)[:, :3], row_seeds([4, 9], 3))
+
+
+@pytest.mark.parametrize("shape", [(1,), (3, 5), (100, 90)])
+def test_blocks_hand_out_each_draw_once_and_in_order(shape):
+    generators = [stream(seed, Purpose.OUTCOME) for seed in (1, 2)]
+    blocks = Blocks(generators, shape, uniform_31_bits, np.int32)
+    rounds = [blocks.block[:, blocks.next_round()].copy() for _ in range(150)]
+    words = stream(2, Purpose.OUTCOME).bit_generator.random_raw(int(np.prod(shape)) * 80).view(np.uint32)
+    expected = (words >> 1)[: 150 * int(np.prod(shape))].reshape(150, *shape)
+    np.testing.assert_array_equal(np.stack(rounds)[:, 1], expected)
+
+
+def test_keyed_face_names_the_agent_at_fault():
+    env = parallel_env(num_agents=2, num_producers=3)
+    with pytest.raises(ResetNeeded):
+        env.step({})
+    env.reset(seed=0)
+    good = np.ones(3, np.int64)
+    with pytest.raises(ValueError, match=r"missing \['agent_1'\], unknown \['nobody'\]"):
+        env.step({"agent_0": good, "nobody": good})
+    with pytest.raises(ValueError, match=r"agent_1'\] has shape \(2,\); \(3,\)"):
+        env.step({"agent_0": good, "agent_1": np.ones(2, np.int64)})
+
+
+def test_observations_of_the_keyed_face_are_copies():
+    env = parallel_env(num_agents=2, num_producers=3)
+    first, _ = env.reset(seed=0)
+    kept = first["agent_0"]["total_delivered"].copy()
+    second, *_ = env.step({agent: np.ones(3, np.int64) for agent in env.agents})
+    np.testing.assert_array_equal(first["agent_0"]["total_delivered"], kept)
+    assert second["agent_0"]["total_delivered"].sum() == 3

@@ -1,0 +1,62 @@
+"""The house: imports go down only, and the wheel holds every module of the tree."""
+
+import ast
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FLOORS = ("fedbandit_envs", "wrappers", "baselines", "leaderboard")
+
+
+def installed_name(path: Path) -> str:
+    """The dotted name under which a file of the tree is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    if parts[-1] == "__init__":
+        parts = parts[:-1]
+    return ".".join(parts if parts[0] == "fedbandit_envs" else ("fedbandit_envs", *parts))
+
+
+def floor_of(name: str) -> int:
+    """0 for the environments, upwards."""
+    part = name.split(".")[1] if "." in name else ""
+    return FLOORS.index(part) if part in FLOORS else 0
+
+
+FILES = sorted(path for floor in FLOORS for path in (ROOT / floor).rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_down_only(path):
+    own = floor_of(installed_name(path))
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            names = [f"{node.module}.{alias.name}" for alias in node.names] + [node.module]
+        for name in names:
+            assert name.split(".")[0] not in FLOORS[1:], f"{name}: import as fedbandit_envs.{name}"
+            if name.split(".")[0] == "fedbandit_envs":
+                assert floor_of(name) <= own, f"{path} imports {name} from a floor above"
+
+
+def test_wheel_holds_every_module(tmp_path):
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, ROOT],
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    expected = {
+        "/".join(installed_name(path).split(".")) + ("/__init__.py" if path.name == "__init__.py" else ".py")
+        for path in FILES
+    }
+    packaged = {name for name in inside if name.endswith(".py")}
+    assert packaged == expected
+    assert "fedbandit_envs/py.typed" in inside

@@ -1,0 +1,281 @@
+"""The accountant against dp-accounting, against closed forms and against the paper's figures."""
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedbandit_envs.sensitivity import Change
+from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
+from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
+from fedbandit_envs.wrappers.privacy.accounting.calibration import (
+    analytic_noise_multiplier,
+    classic_noise_multiplier,
+)
+from fedbandit_envs.wrappers.privacy.accounting.event import Event
+
+ALL = np.ones((1, 1), np.bool_)
+ONE_VALUE = (("one-quantity", Change(1, 1.0)),)
+PAIR_OF_30 = (("one-quantity", Change(2, math.sqrt(2))), ("one-round", Change(60, math.sqrt(60))))
+
+
+def gaussian(
+    epsilon: float, delta: float = 0.01, changes=PAIR_OF_30, multiplier=classic_noise_multiplier
+) -> Event:
+    return Event("gaussian", 1 / multiplier(epsilon, delta), epsilon, delta, changes)
+
+
+def pure(kind: str, epsilon: float, changes=ONE_VALUE) -> Event:
+    return Event(kind, epsilon, epsilon, 0.0, changes)
+
+
+@pytest.fixture
+def p_fcb() -> Accountant:
+    """P-FCB at epsilon 1 and T = 1e5: 8 communications, at rounds 256 to 32768."""
+    accountant = Accountant(1, 1)
+    for z in range(1, 9):
+        accountant.record(gaussian(1 / (2 * math.log2(1e5)) + 1 / 2 ** (z + 1)), ALL)
+    return accountant
+
+
+def test_p_fcb_by_basic_composition(p_fcb):
+    claim = p_fcb.epsilon()
+    assert claim.epsilon == pytest.approx(1.4777, abs=1e-4)
+    assert round(claim.epsilon, 2) == 1.48
+    assert claim.delta == pytest.approx(0.16)
+    assert (claim.adjacency, claim.composition, claim.reason) == ("one-quantity", "basic", "")
+    assert p_fcb.epsilon(0.2).delta == 0.2
+
+
+def test_p_fcb_by_other_compositions(p_fcb):
+    epsilon = {c: p_fcb.epsilon(1e-5, composition=c).epsilon for c in ("zcdp", "exact", "parallel")}
+    assert epsilon["parallel"] < epsilon["exact"] < epsilon["zcdp"]
+    squares = [2 * (e / math.sqrt(2 * math.log(125))) ** 2 for e in (event.epsilon for event in p_fcb.events)]
+    for composition, square in (("exact", sum(squares)), ("parallel", max(squares))):
+        mechanism = pld.from_gaussian_mechanism(1 / math.sqrt(square))
+        assert epsilon[composition] == pytest.approx(mechanism.get_epsilon_for_delta(1e-5), abs=1e-3)
+
+
+def test_one_round_has_the_root_of_the_producers_in_mu(p_fcb):
+    # mu grows by sqrt(30): what 30 times as many releases would have under one-quantity.
+    often = Accountant(1, 1)
+    for event in p_fcb.events:
+        for _ in range(30):
+            often.record(event, ALL)
+    assert p_fcb.epsilon(1e-5, composition="exact", adjacency="one-round").epsilon == pytest.approx(
+        often.epsilon(1e-5, composition="exact").epsilon
+    )
+
+
+def test_basic_has_no_answer_below_the_promised_deltas(p_fcb):
+    claim = p_fcb.epsilon(1e-5)
+    assert claim.epsilon is None
+    assert "at least 0.16" in claim.reason
+    assert np.isinf(p_fcb.epsilon_by_agent(1e-5)).all()
+    claim = p_fcb.epsilon(adjacency="one-round")
+    assert claim.epsilon is None
+    assert "add up to 4.8" in claim.reason
+
+
+SEQUENCES = st.lists(st.tuples(st.floats(0.05, 1.5), st.integers(1, 4)), min_size=1, max_size=5)
+SLOW = settings(max_examples=15, deadline=None, derandomize=True)
+
+
+@SLOW
+@given(SEQUENCES, st.sampled_from([1e-6, 1e-3, 0.05]))
+def test_gaussian_sequences_agree_with_loss_distributions(sequence, delta):
+    accountant = Accountant(1, 1)
+    composed = None
+    for epsilon, times in sequence:
+        event = gaussian(epsilon)
+        part = pld.from_gaussian_mechanism(1 / (event.loss * math.sqrt(2))).self_compose(times)
+        composed = part if composed is None else composed.compose(part)
+        for _ in range(times):
+            accountant.record(event, ALL)
+    expected = composed.get_epsilon_for_delta(delta)
+    assert accountant.epsilon(delta, composition="exact").epsilon == pytest.approx(expected, abs=1e-3)
+
+
+@SLOW
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["gaussian", "laplace", "randomised_response"]), st.floats(0.05, 0.8)),
+        min_size=1,
+        max_size=5,
+    ),
+    st.sampled_from([1e-6, 1e-2]),
+)
+def test_mixtures_agree_with_release_by_release_loss_distributions(sequence, delta):
+    accountant = Accountant(1, 1)
+    composed = None
+    for kind, loss in sequence:
+        if kind == "gaussian":
+            event, part = (
+                Event(kind, loss, 0.0, 0.0, ONE_VALUE),
+                pld.from_gaussian_mechanism(1.0, sensitivity=loss),
+            )
+        elif kind == "laplace":
+            event, part = pure(kind, loss), pld.from_laplace_mechanism(1.0, sensitivity=loss)
+        else:
+            event, part = pure(kind, loss), pld.from_randomized_response(2 / (1 + math.exp(loss)), 2)
+        composed = part if composed is None else composed.compose(part)
+        accountant.record(event, ALL)
+    expected = composed.get_epsilon_for_delta(delta)
+    assert accountant.epsilon(delta, composition="exact").epsilon == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_single_pure_releases_agree_with_closed_forms(epsilon):
+    for kind, expected in (
+        # delta = 1 - exp((eps - eps0)/2), and delta = p - e^eps (1 - p) with p = e^eps0/(1 + e^eps0).
+        ("laplace", epsilon + 2 * math.log(1 - 0.05)),
+        ("randomised_response", math.log(1 - 0.05 * (1 + math.exp(-epsilon))) + epsilon),
+    ):
+        accountant = Accountant(1, 1)
+        accountant.record(pure(kind, epsilon), ALL)
+        for composition in ("exact", "parallel"):
+            claim = accountant.epsilon(0.05, composition=composition)
+            assert claim.epsilon == pytest.approx(expected, abs=1e-3)
+            assert accountant.epsilon(0.0, composition=composition).epsilon == pytest.approx(epsilon)
+
+
+@given(SEQUENCES)
+def test_no_composition_of_gaussians_is_below_the_exact_one(sequence):
+    accountant = Accountant(1, 1)
+    for epsilon, times in sequence:
+        for _ in range(times):
+            accountant.record(gaussian(epsilon, 1e-3, multiplier=analytic_noise_multiplier), ALL)
+    basic = accountant.epsilon()
+    exact = accountant.epsilon(basic.delta, composition="exact").epsilon
+    assert exact <= basic.epsilon
+    assert exact <= accountant.epsilon(basic.delta, composition="zcdp").epsilon
+
+
+def test_basic_stands_in_where_dp_accounting_is_missing(monkeypatch):
+    monkeypatch.setattr(loss_distributions, "available", lambda: False)
+    accountant = Accountant(1, 1)
+    accountant.record(pure("laplace", 0.51), ALL)
+    accountant.record(gaussian(0.5), ALL)
+    claim = accountant.epsilon(0.1, composition="exact")
+    assert claim.composition == "basic"
+    assert "dp-accounting is not installed" in claim.reason
+    assert claim.epsilon == pytest.approx(0.51 + 2 * 0.5)
+    assert accountant.epsilon(0.01, composition="exact").epsilon is None
+
+
+def test_parallel_is_the_largest_release_and_refuses_data_released_twice():
+    accountant = Accountant(1, 1)
+    for epsilon in (0.2, 0.7, 0.4):
+        accountant.record(gaussian(epsilon), ALL)
+    alone = Accountant(1, 1)
+    alone.record(gaussian(0.7), ALL)
+    assert accountant.epsilon(1e-4, composition="parallel") == alone.epsilon(1e-4, composition="parallel")
+    accountant.record(Event("gaussian", 0.1, 0.1, 0.01, PAIR_OF_30, repeats=True), ALL)
+    claim = accountant.epsilon(1e-4, composition="parallel")
+    assert claim.epsilon is None
+    assert "released twice" in claim.reason
+    assert accountant.epsilon(1e-4, composition="exact").epsilon > 0
+
+
+def test_the_agent_that_has_spent_most_is_claimed_for():
+    accountant = Accountant(2, 3)
+    who = np.zeros((2, 3), np.bool_)
+    who[1, 2] = True
+    accountant.record(gaussian(0.5), who)
+    accountant.record(gaussian(0.5), np.ones_like(who))
+    for composition in ("basic", "zcdp", "exact", "parallel"):
+        rows = accountant.epsilon_by_agent(0.05, composition=composition)
+        assert rows[1, 2] == rows.max() == accountant.epsilon(0.05, composition=composition).epsilon
+        assert (rows[0] > 0).all()
+        if composition != "parallel":
+            assert (rows[0] < rows[1, 2]).all()
+
+
+def test_nothing_released_spends_nothing():
+    claim = Accountant(2, 3).epsilon(1e-5, composition="exact")
+    assert (claim.epsilon, claim.reason) == (0.0, "nothing has been released")
+
+
+@pytest.mark.parametrize("composition", ["basic", "zcdp", "exact", "parallel"])
+@pytest.mark.parametrize("delta", [None, 0.0, 0.1])
+def test_no_noise_and_no_protection_are_infinite(composition, delta):
+    raw = Accountant(1, 2)
+    raw.record(Event("gaussian", np.inf, np.inf, 0.0, PAIR_OF_30), np.array([[True, False]]))
+    claim = raw.epsilon(delta, composition=composition)
+    assert (claim.epsilon, claim.reason) == (np.inf, "released without noise")
+    assert raw.epsilon_by_agent(delta, composition=composition).tolist() == [[np.inf, 0.0]]
+    exposed = Accountant(1, 1)
+    exposed.record(pure("randomised_response", 1.0), ALL)
+    claim = exposed.epsilon(delta, composition=composition, adjacency="one-round")
+    assert claim.epsilon == np.inf
+    assert "randomised response does not protect one-round" in claim.reason
+
+
+def test_gaussian_noise_at_delta_0_is_infinite():
+    accountant = Accountant(1, 1)
+    accountant.record(gaussian(0.5), ALL)
+    for composition in ("zcdp", "exact", "parallel"):
+        assert accountant.epsilon(0.0, composition=composition).epsilon == np.inf
+    accountant.record(pure("laplace", 0.5), ALL)
+    assert accountant.epsilon(0.0, composition="exact").epsilon == np.inf
+
+
+def test_memory_is_flat_in_the_number_of_releases():
+    accountant = Accountant(1, 1)
+    for _ in range(1000):
+        accountant.record(gaussian(0.5), ALL)
+        accountant.record(gaussian(0.25), ALL)
+    assert accountant.counts.tolist() == [[[1000]], [[1000]]]
+
+
+def test_an_event_takes_the_place_of_another():
+    first, both = gaussian(0.5), Event("gaussian", 0.3, 0.5, 0.01, PAIR_OF_30, repeats=True)
+    accountant = Accountant(1, 2)
+    accountant.record(first, np.array([[True, True]]))
+    accountant.record(both, np.array([[1, 0]]))
+    accountant.record(first, np.array([[-1, 0]]))
+    alone = Accountant(1, 2)
+    alone.record(both, np.array([[True, False]]))
+    for composition in ("basic", "zcdp", "exact"):
+        of_both, of_first = accountant.epsilon_by_agent(0.02, composition=composition)[0]
+        assert of_both == alone.epsilon_by_agent(0.02, composition=composition)[0, 0]
+        assert of_first > 0
+    # Windows of the agent that released but once are disjoint all the same.
+    repeated, single = accountant.epsilon_by_agent(0.02, composition="parallel")[0]
+    assert repeated == np.inf
+    assert single == accountant.epsilon_by_agent(0.02, composition="exact")[0, 1]
+    assert accountant.epsilon(0.02, composition="parallel").epsilon is None
+    accountant.record(first, np.array([[0, -1]]))
+    assert accountant.events == [both]
+    with pytest.raises(ValueError, match="takes back 2 of agent 0 in replica 0; 1 at most"):
+        accountant.record(both, np.array([[-2, 0]]))
+    assert accountant.counts.tolist() == [[[1, 0]]]
+
+
+def test_the_future_leaves_the_present_alone(p_fcb):
+    before = p_fcb.epsilon()
+    after = p_fcb.after({gaussian(0.125): ALL})
+    assert p_fcb.epsilon() == before
+    assert after.epsilon().epsilon == pytest.approx(before.epsilon + 0.25)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"delta": 1.0}, "delta is 1.0"),
+        ({"delta": -0.1}, "delta is -0.1"),
+        ({"composition": "advanced"}, "composition is 'advanced'"),
+        ({"adjacency": "one-agent"}, "adjacency is 'one-agent'"),
+    ],
+)
+def test_bad_questions_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Accountant(1, 1).epsilon(**arguments)
+
+
+def test_bad_shapes_are_named():
+    with pytest.raises(ValueError, match=r"times has shape \(2,\)"):
+        Accountant(1, 2).record(gaussian(0.5), np.ones(2, np.bool_))

@@ -1,0 +1,365 @@
+"""Continual release: what adds up to what, how noisy it is and says it is, and what it costs."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pettingzoo.test import parallel_api_test
+from sums_env import SumsEnv
+
+from fedbandit_envs.procurement.env import ProcurementEnv
+from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
+from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.continual import NOISES, ContinualPrivatizer
+from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
+from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
+from fedbandit_envs.wrappers.transport.channel import Channel
+
+MECHANISMS = list(NOISES)
+
+
+def everyone(env) -> np.ndarray:
+    return np.ones(env.unwrapped.total.shape[:2], np.bool_)
+
+
+def procurement(**kwargs) -> ProcurementEnv:
+    return ProcurementEnv(num_agents=3, num_producers=4, market_seed=1, **{"max_cycles": 20, **kwargs})
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 15)), min_size=1, max_size=30))
+def test_without_noise_increments_add_up_to_the_truth(mechanism, chunks):
+    """Any rounds between releases, any of the 2 x 2 agents sending."""
+    env = ContinualPrivatizer(SumsEnv(bound=2.0, max_cycles=100), math.inf, 0.1, mechanism)
+    env.reset_batch([0, 1])
+    held = np.zeros_like(env.unwrapped.total)
+    true = np.zeros_like(held)
+    for rounds, senders in chunks:
+        for _ in range(rounds):
+            env.step_batch(None)
+        who = (senders >> np.arange(4) & 1).reshape(2, 2).astype(np.bool_)
+        got = env.release(who)
+        held += got["statistic"]
+        true[who] = env.unwrapped.total[who]
+        assert held == pytest.approx(true, rel=1e-12)
+        assert not got["noise_variance"].any()
+    assert env.privacy().epsilon in (0.0, math.inf)
+
+
+def prefix_noise(env, seeds, releases: int) -> tuple[np.ndarray, np.ndarray]:
+    """Noise of the prefix sums (releases, replicas, agents, size, size), and its announced variances."""
+    env.reset_batch(seeds)
+    held, variance = np.zeros_like(env.unwrapped.total), np.zeros((*env.unwrapped.total.shape[:2], 1))
+    noise, variances = [], []
+    for _ in range(releases):
+        env.step_batch(None)
+        got = env.release(everyone(env))
+        held += got["statistic"]
+        variance += got["noise_variance"]
+        noise.append(held - env.unwrapped.total)
+        variances.append(variance.copy())
+    return np.array(noise), np.array(variances)[..., 0]
+
+
+# Of 8,000 agents each diagonal has 3 values: 24,000 draws, so a variance errs by sqrt(2/24,000) = 0.91 %, and 6 in the
+# triangle above it as well. Bounds of 5 of these have a false-alarm rate of 6e-7 a comparison, and seeds are fixed.
+@pytest.mark.parametrize(
+    ("mechanism", "sigma"),
+    [*((name, "exact") for name in MECHANISMS), ("tree", "printed"), ("honaker", "printed")],
+)
+def test_noise_has_the_variance_announced(mechanism, sigma):
+    env = ContinualPrivatizer(SumsEnv(4000, bound=2.0, max_cycles=7), 1.0, 0.1, mechanism, sigma)
+    noise, announced = prefix_noise(env, [0, 1], 7)
+    assert np.array_equal(noise, noise.swapaxes(-1, -2))
+    space = env.single_release_space["noise_variance"]
+    assert announced.max() == pytest.approx(space.high[0])
+    diagonal = np.diagonal(noise, axis1=-2, axis2=-1)
+    above = noise[..., *np.triu_indices(3, 1)]
+    for z in range(7):
+        assert (diagonal[z] ** 2).mean() == pytest.approx(announced[z].mean(), rel=5 * 0.0091)
+        assert (above[z] ** 2).mean() == pytest.approx(announced[z].mean() / 2, rel=5 * 0.0091)
+
+
+class Slots(SumsEnv):
+    """The statistic in the last of two slots, as where rounds are dealt out to several estimates."""
+
+    def release(self, senders):
+        grown = super().release(senders)["statistic"]
+        return {"statistic": np.stack([np.zeros_like(grown), grown], axis=2)}
+
+    def sensitivity(self):
+        said = super().sensitivity()
+        return said._replace(scale={"statistic": np.stack([said.scale["statistic"]] * 2, axis=2)})
+
+
+def test_slots_have_independent_noise_of_one_variance():
+    env = ContinualPrivatizer(Slots(8000), 1.0, 0.1, "tree", releases=3)
+    env.reset_batch([0])
+    noise = env.release(everyone(env))["statistic"][0]
+    assert noise.shape == (8000, 2, 3, 3)
+    assert np.array_equal(noise, noise.swapaxes(-1, -2))
+    # 2 levels, a replacement. 24,000 values: as above.
+    variance = 2 * 2 * analytic_noise_multiplier(1.0, 0.1) ** 2
+    diagonal = np.diagonal(noise, axis1=-2, axis2=-1)
+    assert (diagonal**2).mean(axis=(0, 2)) == pytest.approx(variance, rel=5 * 0.0091)
+    assert (diagonal[:, 0] * diagonal[:, 1]).mean() / variance == pytest.approx(0, abs=5 / math.sqrt(24_000))
+
+
+class Lopsided(SumsEnv):
+    def sensitivity(self):
+        said = super().sensitivity()
+        said.scale["statistic"][..., 0, 1] = 2.0
+        return said
+
+
+def test_symmetric_statistics_of_lopsided_scales_are_refused():
+    with pytest.raises(ValueError, match="sensitivity of 'statistic' is not symmetric"):
+        ContinualPrivatizer(Lopsided(), 1.0, 0.1)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("adjacency", ["one-observation", "one-observation-added"])
+def test_exact_noise_is_as_large_as_the_formulas_say(mechanism, adjacency):
+    n, epsilon, delta, bound = 13, 0.7, 1e-3, 3.0
+    env = ContinualPrivatizer(
+        SumsEnv(bound=bound), epsilon, delta, mechanism, releases=n, adjacency=adjacency
+    )
+    env.reset_batch([0])
+    first = float(env.release(everyone(env))["noise_variance"][0, 0, 0])
+    k = np.arange(n)
+    squares = np.array([math.comb(2 * i, i) / 4**i for i in k]) ** 2
+    column = {"sqrt_toeplitz": squares.sum()}.get(mechanism, 4.0)
+    norm = {"one-observation": math.sqrt(2), "one-observation-added": 1.0}[adjacency]
+    sd = bound * norm * math.sqrt(column) * analytic_noise_multiplier(epsilon, delta)
+    # The first prefix sum has one draw; the diagonal of (Nhat + Nhat^T)/sqrt(2) has sqrt(2) sigma_N.
+    assert math.sqrt(first) == pytest.approx(sd, rel=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", ["tree", "honaker"])
+def test_printed_noise_is_fed_ucbs(mechanism):
+    n, epsilon, delta, bound = 100, 0.5, 0.1, 2.0
+    env = ContinualPrivatizer(SumsEnv(bound=bound), epsilon, delta, mechanism, "printed", n)
+    env.reset_batch([0])
+    first = float(env.release(everyone(env))["noise_variance"][0, 0, 0])
+    m = 1 + math.ceil(math.log2(n))
+    assert first == pytest.approx(2 * 16 * m * bound**2 * math.log(2 / delta) ** 2 / epsilon**2)
+    # Far more than is needed.
+    assert env.accountant.epsilon(1e-3, composition="exact", adjacency="one-observation").epsilon < 0.05
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("env", [SumsEnv(max_cycles=20), procurement()], ids=["symmetric", "procurement"])
+def test_noise_depends_on_seed_agent_and_own_releases_alone(mechanism, env):
+    """A replica alone and in a batch; an agent whoever else sends, and whenever."""
+    adjacency = next(iter(_reset(env).sensitivity().changes))
+    agents = env.max_num_agents
+
+    def run(seeds, senders):
+        private = ContinualPrivatizer(env, 1.0, 0.1, mechanism, adjacency=adjacency)
+        private.reset_batch(seeds)
+        return [
+            {name: array.copy() for name, array in private.release(np.array(who, np.bool_)).items()}
+            for who in senders
+        ]
+
+    rng = np.random.default_rng(3)
+    senders = rng.random((20, 2, agents)) < 0.6
+    both = run([5, 6], senders)
+    second = run([6], senders[:, 1:])
+    for two, one in zip(both, second, strict=True):
+        for name in one:
+            assert np.array_equal(two[name][1:], one[name])
+    # Nothing has been played, so what is released is noise.
+    alone = run([5], np.arange(agents)[np.newaxis, np.newaxis].repeat(20, 0) == 1)
+    sent = [z for z, who in enumerate(senders[:, 0, 1]) if who]
+    for times, z in enumerate(sent):
+        for name in alone[0]:
+            assert np.array_equal(both[z][name][0, 1], alone[times][name][0, 1])
+
+
+def _reset(env):
+    env.reset_batch([0])
+    return env
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_all_planned_releases_cost_what_was_promised(mechanism):
+    env = ContinualPrivatizer(SumsEnv(3), 1.5, 0.01, mechanism, releases=13, budget={"epsilon": 1.5, **EXACT})
+    env.reset_batch([0, 1])
+    ones = everyone(env)
+    half = ones.copy()
+    half[0, 0] = False
+    spent = []
+    for _ in range(12):
+        env.release(half)
+        spent.append(env.privacy().epsilon)
+    env.release(ones)
+    assert env.accountant.counts.sum(axis=0).tolist() == [[1, 1, 1], [1, 1, 1]]
+    assert len(env.accountant.events) <= 2
+    assert env.privacy().epsilon == pytest.approx(1.5, rel=1e-9)
+    assert env.privacy().epsilon <= 1.5
+    assert spent == sorted(spent)
+    assert spent[0] < 0.8 * spent[-1]
+    with pytest.raises(BudgetExhaustedError, match=r"agent_1 \(replica 0\) has spent .* in 13 releases"):
+        env.release(ones)
+    # The one who was silent may go on, for as long as the plan is.
+    for _ in range(12):
+        env.release(~half)
+    with pytest.raises(BudgetExhaustedError, match="agent_0"):
+        env.release(~half)
+
+
+EXACT = {"delta": 0.01, "composition": "exact", "adjacency": "one-observation"}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_compositions_after_any_number_of_releases(mechanism):
+    env = ContinualPrivatizer(SumsEnv(1), 1.0, 0.05, mechanism, releases=9)
+    env.reset_batch([0])
+    for z in range(1, 10):
+        env.release(everyone(env))
+        levels = z.bit_length()
+        square = {"sqrt_toeplitz": sum((math.comb(2 * k, k) / 4**k) ** 2 for k in range(z))}.get(
+            mechanism, levels
+        )
+        whole = {"sqrt_toeplitz": sum((math.comb(2 * k, k) / 4**k) ** 2 for k in range(9))}.get(mechanism, 4)
+        mu = math.sqrt(square / whole) / analytic_noise_multiplier(1.0, 0.05)
+        ask = env.accountant.epsilon
+        for adjacency, factor in (("one-observation", 1.0), ("one-observation-added", math.sqrt(0.5))):
+            zcdp = ask(1e-4, composition="zcdp", adjacency=adjacency).epsilon
+            rho = (factor * mu) ** 2 / 2
+            assert zcdp == pytest.approx(rho + 2 * math.sqrt(rho * math.log(1e4)))
+            exact = ask(1e-4, composition="exact", adjacency=adjacency).epsilon
+            assert 0 < exact < zcdp
+        # Once and for all, however many releases; replacing is adding and removing.
+        basic = ask(0.05, composition="basic", adjacency="one-observation")
+        assert (basic.epsilon, basic.delta) == (1.0, 0.05)
+        parallel = ask(1e-4, composition="parallel", adjacency="one-observation")
+        assert (parallel.epsilon is None) == (z > 1)
+
+
+def test_basic_composition_takes_the_promise_twice_for_a_replacement():
+    env = ContinualPrivatizer(SumsEnv(1), 1.0, 0.05, releases=4, adjacency="one-observation-added")
+    env.reset_batch([0])
+    env.release(everyone(env))
+    claim = env.accountant.epsilon(composition="basic", adjacency="one-observation")
+    assert claim.epsilon == 2.0
+    assert claim.delta == pytest.approx(0.1)
+
+
+def test_the_plan_follows_schedule_and_horizon():
+    env = SumsEnv(1, max_cycles=30)
+    private = ContinualPrivatizer(env, 1.0, 0.1, "tree", releases={"name": "fixed_gap", "gap": 10})
+    wide = private.single_release_space["noise_variance"].high[0]
+    env.max_cycles = 150
+    private.reset_batch([0])
+    # 3 releases have 2 levels and 2 nodes at worst; 15 have 4 and 4.
+    assert private.single_release_space["noise_variance"].high[0] == pytest.approx(wide * (4 * 4) / (2 * 2))
+    for _ in range(15):
+        private.release(everyone(private))
+    with pytest.raises(BudgetExhaustedError, match="releases=15"):
+        private.release(everyone(private))
+    silent = ContinualPrivatizer(env, 1.0, 0.1, "tree", releases={"name": "fixed_gap", "gap": 1000})
+    silent.reset_batch([0])
+    with pytest.raises(BudgetExhaustedError, match="releases=0"):
+        silent.release(everyone(silent))
+    by_rounds = ContinualPrivatizer(env, 1.0, 0.1, "tree")
+    assert (
+        by_rounds.single_release_space
+        == ContinualPrivatizer(env, 1.0, 0.1, "tree", releases=150).single_release_space
+    )
+
+
+def test_silence_ends_what_the_plan_does_not_allow():
+    env = ContinualPrivatizer(SumsEnv(2), 1.0, 0.1, releases=3, on_exhausted="silence")
+    env.reset_batch([0])
+    for _ in range(3):
+        assert env.permit(everyone(env)).all()
+        env.release(everyone(env))
+    assert not env.permit(everyone(env)).any()
+    assert not env.release(everyone(env))["noise_variance"].any()
+
+
+def test_wrapping_leaves_the_environment_as_it_is():
+    env = SumsEnv(1, max_cycles=5)
+    env.reset_batch([3])
+    env.step_batch(None)
+    before = env.total.copy()
+    ContinualPrivatizer(env, 1.0, 0.1)
+    assert np.array_equal(env.total, before)
+    assert not hasattr(SumsEnv(), "total")
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_procurement_gets_noise_in_proportion_to_capacity(mechanism):
+    env = ContinualPrivatizer(procurement(), 1.0, 0.1, mechanism, releases=5, adjacency="one-round")
+    env.reset_batch(range(2000))
+    capacity = env.sensitivity().scale["good"]
+    got = env.release(np.ones((2000, 3), np.bool_))
+    column = {"sqrt_toeplitz": 1 + 1 / 4 + 9 / 64 + 25 / 256 + (35 / 128) ** 2}.get(mechanism, 3)
+    sd = math.sqrt(8 * column) * analytic_noise_multiplier(1.0, 0.1)
+    # 24,000 draws of each name: the deviation errs by 0.46 %, 5 of these 6e-7.
+    for name in ("delivered", "good"):
+        assert (got[name] / capacity).std() == pytest.approx(sd, rel=5 * 0.0046)
+    assert got["noise_variance"][..., 0] == pytest.approx((sd * capacity.max(axis=2)) ** 2)
+
+
+def test_it_stands_in_a_channel_and_in_pettingzoo():
+    private = ContinualPrivatizer(procurement(), 1.0, 0.1, releases=20, adjacency="one-quantity")
+    env = Channel(private)
+    assert env.single_observation_space["inbox_noise_variance"].shape == (3, 1)
+    parallel_api_test(env, num_cycles=15)
+    env.reset_batch([0])
+    step = env.step_batch(np.zeros((1, 3, 4), np.int64))
+    assert (step.observation["inbox_noise_variance"][0, 0, 1:] > 0).all()
+    numbers = 4 + 4 + 1
+    assert step.info["bytes"].tolist() == [[2 * (16 + 8 * numbers)] * 3]
+
+
+@pytest.mark.parametrize("make", [GaussianPrivatizer, LaplacePrivatizer])
+def test_additive_noise_takes_its_changes_from_the_environment(make):
+    env = make(SumsEnv(2, bound=2.0), 0.5, releases=1)
+    env.reset_batch([0])
+    env.release(everyone(env))
+    (event,) = env.accountant.events
+    assert event.change("one-observation") == (9, math.sqrt(2))
+    assert event.change("one-observation-added") == (9, 1.0)
+    assert event.exposes("one-quantity")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"epsilon": 0.0}, ValueError, "epsilon is 0.0"),
+        ({"delta": 0.0}, ValueError, "delta is 0.0"),
+        ({"delta": 1.0}, ValueError, "delta is 1.0"),
+        ({"mechanism": "oak"}, ValueError, "mechanism is 'oak'; one of 'sqrt_toeplitz'"),
+        ({"sigma": "small"}, ValueError, "sigma is 'small'"),
+        ({"sigma": "printed"}, ValueError, "mechanism is 'sqrt_toeplitz', which has no tree"),
+        ({"sigma": "printed", "mechanism": "tree", "epsilon": 1e4}, ValueError, "gives delta"),
+        ({"releases": 0}, ValueError, "releases is 0"),
+        ({"releases": 2.5}, TypeError, "releases is 2.5"),
+        ({"releases": "on_request"}, ValueError, "releases is 'on_request', which leaves it to the agents"),
+        ({"releases": "sometimes"}, ValueError, "schedule name is 'sometimes'"),
+        ({"adjacency": "one-agent"}, ValueError, "adjacency is 'one-agent'"),
+        (
+            {"adjacency": "one-round"},
+            ValueError,
+            "adjacency is 'one-round'; one of 'one-observation', 'one-observation-added' is required",
+        ),
+        ({"budget": 1.0}, TypeError, "budget is a float"),
+        ({"on_exhausted": "ignore"}, ValueError, "on_exhausted is 'ignore'"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        ContinualPrivatizer(SumsEnv(), **{"epsilon": 1.0, "delta": 0.1, **arguments})
+
+
+def test_privatizing_twice_is_refused():
+    with pytest.raises(ValueError, match="already privatized, by ContinualPrivatizer"):
+        GaussianPrivatizer(ContinualPrivatizer(SumsEnv(), 1.0, 0.1), 1.0)

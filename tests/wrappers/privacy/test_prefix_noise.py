@@ -1,0 +1,135 @@
+"""The noise of continual release against matrices written down independently."""
+
+import numpy as np
+import pytest
+from scipy.special import binom
+
+from fedbandit_envs.wrappers.privacy.continual import NOISES
+from fedbandit_envs.wrappers.privacy.noise.honaker import HonakerNoise
+from fedbandit_envs.wrappers.privacy.noise.sqrt_toeplitz import SqrtToeplitzNoise
+from fedbandit_envs.wrappers.privacy.noise.tree import TreeNoise
+
+SIZES = (1, 2, 3, 7, 8, 13, 40, 65)
+
+
+def measured_factor(noise, n: int) -> np.ndarray:
+    """B: what each draw does to the prefix sums of 1 .. n, by feeding one draw a row."""
+    total = sum(noise.draws(z) for z in range(1, n + 1))
+    noise.start(total, 1)
+    every = np.arange(total)
+    rows, done = [], 0
+    for z in range(1, n + 1):
+        draws = np.zeros((noise.draws(z), total, 1))
+        for i in range(noise.draws(z)):
+            draws[i, done + i] = 1.0
+        done += noise.draws(z)
+        rows.append(noise.advance(every, z, draws)[:, 0])
+    return np.cumsum(rows, axis=0)
+
+
+def covers(node: tuple[int, int], n: int) -> np.ndarray:
+    """1 for the windows that a node (level, index from 1) covers."""
+    level, index = node
+    return np.array([float((index - 1) << level < w <= index << level) for w in range(1, n + 1)])
+
+
+def least_squares(n: int) -> np.ndarray:
+    """Best linear estimate of each prefix from the subtrees it is made of: their leaves' least-squares sums."""
+    nodes = [(level, i) for level in range(n.bit_length()) for i in range(1, (n >> level) + 1)]
+    nodes.sort(key=lambda node: (node[1] << node[0], node[0]))
+    incidence = np.array([covers(node, n) for node in nodes])
+    rows = []
+    for z in range(1, n + 1):
+        row = np.zeros(len(nodes))
+        start = 0
+        for level in reversed(range(z.bit_length())):
+            if z >> level & 1:
+                stop = start + (1 << level)
+                inside = [k for k, (h, i) in enumerate(nodes) if start <= (i - 1) << h and i << h <= stop]
+                # The sum of windows that nodes at or below one node tell best.
+                row[inside] += np.linalg.pinv(incidence[inside][:, start:stop]).sum(axis=0)
+                start = stop
+        rows.append(row)
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_the_tree_is_made_of_dyadic_prefix_nodes(n):
+    factor = measured_factor(TreeNoise(n), n)
+    nodes = np.zeros((n, n))
+    for z in range(1, n + 1):
+        left = z
+        while left:
+            # The node that ends here was drawn when its last window was released.
+            nodes[z - 1, left - 1] = 1.0
+            left &= left - 1
+    assert np.array_equal(factor, nodes)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_honaker_is_the_least_squares_estimate_of_each_subtree(n):
+    assert measured_factor(HonakerNoise(n), n) == pytest.approx(least_squares(n), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_the_square_of_the_square_root_adds_up(n):
+    factor = measured_factor(SqrtToeplitzNoise(n), n)
+    k = np.arange(n)
+    assert factor[:, 0] == pytest.approx(binom(2 * k, k) / 4.0**k, rel=1e-12)
+    assert factor @ factor == pytest.approx(np.tril(np.ones((n, n))), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", list(NOISES))
+@pytest.mark.parametrize("n", SIZES)
+def test_variances_are_those_of_the_factors(name, n):
+    noise = NOISES[name](n)
+    factor = measured_factor(noise, n)
+    variances = (factor**2).sum(axis=1)
+    assert [noise.variance(z) for z in range(1, n + 1)] == pytest.approx(variances)
+    assert noise.variance(0) == 0
+    assert noise.worst_variance == pytest.approx(variances.max())
+
+
+@pytest.mark.parametrize("name", ["tree", "sqrt_toeplitz"])
+@pytest.mark.parametrize("n", SIZES)
+def test_column_norms_are_all_that_releases_betray(name, n):
+    noise = NOISES[name](n)
+    factor = measured_factor(noise, n)
+    for z in range(1, n + 1):
+        # What is released of the windows is B C: C is B's inverse times the prefix sums, for both mechanisms.
+        c = np.linalg.solve(factor[:z, :z], np.tril(np.ones((z, z))))
+        assert noise.column_square(z) == pytest.approx((c**2).sum(axis=0).max())
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_honaker_betrays_no_more_than_its_tree(n):
+    noise = NOISES["honaker"](n)
+    factor = measured_factor(noise, n)
+    shifts = np.tril(np.ones((n, n)))
+    betrayed = np.diag(shifts.T @ np.linalg.solve(factor @ factor.T, shifts)).max()
+    assert 0.75 * noise.column_square(n) < betrayed <= noise.column_square(n) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("name", list(NOISES))
+def test_rows_at_different_releases_are_independent(name):
+    """Each row alone, and all of them interleaved at random."""
+    n, rows, values = 70, 4, 3
+    generator = np.random.default_rng(5)
+    draws = {z: generator.standard_normal((NOISES[name](n).draws(z), rows, values)) for z in range(1, n + 1)}
+
+    def play(turns):
+        noise = NOISES[name](n)
+        noise.start(rows, values)
+        done, seen = np.zeros(rows, int), {}
+        for who in turns:
+            for z in np.unique(done[who]) + 1:
+                at = who[done[who] == z - 1]
+                increments = noise.advance(at, int(z), draws[z][:, at])
+                seen.update({(row, int(z)): tuple(x) for row, x in zip(at, increments, strict=True)})
+            done[who] += 1
+        return seen
+
+    alone = play([np.array([row]) for row in range(rows) for _ in range(n)])
+    together = play([np.arange(rows)] * n)
+    order = generator.permutation(np.repeat(np.arange(rows), n))
+    assert play([np.array([row]) for row in order]) == alone == together

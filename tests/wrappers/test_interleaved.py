@@ -1,0 +1,326 @@
+"""Statistics by round modulo a period: nothing is lost, nothing is counted twice, nothing leaves unasked."""
+
+import json
+import pickle
+import re
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pettingzoo.test import parallel_api_test, parallel_seed_test
+from regression_env import Regression
+
+from fedbandit_envs.linear.env import LinearEnv
+from fedbandit_envs.procurement.env import ProcurementEnv
+from fedbandit_envs.views.stack import build
+from fedbandit_envs.wrappers.interleaved import Interleaved
+from fedbandit_envs.wrappers.placebo import Placebo
+from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
+from fedbandit_envs.wrappers.reveal import Reveal
+from fedbandit_envs.wrappers.transport.channel import BYTES_PER_NUMBER, HEADER_BYTES, Channel
+
+PRODUCERS = 3
+
+
+def small(**kwargs) -> ProcurementEnv:
+    return ProcurementEnv(
+        **{"num_agents": 3, "num_producers": PRODUCERS, "market_seed": 1, "max_cycles": 60, **kwargs}
+    )
+
+
+LEVELS = {
+    "plain": lambda: Interleaved(small(), 3),
+    "channel": lambda: Channel(Interleaved(small(), 3), "line", "on_request", 1),
+    "floats": lambda: Channel(Interleaved(Regression(), 2), schedule={"name": "fixed_gap", "gap": 3}),
+}
+
+
+@pytest.mark.parametrize("make_level", LEVELS.values(), ids=LEVELS)
+def test_parallel_api_and_seeds(make_level):
+    parallel_api_test(make_level(), num_cycles=80)
+    parallel_seed_test(make_level)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_whoever_sends_hands_out_what_was_not_yet_sent_by_slot(data):
+    """Against a ledger of single observations: what was seen when, by whom, and whether it has been sent."""
+    period = data.draw(st.integers(1, 5))
+    replicas, agents = data.draw(st.integers(1, 2)), data.draw(st.integers(1, 3))
+    # Between two rounds nobody, or one wave of senders after another.
+    senders = st.lists(st.booleans(), min_size=replicas * agents, max_size=replicas * agents)
+    waves = data.draw(st.lists(st.lists(senders, max_size=3), min_size=1, max_size=14))
+    luck = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    env = Interleaved(Regression(agents), period)
+    env.reset_batch(range(replicas))
+    ledger: list[tuple[int, int, int, np.ndarray]] = []
+    for t, sendings in enumerate([[], *waves]):
+        if t > 0:
+            # Whole numbers, so that sums are exact in whatever order.
+            action = luck.integers(-9, 10, (replicas, agents, 2)).astype(float)
+            env.step_batch(action)
+            ledger += [
+                (r, j, (t - 1) % period, np.outer(action[r, j], action[r, j]))
+                for r in range(replicas)
+                for j in range(agents)
+            ]
+        for flags in sendings:
+            sends = np.reshape(flags, (replicas, agents))
+            released = env.release(sends)
+            expected = np.zeros((replicas, agents, period, 2, 2))
+            count = np.zeros((replicas, agents, period, 1), np.int64)
+            kept = []
+            for entry in ledger:
+                r, j, slot, outer = entry
+                if sends[r, j]:
+                    expected[r, j, slot] += outer
+                    count[r, j, slot] += 1
+                else:
+                    kept.append(entry)
+            ledger = kept
+            np.testing.assert_array_equal(released["statistic"], expected)
+            np.testing.assert_array_equal(released["count"], count)
+            assert released["count"].dtype == np.int64
+
+
+@pytest.mark.parametrize("make", [small, Regression], ids=["procurement", "floats"])
+def test_a_period_of_1_changes_nothing_but_the_axis(make):
+    wrapped, plain = Interleaved(make(), 1), make()
+    for env in (wrapped, plain):
+        env.reset_batch([3, 4])
+    luck = np.random.default_rng(0)
+    for _ in range(60):
+        action = luck.integers(0, 9, (2, 3, PRODUCERS)) if make is small else luck.normal(size=(2, 2, 2))
+        first, second = wrapped.step_batch(action), plain.step_batch(action)
+        np.testing.assert_array_equal(first.reward, second.reward)
+        for name, array in second.observation.items():
+            np.testing.assert_array_equal(first.observation[name], array)
+        sends = luck.random(first.reward.shape) < 0.3
+        released, expected = wrapped.release(sends), plain.release(sends)
+        assert released.keys() == expected.keys()
+        for name, array in expected.items():
+            assert released[name].dtype == array.dtype
+            np.testing.assert_array_equal(released[name], array[:, :, np.newaxis])
+    assert wrapped.privacy() == plain.privacy()
+
+
+def test_slots_of_a_linear_environment_hold_their_rounds_observations():
+    env = Interleaved(LinearEnv(num_agents=2, num_arms=4, dim=3, max_cycles=50), 3)
+    env.reset_batch([1, 2])
+    expected, total = np.zeros((2, 2, 3, 4, 4)), np.zeros((2, 2, 4, 4))
+    luck = np.random.default_rng(0)
+    for t in range(50):
+        seen = env.step_batch(luck.integers(0, 4, (2, 2))).observation["total_statistic"]
+        expected[:, :, t % 3] += seen - total
+        total = seen.copy()
+        if t == 20:
+            part = env.release(np.array([[True, False], [False, True]]))["statistic"]
+    released = env.release(np.ones((2, 2), bool))["statistic"] + part
+    # Sums of 50 rounds of values up to 1, in another order: some 50 * 50 roundings of 1e-16.
+    np.testing.assert_allclose(released, expected, atol=1e-12)
+    np.testing.assert_allclose(released.sum(axis=2), total, atol=1e-12)
+    assert env.sensitivity().scale["statistic"].shape == released.shape
+    assert env.sensitivity().symmetric
+
+
+def test_slots_are_the_rounds_modulo_the_period():
+    env = Interleaved(Regression(), 3)
+    env.reset_batch([0])
+    everyone = np.ones((1, 2), bool)
+    for t in range(7):
+        env.step_batch(np.full((1, 2, 2), t + 1.0))
+    # Rounds 0, 3, 6 saw 1, 4, 7; rounds 1, 4 saw 2, 5; rounds 2, 5 saw 3, 6.
+    released = env.release(everyone)
+    assert released["statistic"][0, 1, :, 0, 1].tolist() == [1 + 16 + 49, 4 + 25, 9 + 36]
+    assert released["count"][0, 1, :, 0].tolist() == [3, 2, 2]
+    # The count of rounds goes on after a release: round 7 belongs to slot 1.
+    env.step_batch(np.full((1, 2, 2), 8.0))
+    assert env.release(everyone)["count"][0, 0, :, 0].tolist() == [0, 1, 0]
+    assert not env.release(everyone)["statistic"].any()
+    # And starts anew with an episode, which finds nothing of the last one.
+    env.step_batch(np.ones((1, 2, 2)))
+    env.reset_batch([0])
+    assert not env.release(everyone)["count"].any()
+    env.step_batch(np.ones((1, 2, 2)))
+    assert env.release(everyone)["count"][0, 0, :, 0].tolist() == [1, 0, 0]
+
+
+def test_a_refused_action_leaves_slots_and_turns_alone():
+    env = Interleaved(Regression(), 2)
+    env.reset_batch([0])
+    with pytest.raises(ValueError, match="bad shape"):
+        env.step_batch(np.ones((1, 2, 5)))
+    env.step_batch(np.ones((1, 2, 2)))
+    assert env.release(np.ones((1, 2), bool))["count"][0, 0, :, 0].tolist() == [1, 0]
+
+
+def test_what_is_released_is_the_receivers():
+    env = Interleaved(Regression(), 2)
+    env.reset_batch([0])
+    env.step_batch(np.ones((1, 2, 2)))
+    kept = env.release(np.ones((1, 2), bool))
+    kept["statistic"] += 5
+    env.step_batch(np.ones((1, 2, 2)))
+    assert env.release(np.ones((1, 2), bool))["statistic"][0, 0].tolist() == [[[0, 0]] * 2, [[1, 1]] * 2]
+
+
+def test_nothing_is_released_until_somebody_sends():
+    env = Interleaved(small(), 2)
+    env.reset_batch([0])
+    for _ in range(5):
+        env.step_batch(np.ones((1, 3, PRODUCERS), np.int64))
+    env.release(np.zeros((1, 3), bool))
+    assert env.privacy().epsilon == 0
+    assert env.privacy().reason == "nothing has been released"
+    env.release(np.array([[False, True, False]]))
+    assert env.privacy().epsilon == np.inf
+    env.reset_batch([1])
+    assert env.privacy().epsilon == 0
+
+
+def test_silence_around_it_is_private():
+    env = Channel(Interleaved(small(), 2), schedule="silent")
+    env.reset_batch([0])
+    for _ in range(60):
+        env.step_batch(np.ones((1, 3, PRODUCERS), np.int64))
+    assert env.privacy().epsilon == 0
+
+
+def test_spaces_and_sensitivity_gain_the_axis():
+    env, plain = Interleaved(Regression(), 4), Regression()
+    assert env.single_release_space["statistic"] == spaces.Box(-np.inf, np.inf, (4, 2, 2), np.float64)
+    assert env.single_release_space["count"] == spaces.Box(0, 2**53, (4, 1), np.int64)
+    assert env.single_observation_space == plain.single_observation_space
+    for each in (env, plain):
+        each.reset_batch([0, 1])
+    inner, outer = plain.sensitivity(), env.sensitivity()
+    assert outer.changes == inner.changes
+    assert outer.symmetric == inner.symmetric
+    for name, array in inner.scale.items():
+        assert outer.scale[name].shape == (2, 2, 4, *array.shape[2:])
+        for slot in range(4):
+            np.testing.assert_array_equal(outer.scale[name][:, :, slot], array)
+    env.step_batch(np.ones((2, 2, 2)))
+    released = env.release(np.ones((2, 2), bool))
+    for name, array in outer.scale.items():
+        assert released[name].shape == array.shape
+        assert released[name][0, 0] in env.single_release_space[name]
+
+
+def test_inboxes_get_all_slots_and_traffic_counts_them():
+    split = Channel(Interleaved(small(), 4), "line", {"name": "fixed_gap", "gap": 6}, 1)
+    whole = Channel(small(), "line", {"name": "fixed_gap", "gap": 6}, 1)
+    assert split.policy_spaces.observation["inbox_good"].shape == (3, 4, PRODUCERS)
+    for env in (split, whole):
+        env.reset_batch([0, 1])
+    luck, heard = np.random.default_rng(0), 0
+    for _ in range(60):
+        action = luck.integers(0, 9, (2, 3, PRODUCERS))
+        by_slot, summed = split.step_batch(action), whole.step_batch(action)
+        mask = summed.observation["inbox_mask"]
+        np.testing.assert_array_equal(by_slot.observation["inbox_mask"], mask)
+        for name in ("inbox_delivered", "inbox_good"):
+            np.testing.assert_array_equal(by_slot.observation[name].sum(axis=3), summed.observation[name])
+        np.testing.assert_array_equal(by_slot.info["messages"], summed.info["messages"])
+        heard += mask.sum()
+    assert heard > 0
+    numbers = 2 * 4 * PRODUCERS
+    per_message = HEADER_BYTES + BYTES_PER_NUMBER * numbers
+    np.testing.assert_array_equal(split.traffic["bytes"], split.traffic["messages"] * per_message)
+
+
+def test_pickling_in_mid_episode():
+    env = Interleaved(Regression(), 3)
+    env.reset_batch([1, 2])
+    luck = np.random.default_rng(0)
+    for _ in range(5):
+        env.step_batch(luck.normal(size=(2, 2, 2)))
+    env.release(np.array([[True, False], [False, False]]))
+    env.step_batch(luck.normal(size=(2, 2, 2)))
+    twin = pickle.loads(pickle.dumps(env))
+    for _ in range(5):
+        action = luck.normal(size=(2, 2, 2))
+        sends = luck.random((2, 2)) < 0.5
+        for each in (env, twin):
+            each.step_batch(action)
+        first, second = env.release(sends), twin.release(sends)
+        for name, array in first.items():
+            np.testing.assert_array_equal(second[name], array)
+    assert env.privacy() == twin.privacy()
+
+
+def test_replica_alone_equals_replica_in_a_batch():
+    luck = np.random.default_rng(0)
+    actions = luck.integers(0, 9, (20, 3, 3, PRODUCERS))
+    sends = luck.random((20, 3, 3)) < 0.4
+
+    def run(rows):
+        env = Interleaved(small(), 3)
+        env.reset_batch([7, 8, 9][rows])
+        kept = []
+        for action, senders in zip(actions, sends, strict=True):
+            env.step_batch(action[rows])
+            kept.append(env.release(senders[rows]))
+        return kept
+
+    whole = run(slice(0, 3))
+    for i in range(3):
+        for together, alone in zip(whole, run(slice(i, i + 1)), strict=True):
+            for name, array in alone.items():
+                np.testing.assert_array_equal(together[name][i], array[0])
+
+
+def test_stacks_are_json():
+    stack = [
+        ["fedbandit_envs.wrappers.interleaved:Interleaved", {"period": 3}],
+        [
+            "fedbandit_envs.wrappers.transport.channel:Channel",
+            {"time_to_live": 3, "cliques": True, "echo": True},
+        ],
+    ]
+    env = build("fedbandit_envs.procurement.env:ProcurementEnv", json.loads(json.dumps(stack)))
+    observation, _ = env.reset_batch([0])
+    assert observation["inbox_good"].shape == (1, 10, 10, 3, 30)
+
+
+@pytest.mark.parametrize(
+    ("period", "error", "message"),
+    [
+        (0, ValueError, "period is 0; an integer >= 1 is required"),
+        (-2, ValueError, "period is -2"),
+        (2.0, TypeError, "period is 2.0; an integer >= 1 is required"),
+        (True, TypeError, "period is True"),
+        (None, TypeError, "period is None"),
+    ],
+)
+def test_bad_periods_are_named(period, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        Interleaved(small(), period)
+
+
+def test_it_belongs_inside_privatizers_and_channels():
+    with pytest.raises(ValueError, match=r"env has a Channel.*outside of Interleaved"):
+        Interleaved(Reveal(Channel(small())), 2)
+    with pytest.raises(ValueError, match=r"env has a GaussianPrivatizer.*outside of Interleaved"):
+        Interleaved(GaussianPrivatizer(small(), 1.0), 2)
+    with pytest.raises(TypeError, match="env is a int"):
+        Interleaved(3, 2)
+    placebo = Interleaved(Placebo(small()), 2)
+    placebo.reset_batch([0])
+    placebo.step_batch(np.ones((1, 3, PRODUCERS), np.int64))
+    assert not placebo.release(np.ones((1, 3), bool))["delivered"].any()
+
+
+def test_releasing_out_of_turn_is_named():
+    env = Interleaved(small(), 2)
+    with pytest.raises(ResetNeeded):
+        env.release(np.ones((1, 3), bool))
+    env.reset_batch([0])
+    env.step_batch(np.ones((1, 3, PRODUCERS), np.int64))
+    with pytest.raises(ValueError, match=re.escape("senders has shape (3,); (replicas, agents) = (1, 3)")):
+        env.release(np.ones(3, bool))
+    assert env.privacy().epsilon == 0
+    assert env.release(np.ones((1, 3), bool))["delivered"][0, :, 0].all()

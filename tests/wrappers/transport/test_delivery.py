@@ -1,0 +1,303 @@
+"""Where messages get to, when, and at what cost: against the simulation of single messages."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from channels import BYTES, GRAPHS, NAMES, PRODUCERS, buying, graph_of, private, run_of, small
+from flooding_reference import SlowNetwork
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrappers.transport.clique_cover import clique_cover
+
+
+def hearing(graph, num_agents, gamma):
+    """Whom each agent takes in, bool (agents, senders): all, or its clique in the power graph."""
+    if gamma is None:
+        return np.ones((num_agents, num_agents), bool)
+    near = np.eye(num_agents, dtype=bool)
+    for source, lengths in nx.all_pairs_shortest_path_length(graph, cutoff=gamma):
+        for target in lengths:
+            if source < num_agents and target < num_agents:
+                near[source, target] = True
+    clique = clique_cover(near)
+    return clique[:, np.newaxis] == clique
+
+
+def assert_equals_reference(
+    graph, delay, time_to_live, loss, duplication, seeds, rounds, echo=False, cliques=False
+):
+    """Random sending, compared in every round with one simulation of single messages a replica."""
+    num_agents, topology, reference = graph
+    env = Channel(
+        small(num_agents), topology, "on_request", delay, time_to_live, loss, duplication, echo, cliques
+    )
+    raw = small(num_agents)
+    env.reset_batch(seeds)
+    raw.reset_batch(seeds)
+    networks = [
+        SlowNetwork(
+            graph_of(topology, reference, num_agents, seed),
+            num_agents, seed, delay, time_to_live, loss, duplication,
+        )
+        for seed in seeds
+    ]  # fmt: skip
+    hears = [hearing(network.graph, num_agents, time_to_live if cliques else None) for network in networks]
+    luck = np.random.default_rng(3)
+    total = np.zeros((len(seeds), num_agents), np.int64)
+    for t in range(1, rounds + 1):
+        send = luck.random((len(seeds), num_agents)) < 0.4
+        action = luck.integers(0, 9, (len(seeds), num_agents, PRODUCERS))
+        step = env.step_batch({"action": action, "send": send})
+        raw.step_batch(action)
+        statistic = raw.release(send)
+        shape = (len(seeds), num_agents, num_agents)
+        mask, traffic = np.zeros(shape, bool), np.zeros(shape[:2], np.int64)
+        inbox = {name: np.zeros((*shape, PRODUCERS)) for name in NAMES}
+        for r, network in enumerate(networks):
+            released = {
+                j: {name: statistic[name][r, j].astype(float) for name in NAMES}
+                for j in np.flatnonzero(send[r]).tolist()
+            }
+            delivered, sent = network.play(t, released)
+            delivered = [entry for entry in delivered if hears[r][entry[0], entry[1]]]
+            if echo:
+                delivered += [(sender, sender, vectors) for sender, vectors in released.items()]
+            for receiver, sender, vectors in delivered:
+                mask[r, receiver, sender] = True
+                for name in NAMES:
+                    inbox[name][r, receiver, sender] += vectors[name]
+            for sender, count in sent.items():
+                traffic[r, sender] = count
+        total += traffic
+        np.testing.assert_array_equal(step.observation["inbox_mask"], mask)
+        assert ("sent" in step.observation) == echo
+        if echo:
+            np.testing.assert_array_equal(step.observation["sent"], send[..., np.newaxis])
+        for name in NAMES:
+            np.testing.assert_array_equal(step.observation[f"inbox_{name}"], inbox[name])
+        np.testing.assert_array_equal(step.info["messages"], traffic)
+        np.testing.assert_array_equal(step.info["bytes"], traffic * BYTES)
+    np.testing.assert_array_equal(env.traffic["messages"], total)
+    np.testing.assert_array_equal(env.traffic["bytes"], total * BYTES)
+
+
+@pytest.mark.parametrize("time_to_live", [None, 1, 2, 20])
+@pytest.mark.parametrize("delay", [0, 1, 3])
+@pytest.mark.parametrize("graph", sorted(GRAPHS))
+def test_delivery_equals_single_messages(graph, delay, time_to_live):
+    if graph == "star" and time_to_live == 1:
+        time_to_live = 3
+    assert_equals_reference(GRAPHS[graph], delay, time_to_live, 0.0, 0.0, [4, 5], 25)
+
+
+@pytest.mark.parametrize("faults", [(0.4, 0.0), (0.0, 0.4), (0.3, 0.3)], ids=str)
+@pytest.mark.parametrize("delay", [0, 2])
+@pytest.mark.parametrize("graph", sorted(GRAPHS))
+def test_delivery_under_faults_equals_single_messages(graph, delay, faults):
+    for time_to_live in (None, 6):
+        assert_equals_reference(GRAPHS[graph], delay, time_to_live, *faults, [4, 5], 25)
+
+
+@pytest.mark.parametrize("echo", [False, True])
+@pytest.mark.parametrize("faults", [(0.0, 0.0), (0.3, 0.3)], ids=str)
+@pytest.mark.parametrize("delay", [0, 2])
+@pytest.mark.parametrize("graph", sorted(GRAPHS))
+def test_delivery_to_cliques_equals_single_messages(graph, delay, faults, echo):
+    for time_to_live in (2, 3):
+        assert_equals_reference(GRAPHS[graph], delay, time_to_live, *faults, [4, 5], 25, echo, cliques=True)
+
+
+@pytest.mark.parametrize("faults", [(0.0, 0.0), (0.3, 0.3)], ids=str)
+@pytest.mark.parametrize("delay", [0, 2])
+@pytest.mark.parametrize("graph", sorted(GRAPHS))
+def test_delivery_with_echo_equals_single_messages(graph, delay, faults):
+    assert_equals_reference(GRAPHS[graph], delay, None, *faults, [4, 5], 25, echo=True)
+
+
+class Accumulator:
+    """The simplest receiver: it only ever adds what arrives."""
+
+    def __init__(self, observation):
+        self.heard = {name: np.zeros_like(observation[f"inbox_{name}"]) for name in NAMES}
+
+    def add(self, observation):
+        mask = observation["inbox_mask"]
+        for name, heard in self.heard.items():
+            inbox = observation[f"inbox_{name}"]
+            assert np.isfinite(inbox).all()
+            assert (inbox >= 0).all()
+            assert not inbox[~mask].any()
+            heard += inbox
+
+
+def play_to_accumulate(env, seeds, sending, silent_rounds):
+    """Everybody sends in each of the first rounds, then nobody, until everything has arrived."""
+    num_agents = env.max_num_agents
+    observation, _ = env.reset_batch(seeds)
+    receiver = Accumulator(observation)
+    luck = np.random.default_rng(0)
+    capacity = observation["capacity"].copy()
+    released = None
+    for t in range(sending + silent_rounds):
+        send = np.full((len(seeds), num_agents), t < sending)
+        action = luck.integers(0, capacity + 1)
+        observation = env.step_batch({"action": action, "send": send}).observation
+        receiver.add(observation)
+        if t < sending:
+            released = {name: observation[f"total_{name}"].astype(float) for name in NAMES}
+        for name in NAMES:
+            # Never more than was released until now.
+            assert (receiver.heard[name] <= released[name][:, np.newaxis]).all()
+    return receiver.heard, released
+
+
+def connected_graphs():
+    def build(num_agents, seed, extra):
+        graph = nx.random_labeled_tree(num_agents, seed=seed)
+        graph.add_edges_from(
+            (u, v) for u, v in nx.gnp_random_graph(num_agents, extra, seed=seed).edges if u != v
+        )
+        return graph
+
+    return st.builds(build, st.integers(2, 7), st.integers(0, 10**6), st.sampled_from([0.0, 0.2, 0.5]))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    graph=connected_graphs(),
+    delay=st.integers(0, 6),
+    duplication=st.sampled_from([0.0, 0.3, 0.9]),
+    seed=st.integers(0, 2**64),
+)
+def test_everything_released_arrives_everywhere_exactly_once(graph, delay, duplication, seed):
+    num_agents = len(graph)
+    env = Channel(small(num_agents), graph, "on_request", delay, duplication=duplication)
+    heard, released = play_to_accumulate(env, [seed], 5, num_agents * delay)
+    others = ~np.eye(num_agents, dtype=bool)
+    for name in NAMES:
+        expected = np.where(others[..., np.newaxis], released[name][:, np.newaxis], 0.0)
+        np.testing.assert_array_equal(heard[name], expected)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    topology=st.sampled_from(
+        ["complete", "star", "ring", "line", {"name": "erdos_renyi", "probability": 0.4}]
+    ),
+    delay=st.integers(0, 50),
+    loss=st.floats(0.0, 0.3),
+    duplication=st.floats(0.0, 0.3),
+    time_to_live=st.sampled_from([None, 2, 5]),
+    seed=st.integers(0, 2**64),
+)
+def test_no_fault_plan_makes_a_receiver_hear_more_than_was_said(
+    topology, delay, loss, duplication, time_to_live, seed
+):
+    env = Channel(small(5, max_cycles=300), topology, "on_request", delay, time_to_live, loss, duplication)
+    play_to_accumulate(env, [seed, seed + 1], 8, min(5 * delay, 290))
+
+
+@pytest.mark.parametrize("topology", ["ring", "line"])
+def test_time_to_live_1_reaches_neighbours_only(topology):
+    env = Channel(small(6), topology, time_to_live=1)
+    env.reset_batch([0])
+    step = env.step_batch(buying(env))
+    reference = nx.cycle_graph(6) if topology == "ring" else nx.path_graph(6)
+    assert np.array_equal(step.observation["inbox_mask"][0], nx.to_numpy_array(reference) > 0)
+
+
+@pytest.mark.parametrize(
+    ("num_agents", "topology", "time_to_live", "messages"),
+    [
+        # Everybody to everybody else.
+        (4, "complete", None, [3, 3, 3, 3]),
+        # The two who heard it tell each other.
+        (3, "complete", 2, [4, 4, 4]),
+        # To the controller, and from it to the three others.
+        (4, "star", None, [4, 4, 4, 4]),
+        # Two ways round, two hops each.
+        (5, "ring", None, [4] * 5),
+        # Two ways round, three hops each, which meet at the opposite agent.
+        (6, "ring", None, [6] * 6),
+        (6, "ring", 1, [2] * 6),
+        (6, "ring", 2, [4] * 6),
+        # Two ways round; when they meet, each passes on what the other has: a hop more, both ways.
+        (5, "ring", 5, [6] * 5),
+        (3, "line", None, [2, 2, 2]),
+        (4, "line", 1, [1, 2, 2, 1]),
+        (3, {"edges": [[0, 1]]}, None, [1, 1, 0]),
+        (1, "complete", None, [0]),
+    ],
+)
+def test_traffic_by_hand(num_agents, topology, time_to_live, messages):
+    env = Channel(small(num_agents), topology, time_to_live=time_to_live)
+    env.reset_batch([0, 1])
+    for played in (1, 2):
+        step = env.step_batch(buying(env, 2))
+        assert step.info["messages"].dtype == step.info["bytes"].dtype == np.int64
+        assert step.info["messages"].tolist() == [messages] * 2
+        assert step.info["bytes"].tolist() == [[count * BYTES for count in messages]] * 2
+        assert env.traffic["messages"].tolist() == [[played * count for count in messages]] * 2
+
+
+def test_each_hop_takes_its_delay_and_is_counted_when_it_begins():
+    env = Channel(small(4), "line", "on_request", delay=3)
+    env.reset_batch([0])
+    hops = []
+    for t in range(1, 14):
+        send = np.array([[t == 1, 0, 0, 0]])
+        step = env.step_batch({"action": buying(env), "send": send.astype(np.int8)})
+        hops.append((step.info["messages"][0, 0], np.flatnonzero(step.observation["inbox_mask"][0, :, 0])))
+    heard = {t: agents.tolist() for t, (_, agents) in enumerate(hops, start=1) if agents.size}
+    assert heard == {4: [1], 7: [2], 10: [3]}
+    assert {t: count for t, (count, _) in enumerate(hops, start=1) if count} == {1: 1, 4: 1, 7: 1}
+
+
+def test_replica_alone_equals_replica_in_a_batch_under_faults():
+    def run(seeds):
+        topology = {"name": "erdos_renyi", "probability": 0.5}
+        return run_of(Channel(private(small(5)), topology, "every_round", 2, 4, 0.3, 0.3), seeds, 20)
+
+    seeds = [11, 12, 13, 14]
+    whole = run(seeds)
+    for i, seed in enumerate(seeds):
+        for in_whole, alone in zip(whole, run([seed]), strict=True):
+            for name in alone:
+                np.testing.assert_array_equal(in_whole[name][i], alone[name][0])
+
+
+def test_faults_do_not_depend_on_who_sends_or_on_duplication():
+    def run(send, duplication):
+        env = Channel(small(5), "ring", "on_request", loss=0.4, duplication=duplication)
+        env.reset_batch([3])
+        masks = []
+        for _ in range(20):
+            step = env.step_batch({"action": buying(env), "send": np.array([send])})
+            masks.append(step.observation["inbox_mask"][0, :, 2].copy())
+        return np.array(masks)
+
+    everybody = run([1, 1, 1, 1, 1], 0.0)
+    assert 0.1 < everybody.mean() < 0.8
+    assert np.array_equal(everybody, run([0, 0, 1, 0, 0], 0.0))
+    assert np.array_equal(everybody, run([1, 0, 1, 1, 0], 0.9))
+
+
+def test_rates_of_loss_and_duplication():
+    """On a complete graph each of 12 pairs has a single path, so what is lost is lost."""
+    env = Channel(small(4), loss=0.3, duplication=0.2)
+    env.reset_batch(range(20))
+    arrived, messages, rounds = np.zeros((20, 4, 4)), 0, 50
+    for _ in range(rounds):
+        step = env.step_batch(buying(env, 20))
+        arrived += step.observation["inbox_mask"]
+        messages += step.info["messages"].sum()
+    paths = 20 * rounds * 12
+    # Binomial with n = 12,000: deviations 0.0042 and (among what is not lost) 0.0044. Bounds of 5 of them
+    # have a false-alarm rate of 6e-7 each, and seeds are fixed.
+    assert arrived.sum() / paths == pytest.approx(0.7, abs=5 * 0.0042)
+    assert (messages - paths) / arrived.sum() == pytest.approx(0.2, abs=5 * 0.0044)
+    # Each pair by itself: n = 1000, deviation 0.0145, 12 pairs.
+    pairs = arrived.sum(axis=0)[~np.eye(4, dtype=bool)] / (20 * rounds)
+    assert pairs == pytest.approx(0.7, abs=5 * 0.0145)

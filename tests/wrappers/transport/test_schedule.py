@@ -1,0 +1,223 @@
+"""Schedules: in which rounds messages are sent, counted against the papers' listings."""
+
+import json
+import pickle
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedbandit_envs.wrappers.transport.fixed_schedules import (
+    Doubling,
+    EveryRound,
+    FixedGap,
+    FixedSchedule,
+    Geometric,
+    GrowingThenFixed,
+    Silent,
+)
+from fedbandit_envs.wrappers.transport.requested_schedules import OnRequest, Synchronise
+from fedbandit_envs.wrappers.transport.schedule import SCHEDULES, make_schedule
+
+EVERY_SPEC = [
+    "silent",
+    "every_round",
+    "doubling",
+    {"name": "doubling", "mode": "printed"},
+    {"name": "doubling", "start": 3, "stop": None},
+    {"name": "doubling", "start": 1, "stop": None},
+    {"name": "doubling", "start": 3, "stop": None, "mode": "printed"},
+    {"name": "fixed_gap", "gap": 7},
+    {"name": "growing_then_fixed", "limit": 40},
+    {"name": "geometric", "count": 9, "horizon": 2000},
+    "on_request",
+    "synchronise",
+]
+ASKED = {"on_request", "synchronise"}
+
+
+def rounds(schedule, horizon: int) -> list[int]:
+    """In which rounds everybody sends if everybody asks."""
+    everybody = np.ones((1, 2), bool)
+    sent = {t: schedule.senders(t, everybody) for t in range(1, horizon + 1)}
+    assert all(senders.all() or not senders.any() for senders in sent.values())
+    return [t for t, senders in sent.items() if senders.all()]
+
+
+def test_p_fcb_sends_8_or_16_times_in_a_hundred_thousand_rounds():
+    assert rounds(Doubling(), 100_000) == [2**k for k in range(8, 16)]
+    burst = list(range(200, 208))
+    assert rounds(Doubling(mode="printed"), 100_000) == burst + [2**k for k in range(8, 16)]
+
+
+@pytest.mark.parametrize(("start", "stop"), [(1, 1), (1, 100), (3, 3), (5, 70), (64, 64), (200, 40_000)])
+def test_doubling_equals_the_listing(start, stop):
+    """Algorithm 1 of P-FCB, line by line."""
+    printed, tau = [], 1
+    for t in range(1, 50_000):
+        if start <= t <= stop and t >= tau:
+            printed.append(t)
+            tau *= 2
+    assert rounds(Doubling(start, stop, "printed"), 49_999) == printed
+    powers = [2**k for k in range(16) if start <= 2**k <= stop]
+    assert rounds(Doubling(start, stop), 49_999) == powers
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 31, 32, 33, 1000])
+def test_growing_then_fixed_equals_the_listing(limit):
+    """Algorithm 6.1 of the thesis, lines 10 to 17."""
+    listed, tau = [], 1
+    for t in range(1, 5000):
+        if t == tau:
+            listed.append(t)
+            tau = 2 * tau if t < limit else tau + limit
+    assert rounds(GrowingThenFixed(limit), 4999) == listed
+
+
+def test_silence_every_round_and_fixed_gaps():
+    assert rounds(Silent(), 50) == []
+    assert rounds(EveryRound(), 5) == [1, 2, 3, 4, 5]
+    assert rounds(FixedGap(4), 13) == [4, 8, 12]
+    assert rounds(FixedGap(1), 3) == [1, 2, 3]
+    assert rounds(OnRequest(), 3) == [1, 2, 3]
+
+
+def test_doubling_without_a_last_round():
+    assert rounds(Doubling(1, None), 40_000) == [2**k for k in range(16)]
+    assert rounds(Doubling(100, None), 3000) == [128, 256, 512, 1024, 2048]
+    assert Doubling(1, None).sends(2**60)
+    assert not Doubling(1, None).sends(2**60 + 1)
+
+
+def test_geometric_rounds_by_hand():
+    assert rounds(Geometric(4, 100_000), 100_000) == [10, 100, 1000, 10_000]
+    # 2^(1/4), 2^(1/2), ... of the horizon 16; then its 9th roots, which coincide at the beginning.
+    assert rounds(Geometric(3, 16), 16) == [2, 4, 8]
+    assert rounds(Geometric(8, 10), 10) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert rounds(Geometric(1, 1), 5) == [1]
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 3, 10, 64, 101, 1000, 100_000])
+def test_geometric_rounds_are_as_many_as_asked_for_and_distinct(horizon):
+    for count in {1, 2, 3, 10, 31, horizon // 2, horizon - 1, horizon} & set(
+        range(1, min(horizon, 1000) + 1)
+    ):
+        listed = Geometric(count, horizon).rounds
+        assert len(set(listed)) == len(listed) == count
+        assert list(listed) == sorted(listed)
+        assert listed[0] >= 1
+        assert listed[-1] <= horizon
+        # Where the gaps have grown beyond one round, nothing moves: within half a round of the progression.
+        ideal = horizon ** (np.arange(1, count + 1) / (count + 1))
+        free = np.flatnonzero(np.diff(ideal) > 2)
+        if free.size and ideal[free[0]] > 2 * count:
+            np.testing.assert_allclose(listed[free[0] :], ideal[free[0] :], atol=0.5 + 1e-9)
+
+
+@pytest.mark.parametrize("spec", EVERY_SPEC, ids=str)
+def test_counts_equal_brute_force(spec):
+    schedule = make_schedule(spec)
+    horizon = 3000
+    expected = np.cumsum(np.isin(np.arange(1, horizon + 1), rounds(schedule, horizon)))
+    assert [schedule.count(t) for t in range(horizon + 1)] == [0, *expected]
+    assert 0 <= schedule.count(np.int64(10**7)) <= 10**7
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    schedule=st.one_of(
+        st.builds(FixedGap, st.integers(1, 70)),
+        st.builds(GrowingThenFixed, st.integers(1, 70)),
+        st.builds(
+            lambda start, length, mode: Doubling(start, None if length is None else start + length, mode),
+            st.integers(1, 70),
+            st.one_of(st.none(), st.integers(0, 200)),
+            st.sampled_from(["powers_of_two", "printed"]),
+        ),
+    ),
+    horizon=st.integers(0, 300),
+)
+def test_counts_equal_brute_force_whatever_the_arguments(schedule, horizon):
+    assert schedule.count(horizon) == len(rounds(schedule, horizon))
+
+
+def test_counts_by_hand():
+    million = 10**7
+    assert EveryRound().count(million) == million
+    assert FixedGap(3).count(million) == 3_333_333
+    assert Doubling().count(million) == 8
+    assert Doubling(mode="printed").count(million) == 16
+    assert Doubling(1, None).count(million) == 24
+    assert GrowingThenFixed(1000).count(million) == 11 + (million - 1024) // 1000
+    assert Geometric(32, 1000).count(million) == 32
+    assert Silent().count(million) == 0
+    assert OnRequest().count(million) == Synchronise().count(million) == million
+
+
+def test_who_sends_when_some_ask():
+    asked = np.array([[0, 1, 0], [0, 0, 0], [1, 1, 1]], bool)
+    assert np.array_equal(OnRequest().senders(1, asked), asked)
+    assert Synchronise().senders(1, asked).tolist() == [[True] * 3, [False] * 3, [True] * 3]
+    assert FixedGap(2).senders(1, asked).tolist() == [[False] * 3] * 3
+    assert FixedGap(2).senders(2, asked).tolist() == [[True] * 3] * 3
+
+
+def test_a_fixed_schedule_is_its_counting_function():
+    class PrimesBelowTen(FixedSchedule):
+        def count(self, horizon):
+            return sum(prime <= horizon for prime in (2, 3, 5, 7))
+
+    schedule = make_schedule(PrimesBelowTen())
+    assert rounds(schedule, 20) == [2, 3, 5, 7]
+    assert schedule.fixed_in_advance
+    assert not schedule.needs_all_connected
+
+
+@pytest.mark.parametrize("spec", EVERY_SPEC, ids=str)
+def test_specifications_are_json_and_schedules_compare_and_pickle(spec):
+    schedule = make_schedule(json.loads(json.dumps(spec)))
+    assert make_schedule(schedule) is schedule
+    twin = pickle.loads(pickle.dumps(schedule))
+    assert twin == schedule
+    assert rounds(twin, 3000) == rounds(schedule, 3000)
+    assert schedule.fixed_in_advance == (spec not in ASKED if isinstance(spec, str) else True)
+    assert schedule.needs_all_connected == (spec == "synchronise")
+
+
+def test_every_schedule_has_a_tested_name():
+    assert set(SCHEDULES) == {spec if isinstance(spec, str) else spec["name"] for spec in EVERY_SPEC}
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "message"),
+    [
+        ("often", ValueError, "schedule name is 'often'; one of ['doubling',"),
+        ({"gap": 3}, ValueError, "schedule name is None"),
+        ({"name": ["silent"]}, ValueError, "schedule name is ['silent']"),
+        (5, TypeError, "schedule is 5"),
+        (None, TypeError, "schedule is None"),
+        (Doubling, TypeError, "schedule is <class"),
+        ({"name": "fixed_gap"}, TypeError, "gap"),
+        ({"name": "fixed_gap", "gap": 3, "start": 1}, TypeError, "schedule 'fixed_gap'"),
+        ({"name": "fixed_gap", "gap": 0}, ValueError, "gap is 0; an integer >= 1"),
+        ({"name": "fixed_gap", "gap": 2.5}, TypeError, "gap is 2.5; an integer >= 1"),
+        ({"name": "fixed_gap", "gap": True}, TypeError, "gap is True"),
+        ({"name": "growing_then_fixed", "limit": -1}, ValueError, "limit is -1; an integer >= 1"),
+        ({"name": "doubling", "start": 0}, ValueError, "start is 0; an integer >= 1"),
+        ({"name": "doubling", "start": 9, "stop": 8}, ValueError, "stop is 8; an integer >= 9"),
+        ({"name": "doubling", "stop": 9.5}, TypeError, "stop is 9.5; an integer >= 200"),
+        ({"name": "doubling", "start": None}, TypeError, "start is None; an integer >= 1"),
+        ({"name": "doubling", "mode": "halving"}, ValueError, "mode is 'halving'"),
+        ({"name": "geometric", "count": 3}, TypeError, "horizon"),
+        ({"name": "geometric", "count": 0, "horizon": 9}, ValueError, "count is 0; an integer >= 1"),
+        ({"name": "geometric", "count": 2.0, "horizon": 9}, TypeError, "count is 2.0; an integer >= 1"),
+        ({"name": "geometric", "count": 10, "horizon": 9}, ValueError, "count is 10; an integer of at most"),
+        ({"name": "geometric", "count": 1, "horizon": 0}, ValueError, "horizon is 0; an integer >= 1"),
+        ({"name": "synchronise", "gap": 1}, TypeError, "schedule 'synchronise'"),
+    ],
+)
+def test_bad_specifications_are_named(spec, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        make_schedule(spec)

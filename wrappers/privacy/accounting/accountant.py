@@ -1,0 +1,192 @@
+"""What has been spent: releases are counted as they happen, and composed when somebody asks.
+
+The accountant keeps how often each agent has had each distinct event, so memory does not grow with the
+releases. Where several releases are one mechanism (continual release), the event of the first z of them takes the
+place of that of the first z - 1.
+
+Compositions, each of them an upper bound on what was spent:
+
+* ``basic``: the epsilons and deltas promised for single values add up.
+* ``zcdp``: concentrated privacy adds up and is converted at the delta asked for.
+* ``exact``: Gaussian releases are together exactly mu-GDP with mu^2 = sum (sensitivity/sigma)^2. Other
+  mechanisms, and mixtures, go through numerical privacy loss distributions if dp-accounting is installed; if
+  it is not, ``basic`` stands in, and the claim says so.
+* ``parallel``: windows, what was released since the last release, are disjoint, and what differs between
+  neighbours lies in one of them; so the largest exact guarantee of one release is that of all. It has no
+  answer once data has been released twice.
+
+No adjacency covers an agent whose later raw choices change with what was altered: neighbours differ in what
+the adjacency names and in nothing else.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import get_args
+
+import numpy as np
+
+from fedbandit_envs.claim import Adjacency, Claim, Composition
+from fedbandit_envs.federation import Array
+from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
+from fedbandit_envs.wrappers.privacy.accounting.composition import COMPOSITIONS, promised_delta
+from fedbandit_envs.wrappers.privacy.accounting.event import Event
+
+
+class Accountant:
+    """Counts the releases of every agent in every replica."""
+
+    def __init__(self, replicas: int, agents: int) -> None:
+        """Starts with nothing released.
+
+        Args:
+            replicas: Number of replicas.
+            agents: Number of agents in each.
+        """
+        self._shape = (replicas, agents)
+        self._counts: dict[Event, Array] = {}
+
+    @property
+    def events(self) -> list[Event]:
+        """The distinct events that count."""
+        return list(self._counts)
+
+    @property
+    def counts(self) -> Array:
+        """How often each of :attr:`events` happened, int64 ``(events, replicas, agents)``, a copy."""
+        return np.array(list(self._counts.values()), np.int64).reshape(-1, *self._shape)
+
+    def record(self, event: Event, times: Array) -> None:
+        """Counts a release.
+
+        Args:
+            event: What was released.
+            times: By how much its count changes, bool or integer ``(replicas, agents)``: True or 1 for who
+                released it, -1 for whose release of it has become part of another event.
+
+        Raises:
+            ValueError: ``times`` has the wrong shape, or takes back what has not been released.
+        """
+        if times.shape != self._shape:
+            raise ValueError(f"times has shape {times.shape}; (replicas, agents) = {self._shape} is required")
+        counts = self._counts.get(event, 0) + times.astype(np.int64)
+        if (counts < 0).any():
+            replica, agent = (int(i) for i in np.argwhere(counts < 0)[0])
+            raise ValueError(
+                f"times takes back {-times[replica, agent]} of agent {agent} in replica {replica}; "
+                f"{counts[replica, agent] - times[replica, agent]} at most is required"
+            )
+        if counts.any():
+            self._counts[event] = counts
+        else:
+            self._counts.pop(event, None)
+
+    def after(self, releases: Mapping[Event, Array]) -> "Accountant":
+        """Returns the accountant that there will be once these releases happen; this one stays as it is.
+
+        Args:
+            releases: For each event by how much its count changes, see :meth:`record`.
+        """
+        future = Accountant(*self._shape)
+        future._counts = dict(self._counts)
+        for event, times in releases.items():
+            future.record(event, times)
+        return future
+
+    def epsilon(
+        self,
+        delta: float | None = None,
+        *,
+        composition: Composition = "basic",
+        adjacency: Adjacency = "one-quantity",
+    ) -> Claim:
+        """Claims what has been spent, for the agent that has spent most.
+
+        Args:
+            delta: In [0, 1). None stands for the deltas that the events promise, added up (with ``parallel``
+                the largest of one release), for the agent where that is most.
+            composition: See the module.
+            adjacency: See :data:`fedbandit_envs.claim.Adjacency`.
+
+        Returns:
+            The claim. Its epsilon is None, with the reason, where the composition has no answer: ``basic``
+            below the promised deltas' sum (their noise may well give a smaller delta: ask ``exact``),
+            ``parallel`` where data was released twice, and delta None where the promised deltas reach 1.
+
+        Raises:
+            ValueError: A name is unknown, or delta is out of its range.
+        """
+        rows, delta, composition, reason = self._compose(delta, composition, adjacency)
+        worst = float(rows.max(initial=0.0))
+        return Claim(None if np.isnan(worst) else worst, delta, adjacency, composition, reason)
+
+    def epsilon_by_agent(
+        self,
+        delta: float | None = None,
+        *,
+        composition: Composition = "basic",
+        adjacency: Adjacency = "one-quantity",
+    ) -> Array:
+        """Returns what each agent has spent; arguments and errors are those of :meth:`epsilon`.
+
+        Returns:
+            float64 ``(replicas, agents)``, infinite where there is no answer.
+        """
+        rows = self._compose(delta, composition, adjacency)[0]
+        return np.where(np.isnan(rows), np.inf, rows)
+
+    def _compose(
+        self, delta: float | None, composition: Composition, adjacency: Adjacency
+    ) -> tuple[Array, float, Composition, str]:
+        """Returns epsilon by agent (NaN for no answer), the delta and the composition used, and a reason."""
+        for name, value, names in (
+            ("composition", composition, get_args(Composition)),
+            ("adjacency", adjacency, get_args(Adjacency)),
+        ):
+            if value not in names:
+                raise ValueError(f"{name} is {value!r}; one of {names} is required")
+        if delta is not None and not 0 <= delta < 1:
+            raise ValueError(f"delta is {delta!r}; None or a number in [0, 1) is required")
+        if not self._counts:
+            return np.zeros(self._shape), delta or 0.0, composition, "nothing has been released"
+        if delta is None:
+            delta = self._promised_delta(composition, adjacency)
+            if delta >= 1:
+                reason = f"the promised deltas add up to {delta:.3g}, which promises nothing; state a delta"
+                return np.where(self.counts.any(axis=0), np.nan, 0.0), delta, composition, reason
+        reason = ""
+        if composition == "exact" and self._lacks_loss_distributions(delta, adjacency):
+            composition, reason = "basic", "dp-accounting is not installed: basic composition"
+        rows = COMPOSITIONS[composition](self.events, self.counts, adjacency, delta)
+        return rows, delta, composition, self._reason(rows, delta, composition, adjacency) or reason
+
+    def _promised_delta(self, composition: Composition, adjacency: Adjacency) -> float:
+        if composition == "parallel":
+            return max((event.change(adjacency).values * event.delta for event in self.events), default=0.0)
+        return float(promised_delta(self.events, self.counts, adjacency).max(initial=0.0))
+
+    def _lacks_loss_distributions(self, delta: float, adjacency: Adjacency) -> bool:
+        return (
+            delta > 0
+            and any(event.kind != "gaussian" and not event.exposes(adjacency) for event in self.events)
+            and not loss_distributions.available()
+        )
+
+    def _reason(self, rows: Array, delta: float, composition: Composition, adjacency: Adjacency) -> str:
+        """Says why the worst of ``rows`` is no finite number; empty if it is one."""
+        if np.isnan(rows).any():
+            if composition == "parallel":
+                return "data was released twice: windows are not disjoint"
+            needed = self._promised_delta(composition, adjacency)
+            return f"basic composition needs a delta of at least {needed:.3g}, the promised deltas' sum"
+        if np.isinf(rows).any():
+            return _exposure(self.events, adjacency) or "Gaussian noise gives no finite epsilon at delta 0"
+        return ""
+
+
+def _exposure(events: Iterable[Event], adjacency: Adjacency) -> str:
+    """Says why some event exposes neighbours; empty if none does."""
+    for event in events:
+        if np.isinf(event.loss):
+            return "released without noise"
+        if event.exposes(adjacency):
+            return f"{event.kind.replace('_', ' ')} does not protect {adjacency}"
+    return ""

@@ -1,0 +1,133 @@
+"""How the privacy of single releases makes that of all of them.
+
+Every composition is a function of the distinct events, of how often each agent had them (``counts``, shape
+``(events, replicas, agents)``), of the adjacency and of delta; it returns an epsilon an agent, infinite where
+there is no privacy and NaN where the composition has no answer.
+
+References:
+    * C. Dwork, A. Roth: The Algorithmic Foundations of Differential Privacy, 2014, Theorem 3.16.
+    * F. McSherry: Privacy Integrated Queries. SIGMOD 2009, Theorem 4.
+    * M. Bun, T. Steinke: Concentrated Differential Privacy. TCC 2016, Lemma 1.7.
+    * J. Dong, A. Roth, W. Su: Gaussian Differential Privacy. JRSS B 2022, Corollary 2.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from fedbandit_envs.claim import Adjacency, Composition
+from fedbandit_envs.federation import Array
+from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
+from fedbandit_envs.wrappers.privacy.accounting.calibration import (
+    gaussian_epsilon,
+    gaussian_rho,
+    pure_rho,
+    zcdp_epsilon,
+)
+from fedbandit_envs.wrappers.privacy.accounting.event import Event
+
+Compose = Callable[[Sequence[Event], Array, Adjacency, float], Array]
+
+
+def promised_delta(events: Sequence[Event], counts: Array, adjacency: Adjacency) -> Array:
+    """Returns the promised deltas added up, by agent."""
+    return _total(counts, (event.change(adjacency).values * event.delta for event in events))
+
+
+def promised_epsilon(event: Event, adjacency: Adjacency) -> float:
+    """Returns the promised epsilons of one release added up."""
+    return np.inf if event.exposes(adjacency) else event.change(adjacency).values * event.epsilon
+
+
+def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
+    """Adds the promises up; no answer where delta is less than their sum."""
+    epsilon = _total(counts, (promised_epsilon(event, adjacency) for event in events))
+    # Sums of equal terms, in another order, differ by rounding.
+    covered = promised_delta(events, counts, adjacency) <= delta * (1 + 1e-12)
+    return np.where(covered | np.isinf(epsilon), epsilon, np.nan)
+
+
+def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
+    """Adds concentrated privacy up and converts it at delta."""
+
+    def rho(event: Event) -> float:
+        if event.kind == "gaussian" or event.exposes(adjacency):
+            return float(gaussian_rho(event.loss * event.change(adjacency).norm))
+        return float(event.change(adjacency).values * pure_rho(event.loss))
+
+    total = _total(counts, map(rho, events))
+    if delta == 0:
+        return np.where(total > 0, np.inf, 0.0)
+    return np.asarray(zcdp_epsilon(delta, total))
+
+
+def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
+    """Composes Gaussian releases in closed form, others numerically."""
+    if all(event.kind == "gaussian" for event in events):
+        square = _total(counts, ((event.loss * event.change(adjacency).norm) ** 2 for event in events))
+        mu, place = np.unique(np.sqrt(square), return_inverse=True)
+        return np.array([_of_mu(delta, each) for each in mu.tolist()])[place].reshape(square.shape)
+    used, place = np.unique(counts.reshape(len(events), -1), axis=1, return_inverse=True)
+    epsilon = np.array(
+        [_composed(tuple(zip(events, times.tolist(), strict=True)), adjacency, delta) for times in used.T]
+    )
+    return epsilon[place.ravel()].reshape(counts.shape[1:])
+
+
+def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
+    """Takes the largest exact guarantee of one release; no answer where data was released twice.
+
+    A continual release shows what was released before again, once there are several. Without dp-accounting the
+    values of one release that are not Gaussian are composed by adding their
+    epsilons.
+    """
+    single = np.array([_composed(((event, 1),), adjacency, delta) for event in events])
+    single[np.array([event.repeats for event in events]) & np.isfinite(single)] = np.nan
+    return np.where(counts > 0, single[:, np.newaxis, np.newaxis], 0.0).max(axis=0, initial=0.0)
+
+
+COMPOSITIONS: Mapping[Composition, Compose] = {
+    "basic": basic,
+    "zcdp": zcdp,
+    "exact": exact,
+    "parallel": parallel,
+}
+
+
+def _total(counts: Array, amounts: Iterable[float]) -> Array:
+    """Adds amounts up as often as their events happened; what never happened adds nothing."""
+    total = np.zeros(counts.shape[1:])
+    # One after the other, so that a replica's sum is rounded alike alone and in a batch.
+    for amount, times in zip(amounts, counts, strict=True):
+        if np.isfinite(amount):
+            total += amount * times
+        else:
+            total[times > 0] = np.inf
+    return total
+
+
+# Agents often have spent the same, and what has been asked before a release is asked again after it.
+@lru_cache(maxsize=4096)
+def _of_mu(delta: float, mu: float) -> float:
+    return float(gaussian_epsilon(delta, mu))
+
+
+@lru_cache(maxsize=1024)
+def _composed(releases: tuple[tuple[Event, int], ...], adjacency: Adjacency, delta: float) -> float:
+    """Composes the releases of one agent, each event as often as is said."""
+    happened = [(event, times) for event, times in releases if times]
+    if any(event.exposes(adjacency) for event, _ in happened):
+        return np.inf
+    mu = np.sqrt(
+        sum(n * (e.loss * e.change(adjacency).norm) ** 2 for e, n in happened if e.kind == "gaussian")
+    )
+    others = tuple(
+        (e.kind, e.loss, n * e.change(adjacency).values) for e, n in happened if e.kind != "gaussian"
+    )
+    if not others:
+        return _of_mu(delta, float(mu))
+    if mu == 0 and (delta == 0 or not loss_distributions.available()):
+        # The sum of pure epsilons, which at delta 0 is exact.
+        return float(sum(loss * times for _, loss, times in others))
+    return np.inf if delta == 0 else loss_distributions.composed_epsilon(delta, float(mu), others)
