@@ -1,9 +1,11 @@
 """Checks of parameters: an error names the parameter, the value it had and what is allowed."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 
 def require_number(name: str, value: Any, least: float, most: float, *, open_below: bool = False) -> None:
@@ -44,3 +46,33 @@ def require_choice(name: str, value: Any, allowed: Collection[Any]) -> None:
     """
     if value not in allowed:
         raise ValueError(f"{name} is {value!r}; one of {', '.join(map(repr, allowed))} is required")
+
+
+def require_flag(name: str, value: Any) -> None:
+    """Requires True or False.
+
+    Raises:
+        TypeError: The value is neither.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} is {value!r}; True or False is required")
+
+
+def require_seeds(name: str, value: Any) -> None:
+    """Requires None, a non-negative integer, or a sequence of some.
+
+    Raises:
+        TypeError: The value is none of these.
+        ValueError: A seed is negative, or there is none in the sequence.
+    """
+    if value is None:
+        return
+    if isinstance(value, Integral):
+        require_integer(name, value, 0)
+        return
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise TypeError(f"{name} is {value!r}; None, an integer >= 0 or a sequence of them is required")
+    if not value:
+        raise ValueError(f"{name} is {value!r}; at least one integer >= 0 is required in a sequence")
+    for place, seed in enumerate(value):
+        require_integer(f"{name}[{place}]", seed, 0)

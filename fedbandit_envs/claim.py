@@ -1,11 +1,14 @@
 """What can be claimed about privacy, and under which notion of neighbouring data."""
 
 from dataclasses import asdict, dataclass
-from math import isfinite
+from math import inf
 from typing import Any, Literal
 
-Adjacency = Literal["one-quantity", "one-round", "one-observation", "one-observation-added", "one-outcome"]
+Adjacency = str
 """What differs between two neighbouring histories of one agent, all else being equal.
+
+An environment names the adjacencies under which it can be protected (:class:`.sensitivity.Sensitivity`), and brings
+names of its own where these do not say it:
 
 * ``one-quantity``: one quantity asked of one producer in one round; its outcomes are coupled, so that a
   larger quantity has the same outcomes and more.
@@ -30,6 +33,10 @@ class Claim:
         adjacency: The neighbouring histories that it speaks of.
         composition: How it was derived.
         reason: Why epsilon is None, infinite or otherwise not what was asked for; empty if it is.
+        trust: Whom one must trust for it. ``local``: nobody but the agent itself. A mechanism that needs a silo, a
+            shuffler, a server or cryptography says so in words of its own.
+        noise: ``none``; ``repeatable`` where the noise follows from a seed that others may know or find, so that the
+            guarantee is one against whoever does not; ``secret`` where it follows from entropy of its own.
     """
 
     epsilon: float | None
@@ -37,8 +44,9 @@ class Claim:
     adjacency: Adjacency
     composition: Composition
     reason: str = ""
+    trust: str = "local"
+    noise: str = "none"
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the attributes by name; JSON knows no infinity, which promises nothing and becomes null."""
-        finite = self.epsilon is not None and isfinite(self.epsilon)
-        return {**asdict(self), "epsilon": self.epsilon if finite else None}
+        """Returns the attributes by name; JSON knows no infinity: ``"infinite"`` promises nothing, null is unknown."""
+        return {**asdict(self), "epsilon": "infinite" if self.epsilon == inf else self.epsilon}

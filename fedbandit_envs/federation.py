@@ -7,7 +7,7 @@ nowhere else.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,9 +15,9 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from pettingzoo import ParallelEnv
-from pettingzoo.utils.wrappers import BaseParallelWrapper
 
 from fedbandit_envs.claim import Claim
+from fedbandit_envs.door import Door
 from fedbandit_envs.sensitivity import Sensitivity
 from fedbandit_envs.streams import EpisodeSeeds
 
@@ -84,15 +84,18 @@ class ActionFormat(Protocol):
 class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
     """A federation of agents that face bandit problems of one kind, in many independent replicas.
 
-    Subclasses set the attributes below and implement the array face. Arrays that the array face returns are
-    buffers: they hold until the next call and must not be written to. The PettingZoo face copies.
+    Problems subclass :class:`~fedbandit_envs.problem.Problem` and what stands around them :class:`FederatedWrapper`.
+    Arrays that the array face returns are read-only views of buffers, which hold until the next call: whoever writes
+    into one gets a ``ValueError`` instead of moving costs, contexts, statistics or regret. The PettingZoo face hands
+    out copies, which agents may write to and share with nobody. This stops accidents, not intent: whoever must be safe
+    from a policy's intent puts a process between it and the environment.
 
     Attributes:
         possible_agents: Names of all agents, ``agent_0 ...``.
         single_observation_space: Observation space of every agent.
         single_action_space: Action space of every agent.
         single_release_space: Space of what one agent releases without noise (:meth:`release`).
-        max_cycles: Rounds until truncation; may be set between episodes.
+        max_cycles: The horizon: rounds until truncation; may be set between episodes.
         action_formats: The action formats offered to learning agents, by name.
     """
 
@@ -103,11 +106,19 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
     max_cycles: int
     action_formats: Mapping[str, ActionFormat]
 
-    # Whether raw data has left this episode; an environment that keeps no count can claim no privacy.
-    _has_released: bool = True
+    # How many wrappers are inside of this one, and the door that they share.
+    _height: int
+    _door: Door
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name, hook in (("release", "_release"), ("privacy", "permit or _release")):
+            if name in vars(cls):
+                raise TypeError(f"{cls.__name__} overrides {name}, which is final; override {hook} instead")
 
     def __init__(self) -> None:
         self._episode_seeds = EpisodeSeeds()
+        self._kept: dict[str, tuple[Array, list[Array]]] = {}
 
     @abstractmethod
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
@@ -115,6 +126,9 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
 
         Args:
             seeds: Non-negative integers; replica i depends on ``seeds[i]`` alone.
+
+        Returns:
+            The first observations, and information of the names that :meth:`step_batch` uses, all zero.
         """
 
     @abstractmethod
@@ -130,9 +144,10 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
             gymnasium.error.ResetNeeded: No episode is running.
         """
 
-    @abstractmethod
     def release(self, senders: Array) -> Arrays:
-        """Lets data leave agents: the only door there is.
+        """Lets data leave agents: the only door there is, and the same for all environments and wrappers.
+
+        What leaves is counted. Layers say in :meth:`_release` what it is and in :meth:`permit` whose may leave.
 
         Args:
             senders: Who sends, bool ``(replicas, agents)``.
@@ -140,6 +155,31 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
         Returns:
             What each sender's sufficient statistic has grown by since it last sent, zero for the silent;
             arrays by name with leading axes ``(replicas, agents)``.
+
+        Raises:
+            ValueError: ``senders`` has the wrong shape.
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
+        sends = self.permit(self._checked_senders(senders))
+        released = self._release(sends)
+        self._door.count(self._height, sends)
+        return released
+
+    def _checked_senders(self, senders: Array) -> Array:
+        if self._door.episode is None:
+            raise ResetNeeded("release() was called before reset()")
+        sends = np.array(senders, np.bool_)
+        if sends.shape != self._door.shape:
+            raise ValueError(
+                f"senders has shape {sends.shape}; (replicas, agents) = {self._door.shape} is required"
+            )
+        return sends
+
+    @abstractmethod
+    def _release(self, sends: Array) -> Arrays:
+        """Takes from agents what :meth:`release` lets out; ``sends`` is right and permitted.
+
+        Layers call that of the layer inside of them. Nothing is counted here, since nothing leaves.
         """
 
     @abstractmethod
@@ -168,16 +208,16 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
     def privacy(self) -> Claim:
         """Claims what privacy the releases of this episode had, for the agent that has spent most.
 
-        Without a privatizer it is all or nothing: silence is perfectly private, raw data not at all. That holds under
-        any adjacency; the first that the environment names stands for all.
+        The claim is that of the whole stack, at whichever level of it one asks. Without a privatizer it is all or
+        nothing: silence is perfectly private, raw data not at all. That holds under any adjacency; the first that the
+        environment names stands for all.
 
         Raises:
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
-        adjacency = next(iter(self.sensitivity().changes))
-        if not self._has_released:
-            return Claim(0.0, 0.0, adjacency, "basic", "nothing has been released")
-        return Claim(np.inf, 0.0, adjacency, "basic", "released without noise")
+        if self._door.episode is None:
+            raise ResetNeeded("privacy() was called before reset()")
+        return self._door.claim()
 
     @abstractmethod
     def hidden(self) -> Arrays:
@@ -253,93 +293,55 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
 
     def _stack(self, actions: Mapping[str, Any]) -> Any:
         """Stacks actions by agent into one replica's rows, shape ``(1, agents, ...)``."""
-        unknown = sorted(set(actions) - set(self.possible_agents))
-        missing = [agent for agent in self.possible_agents if agent not in actions]
-        if unknown or missing:
+        agents = self.possible_agents
+        if len(actions) != len(agents) or not all(map(actions.__contains__, agents)):
+            unknown = sorted(set(actions) - set(agents))
+            missing = [agent for agent in agents if agent not in actions]
             raise ValueError(f"actions: one action an agent is needed; missing {missing}, unknown {unknown}")
-        rows = {f"actions[{agent!r}]": actions[agent] for agent in self.possible_agents}
-        return _stack_rows(rows, self.single_action_space)
+        return _stack_rows([actions[agent] for agent in agents], self.single_action_space, agents, "")
 
     def _observations_by_agent(self, observation: Arrays) -> dict[str, Arrays]:
-        rows = {name: array[0].copy() for name, array in observation.items()}
-        return {
-            agent: {name: array[j] for name, array in rows.items()}
-            for j, agent in enumerate(self.possible_agents)
-        }
+        # A copy a row: agents may write into what is theirs, and find nobody else's behind it.
+        return self._by_agent(
+            {name: map(np.ndarray.copy, self._rows(name, array)) for name, array in observation.items()}
+        )
+
+    def _rows(self, name: str, array: Array) -> list[Array]:
+        """Returns the agents' rows of replica 0: views, kept as long as the same buffer comes again."""
+        buffer, rows = self._kept.get(name, (None, []))
+        if buffer is not array:
+            # Views even of rows without axes, which plain indexing would copy.
+            rows = [array[0, j, ...] for j in range(array.shape[1])]
+            self._kept[name] = (array, rows)
+        return rows
 
     def _infos_by_agent(self, info: Arrays) -> dict[str, dict[str, Any]]:
-        rows = {name: array[0].tolist() for name, array in info.items()}
-        return {
-            agent: {name: row[j] for name, row in rows.items()}
-            for j, agent in enumerate(self.possible_agents)
-        }
+        return self._by_agent({name: array[0].tolist() for name, array in info.items()})
+
+    def _by_agent(self, rows: Mapping[str, Iterable[Any]]) -> dict[str, dict[str, Any]]:
+        """Turns rows of all agents, by name, into dicts by agent and name."""
+        agents: list[dict[str, Any]] = [{} for _ in self.possible_agents]
+        for name, row in rows.items():
+            for j, own in enumerate(row):
+                agents[j][name] = own
+        return dict(zip(self.possible_agents, agents, strict=True))
 
 
-def _stack_rows(rows: Mapping[str, Any], space: spaces.Space[Any]) -> Any:
-    """Stacks elements of a space, named for the sake of errors; ``Dict`` spaces entry by entry."""
+def _stack_rows(rows: list[Any], space: spaces.Space[Any], agents: Sequence[str], place: str) -> Any:
+    """Stacks one element of a space an agent, ``Dict`` spaces entry by entry; ``place`` is where in it this is."""
     if isinstance(space, spaces.Dict):
-        for where, row in rows.items():
+        for agent, row in zip(agents, rows, strict=True):
             if not isinstance(row, Mapping) or row.keys() != space.keys():
-                raise ValueError(f"{where} is {row!r}; a mapping of {list(space)} is required")
+                raise ValueError(
+                    f"actions[{agent!r}]{place} is {row!r}; a mapping of {list(space)} is required"
+                )
         return {
-            name: _stack_rows({f"{where}[{name!r}]": row[name] for where, row in rows.items()}, part)
+            name: _stack_rows([row[name] for row in rows], part, agents, f"{place}[{name!r}]")
             for name, part in space.items()
         }
-    arrays = {where: np.asarray(row) for where, row in rows.items()}
-    for where, array in arrays.items():
-        if array.shape != space.shape:
-            raise ValueError(f"{where} has shape {array.shape}; {space.shape} is required")
-    return np.stack(list(arrays.values()))[np.newaxis]
-
-
-class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
-    """Passes the array face through, to be overridden in part; the PettingZoo face follows from it.
-
-    Attributes that a wrapper does not set are those of the wrapped environment.
-    """
-
-    env: FederatedEnv
-
-    def __init__(self, env: FederatedEnv) -> None:
-        """Wraps ``env``.
-
-        Raises:
-            TypeError: ``env`` is not a :class:`FederatedEnv`.
-        """
-        if not isinstance(env, FederatedEnv):
-            raise TypeError(f"env is a {type(env).__name__}; a FederatedEnv is required")
-        FederatedEnv.__init__(self)
-        self.env = env
-
-    def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed; see :meth:`FederatedEnv.reset_batch`."""
-        return self.env.reset_batch(seeds)
-
-    def step_batch(self, action: Array) -> BatchStep:
-        """Plays one round in all replicas; see :meth:`FederatedEnv.step_batch`."""
-        return self.env.step_batch(action)
-
-    def release(self, senders: Array) -> Arrays:
-        """Lets data leave agents; see :meth:`FederatedEnv.release`."""
-        return self.env.release(senders)
-
-    def sensitivity(self) -> Sensitivity:
-        """Says how much a release can betray; see :meth:`FederatedEnv.sensitivity`."""
-        return self.env.sensitivity()
-
-    def permit(self, senders: Array) -> Array:
-        """Says who of those who want to send may; see :meth:`FederatedEnv.permit`."""
-        return self.env.permit(senders)
-
-    def privacy(self) -> Claim:
-        """Claims what privacy the releases had; see :meth:`FederatedEnv.privacy`."""
-        return self.env.privacy()
-
-    def hidden(self) -> Arrays:
-        """Returns what the agents do not know; see :meth:`FederatedEnv.hidden`."""
-        return self.env.hidden()
-
-    @property
-    def hidden_space(self) -> spaces.Dict:
-        """One agent's space of :meth:`hidden`."""
-        return self.env.hidden_space
+    arrays = [np.asarray(row) for row in rows]
+    shape = space.shape
+    for agent, array in zip(agents, arrays, strict=True):
+        if array.shape != shape:
+            raise ValueError(f"actions[{agent!r}]{place} has shape {array.shape}; {shape} is required")
+    return np.array([arrays])

@@ -20,6 +20,21 @@ class Change(NamedTuple):
     norm: float
 
 
+class Pair(NamedTuple):
+    """Two released arrays of binary outcomes: how many there were, and how many of these were good.
+
+    Attributes:
+        total: Name of the array that counts outcomes.
+        good: Name of the array that counts good ones among them, value by value.
+        changes: How neighbours show in good outcomes and defective ones, where these two are released in place of
+            ``total`` and ``good``; in units of the scale of ``good``.
+    """
+
+    total: str
+    good: str
+    changes: Mapping[Adjacency, Change]
+
+
 class Sensitivity(NamedTuple):
     """What :meth:`FederatedEnv.sensitivity` returns.
 
@@ -29,8 +44,10 @@ class Sensitivity(NamedTuple):
         changes: How neighbouring histories show in the one release whose window they differ in, by adjacency. An
             adjacency that is missing cannot be protected.
         symmetric: Whether every array is a symmetric matrix on its last two axes, and each change as well.
+        pair: The two arrays that make up the statistic, where it counts binary outcomes.
     """
 
     scale: dict[str, npt.NDArray[Any]]
     changes: Mapping[Adjacency, Change]
     symmetric: bool = False
+    pair: Pair | None = None

@@ -37,6 +37,54 @@ def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(purpose, *key))))
 
 
+Entropy = int | Sequence[int]
+"""Non-negative integers of any size, from which a seed is made."""
+
+# At a million guesses a second a search of so many bits takes half a million years.
+_SECRET_BITS = 64
+
+
+def is_secret(entropy: Entropy | None) -> bool:
+    """Says whether there is too much entropy to search; what follows from an episode's seed (None) never is."""
+    words = [entropy] if isinstance(entropy, int | np.integer) else entropy or []
+    return sum(int(word).bit_length() for word in words) >= _SECRET_BITS
+
+
+def noise_streams(
+    seeds: Sequence[int], num_agents: int, entropy: Entropy | None, episode: int
+) -> list[list[np.random.Generator]]:
+    """Returns a generator of noise for every row: who knows one agent's noise knows no other's.
+
+    Args:
+        seeds: Of the replicas.
+        num_agents: Number of agents in each.
+        entropy: None lets noise follow from the replicas' seeds, so that runs repeat. Else noise follows from this, and
+            is never the same twice, neither in two episodes nor in two replicas of one seed.
+        episode: Number of the episode, which matters where there is entropy.
+    """
+    if entropy is None:
+        return [[stream(seed, Purpose.NOISE, agent) for agent in range(num_agents)] for seed in seeds]
+    words = [int(entropy)] if isinstance(entropy, int | np.integer) else [int(word) for word in entropy]
+    earlier: dict[int, int] = {}
+    rows = []
+    for seed in seeds:
+        twin = earlier.get(seed, 0)
+        earlier[seed] = twin + 1
+        # The number of words tells entropy and seed apart, whatever their sizes.
+        sequence = [len(words), *words, seed]
+        rows.append(
+            [
+                np.random.Generator(
+                    np.random.SFC64(
+                        np.random.SeedSequence(sequence, spawn_key=(Purpose.NOISE, episode, twin, agent))
+                    )
+                )
+                for agent in range(num_agents)
+            ]
+        )
+    return rows
+
+
 def row_seeds(seeds: Sequence[int], num_agents: int) -> npt.NDArray[np.uint64]:
     """Returns one policy seed a row, shape ``(replicas, agents)``.
 

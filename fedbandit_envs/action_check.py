@@ -1,0 +1,98 @@
+"""Checks of actions against the space of one agent's: errors name the agent, the entry and the value."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+Array = npt.NDArray[Any]
+
+
+class ActionCheck:
+    """Refuses what is no array of one action an agent."""
+
+    def __init__(self, space: spaces.Space[Any], agents: Sequence[str], open_above: bool) -> None:
+        """Reads what is allowed off the space.
+
+        Args:
+            space: One agent's action space: ``Discrete``, ``MultiDiscrete`` or ``Box``.
+            agents: The agents' names.
+            open_above: Whether values above the space's are let through, for the environment to deal with.
+
+        Raises:
+            TypeError: The space is of another kind.
+        """
+        if isinstance(space, spaces.Discrete):
+            least, most = space.start, space.start + space.n - 1
+        elif isinstance(space, spaces.MultiDiscrete):
+            least, most = space.start, space.start + space.nvec - 1
+        elif isinstance(space, spaces.Box):
+            least, most = space.low, space.high
+        else:
+            raise TypeError(f"single_action_space is {space}; a Discrete, MultiDiscrete or Box is required")
+        self._whole = not (isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating))
+        self._kinds = "iu" if self._whole else "f"
+        self._dtype = np.int64 if self._whole else np.float64
+        self._shape = space.shape or ()
+        self._agents = list(agents)
+        self._least, self._most = np.asarray(least, self._dtype), np.asarray(most, self._dtype)
+        # Integers of any dtype that comes this far are below the open end, which NaN is not.
+        self._open_above = open_above and self._whole
+        if open_above:
+            self._most = np.full_like(self._most, 2**63 - 1 if self._whole else np.inf)
+        # What all entries may be, which is quicker to see: often that is all there is.
+        self._least_of_all, self._most_of_all = self._least.max(), self._most.min()
+
+    def __call__(self, action: Any, replicas: int) -> Array:
+        """Returns the action in the form that kernels take: integers as int32 or int64, others as float64, contiguous.
+
+        Args:
+            action: What the agents chose.
+            replicas: How many there are.
+
+        Raises:
+            TypeError: It is no array, or its dtype is of another kind than the space's.
+            ValueError: Its shape is not ``(replicas, agents, ...)``, or a value is not allowed.
+        """
+        if not isinstance(action, np.ndarray):
+            raise TypeError(f"action is a {type(action).__name__}; a numpy array is required")
+        if action.shape != (replicas, len(self._agents), *self._shape):
+            raise ValueError(
+                f"action has shape {action.shape}; (replicas, agents, ...) = "
+                f"{(replicas, len(self._agents), *self._shape)} is required"
+            )
+        if action.dtype == np.uint64 and self._whole:
+            self._refuse_values(action, action < 2**63)
+            action = action.astype(np.int64)
+        if action.dtype.kind not in self._kinds:
+            self._refuse_kind(action)
+        # A NaN is at least and at most nothing.
+        elif not (
+            action.min() >= self._least_of_all and (self._open_above or action.max() <= self._most_of_all)
+        ):
+            self._refuse_values(action, (action >= self._least) & (action <= self._most))
+        if action.dtype not in ((np.int32, np.int64) if self._whole else (np.float64,)):
+            action = action.astype(self._dtype)
+        return action if action.flags.c_contiguous else np.ascontiguousarray(action)
+
+    def _refuse_kind(self, action: Array) -> None:
+        if self._whole and np.issubdtype(action.dtype, np.floating):
+            # A bad value is worse than the right ones in the wrong dtype.
+            within = (action >= self._least) & (action <= self._most)
+            self._refuse_values(action, within & (action == np.floor(action)))
+        kind = "an integer" if self._whole else "a floating-point"
+        raise TypeError(f"action has dtype {action.dtype}; {kind} dtype is required")
+
+    def _refuse_values(self, action: Array, valid: Array) -> None:
+        if valid.all():
+            return
+        replica, agent, *entry = (int(i) for i in np.argwhere(~valid)[0])
+        least, most = (np.broadcast_to(end, self._shape)[tuple(entry)] for end in (self._least, self._most))
+        allowed = f"in [{least}, {most}]" if most < (2**63 - 1 if self._whole else np.inf) else f">= {least}"
+        place = f", entry {entry if len(entry) > 1 else entry[0]}," if entry else ""
+        raise ValueError(
+            f"action of {self._agents[agent]} (replica {replica}){place} is {action[(replica, agent, *entry)]}; "
+            f"{'an integer' if self._whole else 'a number'} {allowed} is required"
+        )
