@@ -5,21 +5,23 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
 
-from fedbandit_envs.checks import require_choice, require_integer, require_number
-from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.checks import require_integer, require_number
+from fedbandit_envs.claim import Adjacency
+from fedbandit_envs.federation import Array, Arrays
 from fedbandit_envs.linear.actions import Arm, Parameter
 from fedbandit_envs.linear.contexts import Features, LawName, Offer, make_law
-from fedbandit_envs.linear.neighbours import changes
+from fedbandit_envs.linear.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.linear.rewards import RewardLaw, RewardName
 from fedbandit_envs.linear.rounds import play_round
 from fedbandit_envs.linear.viewer import render_ansi, render_rgb_array
+from fedbandit_envs.neighbours import Neighbours
+from fedbandit_envs.problem import MOST, Problem
 from fedbandit_envs.sensitivity import Sensitivity
 from fedbandit_envs.streams import Purpose, stream
 
 
-class LinearEnv(FederatedEnv):
+class LinearEnv(Problem, name="linear_v0"):
     r"""Federated linear contextual bandits.
 
     ## Description
@@ -53,7 +55,7 @@ class LinearEnv(FederatedEnv):
     ## Starting State
 
     theta* is drawn uniformly from the unit sphere (or taken as given), and the first arms are offered. With
-    `parameter_seed=None` every episode draws its own from the episode's seed; an integer fixes it, and the episode's
+    `instance_seed=None` every episode draws its own from the episode's seed; an integer fixes it, and the episode's
     seed then draws contexts and rewards only.
 
     ## Rewards
@@ -68,13 +70,11 @@ class LinearEnv(FederatedEnv):
 
     ## Information
 
-    After each step, one value an agent:
+    After each step, one value an agent; after reset the same names with zeros:
 
     * `regret`: max_x <x, theta*> - <x_t, theta*>, over the arms that were offered (pseudo-regret: clipped rewards do
       not change it).
     * `clipped`: whether the reward was clipped.
-
-    After reset there is no information.
 
     ## Arguments
 
@@ -102,12 +102,9 @@ class LinearEnv(FederatedEnv):
     * v0: first version.
     """
 
-    metadata = {  # noqa: RUF012 - PettingZoo's own form
-        "name": "linear_v0",
-        "render_modes": ["ansi", "rgb_array"],
-        "render_fps": 4,
-        "is_parallelizable": True,
-    }
+    statistics = ("statistic",)
+    information = {"clipped": np.bool_}  # noqa: RUF012 - never written to
+    viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
 
     def __init__(
         self,
@@ -122,7 +119,7 @@ class LinearEnv(FederatedEnv):
         reward_sd: float = 0.1,
         reward_bound: float = 1.0,
         parameter: Any = None,
-        parameter_seed: int | Sequence[int] | None = None,
+        instance_seed: int | Sequence[int] | None = None,
         render_mode: str | None = None,
     ) -> None:
         """Sets the federation up; theta* is drawn at reset.
@@ -142,7 +139,7 @@ class LinearEnv(FederatedEnv):
             reward_sd: Standard deviation of normal rewards.
             reward_bound: B > 0: rewards are clipped to [-B, B].
             parameter: theta*, ``(dim,)`` with norm at most 1; None to draw it.
-            parameter_seed: None draws a new theta* each episode; an integer fixes it; of several, an episode takes the
+            instance_seed: None draws a new theta* each episode; an integer fixes it; of several, an episode takes the
                 one at its own seed modulo their number.
             render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).
 
@@ -150,10 +147,7 @@ class LinearEnv(FederatedEnv):
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range, or does not fit the others.
         """
-        super().__init__()
-        require_integer("max_cycles", max_cycles, 1)
         require_number("context_bound", context_bound, 0, np.inf, open_below=True)
-        require_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self._rewards = RewardLaw(reward, reward_sd, reward_bound)
         self._law = make_law(contexts, float(context_bound), gap)
         self._parameter = None if parameter is None else _checked_parameter(parameter)
@@ -176,20 +170,24 @@ class LinearEnv(FederatedEnv):
                 if given.get(name, value) != value:
                     raise ValueError(f"{name} is {value}; None or {given[name]}, as given, is required")
                 sizes[name] = int(value)
-        self._num_arms, self._dim = sizes["num_arms"], sizes["dim"]
+        arms, dim = sizes["num_arms"], sizes["dim"]
         self._context_bound, self._reward_bound = float(context_bound), float(reward_bound)
         self._refuse_improbable_means(contexts, reward)
-        self.render_mode = render_mode
-        self.max_cycles = max_cycles
-        self.possible_agents = [f"agent_{j}" for j in range(sizes["num_agents"])]
-        self._parameter_seeds = [parameter_seed] if isinstance(parameter_seed, int) else parameter_seed
-        self._round = max_cycles
-        arm = Arm(self._num_arms)
-        self.single_action_space = arm.space
-        self.action_formats = {"arm": arm, "parameter": Parameter(self._dim)}
-        self.single_observation_space = self._make_observation_space()
-        self.single_release_space = spaces.Dict(
-            {"statistic": self.single_observation_space["total_statistic"]}
+        arm, longest = Arm(arms), self._context_bound
+        super().__init__(
+            num_agents=sizes["num_agents"],
+            max_cycles=max_cycles,
+            observation={
+                "contexts": spaces.Box(-longest, longest, (arms, dim), np.float64),
+                "pulled_context": spaces.Box(-longest, longest, (dim,), np.float64),
+                "last_reward": spaces.Box(-self._reward_bound, self._reward_bound, (1,), np.float64),
+                "total_statistic": spaces.Box(-float(MOST), float(MOST), (dim + 1, dim + 1), np.float64),
+            },
+            action=arm.space,
+            hidden={"parameter": spaces.Box(-1.0, 1.0, (dim,), np.float64)},
+            action_formats={"arm": arm, "parameter": Parameter(dim)},
+            instance_seed=instance_seed,
+            render_mode=render_mode,
         )
 
     def _refuse_improbable_means(self, contexts: Any, reward: str) -> None:
@@ -205,63 +203,23 @@ class LinearEnv(FederatedEnv):
             "or features whose products with the parameter given lie there"
         )
 
-    def _make_observation_space(self) -> spaces.Dict:
-        most = 2.0**53
-        longest, highest = self._context_bound, self._reward_bound
-        square = (self._dim + 1, self._dim + 1)
-        return spaces.Dict(
-            {
-                "round": spaces.Box(0, 2**53, (1,), np.int64),
-                "contexts": spaces.Box(-longest, longest, (self._num_arms, self._dim), np.float64),
-                "pulled_context": spaces.Box(-longest, longest, (self._dim,), np.float64),
-                "last_reward": spaces.Box(-highest, highest, (1,), np.float64),
-                "total_statistic": spaces.Box(-most, most, square, np.float64),
-            }
-        )
-
-    def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Draws theta* and the first contexts; see :meth:`FederatedEnv.reset_batch`."""
-        seeds = list(seeds)
-        if not seeds:
-            raise ValueError("seeds is empty; one seed a replica is required")
-        rows = (len(seeds), self.max_num_agents)
-        self._theta = np.stack([self._draw_parameter(seed) for seed in seeds])
-        self._means = np.zeros((*rows, self._num_arms))
-        self._observation: Arrays = {
-            name: np.zeros((*rows, *(space.shape or ())), space.dtype)
-            for name, space in self.single_observation_space.items()
-        }
-        self._offer = Offer(self._observation["contexts"], self._means)
+    def _begin(self, seeds: Sequence[int], instance_seeds: Sequence[int]) -> None:
+        contexts = self._seen["contexts"]
+        self._theta = np.stack([self._draw_parameter(seed, contexts.shape[3]) for seed in instance_seeds])
+        self._means = np.zeros(contexts.shape[:3])
+        self._offer = Offer(contexts, self._means)
         self._law.begin(seeds, self._theta, self._offer)
         self._rewards.begin(seeds, self.max_num_agents)
         self._law.draw(self._offer)
-        self._has_released = False
-        self._released = np.zeros_like(self._observation["total_statistic"])
-        self._reward = np.zeros(rows)
-        self._info: Arrays = {"regret": np.zeros(rows), "clipped": np.zeros(rows, np.bool_)}
-        self._round = 0
-        return BatchReset(dict(self._observation), {})
 
-    def _draw_parameter(self, seed: int) -> Array:
+    def _draw_parameter(self, seed: int, dim: int) -> Array:
         if self._parameter is not None:
             return self._parameter
-        if self._parameter_seeds is not None:
-            seed = self._parameter_seeds[seed % len(self._parameter_seeds)]
-        direction = stream(seed, Purpose.PARAMETER).standard_normal(self._dim)
+        direction = stream(seed, Purpose.PARAMETER).standard_normal(dim)
         return direction / np.linalg.norm(direction)
 
-    def step_batch(self, action: Array) -> BatchStep:
-        """Plays one round in all replicas; see :meth:`FederatedEnv.step_batch`.
-
-        Args:
-            action: Arms, any integer dtype, ``(replicas, agents)``.
-        """
-        if self._round >= self.max_cycles:
-            raise ResetNeeded(f"no episode is running (max_cycles is {self.max_cycles}); call reset first")
-        self._refuse_bad(action)
-        if action.dtype != np.int64:
-            action = action.astype(np.int64)
-        seen = self._observation
+    def _play(self, action: Array) -> None:
+        seen = self._seen
         mean = np.take_along_axis(self._means, action[..., np.newaxis], axis=-1)[..., 0]
         reward, clipped = self._rewards.draw(mean)
         self._reward[...] = reward
@@ -271,73 +229,23 @@ class LinearEnv(FederatedEnv):
             action, seen["contexts"], self._means, reward,
             seen["pulled_context"], seen["total_statistic"], self._info["regret"],
         )  # fmt: skip
-        self._round += 1
-        seen["round"].fill(self._round)
         self._law.draw(self._offer)
-        truncated = np.full(self._reward.shape, self._round == self.max_cycles)
-        return BatchStep(dict(seen), self._reward, truncated, dict(self._info))
 
-    def _refuse_bad(self, action: Array) -> None:
-        """Raises on an action that is no array of arms, naming agent and value."""
-        shape = self._reward.shape
-        if not isinstance(action, np.ndarray):
-            raise TypeError(f"action is a {type(action).__name__}; a numpy array is required")
-        if action.shape != shape:
-            raise ValueError(f"action has shape {action.shape}; (replicas, agents) = {shape} is required")
-        if not np.issubdtype(action.dtype, np.integer):
-            raise TypeError(f"action has dtype {action.dtype}; an integer dtype is required")
-        if action.min() < 0 or action.max() >= self._num_arms:
-            replica, agent = (int(i) for i in np.argwhere((action < 0) | (action >= self._num_arms))[0])
-            raise ValueError(
-                f"action: {self.possible_agents[agent]} (replica {replica}) pulls arm {action[replica, agent]}; "
-                f"an integer in [0, {self._num_arms - 1}] is required"
-            )
+    def _sensitivity(self) -> Sensitivity:
+        bound = self._context_bound**2 + self._reward_bound**2
+        return sensitivity(np.full(self._seen["total_statistic"].shape, bound))
 
-    def release(self, senders: Array) -> Arrays:
-        """Lets contexts and rewards leave, as sums of squares; see :meth:`FederatedEnv.release`.
+    @classmethod
+    def neighbours(cls, adjacency: Adjacency) -> list[Neighbours]:
+        """Returns the worst neighbouring histories to tell apart; see :meth:`Problem.neighbours`."""
+        return worst_neighbours(adjacency)
 
-        Returns:
-            ``statistic``, float64 ``(replicas, agents, dim + 1, dim + 1)``: the sum of [x; y][x; y]^T over the rounds
-            since the agent last sent.
-        """
-        sends = np.asarray(senders, np.bool_)
-        self._has_released = self._has_released or bool(sends.any())
-        total = self._observation["total_statistic"]
-        grown = np.where(sends[..., np.newaxis, np.newaxis], total - self._released, 0.0)
-        self._released[sends] = total[sends]
-        return {"statistic": grown}
-
-    def sensitivity(self) -> Sensitivity:
-        """Says how much a release can betray; see :meth:`FederatedEnv.sensitivity`.
-
-        Returns:
-            The scale of every entry is L^2 + B^2, the largest Frobenius norm of [x; y][x; y]^T.
-        """
-        if not hasattr(self, "_observation"):
-            raise ResetNeeded("sensitivity() was called before reset()")
-        statistic = self._observation["total_statistic"]
-        scale = np.full(statistic.shape, self._context_bound**2 + self._reward_bound**2)
-        return Sensitivity({"statistic": scale}, changes(self._dim), symmetric=True)
-
-    def hidden(self) -> Arrays:
-        """Returns ``parameter``, theta*, float64 ``(replicas, agents, dim)``."""
-        shape = (*self._reward.shape, self._dim)
+    def _hidden(self) -> Arrays:
+        shape = (*self._reward.shape, self._theta.shape[1])
         return {"parameter": np.broadcast_to(self._theta[:, np.newaxis], shape).copy()}
 
-    @property
-    def hidden_space(self) -> spaces.Dict:
-        """One agent's space of :meth:`hidden`."""
-        return spaces.Dict({"parameter": spaces.Box(-1.0, 1.0, (self._dim,), np.float64)})
-
-    def render(self) -> str | Array | None:
-        """Draws replica 0 in the mode chosen at construction: text, an RGB array, or nothing."""
-        if self.render_mode is None:
-            return None
-        if not hasattr(self, "_observation"):
-            raise ResetNeeded("render() was called before reset()")
-        scene = {name: array[0] for name, array in (*self._observation.items(), *self._info.items())}
-        draw = render_ansi if self.render_mode == "ansi" else render_rgb_array
-        return draw(scene, self._means[0], self._theta[0])
+    def _scenery(self) -> Arrays:
+        return {**self.hidden(), "means": self._means}
 
 
 def _checked_parameter(parameter: Any) -> Array:

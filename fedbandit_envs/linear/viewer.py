@@ -13,17 +13,17 @@ def _estimate(statistic: Array) -> Array:
     return np.linalg.solve(total[:dim, :dim] + np.eye(dim), total[:dim, dim])
 
 
-def render_ansi(scene: Arrays, means: Array, parameter: Array) -> str:
+def render_ansi(scene: Arrays) -> str:
     """Draws one replica as text: a line an agent, then theta* beside its estimate.
 
     Args:
-        scene: The replica's observation and info, arrays that lead with the agents' axis.
-        means: Expected rewards of what is offered now, ``(agents, arms)``.
-        parameter: theta*, ``(dim,)``.
+        scene: The replica's observation and info, the ``means`` of what is offered now and the ``parameter`` theta*,
+            arrays that lead with the agents' axis.
 
     Returns:
         The text.
     """
+    means, parameter = scene["means"], scene["parameter"][0]
     lines = [
         f"round {int(scene['round'][0, 0])}",
         "agent  reward  regret  offered now: best mean  others' mean",
@@ -39,13 +39,12 @@ def render_ansi(scene: Arrays, means: Array, parameter: Array) -> str:
     return "\n".join(lines) + "\n"
 
 
-def render_rgb_array(scene: Arrays, means: Array, parameter: Array) -> Array:
+def render_rgb_array(scene: Arrays) -> Array:
     """Draws one replica as a picture: what each agent is offered, above what is known of theta*.
 
     Args:
-        scene: The replica's observation and info, arrays that lead with the agents' axis.
-        means: Expected rewards of what is offered now, ``(agents, arms)``.
-        parameter: theta*, ``(dim,)``.
+        scene: The replica's observation and info, the ``means`` of what is offered now and the ``parameter`` theta*,
+            arrays that lead with the agents' axis.
 
     Returns:
         uint8 ``(height, width, 3)``.
@@ -53,6 +52,7 @@ def render_rgb_array(scene: Arrays, means: Array, parameter: Array) -> Array:
     Raises:
         gymnasium.error.DependencyNotInstalled: matplotlib is missing.
     """
+    means, parameter = scene["means"], scene["parameter"][0]
     agents = len(means)
     figure = blank_figure()
     above, below = figure.subplots(2, 1, height_ratios=(max(agents, 4), 8))

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fedbandit_envs.checks import require_choice, require_integer
+from fedbandit_envs.checks import require_choice, require_flag, require_integer, require_number
 from fedbandit_envs.federation import Array
 from fedbandit_envs.streams import Purpose, stream
 
@@ -27,12 +27,34 @@ class Market:
     cost: Array
     capacity: Array
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of agents and of producers."""
+        agents, producers = self.cost.shape
+        return agents, producers
+
+    @property
+    def max_capacity(self) -> int:
+        """The largest capacity there is."""
+        return int(self.capacity.max())
+
+    @property
+    def max_cost(self) -> float:
+        """The largest cost there can be: 1, or more where the market has it."""
+        return max(1.0, float(self.cost.max()))
+
+    def draw(self, seed: int) -> "Market":
+        """Returns this market, whatever the seed."""
+        return self
+
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any]) -> "Market":
+    def from_arrays(cls, arrays: Mapping[str, Any], num_agents: int) -> "Market":
         """Checks and builds an explicit market.
 
         Args:
-            arrays: ``quality``, ``cost`` and ``capacity`` as arrays or nested lists, shapes as above.
+            arrays: ``quality``, ``cost`` and ``capacity`` as arrays or nested lists, shapes as above; cost and
+                capacity may be ``(producers,)``, the same for all agents.
+            num_agents: How many agents there are where neither cost nor capacity says it.
 
         Raises:
             ValueError: An entry is missing, unknown, of the wrong shape or outside its range.
@@ -44,6 +66,11 @@ class Market:
         capacity = np.array(arrays["capacity"])
         if quality.ndim != 1 or quality.size == 0:
             raise ValueError(f"market['quality'] has shape {quality.shape}; (producers,) is required")
+        agents = next((len(array) for array in (cost, capacity) if array.ndim == 2), num_agents)
+        cost, capacity = (
+            np.repeat(array[np.newaxis], agents, axis=0) if array.shape == quality.shape else array
+            for array in (cost, capacity)
+        )
         if cost.ndim != 2 or cost.shape[0] == 0 or cost.shape[1] != quality.size:
             raise ValueError(f"market['cost'] has shape {cost.shape}; (agents, {quality.size}) is required")
         if capacity.shape != cost.shape:
@@ -72,22 +99,22 @@ class MarketLaw:
         name: ``uniform``: q, c ~ U[0, 1]; ``normal``: q, c ~ N(mean, sd) clipped to [0, 1].
         num_agents: Number of agents.
         num_producers: Number of producers.
-        max_capacity: Capacities are uniform on ``1 .. max_capacity``.
-        homogeneous: Whether all agents share costs and capacities.
-        producers_per_agent: How many producers each agent has access to, a random subset of its own (the
-            P-FCB paper's future work); all of them if None.
         mean: Mean of the normal law; the papers centre it on the quality threshold.
         sd: Standard deviation of the normal law.
+        homogeneous: Whether all agents share costs and capacities.
+        max_capacity: Capacities are uniform on ``1 .. max_capacity``.
+        producers_per_agent: How many producers each agent has access to, a random subset of its own (the
+            P-FCB paper's future work); all of them if None.
     """
 
     name: LawName
     num_agents: int
     num_producers: int
-    max_capacity: int
-    homogeneous: bool
-    producers_per_agent: int | None
     mean: float
-    sd: float
+    sd: float = 0.1
+    homogeneous: bool = False
+    max_capacity: int = 50
+    producers_per_agent: int | None = None
 
     def __post_init__(self) -> None:
         """Refuses what is not a law.
@@ -96,9 +123,10 @@ class MarketLaw:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        require_choice("market", self.name, ("uniform", "normal"))
+        require_choice("market name", self.name, get_args(LawName))
         for name in ("num_agents", "num_producers", "max_capacity"):
             require_integer(name, getattr(self, name), 1)
+        require_flag("homogeneous", self.homogeneous)
         if self.producers_per_agent is not None:
             require_integer("producers_per_agent", self.producers_per_agent, 1)
             if self.producers_per_agent > self.num_producers:
@@ -106,11 +134,22 @@ class MarketLaw:
                     f"producers_per_agent is {self.producers_per_agent}; None or an integer in "
                     f"[1, {self.num_producers}] is required"
                 )
-        if self.name == "normal" and not (np.isfinite(self.sd) and self.sd > 0):
+        require_number("sd", self.sd, 0, np.inf)
+        if self.sd == 0:
             raise ValueError(
                 f"sd is {self.sd}; a number > 0 is required: with sd = 0, as one place of the paper prints it, "
                 "every quality equals every cost and every regret is 0"
             )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of agents and of producers."""
+        return self.num_agents, self.num_producers
+
+    @property
+    def max_cost(self) -> float:
+        """The largest cost there can be."""
+        return 1.0
 
     def draw(self, seed: int) -> Market:
         """Draws the market that belongs to ``seed``."""
@@ -130,3 +169,51 @@ class MarketLaw:
         if self.name == "uniform":
             return generator.random(shape)
         return np.clip(generator.normal(self.mean, self.sd, shape), 0.0, 1.0)
+
+
+_SHARED = ("homogeneous", "max_capacity", "producers_per_agent")
+_OPTIONS = {"uniform": _SHARED, "normal": ("sd", *_SHARED)}
+
+
+def make_market(
+    spec: Any, num_agents: int | None, num_producers: int | None, quality_threshold: float
+) -> Market | MarketLaw:
+    """Makes what markets come from.
+
+    Args:
+        spec: The name of a law, a mapping of the name and the law's arguments, or an explicit market, see
+            :meth:`Market.from_arrays`.
+        num_agents: None for 10, or for as many as an explicit market has.
+        num_producers: None for 30, or for as many as an explicit market has.
+        quality_threshold: Mean of the normal law.
+
+    Raises:
+        TypeError: The specification has the wrong type.
+        ValueError: A name is unknown, or an argument unknown or out of its range.
+    """
+    if isinstance(spec, str):
+        spec = {"name": spec}
+    if not isinstance(spec, Mapping):
+        raise TypeError(
+            f"market is {spec!r}; a name, a mapping with a name or an explicit market is required"
+        )
+    if "name" not in spec:
+        if num_agents is not None:
+            require_integer("num_agents", num_agents, 1)
+        market = Market.from_arrays(spec, 10 if num_agents is None else num_agents)
+        given = (("num_agents", num_agents), ("num_producers", num_producers))
+        for (name, value), size in zip(given, market.shape, strict=True):
+            if value not in (None, size):
+                raise ValueError(f"{name} is {value}; None or {size}, as in the market given, is required")
+        return market
+    options = {key: value for key, value in spec.items() if key != "name"}
+    require_choice("market name", spec["name"], _OPTIONS)
+    for option in options:
+        require_choice(f"market option of {spec['name']!r}", option, _OPTIONS[spec["name"]])
+    return MarketLaw(
+        spec["name"],
+        10 if num_agents is None else num_agents,
+        30 if num_producers is None else num_producers,
+        quality_threshold,
+        **options,
+    )

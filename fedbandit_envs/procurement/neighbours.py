@@ -1,24 +1,79 @@
-"""How neighbouring histories of procurement show in what is released."""
+"""How neighbouring histories of procurement show in what is released, and the worst of them."""
 
 from math import sqrt
 
+import numpy as np
+
 from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.sensitivity import Change
+from fedbandit_envs.federation import Array
+from fedbandit_envs.neighbours import History, Neighbours
+from fedbandit_envs.sensitivity import Change, Pair, Sensitivity
 
 
-def changes(num_producers: int) -> dict[Adjacency, Change]:
-    """Returns by how much ``delivered`` and ``good`` change, in units of capacity.
+def sensitivity(capacity: Array) -> Sensitivity:
+    """Says by how much ``delivered`` and ``good`` change, in units of capacity.
 
-    Delivered and good units of a producer change together, by the capacity at most each. One outcome changes good
-    units only.
+    Another quantity in one round changes what is delivered, and with it what is good, by the capacity at most each.
+    One outcome changes good units only. More units have the same outcomes and more: so good and defective units can
+    only grow with the quantity, by the capacity together. Under ``one-observation`` good units may turn into as many
+    defective ones.
 
     Args:
-        num_producers: All of them differ under ``one-round``.
+        capacity: Of each agent with each producer, ``(replicas, agents, producers)``; all producers differ under
+            ``one-round``.
     """
-    both = Change(2, sqrt(2))
-    return {
-        "one-quantity": both,
-        "one-round": Change(2 * num_producers, sqrt(2 * num_producers)),
-        "one-observation": both,
-        "one-outcome": Change(1, 1.0),
+    producers = capacity.shape[2]
+    one, both = Change(1, 1.0), Change(2, sqrt(2))
+    scale = capacity.astype(np.float64)
+    return Sensitivity(
+        {"delivered": scale, "good": scale.copy()},
+        {
+            "one-quantity": both,
+            "one-round": Change(2 * producers, sqrt(2 * producers)),
+            "one-observation": both,
+            "one-outcome": one,
+        },
+        pair=Pair(
+            "delivered",
+            "good",
+            {
+                "one-quantity": one,
+                "one-round": Change(producers, sqrt(producers)),
+                "one-observation": both,
+                "one-outcome": both,
+            },
+        ),
+    )
+
+
+_PRODUCERS = 2
+# Beyond what is tabled, and beyond the default market's.
+_CAPACITY = 80
+
+
+def worst_neighbours(adjacency: Adjacency) -> list[Neighbours]:
+    """Returns the worst neighbouring histories, of which one is worst for each mechanism; none under other adjacencies.
+
+    All of a producer's units are good or all defective, so that what differs can be chosen. The agent buys all it can
+    or nothing; one unit where one outcome differs.
+    """
+    capacity = 1 if adjacency == "one-outcome" else _CAPACITY
+    differing = np.arange(_PRODUCERS) < (_PRODUCERS if adjacency == "one-round" else 1)
+    idle = np.zeros(_PRODUCERS, np.int64)
+
+    def history(buys: bool, good: bool) -> History:
+        market = {
+            "quality": np.full(_PRODUCERS, float(good)).tolist(),
+            "cost": [0.0] * _PRODUCERS,
+            "capacity": [capacity] * _PRODUCERS,
+        }
+        return History({"market": market}, np.where(differing & buys, capacity, 0))
+
+    nothing, all_good, all_defective = history(False, True), history(True, True), history(True, False)
+    pairs = {
+        "one-quantity": [(nothing, all_good)],
+        "one-round": [(nothing, all_good)],
+        "one-observation": [(nothing, all_good), (all_defective, all_good)],
+        "one-outcome": [(all_defective, all_good)],
     }
+    return [Neighbours(before, after, idle) for before, after in pairs.get(adjacency, [])]

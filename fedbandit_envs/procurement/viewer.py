@@ -6,17 +6,17 @@ from fedbandit_envs.canvas import blank_figure, pixels
 from fedbandit_envs.federation import Array, Arrays
 
 
-def render_ansi(scene: Arrays, quality: Array) -> str:
+def render_ansi(scene: Arrays) -> str:
     """Draws one replica as text: a line a producer, a column an agent.
 
     Args:
-        scene: The replica's observation and info, arrays that lead with the agents' axis.
-        quality: True qualities, ``(producers,)``.
+        scene: The replica's observation, info and true ``quality``, arrays that lead with the agents' axis.
 
     Returns:
         Units delivered of each agent (``-`` where it has no access) beside true and estimated quality.
     """
     agents, producers = scene["delivered"].shape
+    quality = scene["quality"][0]
     bought = scene["total_delivered"].sum(axis=0)
     estimate = scene["total_good"].sum(axis=0) / np.maximum(bought, 1)
     lines = [
@@ -35,12 +35,11 @@ def render_ansi(scene: Arrays, quality: Array) -> str:
     return "\n".join(lines) + "\n"
 
 
-def render_rgb_array(scene: Arrays, quality: Array) -> Array:
+def render_rgb_array(scene: Arrays) -> Array:
     """Draws one replica as a picture: what each agent bought, above what is known of each producer.
 
     Args:
-        scene: The replica's observation and info, arrays that lead with the agents' axis.
-        quality: True qualities, ``(producers,)``.
+        scene: The replica's observation, info and true ``quality``, arrays that lead with the agents' axis.
 
     Returns:
         uint8 ``(height, width, 3)``.
@@ -49,6 +48,7 @@ def render_rgb_array(scene: Arrays, quality: Array) -> Array:
         gymnasium.error.DependencyNotInstalled: matplotlib is missing.
     """
     agents, producers = scene["delivered"].shape
+    quality = scene["quality"][0]
     figure = blank_figure()
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(max(agents, 4), 8))
 
