@@ -5,6 +5,10 @@ from typing import Protocol
 from fedbandit_envs.federation import Array, Arrays, Spaces
 
 
+class UnfitError(ValueError):
+    """A policy cannot play behind these wrappers, or in this environment."""
+
+
 class Policy(Protocol):
     """Acts for every agent of every replica at once, row by row.
 
@@ -19,6 +23,9 @@ class Policy(Protocol):
         Args:
             spaces: One agent's spaces, and the horizon.
             seeds: One seed a row, uint64 ``(replicas, agents)``.
+
+        Raises:
+            UnfitError: The policy needs something that these spaces do not have.
         """
 
     def act(self, observation: Arrays) -> Array:
@@ -26,7 +33,7 @@ class Policy(Protocol):
 
         Args:
             observation: Arrays by name with leading axes ``(replicas, agents)``; they are the environment's
-                buffers and hold until its next step.
+                buffers, cannot be written to and hold until its next step.
 
         Returns:
             Actions with leading axes ``(replicas, agents)``; the policy may reuse the array at its next call.

@@ -4,9 +4,19 @@ Importing this package registers its environments: ``gymnasium.make("FedProcurem
 """
 
 from fedbandit_envs import linear_v0, procurement_v0
-from fedbandit_envs.federation import FederatedEnv, FederatedWrapper
-from fedbandit_envs.registration import REGISTRY, register_all
+from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.problem import Problem
+from fedbandit_envs.registration import REGISTRY, make_federation, register_all
+from fedbandit_envs.wrapper import FederatedWrapper
 
-__all__ = ["REGISTRY", "FederatedEnv", "FederatedWrapper", "linear_v0", "procurement_v0"]
+__all__ = [
+    "REGISTRY",
+    "FederatedEnv",
+    "FederatedWrapper",
+    "Problem",
+    "linear_v0",
+    "make_federation",
+    "procurement_v0",
+]
 
 register_all()

@@ -1,72 +1,62 @@
-"""What is registered, as data, and its registration with Gymnasium and PettingZoo."""
-
-from typing import Any, NamedTuple
+"""What is registered, collected from the problems' folders, and its registration with Gymnasium and PettingZoo."""
 
 import gymnasium
 
-_PROCUREMENT = "fedbandit_envs.procurement.env:ProcurementEnv"
-_SS_UCB = "fedbandit_envs.baselines.procurement.silent:SSUCB"
-_LINEAR = "fedbandit_envs.linear.env:LinearEnv"
-_LIN_UCB = "fedbandit_envs.baselines.linear.linucb:LinUCB"
-
-
-class Registered(NamedTuple):
-    """One id.
-
-    Attributes:
-        federation: Entry point of the federated environment's class.
-        pettingzoo: Id in PettingZoo's registry.
-        peers: Entry point of the policy that plays a learner's peers by default.
-        kwargs: The preset: arguments of the federated environment, all of them writable as JSON.
-    """
-
-    federation: str
-    pettingzoo: str
-    peers: str
-    kwargs: dict[str, Any]
-
+import fedbandit_envs
+from fedbandit_envs.collection import registered
+from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.registered import Registered
+from fedbandit_envs.views.stack import build
 
 REGISTRY: dict[str, Registered] = {
-    "FedProcurement-v0": Registered(_PROCUREMENT, "fedbandit/procurement_v0", _SS_UCB, {}),
-    "FedProcurementNormal-v0": Registered(
-        _PROCUREMENT, "fedbandit/procurement_normal_v0", _SS_UCB, {"market": "normal"}
-    ),
-    "FedProcurementHomogeneous-v0": Registered(
-        _PROCUREMENT, "fedbandit/procurement_homogeneous_v0", _SS_UCB, {"homogeneous": True}
-    ),
-    "FedLinear-v0": Registered(_LINEAR, "fedbandit/linear_v0", _LIN_UCB, {}),
-    "FedLinearBall-v0": Registered(
-        _LINEAR, "fedbandit/linear_ball_v0", _LIN_UCB, {"contexts": "unit_ball", "reward": "normal"}
-    ),
-    "FedLinearCube-v0": Registered(
-        _LINEAR, "fedbandit/linear_cube_v0", _LIN_UCB, {"contexts": "hypercube", "reward": "normal"}
-    ),
+    env_id: Registered(folder.PROBLEM, env_id, dict(preset.kwargs), preset.stack)
+    for folder in registered(fedbandit_envs)
+    for env_id, preset in folder.PROBLEM.presets.items()
 }
 """Every environment of this package by its Gymnasium id."""
 
-MAX_EPISODE_STEPS = 1000
-"""Registered horizon: what ``gymnasium.make`` uses unless told otherwise."""
+
+def make_federation(env_id: str, **changes: object) -> FederatedEnv:
+    """Makes the federation of a registered id, with the wrappers that belong to it.
+
+    Args:
+        env_id: Id in :data:`REGISTRY`.
+        **changes: Arguments of the environment in place of the preset's.
+
+    Raises:
+        TypeError: An argument is unknown or has the wrong type.
+        ValueError: An argument is out of its range.
+    """
+    entry = REGISTRY[env_id]
+    return build(entry.federation, entry.stack, **{**entry.kwargs, **changes})
+
+
+def register(entry: Registered) -> None:
+    """Registers an id with Gymnasium, and with PettingZoo where it has a registry (1.27 and later)."""
+    gymnasium.register(
+        entry.env_id,
+        entry_point="fedbandit_envs.views.single:FederationEnv",
+        vector_entry_point="fedbandit_envs.views.vector:FederationVectorEnv",
+        kwargs={
+            "federation": entry.federation,
+            "peers": entry.problem.peers,
+            **({"preset_stack": entry.stack} if entry.stack else {}),
+            **entry.kwargs,
+        },
+    )
+    try:
+        from pettingzoo import register as register_with_pettingzoo
+    except ImportError:
+        return
+    register_with_pettingzoo(
+        "parallel",
+        entry.pettingzoo,
+        entry_point="fedbandit_envs.registration:make_federation",
+        kwargs={"env_id": entry.env_id},
+    )
 
 
 def register_all() -> None:
-    """Registers every id with Gymnasium, and with PettingZoo where it has a registry (1.27 and later)."""
-    for env_id, entry in REGISTRY.items():
-        gymnasium.register(
-            env_id,
-            entry_point="fedbandit_envs.views.single:FederationEnv",
-            vector_entry_point="fedbandit_envs.views.vector:FederationVectorEnv",
-            max_episode_steps=MAX_EPISODE_STEPS,
-            kwargs={"federation": entry.federation, "peers": entry.peers, **entry.kwargs},
-        )
-    try:
-        from pettingzoo import register
-    except ImportError:
-        return
+    """Registers every id of :data:`REGISTRY`."""
     for entry in REGISTRY.values():
-        register(
-            "parallel",
-            entry.pettingzoo,
-            entry_point=entry.federation,
-            max_cycles=MAX_EPISODE_STEPS,
-            kwargs=entry.kwargs,
-        )
+        register(entry)

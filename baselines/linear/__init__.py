@@ -1,0 +1,8 @@
+"""Policies for linear contextual bandits."""
+
+from fedbandit_envs.baselines.linear.feducb import FedUCB
+from fedbandit_envs.baselines.linear.linucb import LinUCB, UniformArm
+from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
+from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
+
+__all__ = ["DisjointLinUCB", "FedUCB", "HybridLinUCB", "LinUCB", "SupLinUCB", "UniformArm"]

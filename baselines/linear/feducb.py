@@ -21,6 +21,7 @@ from fedbandit_envs.baselines.linear.ridge import (
     rank_one,
     transpose,
 )
+from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
@@ -82,9 +83,9 @@ class FedUCB(LinUCB):
 
     V = sum of own x x^T + what was heard + shift I. Own data is exact and counts for ever, unless the channel echoes:
     then, as printed, an agent learns from the released version of its own data, and of the exact one keeps what it
-    has not released yet. What the noise does to V and to the estimate is in :mod:`fedbandit_envs.baselines.linear.noise`;
-    it is read off the messages' ``noise_variance``. Without noise this is a ridge; noise that is not announced is not
-    reckoned with, but V is lifted where it would not be positive definite.
+    has not released yet. What the noise does to V and to the estimate is in
+    :mod:`fedbandit_envs.baselines.linear.noise`; it is read off the messages' ``noise_variance``. Without noise this is
+    a ridge; noise that is not announced is not reckoned with, but V is lifted where it would not be positive definite.
 
     Messages may hold several statistics (:class:`~fedbandit_envs.wrappers.interleaved.Interleaved`): then as many
     estimators are used in turn, which is Algorithm 3's subsampling.
@@ -146,7 +147,7 @@ class FedUCB(LinUCB):
         """Forgets own data and what was heard; see :meth:`Policy.reset`.
 
         Raises:
-            ValueError: Several estimators are used in turn, but bounds are to be combined with those from own data.
+            UnfitError: Several estimators are used in turn, but bounds are to be combined with those from own data.
         """
         seen = spaces.observation.spaces
         dim = (seen["contexts"].shape or (0, 0))[1]
@@ -156,7 +157,7 @@ class FedUCB(LinUCB):
         # (senders, numbers) or (senders, estimators, numbers).
         self._estimators = told[1] if len(told) == 4 else 1
         if self._estimators > 1 and self._combine == "min":
-            raise ValueError(
+            raise UnfitError(
                 f"combine is 'min', but messages hold {self._estimators} statistics to be used in turn; 'pooled' is "
                 "required"
             )

@@ -14,6 +14,7 @@ from fedbandit_envs.baselines.linear.forms import (
     add_shared_products,
 )
 from fedbandit_envs.baselines.linear.ridge import correct, largest, transpose
+from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.checks import require_integer, require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
@@ -308,12 +309,12 @@ class HybridLinUCB:
         """Forgets all observations; see :meth:`Policy.reset`.
 
         Raises:
-            ValueError: Contexts have fewer dimensions than are to be shared.
+            UnfitError: Contexts have fewer dimensions than are to be shared.
         """
         arms, dim = spaces.observation["contexts"].shape or (0, 0)
         shared = dim if self._shared is None else self._shared
         if shared > dim:
-            raise ValueError(f"shared is {shared}; at most {dim}, the dimension of contexts, is required")
+            raise UnfitError(f"shared is {shared}; at most {dim}, the dimension of contexts, is required")
         self._ridges = HybridRidges.without_data(seeds.shape, dim, arms, shared, self._ridge)
         self._arm = np.zeros(seeds.shape, np.int64)
 

@@ -1,0 +1,6 @@
+"""Policies for procurement."""
+
+from fedbandit_envs.baselines.procurement.pfcb import PFCB
+from fedbandit_envs.baselines.procurement.silent import SSUCB, Clairvoyant, OneOfEach, UniformRandom
+
+__all__ = ["PFCB", "SSUCB", "Clairvoyant", "OneOfEach", "UniformRandom"]

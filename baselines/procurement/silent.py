@@ -5,6 +5,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.checks import require_choice, require_integer, require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
@@ -62,10 +63,10 @@ class Clairvoyant:
         """Checks that qualities are revealed; see :meth:`Policy.reset`.
 
         Raises:
-            ValueError: The observation has no ``quality``.
+            UnfitError: The observation has no ``quality``.
         """
         if "quality" not in spaces.observation.spaces:
-            raise ValueError("the observation has no 'quality'; wrap the environment in Reveal")
+            raise UnfitError("the observation has no 'quality'; wrap the environment in Reveal")
 
     def act(self, observation: Arrays) -> Array:
         """Returns the oracle's quantities; see :meth:`Policy.act`."""

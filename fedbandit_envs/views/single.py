@@ -8,9 +8,10 @@ import numpy as np
 
 from fedbandit_envs.claim import Claim
 from fedbandit_envs.federation import Arrays
+from fedbandit_envs.registered import Stack
 from fedbandit_envs.streams import EpisodeSeeds
 from fedbandit_envs.views.control import Control, Peer
-from fedbandit_envs.views.stack import Stack, build
+from fedbandit_envs.views.stack import build, checked
 
 
 class FederationEnv(gymnasium.Env[Arrays, Any]):
@@ -19,9 +20,8 @@ class FederationEnv(gymnasium.Env[Arrays, Any]):
     Observation, reward and info are those of the federation's ``agent_0``; with ``joint=True`` observation and info
     gain a leading agents' axis and the reward is the sum.
 
-    Made by ``gymnasium.make``, the episode ends where its ``TimeLimit`` says: at the registered number of rounds or at
-    the ``max_episode_steps`` asked for, which never reaches the environment. ``max_cycles`` is then the horizon that
-    peers and wrappers reckon with. Made directly, the episode is truncated after ``max_cycles`` rounds.
+    The horizon is ``max_cycles``: there the episode is truncated, and with it peers and wrappers reckon. Gymnasium's
+    ``max_episode_steps`` only cuts episodes short; it never reaches the federation and moves no claim.
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012 - Gymnasium's own form
@@ -34,6 +34,7 @@ class FederationEnv(gymnasium.Env[Arrays, Any]):
         action_format: str | None = None,
         max_cycles: int = 1000,
         stack: Stack = (),
+        preset_stack: Stack = (),
         **federation_kwargs: Any,
     ) -> None:
         """Builds the federation and takes control.
@@ -43,19 +44,18 @@ class FederationEnv(gymnasium.Env[Arrays, Any]):
             joint: Control all agents if true, else ``agent_0`` among peers.
             peers: The other agents' policy, or its entry point; registered ids bring their own. Unused when joint.
             action_format: How actions are said; see the federation's page. None for the environment's own actions.
-            max_cycles: The horizon.
+            max_cycles: The horizon: rounds until truncation.
             stack: Wrappers around the federation from the inside out, pairs of an entry point and keyword arguments:
                 who talks to whom, when, and through how much noise.
+            preset_stack: Wrappers inside of those: what belongs to a registered id, which brings it.
             **federation_kwargs: Passed to the federation.
 
         Raises:
             TypeError: The stack is malformed, or a parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        env = build(federation, stack, max_cycles=max_cycles, **federation_kwargs)
+        env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **federation_kwargs)
         self._control = Control(env, joint=joint, peers=peers, action_format=action_format)
-        self._max_cycles = max_cycles
-        self._played = 0
         self._episode_seeds = EpisodeSeeds()
         self.render_mode = env.render_mode
         self.observation_space = self._control.observation_space
@@ -66,19 +66,12 @@ class FederationEnv(gymnasium.Env[Arrays, Any]):
     ) -> tuple[Arrays, dict[str, Any]]:
         """Starts an episode; see ``gymnasium.Env.reset``. There are no options."""
         super().reset(seed=seed)
-        self._played = 0
-        self._control.federation.unwrapped.max_cycles = self._max_cycles
         observation, info = self._control.reset([self._episode_seeds.next(seed)])
         return _first(observation), _first(info)
 
     def step(self, action: Any) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
         """Plays one round; see ``gymnasium.Env.step`` and :meth:`Control.step` for errors."""
-        played = self._played + 1
-        if self.spec is not None and played >= self._max_cycles:
-            # Made by gymnasium.make: TimeLimit ends the episode, and until it does the federation goes on.
-            self._control.federation.unwrapped.max_cycles = played + 1
         observation, reward, truncated, info = self._control.step(_batch_of_one(action))
-        self._played = played
         return _first(observation), float(reward[0]), False, truncated, _first(info)
 
     def privacy(self) -> Claim:

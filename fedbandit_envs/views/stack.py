@@ -5,9 +5,7 @@ from typing import Any
 
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.federation import FederatedEnv
-
-Stack = Sequence[tuple[str, Mapping[str, Any]]]
-"""Wrappers from the inside out, each as its entry point and its keyword arguments."""
+from fedbandit_envs.registered import Stack
 
 
 def build(federation: str, stack: Stack, **kwargs: Any) -> FederatedEnv:
@@ -27,7 +25,7 @@ def build(federation: str, stack: Stack, **kwargs: Any) -> FederatedEnv:
         ValueError: An entry point is not of the form ``"module:attribute"``.
         Exception: What federation and wrappers raise; a note says which place of the stack it was.
     """
-    layers = _checked(stack)
+    layers = checked(stack)
     env: FederatedEnv = resolve(federation)(**kwargs)
     for place, (entry_point, arguments) in enumerate(layers):
         try:
@@ -44,8 +42,12 @@ def build(federation: str, stack: Stack, **kwargs: Any) -> FederatedEnv:
     return env
 
 
-def _checked(stack: Any) -> Stack:
-    """Refuses a stack of the wrong form before anything is built."""
+def checked(stack: Any) -> Stack:
+    """Refuses a stack of the wrong form before anything is built.
+
+    Raises:
+        TypeError: It is no sequence of pairs of a string and a mapping by name.
+    """
     if isinstance(stack, str) or not isinstance(stack, Sequence):
         raise TypeError(f"stack is {stack!r}; a sequence of [entry point, keyword arguments] is required")
     for place, layer in enumerate(stack):

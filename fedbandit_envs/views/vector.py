@@ -11,10 +11,11 @@ from gymnasium.vector.utils import batch_space
 from fedbandit_envs.checks import require_integer
 from fedbandit_envs.claim import Claim
 from fedbandit_envs.federation import Array, Arrays
+from fedbandit_envs.registered import Stack
 from fedbandit_envs.streams import EpisodeSeeds
 from fedbandit_envs.views.control import Control, Peer
 from fedbandit_envs.views.single import FederationEnv
-from fedbandit_envs.views.stack import Stack, build
+from fedbandit_envs.views.stack import build, checked
 
 
 class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
@@ -31,9 +32,11 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
         joint: bool = False,
         peers: str | Peer | None = None,
         action_format: str | None = None,
-        max_episode_steps: int = 1000,
+        max_cycles: int = 1000,
+        max_episode_steps: int | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         stack: Stack = (),
+        preset_stack: Stack = (),
         **federation_kwargs: Any,
     ) -> None:
         """Builds the federation and takes control.
@@ -44,10 +47,12 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
             joint: Control all agents if true, else ``agent_0`` among peers.
             peers: The other agents' policy, or its entry point; registered ids bring their own. Unused when joint.
             action_format: How actions are said; see the federation's page. None for the environment's own actions.
-            max_episode_steps: Rounds until truncation, and the horizon that peers and wrappers reckon with.
+            max_cycles: The horizon: rounds until truncation.
+            max_episode_steps: Cuts episodes short, as Gymnasium's ``TimeLimit`` does; moves nothing else.
             autoreset_mode: ``NEXT_STEP`` or ``SAME_STEP``, or their values as strings.
             stack: Wrappers around the federation from the inside out, pairs of an entry point and keyword arguments:
                 who talks to whom, when, and through how much noise.
+            preset_stack: Wrappers inside of those: what belongs to a registered id, which brings it.
             **federation_kwargs: Passed to the federation.
 
         Raises:
@@ -58,10 +63,14 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
         if mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
             raise ValueError(f"autoreset_mode is {mode}; NEXT_STEP or SAME_STEP is required")
         require_integer("num_envs", num_envs, 1)
-        env = build(federation, stack, max_cycles=max_episode_steps, **federation_kwargs)
+        if max_episode_steps is not None:
+            require_integer("max_episode_steps", max_episode_steps, 1)
+        env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **federation_kwargs)
         self._control = Control(env, joint=joint, peers=peers, action_format=action_format)
         self._mode = mode
         self._episode_seeds = [EpisodeSeeds() for _ in range(num_envs)]
+        self._most_steps = max_episode_steps
+        self._steps = 0
         self._over: bool | None = None
         self.num_envs = num_envs
         self.metadata = {**FederationEnv.metadata, "autoreset_mode": mode}
@@ -94,6 +103,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
         episodes = [kept.next(seed) for kept, seed in zip(self._episode_seeds, seeds, strict=True)]
         observation, info = self._control.reset(episodes)
         self._over = False
+        self._steps = 0
         return observation, self._masked(info)
 
     def step(self, actions: Any) -> tuple[Arrays, Array, Array, Array, dict[str, Any]]:
@@ -111,6 +121,8 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
             return observation, np.zeros(self.num_envs), never, never.copy(), infos
         observation, reward, over, info = self._control.step(actions)
         infos = self._masked(info)
+        self._steps += 1
+        over = over or self._steps == self._most_steps
         self._over = over
         if over and self._mode is AutoresetMode.SAME_STEP:
             final_obs = np.empty(self.num_envs, object)

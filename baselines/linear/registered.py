@@ -1,0 +1,145 @@
+"""Baselines of linear contextual bandits."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fedbandit_envs.baselines.baseline import Baseline, Wrapping
+from fedbandit_envs.baselines.linear.feducb import FedUCB
+from fedbandit_envs.baselines.linear.linucb import LinUCB, UniformArm
+from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
+from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
+from fedbandit_envs.baselines.policy import Policy
+from fedbandit_envs.linear.env import LinearEnv
+from fedbandit_envs.wrappers.interleaved import Interleaved
+from fedbandit_envs.wrappers.placebo import Placebo
+from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
+from fedbandit_envs.wrappers.transport.channel import Channel
+
+_LI = "Li, Chu, Langford, Schapire (WWW 2010)"
+_DUBEY = "Dubey, Pentland (NeurIPS 2020)"
+
+_FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
+_SYNCHRONISED = {"schedule": _FROM_ONE}
+_RING = {"topology": "ring", "delay": 1, "time_to_live": 5, "cliques": True}
+_AT_ONE = {"epsilon": 1.0, "delta": 0.1}
+_SQRT_TOEPLITZ = Wrapping(ContinualPrivatizer, {**_AT_ONE, "releases": _FROM_ONE})
+_TREE_PRINTED = {**_AT_ONE, "mechanism": "tree", "sigma": "printed"}
+_PRINTED = {"shift": "per_agent", "bias": "printed"}
+_FLOOR = {"shift": "floor", "bias": "euclidean"}
+
+
+def _baseline(
+    summary: str, reference: str, policy: Callable[..., Policy], /, *, wrappers: Mapping[str, Wrapping] = {},
+    **policy_kwargs: Any,
+) -> Baseline:  # fmt: skip
+    return Baseline(summary, reference, LinearEnv, policy, policy_kwargs, wrappers)
+
+
+BASELINES: dict[str, Baseline] = {
+    "random-arm": _baseline("an arm at random", "placebo", UniformArm),
+    "LinUCB": _baseline("silent: ridge regression and optimism on own data", _LI, LinUCB),
+    "LinUCB-0.5": _baseline("silent, radius times 0.5", "tuned control", LinUCB, beta_scale=0.5),
+    "LinUCB-disjoint": _baseline("silent, a parameter for each arm", f"{_LI}, Algorithm 1", DisjointLinUCB),
+    "LinUCB-hybrid": _baseline(
+        "silent, a parameter for each arm and one for all", f"{_LI}, Algorithm 2", HybridLinUCB
+    ),
+    "SupLinUCB": _baseline(
+        "silent, observations kept apart by level", "Chu, Li, Reyzin, Schapire (AISTATS 2011)", SupLinUCB
+    ),
+    "LinUCB-private": _baseline(
+        "silent, on noisy releases of own data alone, every round",
+        "Shariff, Sheffet (NeurIPS 2018), mended",
+        FedUCB,
+        wrappers={
+            "privatizer": Wrapping(ContinualPrivatizer, {**_AT_ONE, "mechanism": "honaker"}),
+            "channel": Wrapping(
+                Channel, {"topology": {"edges": []}, "schedule": "every_round", "echo": True}
+            ),
+        },
+    ),
+    "FedUCB-nonprivate": _baseline(
+        "true data in doubling rounds",
+        f"{_DUBEY}, Algorithm 1 without noise",
+        FedUCB,
+        wrappers={"channel": Wrapping(Channel, _SYNCHRONISED)},
+    ),
+    "FedUCB-nonprivate-trigger": _baseline(
+        "true data once determinants have grown",
+        f"{_DUBEY}, Algorithm 1 without noise",
+        FedUCB,
+        wrappers={"channel": Wrapping(Channel, {"schedule": "synchronise"})},
+    ),
+    "FedUCB": _baseline(
+        "noisy data in doubling rounds: exact sigma, square-root factorisation, shift on the sum",
+        f"{_DUBEY}, Algorithm 1 mended",
+        FedUCB,
+        wrappers={"privatizer": _SQRT_TOEPLITZ, "channel": Wrapping(Channel, _SYNCHRONISED)},
+    ),
+    "FedUCB-floor": _baseline(
+        "the same noise, eigenvalues lifted, the error's Euclidean bound",
+        f"{_DUBEY}, Algorithm 1 mended",
+        FedUCB,
+        wrappers={"privatizer": _SQRT_TOEPLITZ, "channel": Wrapping(Channel, _SYNCHRONISED)},
+        **_FLOOR,
+    ),
+    "FedUCB-min": _baseline(
+        "FedUCB-floor, never more optimistic than own data alone",
+        f"{_DUBEY}, Algorithm 1 mended",
+        FedUCB,
+        wrappers={"privatizer": _SQRT_TOEPLITZ, "channel": Wrapping(Channel, _SYNCHRONISED)},
+        combine="min",
+        **_FLOOR,
+    ),
+    "FedUCB-printed": _baseline(
+        "printed noise, shifts and radius, in doubling rounds",
+        f"{_DUBEY}, Algorithm 1 as printed but for its trigger",
+        FedUCB,
+        wrappers={
+            "privatizer": Wrapping(ContinualPrivatizer, {**_TREE_PRINTED, "releases": _FROM_ONE}),
+            "channel": Wrapping(Channel, {**_SYNCHRONISED, "echo": True}),
+        },
+        **_PRINTED,
+    ),
+    "FedUCB-printed-trigger": _baseline(
+        "printed noise, shifts, radius and trigger, which reads unnoised data",
+        f"{_DUBEY}, Algorithm 1 as printed",
+        FedUCB,
+        wrappers={
+            "privatizer": Wrapping(ContinualPrivatizer, _TREE_PRINTED),
+            "channel": Wrapping(Channel, {"schedule": "synchronise", "echo": True}),
+        },
+        **_PRINTED,
+    ),
+    "FedUCB-placebo": _baseline(
+        "FedUCB-min on messages that are noise alone",
+        "placebo",
+        FedUCB,
+        wrappers={
+            "placebo": Wrapping(Placebo),
+            "privatizer": _SQRT_TOEPLITZ,
+            "channel": Wrapping(Channel, _SYNCHRONISED),
+        },
+        combine="min",
+        **_FLOOR,
+    ),
+    "FedUCB-decentralised": _baseline(
+        "true data over a ring, five hops of a round each, five estimators in turn",
+        f"{_DUBEY}, Algorithm 3 without noise",
+        FedUCB,
+        wrappers={
+            "interleaved": Wrapping(Interleaved, {"period": 5}),
+            "channel": Wrapping(Channel, {**_RING, "schedule": "every_round"}),
+        },
+    ),
+    "FedUCB-decentralised-private": _baseline(
+        "the same in doubling rounds, through noise, with lifted eigenvalues",
+        f"{_DUBEY}, Algorithm 3 mended",
+        FedUCB,
+        wrappers={
+            "interleaved": Wrapping(Interleaved, {"period": 5}),
+            "privatizer": _SQRT_TOEPLITZ,
+            "channel": Wrapping(Channel, {**_RING, "schedule": _FROM_ONE}),
+        },
+        **_FLOOR,
+    ),
+}
