@@ -4,15 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
 from gymnasium.vector.utils import batch_space
 
 from fedbandit_envs.checks import require_integer
-from fedbandit_envs.claim import Claim
-from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv, FederatedWrapper
+from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.sensitivity import Sensitivity
-from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
-from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrapper import FederatedWrapper
 
 
 class Interleaved(FederatedWrapper):
@@ -21,11 +18,15 @@ class Interleaved(FederatedWrapper):
     For FedUCB's estimators that take turns, so that each has heard of all its rounds when its turn comes
     again (Dubey and Pentland 2020, Algorithm 3): what is observed in round t, counted from 0, belongs to slot t mod
     period. The arrays that are released gain the axis of slots before the problem's own: ``(replicas, agents,
-    period, ...)``. Who sends, sends all slots; with a period of 1 that is what the environment releases.
+    period, ...)``, zero for the silent. Who sends, sends all slots; with a period of 1 that is what the environment
+    releases.
 
     Data is taken from the environment after each round and held here, still inside the agents, until it is
-    released. So this wrapper belongs between the environment and a privatizer or a channel.
+    released.
     """
+
+    layer = "data"
+    examples = ({"period": 3},)
 
     def __init__(self, env: FederatedEnv, period: int) -> None:
         """Wraps ``env``.
@@ -39,14 +40,6 @@ class Interleaved(FederatedWrapper):
             ValueError: It is < 1, or ``env`` has a privatizer or a channel.
         """
         super().__init__(env)
-        inner = env
-        while isinstance(inner, FederatedWrapper):
-            if isinstance(inner, Privatizer | Channel):
-                raise ValueError(
-                    f"env has a {type(inner).__name__}, which would randomise or send each round by itself; it "
-                    "must be outside of Interleaved"
-                )
-            inner = inner.env
         require_integer("period", period, 1)
         self._period = int(period)
         self.single_release_space = spaces.Dict(
@@ -62,41 +55,23 @@ class Interleaved(FederatedWrapper):
             for name, space in self.single_release_space.items()
         }
         self._round = 0
-        self._has_released = False
         return reset
 
     def step_batch(self, action: Array) -> BatchStep:
         """Plays one round and keeps what it adds; see :meth:`FederatedEnv.step_batch`."""
         step = self.env.step_batch(action)
         slot = self._round % self._period
-        for name, grown in self.env.release(self._everyone).items():
+        # Nothing leaves: what is taken stays in here, with the agents.
+        for name, grown in self.env._release(self._everyone).items():
             self._slots[name][:, :, slot] += grown
         self._round += 1
         return step
 
-    def release(self, senders: Array) -> Arrays:
-        """Lets data leave agents; see :meth:`FederatedEnv.release`.
-
-        Returns:
-            What each sender's statistic has grown by since it last sent, by slot: arrays ``(replicas, agents,
-            period, ...)``, zero for the silent.
-
-        Raises:
-            ValueError: ``senders`` has the wrong shape.
-            gymnasium.error.ResetNeeded: ``reset`` has not been called.
-        """
-        if not hasattr(self, "_slots"):
-            raise ResetNeeded("release() was called before reset()")
-        sends = np.asarray(senders, np.bool_)
-        if sends.shape != self._everyone.shape:
-            raise ValueError(
-                f"senders has shape {sends.shape}; (replicas, agents) = {self._everyone.shape} is required"
-            )
+    def _release(self, sends: Array) -> Arrays:
         released = {name: np.zeros_like(slots) for name, slots in self._slots.items()}
         for name, slots in self._slots.items():
             released[name][sends] = slots[sends]
             slots[sends] = 0
-        self._has_released = self._has_released or bool(sends.any())
         return released
 
     def sensitivity(self) -> Sensitivity:
@@ -112,7 +87,3 @@ class Interleaved(FederatedWrapper):
                 for name, array in inner.scale.items()
             }
         )
-
-    def privacy(self) -> Claim:
-        """Claims what privacy the releases of this wrapper had; what it holds has left nobody."""
-        return FederatedEnv.privacy(self)

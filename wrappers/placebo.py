@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from fedbandit_envs.federation import Array, Arrays, FederatedWrapper
+from fedbandit_envs.federation import Array, Arrays
+from fedbandit_envs.wrapper import FederatedWrapper
 
 
 class Placebo(FederatedWrapper):
@@ -12,6 +13,7 @@ class Placebo(FederatedWrapper):
     what agents tell each other.
     """
 
-    def release(self, senders: Array) -> Arrays:
-        """Returns zeros in the shape of the data, which stays where it is."""
-        return {name: np.zeros_like(array) for name, array in self.env.release(senders).items()}
+    layer = "data"
+
+    def _release(self, sends: Array) -> Arrays:
+        return {name: np.zeros_like(array) for name, array in self.env._release(sends).items()}

@@ -4,11 +4,15 @@ from collections.abc import Sequence
 
 from gymnasium import spaces
 
-from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv, FederatedWrapper
+from fedbandit_envs.buffers import Buffers
+from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.wrapper import FederatedWrapper
 
 
 class Reveal(FederatedWrapper):
     """Adds the environment's hidden quantities (:meth:`FederatedEnv.hidden`) to every agent's observation."""
+
+    layer = "view"
 
     def __init__(self, env: FederatedEnv) -> None:
         """Wraps ``env``."""
@@ -28,4 +32,4 @@ class Reveal(FederatedWrapper):
         return step._replace(observation=self._revealed(step.observation))
 
     def _revealed(self, observation: Arrays) -> Arrays:
-        return {**observation, **self.env.hidden()}
+        return {**observation, **Buffers(self.env.hidden()).views}
