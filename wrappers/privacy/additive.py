@@ -14,10 +14,7 @@ from fedbandit_envs.wrappers.privacy.sharing import SharingPrivatizer
 
 
 class AdditivePrivatizer(SharingPrivatizer):
-    """Adds to every value its scale times the share's multiplier times standard noise.
-
-    Noise is drawn for all agents of a replica in which somebody sends, so it does not depend on who does.
-    """
+    """Adds to every value its scale times the share's multiplier times standard noise."""
 
     # Of the standard noise, for each of the shares.
     _multipliers: Array
@@ -29,8 +26,8 @@ class AdditivePrivatizer(SharingPrivatizer):
         return [self._event(share, changes) for share in range(len(self._shares))]
 
     def _randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
-        for replica in np.flatnonzero(sends.any(axis=1)):
-            self._draw(self._generators[replica], self._noise[replica])
+        for replica, agent in np.argwhere(sends):
+            self._draw(self._generators[replica][agent], self._noise[replica, agent])
         multipliers = self._multipliers[self._share(index)][..., np.newaxis]
         return unflatten(flatten(statistic) + multipliers * self._scale * self._noise, statistic)
 

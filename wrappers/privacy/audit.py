@@ -1,39 +1,33 @@
 """Attacks on privatizers: a lower bound on the epsilon that they really give.
 
-An attacker who knows two neighbouring histories watches one agent's releases and guesses which it was. How
-often that succeeds bounds epsilon from below, whatever the proof says. The attack goes through the
-privatizer's own ``release``: it wraps a tiny federation whose agents are the samples, half of them with the
-one history and half with the other.
+An attacker who knows two neighbouring histories watches one agent's releases and guesses which it was. How often that
+succeeds bounds epsilon from below, whatever the proof says. What is attacked is the real thing: the problem names its
+worst neighbouring histories, federations play them behind the privatizer, and their agents are the samples.
+:mod:`fedbandit_envs.wrappers.privacy.attacks` has the events by which histories are told apart.
 
-* Gaussian noise: the matched filter (the log-likelihood ratio of what is released) with one fixed threshold,
-  filter and threshold from training samples, or from what the attacker knows of the noise. The rates of true and
-  false alarms bound mu, and mu gives epsilon: what is refuted is that the releases are Gaussian with the mu that
-  is claimed.
-* Pure mechanisms: the event that every value that differs lies at or beyond its far end, where their
-  likelihood ratio is largest; the ratio of the two rates bounds epsilon.
-
-Rates are bounded by Clopper and Pearson's intervals, so a bound is too high with probability ``error`` at
-most.
-
-References:
-    * M. Jagielski, J. Ullman, A. Oprea: Auditing Differentially Private Machine Learning. NeurIPS 2020.
-    * M. Nasr et al.: Tight Auditing of Differentially Private Machine Learning. USENIX Security 2023 (through
-      mu).
+Rates are bounded by Clopper and Pearson's intervals, and the probability that any of them is wrong is shared out over
+all of them, so that a lower bound is too high with probability ``error`` at most.
 """
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from gymnasium import spaces
-from scipy.special import betaincinv, ndtri
+from typing import NamedTuple
 
 from fedbandit_envs.claim import Adjacency, Claim, Composition
-from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.sensitivity import Sensitivity
-from fedbandit_envs.wrappers.neighbours import Neighbours
-from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
-from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.federation import Arrays
+from fedbandit_envs.problem import Problem
+from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
+from fedbandit_envs.wrappers.privacy.attacks import (
+    Alarms,
+    Both,
+    Bound,
+    at_least,
+    at_most,
+    far_end,
+    matched_filter,
+    midway,
+    tails,
+)
+from fedbandit_envs.wrappers.privacy.samples import Privatize, Samples, Seen, laid_out, lives, look
 
 
 @dataclass(frozen=True)
@@ -59,186 +53,122 @@ class Audit:
         return self.lower_bound / self.claim.epsilon if self.claim.epsilon else float("nan")
 
 
-def audit(
-    privatize: Callable[[FederatedEnv], Privatizer],
-    neighbours: Sequence[Neighbours],
-    delta: float | None,
-    composition: Composition = "exact",
-    adjacency: Adjacency = "one-quantity",
+class Rates(NamedTuple):
+    """What is known of one event.
+
+    Attributes:
+        true_alarms: A lower bound on its rate under the history that makes it likelier.
+        false_alarms: An upper bound on its rate under the other.
+        bound: What the two prove.
+    """
+
+    true_alarms: float
+    false_alarms: float
+    bound: Bound
+
+
+class Evidence(NamedTuple):
+    """What an attack has seen, to be held against any claim about the same releases.
+
+    Attributes:
+        adjacency: What the histories differ in.
+        accountant: The books of a federation that was attacked.
+        rates: Of every event that was listened for.
+    """
+
+    adjacency: Adjacency
+    accountant: Accountant
+    rates: list[Rates]
+
+    def against(self, delta: float | None, composition: Composition = "exact") -> Audit:
+        """Holds the evidence against what the privatizer claims.
+
+        Args:
+            delta: The delta at which epsilon is claimed and bounded; pure mechanisms are best attacked at 0. None
+                stands for the deltas promised, added up; where they reach 1 nothing is claimed or bounded.
+            composition: Of the claim.
+        """
+        claim = self.accountant.epsilon(delta, composition=composition, adjacency=self.adjacency)
+        if claim.delta >= 1:
+            return Audit(0.0, claim)
+        return Audit(max(bound(true, false, claim.delta) for true, false, bound in self.rates), claim)
+
+
+def attack(
+    privatize: Privatize,
+    problem: type[Problem],
+    adjacency: Adjacency,
+    *,
+    releases: int = 1,
+    altered: int | None = None,
     samples: int = 200_000,
     error: float = 1e-4,
     horizon: int = 100_000,
     seed: int = 0,
     weights: Arrays | None = None,
-) -> Audit:
-    """Attacks a privatizer.
+) -> Evidence:
+    """Attacks a privatizer around a problem.
 
     Args:
         privatize: Wraps the environment it is given in the privatizer under attack.
-        neighbours: Histories to tell apart; the strongest attack counts.
-        delta: The delta at which epsilon is claimed and bounded; pure mechanisms are best attacked at 0. None stands
-            for the deltas promised, added up; where they reach 1 nothing is claimed or bounded.
-        composition: Of the claim under attack.
-        adjacency: Of the claim under attack: what ``neighbours`` differ in.
-        samples: Number of samples of each history.
-        error: Probability that the lower bound is too high.
-        horizon: Rounds of an episode, on which shares of epsilon may depend.
+        problem: What environments are made of; it names the histories that are to be told apart.
+        adjacency: What these differ in. Of several pairs the one that shows most counts.
+        releases: Number of windows, each of one round and with a release at its end.
+        altered: In how many of the windows, from the first on, the histories differ; in all by default, as basic and
+            exact composition of independent releases assume. Parallel composition and continual release speak of 1.
+        samples: Number of samples of each history; a quarter as many train the attack before.
+        error: Probability that a lower bound is too high.
+        horizon: Rounds of an episode, on which shares of epsilon may depend; at least ``releases``.
         seed: Of the noise.
-        weights: The matched filter of Gaussian noise, for an attacker who knows it: arrays by name, ``(releases, ...)``
-            as in ``neighbours``, by which what is released is added up. None trains one, which takes many samples a
-            value and memory for all of what they release.
+        weights: A matched filter, for an attacker who knows what is best: arrays by name, ``(releases, ...)``, by which
+            what is released is added up. None trains one, which takes many samples a value.
+
+    Raises:
+        ValueError: The problem names no histories that differ in ``adjacency``.
     """
-    lower_bound = 0.0
-    bound: Callable[[float, float, float], float]
-    for history in neighbours:
-        env = privatize(_Samples(history, samples, horizon))
-        releases = len(next(iter(history.before.values())))
-        seen = _releases(env, releases, 2 * seed)
-        before, after = _side_by_side(seen) if weights is None else _added_up(seen, weights)
-        claim = env.accountant.epsilon(delta, composition=composition, adjacency=adjacency)
-        if claim.delta >= 1:
-            return Audit(0.0, claim)
-        if all(event.kind == "gaussian" for event in env.accountant.events):
-            fires = (
-                _matched_filter(*_side_by_side(_releases(env, releases, 2 * seed + 1)))
-                if weights is None
-                else _midway(history, weights)
-            )
-            bound = _epsilon_through_mu
-        else:
-            fires = _far_end(history)
-            bound = _epsilon_of_rates
-        true_alarms = _at_least(fires(after), error / len(neighbours) / 2)
-        false_alarms = _at_most(fires(before), error / len(neighbours) / 2)
-        lower_bound = max(lower_bound, bound(true_alarms, false_alarms, claim.delta))
-    return Audit(lower_bound, claim)
-
-
-def _releases(env: Privatizer, releases: int, seed: int) -> Iterator[Arrays]:
-    """Yields what all samples release, arrays by name ``(samples of both histories, ...)``."""
-    env.reset_batch([seed])
-    everyone = np.ones((1, env.max_num_agents), np.bool_)
-    for _ in range(releases):
-        yield {name: array[0] for name, array in env.release(everyone).items()}
-
-
-def _side_by_side(seen: Iterator[Arrays]) -> tuple[Array, Array]:
-    """Returns what is released under the one history and under the other, each ``(samples, values)``."""
-    values = np.concatenate(
-        [array.reshape(len(array), -1) for arrays in seen for array in arrays.values()], axis=1
-    )
-    half = len(values) // 2
-    return values[:half], values[half:]
-
-
-def _added_up(seen: Iterator[Arrays], weights: Arrays) -> tuple[Array, Array]:
-    """Returns weighted sums of what is released under the one history and under the other, each ``(samples,)``."""
-    sums = sum(
-        np.tensordot(arrays[name], array[z], array.ndim - 1)
-        for z, arrays in enumerate(seen)
-        for name, array in weights.items()
-    )
-    assert isinstance(sums, np.ndarray)
-    half = len(sums) // 2
-    return sums[:half], sums[half:]
-
-
-def _midway(history: Neighbours, weights: Arrays) -> Callable[[Array], Array]:
-    """Fires where weighted sums are nearer to what they are without noise under the other history."""
-    before, after = (
-        sum(float((array * weights[name]).sum()) for name, array in arrays.items() if name in weights)
-        for arrays in (history.before, history.after)
-    )
-    return lambda sums: (sums - (before + after) / 2) * (after - before) > 0
-
-
-def _matched_filter(before: Array, after: Array) -> Callable[[Array], Array]:
-    """Trains the linear filter that tells two Gaussian clouds of one shape apart, threshold midway."""
-    middle, shift = (before.mean(axis=0) + after.mean(axis=0)) / 2, after.mean(axis=0) - before.mean(axis=0)
-    covariance = np.atleast_2d(np.cov(before, rowvar=False))
-    # Where there is no noise the filter must exist all the same.
-    ridge = 1e-9 * max(float(np.trace(covariance)), 1e-9) * np.eye(len(shift))
-    weights = np.linalg.solve(covariance + ridge, shift)
-    return lambda values: (values - middle) @ weights > 0
-
-
-def _far_end(history: Neighbours) -> Callable[[Array], Array]:
-    """Fires where every value that differs lies at the far end of the difference or beyond."""
-    # Values are released array by array within a release, as _side_by_side has them.
-    before, after = (
-        np.concatenate(
-            [array.reshape(len(array), -1) for array in arrays.values()], axis=1, dtype=np.float64
-        ).ravel()
-        for arrays in (history.before, history.after)
-    )
-    differs = before != after
-    direction = np.sign(after - before)[differs]
-    return lambda values: np.all((values[:, differs] - after[differs]) * direction >= 0, axis=1)
-
-
-def _epsilon_through_mu(true_alarms: float, false_alarms: float, delta: float) -> float:
-    """Uses mu >= Phi^-1(true alarms) - Phi^-1(false alarms) (Dong, Roth and Su 2022, equation 5)."""
-    return float(gaussian_epsilon(delta, max(ndtri(true_alarms) - ndtri(false_alarms), 0.0)))
-
-
-def _epsilon_of_rates(true_alarms: float, false_alarms: float, delta: float) -> float:
-    """Uses true alarms <= e^epsilon false alarms + delta."""
-    return float(np.log(max((true_alarms - delta) / false_alarms, 1.0)))
-
-
-def _at_least(fired: Array, error: float) -> float:
-    """Returns Clopper and Pearson's lower bound of a rate."""
-    hits, trials = int(fired.sum()), len(fired)
-    return float(betaincinv(hits, trials - hits + 1, error)) if hits else 0.0
-
-
-def _at_most(fired: Array, error: float) -> float:
-    """Returns Clopper and Pearson's upper bound of a rate."""
-    hits, trials = int(fired.sum()), len(fired)
-    return float(betaincinv(hits + 1, trials - hits, 1 - error)) if hits < trials else 1.0
-
-
-class _Samples(FederatedEnv):
-    """A federation whose agents are samples: half with one history, half with its neighbour."""
-
-    def __init__(self, history: Neighbours, samples: int, horizon: int) -> None:
-        self._history = history
-        scale = {
-            name: np.broadcast_to(array, (1, 2 * samples, *array.shape))
-            for name, array in history.sensitivity.scale.items()
-        }
-        self._sensitivity = history.sensitivity._replace(scale=scale)
-        self._half = samples
-        self.max_cycles = horizon
-        self.metadata = {"name": "samples"}
-        self.possible_agents = [f"agent_{j}" for j in range(2 * samples)]
-        self.single_observation_space = spaces.Dict({})
-        self.single_action_space = spaces.Discrete(1)
-        self.single_release_space = spaces.Dict(
-            {name: spaces.Box(-np.inf, np.inf, array.shape[1:]) for name, array in history.before.items()}
+    pairs = problem.neighbours(adjacency)
+    if not pairs:
+        raise ValueError(
+            f"adjacency is {adjacency!r}, in which no neighbouring histories of {problem.__name__} are known to differ"
         )
-        self.action_formats = {}
+    rates: list[Rates] = []
+    for pair in pairs:
+        stage = lives(problem, pair, releases, altered, horizon)
+        training, test = (
+            [Samples(privatize, life, number, [seed, part, which]) for which, life in enumerate(stage)]
+            for part, number in enumerate((max(samples // 4, 2), samples))
+        )
+        env = test[0].env
+        # All that would leave without noise, which attackers know.
+        clear = Both(*(life.clear(env.single_release_space) for life in stage))
+        differs = clear.before != clear.after
+        if weights is None:
+            heard = Both(*(some.all() for some in training))
+            filter_ = matched_filter(heard)
+            trained = Both(*(look([windows], filter_, differs) for windows in heard))
+        else:
+            filter_ = laid_out(weights, env.single_release_space)
+            trained = Both(*(look(some.draw(), filter_, differs) for some in training))
+        tested = Both(*(look(some.draw(), filter_, differs) for some in test))
+        ends = Both(clear.before[differs], clear.after[differs])
+        # The probability of an error is shared out over pairs; half of it is for what suits the mechanism best.
+        share = error / len(pairs) / 2
+        gaussian = all(event.kind == "gaussian" for event in env.accountant.events)
+        rates += _rates([midway(trained) if gaussian else far_end(ends)], tested, share)
+        rates += _rates(tails(trained, ends), tested, share)
+    return Evidence(adjacency, env.accountant, rates)
 
-    @property
-    def hidden_space(self) -> spaces.Dict:
-        return spaces.Dict({})
 
-    def hidden(self) -> Arrays:
-        return {}
-
-    def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        self._next = 0
-        return BatchReset({}, {})
-
-    def step_batch(self, action: Array) -> BatchStep:
-        # An attack only ever releases: playing the samples would be a mistake of the attack's.
-        raise NotImplementedError("samples are not for playing")
-
-    def sensitivity(self) -> Sensitivity:
-        return self._sensitivity
-
-    def release(self, senders: Array) -> Arrays:
-        index, self._next = self._next, self._next + 1
-        history = self._history
-        both = {name: (history.before[name][index], history.after[name][index]) for name in history.before}
-        return {name: np.repeat(pair, self._half, axis=0)[np.newaxis] for name, pair in both.items()}
+def _rates(alarms: list[Alarms], tested: Both[Seen], error: float) -> list[Rates]:
+    """Bounds the rates of events; one of these bounds is wrong with probability ``error`` at most."""
+    fired = [Both(alarm.fire(tested.before), alarm.fire(tested.after)) for alarm in alarms]
+    # Two bounds for each event.
+    share = error / 2 / sum(both.before.shape[1] for both in fired)
+    rates = []
+    for alarm, both in zip(alarms, fired, strict=True):
+        false, true = both if alarm.after else reversed(both)
+        rates += [
+            Rates(at_least(t, share), at_most(f, share), alarm.bound)
+            for t, f in zip(true.T, false.T, strict=True)
+        ]
+    return rates

@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from fedbandit_envs.checks import require_choice
 from fedbandit_envs.claim import Adjacency, Composition
 from fedbandit_envs.federation import Array
 
@@ -23,7 +24,8 @@ class Budget:
         delta: The delta at which it is measured, in [0, 1). None stands for the deltas promised, added up; a
             limit needs a number.
         composition: By which releases are composed; see :mod:`fedbandit_envs.wrappers.privacy.accounting.accountant`.
-        adjacency: The neighbouring histories that are protected; None for the first that the environment names.
+        adjacency: The neighbouring histories that are protected, one that the environment names; None for the first of
+            them.
     """
 
     epsilon: float = np.inf
@@ -43,12 +45,7 @@ class Budget:
             raise ValueError(f"budget delta is {self.delta!r}; None or a number in [0, 1) is required")
         if self.delta is None and np.isfinite(self.epsilon):
             raise ValueError("budget delta is None; a number in [0, 1) is required where epsilon is limited")
-        for name, value, names in (
-            ("composition", self.composition, get_args(Composition)),
-            ("adjacency", self.adjacency, (None, *get_args(Adjacency))),
-        ):
-            if value not in names:
-                raise ValueError(f"budget {name} is {value!r}; one of {names} is required")
+        require_choice("budget composition", self.composition, get_args(Composition))
 
     @classmethod
     def of(cls, given: "Budget | Mapping[str, Any] | None") -> "Budget":

@@ -1,9 +1,9 @@
 """Continual release: the sums over all that an agent has released have little noise, however often it releases."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from math import ceil, log, sqrt
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -12,7 +12,7 @@ from fedbandit_envs.checks import require_choice, require_integer
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv
 from fedbandit_envs.sensitivity import Change, Sensitivity
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier, gaussian_delta
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import Budget
@@ -52,6 +52,11 @@ class ContinualPrivatizer(Privatizer):
     and a draw of the environment at construction, and from each reset on for that episode.
     """
 
+    examples = (
+        {"epsilon": 1.0, "delta": 0.1},
+        {"epsilon": 1.0, "delta": 0.1, "mechanism": "honaker"},
+    )
+
     def __init__(
         self,
         env: FederatedEnv,
@@ -60,9 +65,10 @@ class ContinualPrivatizer(Privatizer):
         mechanism: MechanismName = "sqrt_toeplitz",
         sigma: Literal["exact", "printed"] = "exact",
         releases: int | Schedule | str | Mapping[str, Any] | None = None,
-        adjacency: Adjacency = "one-observation",
+        adjacency: Adjacency | None = None,
         budget: Budget | Mapping[str, Any] | None = None,
         on_exhausted: Literal["raise", "silence"] = "raise",
+        noise_seed: Entropy | None = None,
     ) -> None:
         """Wraps ``env``.
 
@@ -76,11 +82,13 @@ class ContinualPrivatizer(Privatizer):
                 4 sqrt(m) ln(2/delta)/epsilon scales, where m = 1 + ceil(log2 n), the tree's depth for n releases.
             releases: Planned number of releases of an agent, after which the budget is exhausted; or the schedule,
                 fixed in advance, whose rounds count; None for as many as there are rounds.
-            adjacency: The neighbouring histories that are protected.
+            adjacency: The neighbouring histories that are protected; None for the first that the environment names.
             budget: How spending is measured and limited, a :class:`Budget` or its arguments. By default exactly, at
                 ``delta`` and under ``adjacency``, without a limit.
             on_exhausted: Whether a release that would exceed the budget is an error or does not happen silently
                 (:meth:`permit` then says so in advance).
+            noise_seed: Entropy of its own for the noise, a non-negative integer of any size or several; None lets it
+                follow from the episode's seed. See :class:`~fedbandit_envs.wrappers.privacy.privatizer.Privatizer`.
 
         Raises:
             TypeError: ``env``, ``budget`` or ``releases`` has the wrong type.
@@ -89,10 +97,9 @@ class ContinualPrivatizer(Privatizer):
         """
         if not 0 < delta < 1:
             raise ValueError(f"delta is {delta!r}; a number in (0, 1) is required")
-        require_choice("adjacency", adjacency, get_args(Adjacency))
         if budget is None:
             budget = Budget(delta=delta, composition="exact", adjacency=adjacency)
-        super().__init__(env, epsilon, Budget.of(budget), on_exhausted)
+        super().__init__(env, epsilon, Budget.of(budget), on_exhausted, noise_seed)
         require_choice("mechanism", mechanism, tuple(NOISES))
         require_choice("sigma", sigma, ("exact", "printed"))
         if sigma == "printed" and mechanism == "sqrt_toeplitz":
@@ -112,7 +119,7 @@ class ContinualPrivatizer(Privatizer):
         trial.reset_batch([0])
         self._calibrate(trial.sensitivity())
 
-    def _prepare(self, sensitivity: Sensitivity, seeds: Sequence[int]) -> None:
+    def _prepare(self, sensitivity: Sensitivity) -> None:
         self._calibrate(sensitivity)
         scale = flatten(sensitivity.scale)
         rows = scale.shape[:2]
@@ -120,16 +127,12 @@ class ContinualPrivatizer(Privatizer):
         self._drawn = drawn
         self._deviation = self._multiplier * scale * share
         self._unit_variance = (self._multiplier * scale.max(axis=2)) ** 2
-        self._seeds = list(seeds)
         self._noise.start(rows[0] * rows[1], int(drawn.max()) + 1)
 
     def _calibrate(self, sensitivity: Sensitivity) -> None:
         """Finds the standard deviation of a draw, in scales, and what the releases betray."""
-        if self._adjacency not in sensitivity.changes:
-            raise ValueError(
-                f"adjacency is {self._adjacency!r}; one of {', '.join(map(repr, sensitivity.changes))} is required, "
-                "which the environment can protect"
-            )
+        protected = next(iter(sensitivity.changes)) if self._adjacency is None else self._adjacency
+        require_choice("adjacency", protected, sensitivity.changes)
         for name, array in sensitivity.scale.items():
             # Both halves have one draw: at two scales it would cancel out of their difference.
             if sensitivity.symmetric and not np.array_equal(array, array.swapaxes(-1, -2)):
@@ -137,7 +140,7 @@ class ContinualPrivatizer(Privatizer):
         self._releases = self._count()
         # Where nothing is planned nothing will be released, but noise needs a size.
         self._noise = NOISES[self._mechanism](max(self._releases, 1))
-        norm = sensitivity.changes[self._adjacency].norm
+        norm = sensitivity.changes[protected].norm
         betrayed = norm * sqrt(self._noise.column_square(self._noise.releases))
         if self._sigma == "exact":
             # A hair more than needed: rounding must not claim more than was promised.
@@ -148,7 +151,7 @@ class ContinualPrivatizer(Privatizer):
             if given > self._delta:
                 raise ValueError(
                     f"sigma is 'printed', whose noise gives delta {given:.3g} at epsilon {self._epsilon:g} under "
-                    f"{self._adjacency}, where {self._delta:g} was asked for; 'exact' is required"
+                    f"{protected}, where {self._delta:g} was asked for; 'exact' is required"
                 )
         self._changes = tuple(
             # A Gaussian mechanism at k times the mu is the composition of k^2 of them.
@@ -192,14 +195,13 @@ class ContinualPrivatizer(Privatizer):
 
     def _advance(self, now: Array, z: int) -> Array:
         """Makes the noise of agents' z-th release, ``(agents that release, draws of one)``, in units of a draw."""
-        replicas = np.flatnonzero(now.any(axis=1))
-        shape = (self._noise.draws(z), now.shape[1], int(self._drawn.max()) + 1)
-        # An agent's draws are those of its z-th release, whoever else releases and when.
-        draws = np.stack(
-            [stream(self._seeds[r], Purpose.NOISE, z).standard_normal(shape) for r in replicas], axis=1
-        )
-        draws = draws.reshape(shape[0], -1, shape[2])[:, now[replicas].ravel()]
-        return self._noise.advance(np.flatnonzero(now), z, draws)
+        rows = np.flatnonzero(now)
+        drawn = np.empty((len(rows), self._noise.draws(z), int(self._drawn.max()) + 1))
+        # From each agent's own stream: its z-th release has the same draws whoever else releases and when.
+        for out, row in zip(drawn, rows, strict=True):
+            replica, agent = divmod(int(row), now.shape[1])
+            self._generators[replica][agent].standard_normal(out=out)
+        return self._noise.advance(rows, z, drawn.swapaxes(0, 1))
 
     def _plan(self, sends: Array, index: Array) -> dict[Event, Array]:
         plan: dict[Event, Array] = {}
@@ -214,9 +216,9 @@ class ContinualPrivatizer(Privatizer):
     def _event(self, z: int) -> Event:
         """Describes an agent's first z releases."""
         if self._multiplier == 0:
-            return Event("gaussian", np.inf, np.inf, 0.0, self._changes, repeats=z > 1)
+            return Event("gaussian", np.inf, np.inf, 0.0, self._changes, releases=z)
         loss = sqrt(self._noise.column_square(z)) / self._multiplier
-        return Event("gaussian", loss, self._epsilon, self._delta, self._changes, repeats=z > 1)
+        return Event("gaussian", loss, self._epsilon, self._delta, self._changes, releases=z)
 
 
 def _checked_plan(releases: Any) -> int | Callable[[int], int] | None:

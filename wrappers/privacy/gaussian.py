@@ -2,14 +2,14 @@
 
 import warnings
 from collections.abc import Mapping
-from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
 
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv
-from fedbandit_envs.sensitivity import Change, Sensitivity
+from fedbandit_envs.sensitivity import Change, Pair, Sensitivity
+from fedbandit_envs.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
     classic_noise_multiplier,
@@ -27,13 +27,18 @@ class GaussianPrivatizer(AdditivePrivatizer):
     sd = k sqrt(2 ln(1.25/delta))/epsilon^z (Solanki et al. 2022, equations 10 and 11). Quantity and outcome
     change together, so such a message has the joint sensitivity sqrt(2) k and costs the promise twice.
 
-    With ``pair="good_and_defective"`` good and defective units get the noise instead, each as much, and their
-    sum is what was delivered. More units have the same outcomes and more: good and defective units can only
-    grow, by k together, so the joint sensitivity is k and a message costs the promise once. The sum has twice
-    the variance; at sqrt(2) times the epsilon it has the same variance and privacy as by default, and good
-    units have half the variance. This needs that coupling: under ``one-observation`` good units may turn into
-    as many defective ones, and the joint sensitivity is sqrt(2) k again.
+    With ``pair="good_and_defective"``, for statistics that count binary outcomes, good and defective ones get the noise
+    instead, each as much, and their sum is the total. Where a larger quantity has the same outcomes and more, as in
+    procurement, both can only grow, by k together: so the joint sensitivity is k and a message costs the promise once.
+    The sum has twice the variance; at sqrt(2) times the epsilon it has the same variance and privacy as by default, and
+    good outcomes have half the variance. How neighbours show is said by the environment
+    (:class:`~fedbandit_envs.sensitivity.Pair`).
     """
+
+    examples = ({"epsilon": 0.9}, {"epsilon": 0.9, "calibration": "analytic", "noise_seed": 2**64})
+
+    # The arrays of the pair, where that is what gets the noise.
+    _names: Pair
 
     def __init__(
         self,
@@ -45,6 +50,7 @@ class GaussianPrivatizer(AdditivePrivatizer):
         pair: Literal["as_given", "good_and_defective"] = "as_given",
         budget: Budget | Mapping[str, Any] | None = None,
         on_exhausted: Literal["raise", "silence"] = "raise",
+        noise_seed: Entropy | None = None,
     ) -> None:
         """Wraps ``env``.
 
@@ -55,12 +61,14 @@ class GaussianPrivatizer(AdditivePrivatizer):
             calibration: ``"classic"``, the paper's formula, or ``"analytic"``, the least noise that will do.
             releases: None for the paper's decreasing shares of ``epsilon``, which depend on the horizon; else
                 the number of releases that get equal shares, after which the budget is exhausted.
-            pair: What gets the noise: the arrays as the environment gives them, or good and defective units.
+            pair: What gets the noise: the arrays as the environment gives them, or good and defective outcomes.
             budget: How spending is measured and limited, a :class:`Budget` or its arguments.
                 By default the promises for single values are added up (``basic``) under the first adjacency
                 that the environment names, without a limit.
             on_exhausted: Whether a release that would exceed the budget is an error or does not happen
                 silently (:meth:`permit` then says so in advance).
+            noise_seed: Entropy of its own for the noise, a non-negative integer of any size or several; None lets it
+                follow from the episode's seed. See :class:`~fedbandit_envs.wrappers.privacy.privatizer.Privatizer`.
 
         Raises:
             TypeError: ``env`` or ``budget`` has the wrong type.
@@ -70,7 +78,7 @@ class GaussianPrivatizer(AdditivePrivatizer):
             UserWarning: The classic formula is used beyond its proof, at a share of 1 or more; the warning
                 names the delta it really gives there. Claims use the larger of that and ``delta``.
         """
-        super().__init__(env, epsilon, releases, Budget.of(budget), on_exhausted)
+        super().__init__(env, epsilon, releases, Budget.of(budget), on_exhausted, noise_seed)
         if not 0 < delta < 1:
             raise ValueError(f"delta is {delta!r}; a number in (0, 1) is required")
         if calibration not in ("classic", "analytic"):
@@ -78,50 +86,56 @@ class GaussianPrivatizer(AdditivePrivatizer):
         if pair not in ("as_given", "good_and_defective"):
             raise ValueError(f"pair is {pair!r}; 'as_given' or 'good_and_defective' is required")
         self._pair = pair
-        noise_multiplier = classic_noise_multiplier if calibration == "classic" else analytic_noise_multiplier
-        self._multipliers = np.array([noise_multiplier(float(share), delta) for share in self._shares])
-        # Without noise epsilon is infinite, and no delta is needed.
-        self._deltas = np.where(np.isinf(self._shares), 0.0, delta)
+        self._delta = delta
+        self._calibration = calibration
+        self._share_out()
         first = float(self._shares[0])
         if calibration == "classic" and 1 <= first < np.inf:
-            true = np.asarray(gaussian_delta(self._shares, 1 / self._multipliers))
-            self._deltas = np.maximum(self._deltas, true)
+            true = float(gaussian_delta(first, 1 / self._multipliers[0]))
             warnings.warn(
                 f"the classic calibration is proven for epsilon < 1; at the first release's share "
-                f"{first:.4g} its noise gives delta {true[0]:.3g} where {delta:g} was asked for",
+                f"{first:.4g} its noise gives delta {true:.3g} where {delta:g} was asked for",
                 UserWarning,
                 stacklevel=2,
             )
 
+    def _share_out(self) -> None:
+        super()._share_out()
+        classic = self._calibration == "classic"
+        noise_multiplier = classic_noise_multiplier if classic else analytic_noise_multiplier
+        self._multipliers = np.array([noise_multiplier(float(share), self._delta) for share in self._shares])
+        # Without noise epsilon is infinite, and no delta is needed.
+        self._deltas = np.where(np.isinf(self._shares), 0.0, self._delta)
+        if classic and 1 <= self._shares[0] < np.inf:
+            true = np.asarray(gaussian_delta(self._shares, 1 / self._multipliers))
+            self._deltas = np.maximum(self._deltas, true)
+
     def _describe(self, sensitivity: Sensitivity) -> list[Event]:
         if self._pair == "good_and_defective":
-            scale = sensitivity.scale
-            names = scale.keys() == {"delivered", "good"}
-            if not (names and np.array_equal(scale["delivered"], scale["good"])):
+            pair, scale = sensitivity.pair, sensitivity.scale
+            if (
+                pair is None
+                or not {pair.total, pair.good} <= scale.keys()
+                or not np.array_equal(scale[pair.total], scale[pair.good])
+            ):
                 raise ValueError(
-                    f"pair is 'good_and_defective', but the environment releases {sorted(scale)}; "
-                    "'delivered' and 'good' of equal sensitivity are required"
+                    f"pair is 'good_and_defective', but what the environment releases, {sorted(scale)}, is not said to "
+                    "count binary outcomes and good ones among them on one scale; 'as_given' is required"
                 )
+            self._names = pair
         return super()._describe(sensitivity)
 
     def _randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         if self._pair == "as_given":
             return super()._randomise(statistic, sends, index)
-        good = statistic["good"]
-        noisy = super()._randomise({"good": good, "defective": statistic["delivered"] - good}, sends, index)
-        return {"delivered": noisy["good"] + noisy["defective"], "good": noisy["good"]}
+        total, good = statistic[self._names.total], statistic[self._names.good]
+        noisy = super()._randomise({"good": good, "defective": total - good}, sends, index)
+        return {self._names.total: noisy["good"] + noisy["defective"], self._names.good: noisy["good"]}
 
     def _changes(self, sensitivity: Sensitivity) -> Mapping[Adjacency, Change]:
-        if self._pair == "as_given":
+        if self._pair == "as_given" or sensitivity.pair is None:
             return super()._changes(sensitivity)
-        producers = sensitivity.scale["good"].shape[2]
-        both = Change(2, sqrt(2))
-        return {
-            "one-quantity": Change(1, 1.0),
-            "one-round": Change(producers, sqrt(producers)),
-            "one-observation": both,
-            "one-outcome": both,
-        }
+        return sensitivity.pair.changes
 
     def _event(self, share: int, changes: Mapping[Adjacency, Change]) -> Event:
         multiplier = self._multipliers[share]

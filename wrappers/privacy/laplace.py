@@ -8,6 +8,7 @@ import numpy as np
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.federation import Array, FederatedEnv
 from fedbandit_envs.sensitivity import Change
+from fedbandit_envs.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.additive import AdditivePrivatizer
 from fedbandit_envs.wrappers.privacy.budget import Budget
@@ -20,6 +21,8 @@ class LaplacePrivatizer(AdditivePrivatizer):
     together add up.
     """
 
+    examples = ({"epsilon": 1.0},)
+
     def __init__(
         self,
         env: FederatedEnv,
@@ -27,6 +30,7 @@ class LaplacePrivatizer(AdditivePrivatizer):
         releases: int | None = None,
         budget: Budget | Mapping[str, Any] | None = None,
         on_exhausted: Literal["raise", "silence"] = "raise",
+        noise_seed: Entropy | None = None,
     ) -> None:
         """Wraps ``env``.
 
@@ -40,12 +44,18 @@ class LaplacePrivatizer(AdditivePrivatizer):
                 that the environment names, without a limit.
             on_exhausted: Whether a release that would exceed the budget is an error or does not happen
                 silently (:meth:`permit` then says so in advance).
+            noise_seed: Entropy of its own for the noise, a non-negative integer of any size or several; None lets it
+                follow from the episode's seed. See :class:`~fedbandit_envs.wrappers.privacy.privatizer.Privatizer`.
 
         Raises:
             TypeError: ``env`` or ``budget`` has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized.
         """
-        super().__init__(env, epsilon, releases, Budget.of(budget), on_exhausted)
+        super().__init__(env, epsilon, releases, Budget.of(budget), on_exhausted, noise_seed)
+        self._share_out()
+
+    def _share_out(self) -> None:
+        super()._share_out()
         self._multipliers = 1 / self._shares
 
     def _event(self, share: int, changes: Mapping[Adjacency, Change]) -> Event:

@@ -1,28 +1,37 @@
 """What all privatizers share: they stand at the one door, randomise what leaves, and keep the accounts."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from gymnasium.error import ResetNeeded
 
-from fedbandit_envs.claim import Adjacency, Claim
-from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv, FederatedWrapper
+from fedbandit_envs.buffers import Buffers
+from fedbandit_envs.checks import require_choice, require_seeds
+from fedbandit_envs.claim import Claim
+from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.sensitivity import Sensitivity
-from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
+from fedbandit_envs.streams import Entropy, is_secret, noise_streams
+from fedbandit_envs.wrapper import FederatedWrapper
+from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant, Stand
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import Budget, BudgetExhaustedError
-from fedbandit_envs.wrappers.transport.channel import Channel
 
 
-class Privatizer(FederatedWrapper, ABC):
+class Privatizer(FederatedWrapper):
     """Randomises every release and accounts for it.
 
     A reset starts a fresh federation: agents, data and accounts are new, so what several episodes over the same
     people's data spend has to be added up by the user. Numbers are floating-point ones; guarantees are those of real
     numbers.
+
+    Noise follows from the episode's seed unless ``noise_seed`` is given. Runs then repeat, and whoever knows or finds
+    that seed can draw the noise again: the claim says ``repeatable``. With a ``noise_seed`` of 64 bits or more that
+    nobody else knows it says ``secret``; such a seed is for one run only.
     """
+
+    layer = "noise"
 
     # The most releases that an agent may have; None for no such limit.
     _releases: int | None
@@ -33,26 +42,18 @@ class Privatizer(FederatedWrapper, ABC):
         epsilon: float,
         budget: Budget,
         on_exhausted: Literal["raise", "silence"],
+        noise_seed: Entropy | None,
     ) -> None:
         """Wraps ``env``; see the mechanisms for the arguments."""
         super().__init__(env)
-        inner = env
-        while isinstance(inner, FederatedWrapper):
-            if isinstance(inner, Privatizer):
-                raise ValueError(
-                    f"env is already privatized, by {type(inner).__name__}; one privatizer is allowed"
-                )
-            if isinstance(inner, Channel):
-                raise ValueError(
-                    "env has a Channel, which sends without noise; the privatizer must be inside it"
-                )
-            inner = inner.env
         if not epsilon > 0:
             raise ValueError(f"epsilon is {epsilon!r}; a number > 0 (infinity for no noise) is required")
-        if on_exhausted not in ("raise", "silence"):
-            raise ValueError(f"on_exhausted is {on_exhausted!r}; 'raise' or 'silence' is required")
+        require_choice("on_exhausted", on_exhausted, ("raise", "silence"))
+        require_seeds("noise_seed", noise_seed)
         self.budget = budget
         self._on_exhausted = on_exhausted
+        self._noise_seed = noise_seed
+        self._episodes = 0
 
     @property
     def accountant(self) -> Accountant:
@@ -79,13 +80,25 @@ class Privatizer(FederatedWrapper, ABC):
                     f"sensitivity of {name!r} lies between {array.min()} and {array.max()}; finite "
                     "numbers >= 0 that are not all 0 are required"
                 )
-        self._prepare(sensitivity, seeds)
-        self._accountant = Accountant(len(seeds), self.max_num_agents)
-        self._sent = np.zeros((len(seeds), self.max_num_agents), np.int64)
-        self._epsilon_spent = np.zeros(self._sent.shape)
-        named: Adjacency = next(iter(sensitivity.changes))
-        self._measured = named if self.budget.adjacency is None else self.budget.adjacency
-        return reset
+        adjacencies = tuple(sensitivity.changes)
+        self._generators = noise_streams(
+            [int(seed) for seed in seeds], self.max_num_agents, self._noise_seed, self._episodes
+        )
+        self._episodes += 1
+        # Whether the mechanism is one for this statistic comes first: the budget's adjacency may be the mechanism's.
+        self._prepare(sensitivity)
+        self._measured = adjacencies[0] if self.budget.adjacency is None else self.budget.adjacency
+        require_choice("budget adjacency", self._measured, adjacencies)
+        rows = (len(seeds), self.max_num_agents)
+        stand = Stand(self._door, self._height, adjacencies, self._door.episode or 0)
+        noise = "secret" if is_secret(self._noise_seed) else "repeatable"
+        self._accountant = Accountant(*rows, stand, noise=noise)
+        self._sent = np.zeros(rows, np.int64)
+        self._told = Buffers({"epsilon_spent": np.zeros(rows)})
+        self._epsilon_spent = self._told.arrays["epsilon_spent"]
+        self._measured_at = -1
+        self._door.guard = self._claim
+        return reset._replace(info={**reset.info, **self._told.views})
 
     def step_batch(self, action: Array) -> BatchStep:
         """Plays one round; see :meth:`FederatedEnv.step_batch`.
@@ -94,58 +107,61 @@ class Privatizer(FederatedWrapper, ABC):
         :attr:`budget` says and infinite where that measure has no answer.
         """
         step = self.env.step_batch(action)
-        return step._replace(info={**step.info, "epsilon_spent": self._epsilon_spent})
+        if self._measured_at != self._door.opened:
+            self._measure()
+        return step._replace(info={**step.info, **self._told.views})
 
     def permit(self, senders: Array) -> Array:
         """Says who may send: with ``on_exhausted="silence"`` only those whose budget allows for it."""
         permitted = self.env.permit(senders)
         return permitted & self._can_afford(permitted) if self._on_exhausted == "silence" else permitted
 
-    def release(self, senders: Array) -> Arrays:
-        """Lets randomised data leave agents; see :meth:`FederatedEnv.release`.
-
-        Returns:
-            Increments as the environment names them, float64, zero for those who did not send.
+    def _release(self, sends: Array) -> Arrays:
+        """Lets randomised data out: increments as the environment names them, float64.
 
         Raises:
             BudgetExhaustedError: A sender's budget does not allow for it (``on_exhausted="raise"``). Nothing
                 was released, by nobody.
-            ValueError: ``senders`` has the wrong shape.
-            gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
-        sends = self._checked(senders)
-        affordable = self._can_afford(sends)
-        if self._on_exhausted == "raise" and not affordable.all():
-            replica, agent = (int(i) for i in np.argwhere(~affordable)[0])
-            limits = f"{self.budget}, releases={self._releases}"
-            raise BudgetExhaustedError(
-                f"{self.possible_agents[agent]} (replica {replica}) has spent epsilon "
-                f"{self._epsilon_spent[replica, agent]:.4g} in {self._sent[replica, agent]} releases; "
-                f"another one is beyond what is allowed: {limits}"
-            )
-        sends &= affordable
-        statistic = self.env.release(sends)
+        if self._on_exhausted == "raise":
+            self._refuse_exhausted(self._can_afford(sends))
+        statistic = self.env._release(sends)
         randomised = self._randomise(statistic, sends, self._sent)
         for event, times in self._plan(sends, self._sent).items():
             self._accountant.record(event, times)
         self._sent += sends
         if sends.any():
-            # In place: a channel around this releases after the round's information is made, which holds it.
-            self._epsilon_spent[...] = self._spent(self._accountant)
+            # Now, since a transport around this releases after the round's information is made, which shows it.
+            self._measure()
+            self._measured_at = self._door.opened + 1
         return {
             name: np.where(sends.reshape(sends.shape + (1,) * (array.ndim - 2)), array, 0.0)
             for name, array in randomised.items()
         }
 
-    def privacy(self) -> Claim:
+    def _refuse_exhausted(self, affordable: Array) -> None:
+        if affordable.all():
+            return
+        replica, agent = (int(i) for i in np.argwhere(~affordable)[0])
+        raise BudgetExhaustedError(
+            f"{self.possible_agents[agent]} (replica {replica}) has spent epsilon "
+            f"{self._epsilon_spent[replica, agent]:.4g} in {self._sent[replica, agent]} releases; "
+            f"another one is beyond what is allowed: {self.budget}, releases={self._releases}"
+        )
+
+    def _measure(self) -> None:
+        self._epsilon_spent[...] = self._spent(self._accountant)
+        self._measured_at = self._door.opened
+
+    def _claim(self) -> Claim:
         """Claims what was spent, measured as :attr:`budget` says; :attr:`accountant` answers the rest."""
         return self.accountant.epsilon(
             self.budget.delta, composition=self.budget.composition, adjacency=self._measured
         )
 
     @abstractmethod
-    def _prepare(self, sensitivity: Sensitivity, seeds: Sequence[int]) -> None:
-        """Prepares for an episode of data of this sensitivity.
+    def _prepare(self, sensitivity: Sensitivity) -> None:
+        """Prepares for an episode of data of this sensitivity; noise comes from ``_generators[replica][agent]``.
 
         Raises:
             ValueError: The mechanism cannot privatize a statistic of these names and sensitivities.
@@ -173,14 +189,6 @@ class Privatizer(FederatedWrapper, ABC):
             For each event by how much its count changes, bool or integer ``(replicas, agents)``.
         """
 
-    def _checked(self, senders: Array) -> Array:
-        sends = np.array(senders, np.bool_)
-        if sends.shape != self.accountant.counts.shape[1:]:
-            raise ValueError(
-                f"senders has shape {sends.shape}; (replicas, agents) = {self._sent.shape} is required"
-            )
-        return sends
-
     def _spent(self, accountant: Accountant) -> Array:
         return accountant.epsilon_by_agent(
             self.budget.delta, composition=self.budget.composition, adjacency=self._measured
@@ -188,7 +196,7 @@ class Privatizer(FederatedWrapper, ABC):
 
     def _can_afford(self, senders: Array) -> Array:
         """Says whose budget allows for one more release; those who do not send can afford it."""
-        sends = self._checked(senders)
+        sends = np.asarray(senders, np.bool_)
         affordable = np.ones_like(sends) if self._releases is None else self._sent < self._releases
         if np.isfinite(self.budget.epsilon):
             # Sums of equal shares may exceed what was shared out by rounding.

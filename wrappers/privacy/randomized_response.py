@@ -1,28 +1,31 @@
 """Randomised response: every binary outcome is flipped, or not, before it is counted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
 
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv
-from fedbandit_envs.sensitivity import Change, Sensitivity
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.sensitivity import Change, Pair, Sensitivity
+from fedbandit_envs.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import Budget
 from fedbandit_envs.wrappers.privacy.sharing import SharingPrivatizer
 
 
 class RandomizedResponsePrivatizer(SharingPrivatizer):
-    """Reports each unit as good or defective truly with probability e^eps/(1 + e^eps), else falsely.
+    """Reports each outcome as good or defective truly with probability e^eps/(1 + e^eps), else falsely.
 
-    That is local differential privacy of every single outcome (Warner 1965): flips happen before units are
-    counted. What is released as ``good`` is the unbiased estimate, which need not lie between 0 and
-    ``delivered``.
+    That is local differential privacy of every single outcome (Warner 1965): flips happen before outcomes are
+    counted. What is released as their number is the unbiased estimate, which need not lie between 0 and the total.
 
-    Quantities leave exactly as they are: ``one-outcome`` is all that is protected, and claims for any other
+    Totals leave exactly as they are: ``one-outcome`` is all that is protected, and claims for any other
     adjacency are infinite.
     """
+
+    examples = ({"epsilon": 1.0},)
+
+    _names: Pair
 
     def __init__(
         self,
@@ -31,8 +34,9 @@ class RandomizedResponsePrivatizer(SharingPrivatizer):
         releases: int | None = None,
         budget: Budget | Mapping[str, Any] | None = None,
         on_exhausted: Literal["raise", "silence"] = "raise",
+        noise_seed: Entropy | None = None,
     ) -> None:
-        """Wraps ``env``, which must release ``delivered`` and ``good``.
+        """Wraps ``env``, whose statistic must count binary outcomes (:class:`~fedbandit_envs.sensitivity.Pair`).
 
         Args:
             env: The environment, not yet privatized.
@@ -44,6 +48,8 @@ class RandomizedResponsePrivatizer(SharingPrivatizer):
                 outcome is released but once, ``parallel`` says less.
             on_exhausted: Whether a release that would exceed the budget is an error or does not happen
                 silently (:meth:`permit` then says so in advance).
+            noise_seed: Entropy of its own for the noise, a non-negative integer of any size or several; None lets it
+                follow from the episode's seed. See :class:`~fedbandit_envs.wrappers.privacy.privatizer.Privatizer`.
 
         Raises:
             TypeError: ``env`` or ``budget`` has the wrong type.
@@ -51,37 +57,41 @@ class RandomizedResponsePrivatizer(SharingPrivatizer):
         """
         if budget is None:
             budget = Budget(adjacency="one-outcome")
-        super().__init__(env, epsilon, releases, Budget.of(budget), on_exhausted)
+        super().__init__(env, epsilon, releases, Budget.of(budget), on_exhausted, noise_seed)
+        self._share_out()
 
     def _describe(self, sensitivity: Sensitivity) -> list[Event]:
-        if sensitivity.scale.keys() != {"delivered", "good"}:
+        if sensitivity.pair is None or sensitivity.scale.keys() != {
+            sensitivity.pair.total,
+            sensitivity.pair.good,
+        }:
             raise ValueError(
-                f"the environment releases {sorted(sensitivity.scale)}; 'delivered' and 'good' are required"
+                f"what the environment releases, {sorted(sensitivity.scale)}, is not said to count binary outcomes and "
+                "good ones among them; such a pair and nothing else is required"
             )
+        self._names = sensitivity.pair
         return [
             Event("randomised_response", epsilon, epsilon, 0.0, (("one-outcome", Change(1, 1.0)),))
             for epsilon in self._shares.tolist()
         ]
 
     def _randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
-        share = self._share(index)
-        delivered, good = statistic["delivered"], statistic["good"]
+        total, good = statistic[self._names.total], statistic[self._names.good]
+        # An entry a row, whatever the axes of values are.
+        share = self._share(index).reshape(index.shape + (1,) * (good.ndim - 2))
         # Both probabilities from the smaller one, which keeps its digits.
         flip = 1 / (1 + np.exp(np.minimum(self._shares, 700.0))) * np.isfinite(self._shares)
         reported = np.zeros(good.shape)
         for replica, agent in np.argwhere(sends):
-            generator = self._generators[replica * sends.shape[1] + agent]
+            generator = self._generators[replica][agent]
             probability = flip[share[replica, agent]]
-            units, hits = delivered[replica, agent], good[replica, agent]
+            units, hits = total[replica, agent], good[replica, agent]
             reported[replica, agent] = (
                 hits - generator.binomial(hits, probability) + generator.binomial(units - hits, probability)
             )
-        bias = flip[share][..., np.newaxis]
-        # 1 - 2 flip = tanh(epsilon/2); the mean of what is reported is flip * delivered + (1 - 2 flip) *
-        # good.
-        contrast = np.tanh(self._shares / 2)[share][..., np.newaxis]
-        return {"delivered": delivered.astype(np.float64), "good": (reported - bias * delivered) / contrast}
-
-    def _seed(self, seeds: Sequence[int]) -> list[np.random.Generator]:
-        """Makes one generator an agent: how much is drawn depends on the units, and must not shift others."""
-        return [stream(seed, Purpose.NOISE, agent) for seed in seeds for agent in range(self.max_num_agents)]
+        # 1 - 2 flip = tanh(epsilon/2); the mean of what is reported is flip total + (1 - 2 flip) good.
+        contrast = np.tanh(self._shares / 2)[share]
+        return {
+            self._names.total: total.astype(np.float64),
+            self._names.good: (reported - flip[share] * total) / contrast,
+        }

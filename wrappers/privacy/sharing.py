@@ -1,14 +1,13 @@
 """Privatizers that share epsilon out over the releases."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from fedbandit_envs.federation import Array, FederatedEnv
 from fedbandit_envs.sensitivity import Sensitivity
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import Budget, decreasing
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
@@ -24,28 +23,42 @@ class SharingPrivatizer(Privatizer):
         releases: int | None,
         budget: Budget,
         on_exhausted: Literal["raise", "silence"],
+        noise_seed: Entropy | None,
     ) -> None:
         """Wraps ``env``; see the mechanisms for the arguments."""
-        super().__init__(env, epsilon, budget, on_exhausted)
+        super().__init__(env, epsilon, budget, on_exhausted, noise_seed)
         if releases is not None and (not isinstance(releases, int | np.integer) or releases < 1):
             raise ValueError(f"releases is {releases!r}; None or an integer >= 1 is required")
         self._releases = releases
+        self._epsilon = epsilon
+
+    def _share_out(self) -> None:
+        """Shares epsilon out over the releases of the present horizon; mechanisms call it once they are made."""
+        self._horizon = self.env.max_cycles
         # One value's epsilon by release; later releases get what the last entry says.
         self._shares: Array = (
-            decreasing(epsilon, env.max_cycles) if releases is None else np.array([epsilon / releases])
+            decreasing(self._epsilon, self._horizon)
+            if self._releases is None
+            else np.array([self._epsilon / self._releases])
         )
 
-    def _prepare(self, sensitivity: Sensitivity, seeds: Sequence[int]) -> None:
+    def _prepare(self, sensitivity: Sensitivity) -> None:
+        if self.env.max_cycles != self._horizon:
+            self._share_out()
         self._events = self._describe(sensitivity)
-        self._generators = self._seed(seeds)
 
     def _share(self, index: Array) -> Array:
         """Returns the index of the share that a release gets."""
         return np.minimum(index, len(self._shares) - 1)
 
     def _plan(self, sends: Array, index: Array) -> dict[Event, Array]:
-        share = np.where(sends, self._share(index), -1)
-        return {self._events[i]: share == i for i in np.unique(share) if i >= 0}
+        share = self._share(index)
+        plan: dict[Event, Array] = {}
+        for i in np.unique(share[sends]).tolist():
+            # Shares that are alike make the same event.
+            event = self._events[i]
+            plan[event] = plan.get(event, np.zeros_like(sends)) | (sends & (share == i))
+        return plan
 
     @abstractmethod
     def _describe(self, sensitivity: Sensitivity) -> list[Event]:
@@ -54,7 +67,3 @@ class SharingPrivatizer(Privatizer):
         Raises:
             ValueError: The mechanism cannot privatize a statistic of these names and sensitivities.
         """
-
-    def _seed(self, seeds: Sequence[int]) -> list[np.random.Generator]:
-        """Makes the generators of an episode's noise, one a replica."""
-        return [stream(seed, Purpose.NOISE) for seed in seeds]

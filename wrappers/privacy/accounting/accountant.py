@@ -15,34 +15,72 @@ Compositions, each of them an upper bound on what was spent:
   neighbours lies in one of them; so the largest exact guarantee of one release is that of all. It has no
   answer once data has been released twice.
 
+A mechanism of another kind than the composition knows gets no answer, but from ``basic``, which adds up what is
+promised, whatever keeps the promise.
+
+An accountant that stands at a :class:`~fedbandit_envs.door.Door` answers for what has left there and not only for what
+it was told: who has released something that is not in these books, anywhere in the stack, has no privacy; and where the
+door withholds claims there is no answer.
+
 No adjacency covers an agent whose later raw choices change with what was altered: neighbours differ in what
 the adjacency names and in nothing else.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import get_args
+from typing import NamedTuple
 
 import numpy as np
 
+from fedbandit_envs.checks import require_choice
 from fedbandit_envs.claim import Adjacency, Claim, Composition
+from fedbandit_envs.door import Door
 from fedbandit_envs.federation import Array
 from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
-from fedbandit_envs.wrappers.privacy.accounting.composition import COMPOSITIONS, promised_delta
+from fedbandit_envs.wrappers.privacy.accounting.composition import COMPOSITIONS, KINDS, promised_delta
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
+
+
+class Stand(NamedTuple):
+    """Where an accountant stands.
+
+    Attributes:
+        door: Of the federation.
+        height: Of the layer that adds the noise: what leaves below it has none.
+        adjacencies: Those that the environment names; others are refused.
+        episode: The door's episode that the books are of.
+    """
+
+    door: Door
+    height: int
+    adjacencies: tuple[Adjacency, ...]
+    episode: int
 
 
 class Accountant:
     """Counts the releases of every agent in every replica."""
 
-    def __init__(self, replicas: int, agents: int) -> None:
+    def __init__(
+        self,
+        replicas: int,
+        agents: int,
+        stand: Stand | None = None,
+        trust: str = "local",
+        noise: str = "none",
+    ) -> None:
         """Starts with nothing released.
 
         Args:
             replicas: Number of replicas.
             agents: Number of agents in each.
+            stand: Where the accountant stands; None for one that knows what it is told and no more.
+            trust: See :class:`~fedbandit_envs.claim.Claim`.
+            noise: See there.
         """
         self._shape = (replicas, agents)
         self._counts: dict[Event, Array] = {}
+        self._stand = stand
+        self._trust = trust
+        self._noise = noise
 
     @property
     def events(self) -> list[Event]:
@@ -85,7 +123,7 @@ class Accountant:
         Args:
             releases: For each event by how much its count changes, see :meth:`record`.
         """
-        future = Accountant(*self._shape)
+        future = Accountant(*self._shape, self._stand, self._trust, self._noise)
         future._counts = dict(self._counts)
         for event, times in releases.items():
             future.record(event, times)
@@ -115,8 +153,10 @@ class Accountant:
             ValueError: A name is unknown, or delta is out of its range.
         """
         rows, delta, composition, reason = self._compose(delta, composition, adjacency)
-        worst = float(rows.max(initial=0.0))
-        return Claim(None if np.isnan(worst) else worst, delta, adjacency, composition, reason)
+        epsilon = None
+        if np.isinf(rows).any() or not np.isnan(rows).any():
+            epsilon = float(np.nanmax(rows, initial=0.0))
+        return Claim(epsilon, delta, adjacency, composition, reason, self._trust, self._noise)
 
     def epsilon_by_agent(
         self,
@@ -127,31 +167,72 @@ class Accountant:
     ) -> Array:
         """Returns what each agent has spent; arguments and errors are those of :meth:`epsilon`.
 
+        Delta None stands for each agent's own promised deltas: what one has spent does not depend on others.
+
         Returns:
             float64 ``(replicas, agents)``, infinite where there is no answer.
         """
-        rows = self._compose(delta, composition, adjacency)[0]
+        promised = np.full(self._shape, delta or 0.0)
+        if delta is None:
+            promised = self._promised_deltas(composition, adjacency)
+        rows = np.full(self._shape, np.nan)
+        for each in np.unique(promised[promised < 1]).tolist():
+            own = promised == each
+            rows[own] = self._compose(each, composition, adjacency)[0][own]
         return np.where(np.isnan(rows), np.inf, rows)
 
     def _compose(
         self, delta: float | None, composition: Composition, adjacency: Adjacency
     ) -> tuple[Array, float, Composition, str]:
         """Returns epsilon by agent (NaN for no answer), the delta and the composition used, and a reason."""
-        for name, value, names in (
-            ("composition", composition, get_args(Composition)),
-            ("adjacency", adjacency, get_args(Adjacency)),
-        ):
-            if value not in names:
-                raise ValueError(f"{name} is {value!r}; one of {names} is required")
+        require_choice("composition", composition, COMPOSITIONS)
+        if self._stand is not None:
+            require_choice("adjacency", adjacency, self._stand.adjacencies)
         if delta is not None and not 0 <= delta < 1:
             raise ValueError(f"delta is {delta!r}; None or a number in [0, 1) is required")
+        if self._stand is not None and self._stand.door.withheld:
+            reason = self._stand.door.withheld
+            rows, delta = np.full(self._shape, np.nan), delta or 0.0
+        else:
+            rows, delta, composition, reason = self._booked(delta, composition, adjacency)
+        exposed, why = self._exposed()
+        return np.where(exposed, np.inf, rows), delta, composition, why or reason
+
+    def _exposed(self) -> tuple[Array, str]:
+        """Returns who has released what is not in the books, and how."""
+        nobody = np.zeros(self._shape, np.bool_)
+        if self._stand is None:
+            return nobody, ""
+        door, height, _, episode = self._stand
+        if door.episode != episode:
+            return (
+                ~nobody,
+                "the environment was reset without its privatizer: these books are of another episode",
+            )
+        below, above = door.left(height)
+        booked = sum((event.releases * times for event, times in self._counts.items()), np.zeros_like(above))
+        exposed = (below > 0) | (above > booked)
+        if below.any():
+            return exposed, "data has left without passing the privatizer"
+        return exposed, "more has been released than is in the books" if exposed.any() else ""
+
+    def _booked(
+        self, delta: float | None, composition: Composition, adjacency: Adjacency
+    ) -> tuple[Array, float, Composition, str]:
+        """Composes what is in the books."""
         if not self._counts:
             return np.zeros(self._shape), delta or 0.0, composition, "nothing has been released"
+        no_answer = np.where(self.counts.any(axis=0), np.nan, 0.0)
         if delta is None:
             delta = self._promised_delta(composition, adjacency)
             if delta >= 1:
                 reason = f"the promised deltas add up to {delta:.3g}, which promises nothing; state a delta"
-                return np.where(self.counts.any(axis=0), np.nan, 0.0), delta, composition, reason
+                return no_answer, delta, composition, reason
+        known = KINDS[composition]
+        for event in self.events:
+            if known is not None and event.kind not in known:
+                reason = f"{composition} composition does not know the mechanism {event.kind!r}"
+                return no_answer, delta, composition, reason
         reason = ""
         if composition == "exact" and self._lacks_loss_distributions(delta, adjacency):
             composition, reason = "basic", "dp-accounting is not installed: basic composition"
@@ -159,9 +240,14 @@ class Accountant:
         return rows, delta, composition, self._reason(rows, delta, composition, adjacency) or reason
 
     def _promised_delta(self, composition: Composition, adjacency: Adjacency) -> float:
+        return float(self._promised_deltas(composition, adjacency).max(initial=0.0))
+
+    def _promised_deltas(self, composition: Composition, adjacency: Adjacency) -> Array:
+        """Returns the deltas that the events promise, by agent: added up, or the largest of one release."""
         if composition == "parallel":
-            return max((event.change(adjacency).values * event.delta for event in self.events), default=0.0)
-        return float(promised_delta(self.events, self.counts, adjacency).max(initial=0.0))
+            single = np.array([event.change(adjacency).values * event.delta for event in self.events])
+            return (single[:, np.newaxis, np.newaxis] * (self.counts > 0)).max(axis=0, initial=0.0)
+        return promised_delta(self.events, self.counts, adjacency)
 
     def _lacks_loss_distributions(self, delta: float, adjacency: Adjacency) -> bool:
         return (
@@ -172,13 +258,13 @@ class Accountant:
 
     def _reason(self, rows: Array, delta: float, composition: Composition, adjacency: Adjacency) -> str:
         """Says why the worst of ``rows`` is no finite number; empty if it is one."""
+        if np.isinf(rows).any():
+            return _exposure(self.events, adjacency) or "Gaussian noise gives no finite epsilon at delta 0"
         if np.isnan(rows).any():
             if composition == "parallel":
                 return "data was released twice: windows are not disjoint"
             needed = self._promised_delta(composition, adjacency)
             return f"basic composition needs a delta of at least {needed:.3g}, the promised deltas' sum"
-        if np.isinf(rows).any():
-            return _exposure(self.events, adjacency) or "Gaussian noise gives no finite epsilon at delta 0"
         return ""
 
 

@@ -25,7 +25,7 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     pure_rho,
     zcdp_epsilon,
 )
-from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.accounting.event import Event, Kind
 
 Compose = Callable[[Sequence[Event], Array, Adjacency, float], Array]
 
@@ -83,9 +83,17 @@ def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta
     epsilons.
     """
     single = np.array([_composed(((event, 1),), adjacency, delta) for event in events])
-    single[np.array([event.repeats for event in events]) & np.isfinite(single)] = np.nan
+    single[np.array([event.releases > 1 for event in events]) & np.isfinite(single)] = np.nan
     return np.where(counts > 0, single[:, np.newaxis, np.newaxis], 0.0).max(axis=0, initial=0.0)
 
+
+KINDS: Mapping[Composition, tuple[Kind, ...] | None] = {
+    "basic": None,
+    "zcdp": ("gaussian", "laplace", "randomised_response"),
+    "exact": ("gaussian", "laplace", "randomised_response"),
+    "parallel": ("gaussian", "laplace", "randomised_response"),
+}
+"""The kinds of events that a composition knows; None where promises are enough, whatever keeps them."""
 
 COMPOSITIONS: Mapping[Composition, Compose] = {
     "basic": basic,
@@ -125,9 +133,9 @@ def _composed(releases: tuple[tuple[Event, int], ...], adjacency: Adjacency, del
     others = tuple(
         (e.kind, e.loss, n * e.change(adjacency).values) for e, n in happened if e.kind != "gaussian"
     )
-    if not others:
-        return _of_mu(delta, float(mu))
-    if mu == 0 and (delta == 0 or not loss_distributions.available()):
-        # The sum of pure epsilons, which at delta 0 is exact.
-        return float(sum(loss * times for _, loss, times in others))
-    return np.inf if delta == 0 else loss_distributions.composed_epsilon(delta, float(mu), others)
+    gaussian = _of_mu(delta, float(mu))
+    # Pure losses add up, and whatever else composes them better must not say more.
+    added = gaussian + float(sum(loss * times for _, loss, times in others))
+    if not others or delta == 0 or not loss_distributions.available():
+        return added
+    return min(added, loss_distributions.composed_epsilon(delta, float(mu), others))

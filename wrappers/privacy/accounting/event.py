@@ -1,15 +1,15 @@
 """A release as the accountant sees it: a few scalars, since all noise is proportional to scale."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.sensitivity import Change
 
-Kind = Literal["gaussian", "laplace", "randomised_response"]
-
+Kind = str
+"""What a mechanism is. Compositions say which kinds they know (:mod:`.composition`) and refuse to answer for others;
+what a kind means never changes."""
 
 UNPROTECTED = Change(1, np.inf)
 
@@ -20,13 +20,14 @@ class Event:
 
     Attributes:
         kind: The mechanism.
-        loss: Of a change by one scale: mu for Gaussian noise, epsilon of one value for the other two; infinite
-            without noise.
+        loss: Of a change by one scale: mu for ``gaussian`` noise, epsilon of one value for ``laplace`` and
+            ``randomised_response``; infinite without noise.
         epsilon: Promised for one value.
         delta: Promised for one value.
         changes: What changes, by adjacency, and how many values' promises that needs; an adjacency that is
             missing is not protected at all.
-        repeats: Whether it shows data that an earlier release of the same agent has shown.
+        releases: How many releases of the agent it is; with several, later ones show again what earlier ones have
+            shown.
     """
 
     kind: Kind
@@ -34,7 +35,7 @@ class Event:
     epsilon: float
     delta: float
     changes: tuple[tuple[Adjacency, Change], ...]
-    repeats: bool = False
+    releases: int = 1
 
     def change(self, adjacency: Adjacency) -> Change:
         """Returns what changes between such neighbours."""
