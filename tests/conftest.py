@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from registered import small
 
-import fedbandit_envs
+from fedbandit_envs import registration
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.entry_points import resolve
@@ -23,18 +23,17 @@ def env_id(request) -> str:
 
 @pytest.fixture
 def make_federation(env_id) -> Callable[..., FederatedEnv]:
-    entry = fedbandit_envs.REGISTRY[env_id]
-    federation = resolve(entry.federation)
+    """Makes a small instance of a registered environment, with its stack."""
 
     def make(**kwargs: Any) -> FederatedEnv:
-        return federation(**{**small(env_id), **entry.kwargs, **kwargs})
+        return registration.make_federation(env_id, **{**small(env_id), **REGISTRY[env_id].kwargs, **kwargs})
 
     return make
 
 
 @pytest.fixture
 def make_peers(env_id) -> Callable[[], Policy]:
-    return resolve(fedbandit_envs.REGISTRY[env_id].peers)
+    return resolve(REGISTRY[env_id].problem.peers)
 
 
 @pytest.fixture(params=sorted(BASELINES))

@@ -1,4 +1,4 @@
-"""One computation behind two faces: replicas, threads, luck, and the PettingZoo face's errors."""
+"""One computation behind two faces: threads, luck, and the PettingZoo face's errors; see also test_conformance.py."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -29,28 +29,6 @@ def assert_rows_equal(whole, part, rows):
     for in_whole, in_part in zip(whole, part, strict=True):
         for a, b in zip(in_whole, in_part, strict=True):
             np.testing.assert_array_equal(a[rows], b)
-
-
-def test_both_faces_give_the_same_trajectory(make_federation, sample_actions):
-    batched, keyed = make_federation(max_cycles=30), make_federation(max_cycles=30)
-    observation, _ = batched.reset_batch([7])
-    by_agent, _ = keyed.reset(seed=7)
-    for action in [*sample_actions(batched, 1, seed=1, rounds=30), None]:
-        for j, agent in enumerate(keyed.possible_agents):
-            for name, array in observation.items():
-                np.testing.assert_array_equal(array[0, j], by_agent[agent][name])
-        if action is None:
-            break
-        step = batched.step_batch(action)
-        observation = step.observation
-        by_agent, rewards, terminated, truncated, infos = keyed.step(
-            {agent: action[0, j] for j, agent in enumerate(keyed.possible_agents)}
-        )
-        for j, agent in enumerate(keyed.possible_agents):
-            assert rewards[agent] == step.reward[0, j]
-            assert not terminated[agent]
-            assert truncated[agent] == step.truncated[0, j]
-            assert infos[agent] == {name: array[0, j] for name, array in step.info.items()}
 
 
 def test_replica_alone_equals_replica_of_a_hundred_on_one_and_two_threads(make_federation, make_peers):
@@ -119,12 +97,3 @@ def test_keyed_face_names_the_agent_at_fault():
         env.step({"agent_0": good, "nobody": good})
     with pytest.raises(ValueError, match=r"agent_1'\] has shape \(2,\); \(3,\)"):
         env.step({"agent_0": good, "agent_1": np.ones(2, np.int64)})
-
-
-def test_observations_of_the_keyed_face_are_copies():
-    env = parallel_env(num_agents=2, num_producers=3)
-    first, _ = env.reset(seed=0)
-    kept = first["agent_0"]["total_delivered"].copy()
-    second, *_ = env.step({agent: np.ones(3, np.int64) for agent in env.agents})
-    np.testing.assert_array_equal(first["agent_0"]["total_delivered"], kept)
-    assert second["agent_0"]["total_delivered"].sum() == 3

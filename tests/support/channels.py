@@ -6,8 +6,8 @@ import numpy as np
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.streams import Purpose, stream
 from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.transport.channel import HEADER_BYTES
 from fedbandit_envs.wrappers.transport.topology import Topology
+from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
 PRODUCERS = 3
 NAMES = ("delivered", "good")
@@ -16,7 +16,7 @@ BYTES = HEADER_BYTES + 8 * 2 * PRODUCERS
 
 def small(num_agents: int = 4, **kwargs) -> ProcurementEnv:
     return ProcurementEnv(
-        num_agents=num_agents, num_producers=PRODUCERS, market_seed=1, **{"max_cycles": 60, **kwargs}
+        num_agents=num_agents, num_producers=PRODUCERS, instance_seed=1, **{"max_cycles": 60, **kwargs}
     )
 
 

@@ -1,0 +1,103 @@
+"""How checks say what they found."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def require(holds: bool, found: str, required: str) -> None:
+    """Lets pass what holds.
+
+    Args:
+        holds: Whether all is well.
+        found: What was found instead.
+        required: What is required, and where to mend it.
+
+    Raises:
+        AssertionError: It does not hold.
+    """
+    if not holds:
+        raise AssertionError(f"{found}; {required}")
+
+
+@contextmanager
+def refusal(call: str, *errors: type[Exception]) -> Iterator[None]:
+    """Requires that the block raises one of some errors.
+
+    Args:
+        call: What the block does.
+        *errors: What it must raise.
+
+    Raises:
+        AssertionError: It raises another, or none.
+    """
+    names = " or ".join(error.__name__ for error in errors)
+    try:
+        yield
+    except errors:
+        return
+    except Exception as error:
+        raise AssertionError(f"{call} raises {error!r}; {names} is required") from error
+    raise AssertionError(f"{call} goes through; {names} is required, before anything happens")
+
+
+def require_same(what: str, found: Any, expected: Any, required: str) -> None:
+    """Requires that two nested mappings and sequences of arrays are equal to the bit.
+
+    Args:
+        what: What they are, and where they come from.
+        found: The one.
+        expected: The other.
+        required: What is required, and where to mend it.
+
+    Raises:
+        AssertionError: They differ; it says where they do so first.
+    """
+    place = difference(found, expected)
+    require(not place, f"{what}{place}", required)
+
+
+def difference(a: Any, b: Any) -> str:
+    """Says where two nested mappings and sequences of arrays differ first, and how; empty if they do not."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        if a.keys() != b.keys():
+            return f" has the names {list(a)} and {list(b)}"
+        parts = [(f"[{name!r}]", a[name], b[name]) for name in a]
+    elif isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        if len(a) != len(b):
+            return f" has the lengths {len(a)} and {len(b)}"
+        parts = [(f"[{i}]", *pair) for i, pair in enumerate(zip(a, b, strict=True))]
+    elif isinstance(a, np.ndarray | np.generic) and isinstance(b, np.ndarray | np.generic):
+        return _unequal(np.asarray(a), np.asarray(b))
+    else:
+        # NaN is unlike itself, here and below.
+        return "" if a == b or (a != a and b != b) else f" is {a!r} and {b!r}"
+    for place, left, right in parts:
+        if found := difference(left, right):
+            return place + found
+    return ""
+
+
+def _unequal(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> str:
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return f" is {a.dtype} {a.shape} and {b.dtype} {b.shape}"
+    unequal = (a != b) & ~((a != a) & (b != b))
+    if not unequal.any():
+        return ""
+    place = tuple(int(i) for i in np.argwhere(unequal)[0])
+    return f" is {a[place]} and {b[place]}{f' at {place}' if place else ''}"
+
+
+def taken(tree: Any, place: Any) -> Any:
+    """Takes the same place out of every array of nested mappings."""
+    return mapped(lambda array: array[place], tree)
+
+
+def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
+    """Applies a function to every array of nested mappings."""
+    if isinstance(tree, Mapping):
+        return {name: mapped(function, part) for name, part in tree.items()}
+    return function(tree)

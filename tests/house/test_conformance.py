@@ -1,0 +1,205 @@
+"""Every registered environment, wrapper and policy is what the base classes say; so is a stranger's environment."""
+
+import inspect
+from functools import partial
+
+import arms_env
+import numpy as np
+import pytest
+from arms_env import ArmsEnv
+from gymnasium import spaces
+from registered import PROBLEMS
+
+from fedbandit_envs.registration import make_federation
+from fedbandit_envs.testing import check_federation, check_policy, check_wrapper
+from fedbandit_envs.testing.episodes import SEEDS, episode, random_actions, random_senders
+from fedbandit_envs.testing.findings import difference
+from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
+from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
+from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
+from fedbandit_envs.wrappers.privacy.randomized_response import RandomizedResponsePrivatizer
+from fedbandit_envs.wrappers.registry import WRAPPERS
+from fedbandit_envs.wrappers.reveal import Reveal
+from fedbandit_envs.wrappers.transport.channel import Channel
+
+SMALL = {
+    "ArmsEnv": ArmsEnv,
+    **{
+        problem.__name__: partial(make_federation, next(iter(entry.presets)), **entry.small, num_agents=4)
+        for problem, entry in PROBLEMS.items()
+    },
+}
+"""A small instance of every problem's first id, and of the stranger's environment."""
+
+EXAMPLES = [
+    pytest.param(wrapper, example, id=f"{name}-{place}")
+    for name, wrapper in WRAPPERS.items()
+    for place, example in enumerate(wrapper.examples)
+]
+
+
+def test_registered_environments(make_federation):
+    check_federation(make_federation)
+
+
+def refused(wrap, make):
+    """Returns the error by which a wrapper refuses a problem; None if it takes it."""
+    try:
+        wrap(make()).reset_batch([0])
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("problem", SMALL)
+@pytest.mark.parametrize(("wrapper", "example"), EXAMPLES)
+def test_wrappers_around_problems(wrapper, example, problem):
+    make, wrap = SMALL[problem], partial(wrapper, **example)
+    error = refused(wrap, make)
+    if error is None:
+        check_wrapper(wrap, make)
+        return
+    # Only mechanisms may decline: a statistic that they cannot privatize, and which they name.
+    assert wrapper.layer == "noise", error
+    assert all(repr(name) in error for name in make().single_release_space), error
+    assert "required" in error
+
+
+@pytest.mark.parametrize(("wrapper", "example"), EXAMPLES)
+def test_wrappers_take_some_problem(wrapper, example):
+    assert any(refused(partial(wrapper, **example), make) is None for make in SMALL.values())
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS.values(), ids=WRAPPERS.keys())
+def test_wrappers_can_be_tried(wrapper):
+    assert wrapper.examples, (
+        f"{wrapper.__name__}.examples is empty: add the arguments of one that is to be tested"
+    )
+    needed = [
+        name
+        for name, parameter in list(inspect.signature(wrapper).parameters.items())[1:]
+        if parameter.default is parameter.empty
+    ]
+    for example in wrapper.examples:
+        assert set(needed) <= set(example), (
+            f"{wrapper.__name__}.examples has {example}; {needed} are required"
+        )
+
+
+@pytest.mark.parametrize(("wrapper", "example"), EXAMPLES)
+def test_a_horizon_set_later_is_as_good_as_one_given(wrapper, example):
+    episodes = []
+    for given in (8, 500):
+        env = wrapper(ArmsEnv(max_cycles=given), **example)
+        env.max_cycles = 8
+        actions, senders = random_actions(env, rounds=8), random_senders(env, 8)
+        episodes.append(episode(env, SEEDS, actions, senders))
+    assert not difference(*episodes)
+
+
+def test_wrappers_are_found_where_they_are_defined():
+    assert WRAPPERS["Channel"] is Channel
+    assert {"Transport", "Privatizer", "AdditivePrivatizer"}.isdisjoint(WRAPPERS)
+    assert [name for name, wrapper in WRAPPERS.items() if wrapper.__name__ != name] == []
+
+
+@pytest.mark.parametrize("problem", SMALL)
+def test_views_stand_around_views(problem):
+    check_wrapper(lambda env: Reveal(Reveal(env)), SMALL[problem])
+
+
+def test_baselines(baseline):
+    federation = baseline.federation
+    check_policy(baseline.make_policy, lambda: baseline.wrap(federation(**PROBLEMS[federation].small)))
+
+
+PRIVATIZERS = {
+    "Gaussian": partial(GaussianPrivatizer, epsilon=0.9),
+    "Gaussian pair": partial(GaussianPrivatizer, epsilon=0.9, pair="good_and_defective"),
+    "Laplace": partial(LaplacePrivatizer, epsilon=1.0),
+    "randomised response": partial(RandomizedResponsePrivatizer, epsilon=1.0),
+    "continual": partial(ContinualPrivatizer, epsilon=1.0, delta=0.1),
+}
+
+
+@pytest.mark.parametrize("schedule", [None, "every_round", "on_request"])
+@pytest.mark.parametrize("privatizer", PRIVATIZERS)
+def test_a_strangers_environment_behind_every_mechanism(privatizer, schedule):
+    def wrap(env):
+        private = PRIVATIZERS[privatizer](env)
+        return private if schedule is None else Channel(private, schedule=schedule)
+
+    check_wrapper(wrap, ArmsEnv)
+
+
+def test_a_strangers_environment_is_short():
+    assert len(inspect.getsource(arms_env).splitlines()) <= 90
+
+
+def test_a_strangers_sensitivity_by_enumeration():
+    """One pull and outcome in place of any other, and one outcome in place of the other."""
+    env = ArmsEnv(num_arms=3)
+    env.reset_batch([0])
+    told = env.sensitivity()
+    pull = np.eye(3)
+    # (pulls, successes) of one observation, by arm and outcome, and (good, defective) of the same.
+    counts = {(arm, good): np.array([pull[arm], pull[arm] * good]) for arm in range(3) for good in (0, 1)}
+    outcomes = {key: np.array([good, total - good]) for key, (total, good) in counts.items()}
+    for changes, observations in ((told.changes, counts), (told.pair.changes, outcomes)):
+        for adjacency, same_arm in (("one-observation", False), ("one-outcome", True)):
+            differences = [
+                observations[a] - observations[b]
+                for a in counts
+                for b in counts
+                if a[0] == b[0] or not same_arm
+            ]
+            values, norm = changes[adjacency]
+            assert max(np.count_nonzero(difference) for difference in differences) == values
+            assert max(np.linalg.norm(difference) for difference in differences) == pytest.approx(norm)
+
+
+@pytest.mark.parametrize("privatizer", ["Gaussian", "Laplace", "randomised response"])
+def test_every_release_is_in_the_books(privatizer):
+    """Late shares of epsilon are alike up to rounding: agents that are at different ones release the same event."""
+    private = PRIVATIZERS[privatizer](ArmsEnv(num_agents=2))
+    private.reset_batch([0])
+    first = np.array([[True, False]])
+    for sends, times in ((first, 60), (~first, 57), (first | True, 1)):
+        for _ in range(times):
+            private.release(sends)
+    np.testing.assert_array_equal(private.accountant.counts.sum(axis=0), [[61, 58]])
+    assert private.privacy().epsilon != np.inf
+
+
+def test_randomised_response_protects_a_strangers_outcomes_alone():
+    private = PRIVATIZERS["randomised response"](ArmsEnv())
+    env = Channel(private)
+    env.reset_batch([0])
+    for _ in range(3):
+        env.step_batch(np.zeros((1, 3), np.int64))
+    assert 0 < env.privacy().epsilon < np.inf
+    assert private.accountant.epsilon(adjacency="one-observation").epsilon == np.inf
+
+
+class LastArmEnv(ArmsEnv):
+    """Observations need not have axes."""
+
+    def __init__(self):
+        super().__init__()
+        self.single_observation_space = spaces.Dict(
+            {
+                **self.single_observation_space,
+                "last_arm": spaces.Discrete(4),
+                "luck": spaces.Box(0.0, 1.0, ()),
+            }
+        )
+
+    def _play(self, action):
+        super()._play(action)
+        self._seen["last_arm"][...] = action
+        self._seen["luck"][...] = self._reward
+
+
+def test_observations_may_be_single_numbers():
+    check_federation(LastArmEnv)
+    check_wrapper(Channel, LastArmEnv)
