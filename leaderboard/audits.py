@@ -1,6 +1,7 @@
 """Audits of mechanisms by name, as data: what is attacked, under which adjacencies and compositions.
 
 A lower bound is too high with probability 1e-4 at most, so an honest mechanism is accused in one of 10,000 attacks.
+Claims that differ in their composition only are held against one attack.
 """
 
 from collections.abc import Callable
@@ -11,15 +12,16 @@ from typing import Any, NamedTuple
 
 from fedbandit_envs.checks import require_choice, require_integer, require_number
 from fedbandit_envs.claim import Adjacency, Composition
-from fedbandit_envs.wrappers.neighbours import Neighbours, linear_neighbours, procurement_neighbours
-from fedbandit_envs.wrappers.privacy.audit import Audit, audit
+from fedbandit_envs.linear.env import LinearEnv
+from fedbandit_envs.problem import Problem
+from fedbandit_envs.procurement.env import ProcurementEnv
+from fedbandit_envs.wrappers.privacy.audit import Audit, Evidence, attack
 from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
 from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.privacy.randomized_response import RandomizedResponsePrivatizer
 
-_procurement = partial(procurement_neighbours, num_producers=2)
 # Unless told otherwise: with more the event that betrays pure mechanisms gets too rare to be seen.
 _RELEASES = 2
 
@@ -32,16 +34,15 @@ class Mechanism(NamedTuple):
         delta: Of each release (of all, under continual release), and at which claims are attacked, unless told
             otherwise; pure mechanisms have 0.
         attacks: The adjacencies and compositions under which its claims mean something.
-        neighbours: The worst neighbouring histories, given ``adjacency``, ``releases`` and ``altered``, the number of
-            windows in which they differ.
-        altered: That number (1 under parallel composition); None for all windows.
+        problem: What it protects; it names its worst neighbouring histories.
+        altered: In how many windows these differ (1 under parallel composition); None for all.
         releases: As many unless told otherwise; None for two with P-FCB's decreasing shares.
     """
 
     make: Callable[..., Privatizer]
     delta: float
     attacks: tuple[tuple[Adjacency, Composition], ...]
-    neighbours: Callable[..., list[Neighbours]] = _procurement
+    problem: type[Problem] = ProcurementEnv
     altered: int | None = None
     releases: int | None = None
 
@@ -63,7 +64,7 @@ def _continual(**kwargs: Any) -> Mechanism:
         ("one-observation-added", "exact"),
     )
     make = partial(ContinualPrivatizer, **kwargs)
-    return Mechanism(make, 0.1, attacks, linear_neighbours, altered=1, releases=6)
+    return Mechanism(make, 0.1, attacks, LinearEnv, altered=1, releases=6)
 
 
 MECHANISMS: dict[str, Mechanism] = {
@@ -104,7 +105,7 @@ class AuditSettings:
     epsilon: float = 1.0
     delta: float | None = None
     releases: int | None = None
-    samples: int = 200_000
+    samples: int = 50_000
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -164,25 +165,25 @@ def run_audits(
         ValueError: A mechanism refuses a parameter.
     """
     rows = []
+    evidence: dict[tuple[str, Adjacency, int | None], Evidence] = {}
     for name, adjacency, composition in settings.attacks:
         mechanism = MECHANISMS[name]
         delta = mechanism.delta if settings.delta is None else settings.delta
-        arguments = {"delta": delta} if mechanism.delta else {}
-        releases = mechanism.releases if settings.releases is None else settings.releases
-        privatize = partial(mechanism.make, epsilon=settings.epsilon, releases=releases, **arguments)
-        neighbours = mechanism.neighbours(
-            adjacency,
-            releases=_RELEASES if releases is None else releases,
-            altered=1 if composition == "parallel" else mechanism.altered,
-        )
-        at = None if composition == "basic" else delta
-        rows.append(
-            Audited(
-                name,
-                audit(
-                    privatize, neighbours, at, composition, adjacency, settings.samples, seed=settings.seed
-                ),
+        altered = 1 if composition == "parallel" else mechanism.altered
+        seen = name, adjacency, altered
+        if seen not in evidence:
+            arguments = {"delta": delta} if mechanism.delta else {}
+            releases = mechanism.releases if settings.releases is None else settings.releases
+            evidence[seen] = attack(
+                partial(mechanism.make, epsilon=settings.epsilon, releases=releases, **arguments),
+                mechanism.problem,
+                adjacency,
+                releases=_RELEASES if releases is None else releases,
+                altered=altered,
+                samples=settings.samples,
+                seed=settings.seed,
             )
-        )
+        at = None if composition == "basic" else delta
+        rows.append(Audited(name, evidence[seen].against(at, composition)))
         advance(1)
     return rows

@@ -1,11 +1,14 @@
 """The command line: ``fedbandit list``, ``run``, ``quickstart``, ``audit``, ``reproduce``."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from itertools import groupby
 from math import isnan
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,10 +23,12 @@ from fedbandit_envs.leaderboard.audits import MECHANISMS, Audited, AuditSettings
 from fedbandit_envs.leaderboard.figures import regret_html, regret_png
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
 from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
-from fedbandit_envs.leaderboard.run import Settings
+from fedbandit_envs.leaderboard.row_check import MixedRowsError
+from fedbandit_envs.leaderboard.run import Settings, SettingsError
 from fedbandit_envs.leaderboard.run import run as run_settings
 from fedbandit_envs.leaderboard.simulation import Simulation
 from fedbandit_envs.registration import REGISTRY
+from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Federated bandits: environments and baselines."
@@ -58,14 +63,23 @@ def run(
         list[str] | None,
         typer.Option("--set", help="key=value: an argument of the environment or of the policy. Repeatable."),
     ] = None,
+    check_rows: Annotated[
+        bool,
+        typer.Option("--check-rows", help="Play three rows (seed, agent) alone as well: actions must agree."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Runs a baseline on all agents of a federation and reports cumulative regret per agent."""
-    try:
+    """Runs a baseline on all agents of a federation and reports cumulative regret per agent.
+
+    Exit code 2 if it cannot run as asked, or a privacy budget does not last; 1 if rows do not agree.
+    """
+    with _explained(SettingsError, BudgetExhaustedError):
         settings = Settings.from_assignments(baseline, env_id, rounds, seeds, first_seed, set_ or [])
-        _, result = _run_with_progress(settings)
-    except (ValueError, TypeError) as error:
-        raise typer.BadParameter(str(error)) from error
+        try:
+            _, result = _run_with_progress(settings, check_rows)
+        except MixedRowsError as error:
+            typer.echo(f"Error: {error}", err=True)
+            raise typer.Exit(1) from error
     if as_json:
         typer.echo(json.dumps(result, indent=2))
     else:
@@ -79,6 +93,8 @@ def run(
         _out.print(table)
         for name, mean in result["info_mean"].items():
             _out.print(f"{name} a round and agent: {mean:g}")
+        if check_rows:
+            _out.print(f"rows that agree with a policy that sees them alone: {result['checked_rows']}")
 
 
 @app.command()
@@ -101,13 +117,10 @@ def audit(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Attacks what a mechanism claims; exit code 1 if some claim is refuted (by chance 1 in 10,000 attacks)."""
-    try:
+    with _explained(ValueError, ArithmeticError, MemoryError), _progress() as progress:
         settings = AuditSettings(mechanism, epsilon, delta, releases, samples, seed)
-        with _progress() as progress:
-            task = progress.add_task(mechanism, total=len(settings.attacks))
-            audited = run_audits(settings, lambda attacks: progress.advance(task, attacks))
-    except (ValueError, TypeError) as error:
-        raise typer.BadParameter(str(error)) from error
+        task = progress.add_task(mechanism, total=len(settings.attacks))
+        audited = run_audits(settings, lambda attacks: progress.advance(task, attacks))
     if as_json:
         result = {"settings": asdict(settings), "audits": [row.as_json() for row in audited]}
         typer.echo(json.dumps(result, indent=2))
@@ -142,27 +155,29 @@ def quickstart(
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("fedbandit-quickstart"),
 ) -> None:
     """Lets three silent baselines procure, and draws their regret. Needs the [report] extra."""
+    with _explained(SettingsError):
+        runs = [Settings(name, "FedProcurement-v0", rounds, seeds, 0) for name in _QUICKSTART_BASELINES]
+    _make_folder(out)
     curves: dict[str, Simulation] = {}
     table = Table(
         "baseline", "regret per agent", "95 % interval", "in the last half",
         title=f"FedProcurement-v0: 10 agents, 30 producers, {rounds} rounds, {seeds} seeds",
     )  # fmt: skip
-    for name in _QUICKSTART_BASELINES:
-        settings = Settings(name, "FedProcurement-v0", rounds, seeds, 0)
-        curves[name], result = _run_with_progress(settings)
+    for settings in runs:
+        curves[settings.baseline], result = _run_with_progress(settings)
         last, half = result["checkpoints"][-1], _regret_at(result, rounds // 2)
         interval = last["regret_ci"]
         between = "-" if interval is None else f"{interval[0]:,.0f} .. {interval[1]:,.0f}"
         share = 100 * (1 - half / last["regret_mean"])
-        table.add_row(name, f"{last['regret_mean']:,.0f}", between, f"{share:.0f} %")
+        table.add_row(settings.baseline, f"{last['regret_mean']:,.0f}", between, f"{share:.0f} %")
     _out.print(table)
     _out.print(
         "A policy that learns incurs ever less of its regret in the last half; the placebos incur 50 %."
     )
-    out.mkdir(parents=True, exist_ok=True)
     for suffix, draw in (("png", regret_png), ("html", regret_html)):
         path = out / f"regret.{suffix}"
-        draw(curves, "FedProcurement-v0, no communication", path)
+        with _explained(OSError, option="--out"):
+            draw(curves, "FedProcurement-v0, no communication", path)
         typer.echo(f"regret plot: {path.resolve()}")
 
 
@@ -183,7 +198,7 @@ def reproduce(
 
     With `all`, experiments that do not have the panel or the mode asked for are left out.
     """
-    try:
+    with _explained(ValueError):
         require_choice("EXPERIMENT", experiment, (*EXPERIMENTS, "all"))
         names = [
             name for name, one in EXPERIMENTS.items() if mode in one.modes and panel in (*one.panels, "all")
@@ -195,16 +210,15 @@ def reproduce(
             )
             for name in (names or EXPERIMENTS if experiment == "all" else [experiment])
         }  # fmt: skip
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-    out.mkdir(parents=True, exist_ok=True)
-    for name, reproduction in reproductions.items():
-        work = reproduction.work()
-        with _progress() as progress:
-            task = progress.add_task(name, total=work.agent_rounds)
-            reproduction.play(work, workers, partial(progress.advance, task))
-        for path in reproduction.report():
-            typer.echo(path)
+    _make_folder(out)
+    with _explained(SettingsError, BudgetExhaustedError), _explained(OSError, option="--out"):
+        for name, reproduction in reproductions.items():
+            work = reproduction.work()
+            with _progress() as progress:
+                task = progress.add_task(name, total=work.agent_rounds)
+                reproduction.play(work, workers, partial(progress.advance, task))
+            for path in reproduction.report():
+                typer.echo(path)
 
 
 def _regret_at(result: dict[str, Any], round_: int) -> float:
@@ -213,10 +227,27 @@ def _regret_at(result: dict[str, Any], round_: int) -> float:
     return float(np.interp(round_, [row["round"] for row in rows], [row["regret_mean"] for row in rows]))
 
 
-def _run_with_progress(settings: Settings) -> tuple[Simulation, dict[str, Any]]:
+def _run_with_progress(settings: Settings, check_rows: bool = False) -> tuple[Simulation, dict[str, Any]]:
     with _progress() as progress:
         task = progress.add_task(settings.baseline, total=settings.rounds)
-        return run_settings(settings, lambda played: progress.advance(task, played))
+        return run_settings(settings, lambda played: progress.advance(task, played), check_rows=check_rows)
+
+
+@contextmanager
+def _explained(*errors: type[Exception], option: str | None = None) -> Iterator[None]:
+    """Shows errors that are due to the words typed as a message, with exit code 2; others keep their traceback."""
+    try:
+        yield
+    except errors as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error
+
+
+def _make_folder(out: Path) -> None:
+    """Makes the folder of the results, and tries whether it takes files before anything is played."""
+    with _explained(OSError, option="--out"):
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass
 
 
 def _progress() -> Progress:

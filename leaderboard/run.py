@@ -2,21 +2,44 @@
 
 import inspect
 import json
-from collections.abc import Callable
+from ast import literal_eval
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.baselines.policy import Policy
+from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.checks import require_choice, require_integer
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.federation import FederatedEnv
-from fedbandit_envs.leaderboard.simulation import Simulation, simulate
+from fedbandit_envs.leaderboard.row_check import RowCheck
+from fedbandit_envs.leaderboard.simulation import Simulation, play_episodes
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
-from fedbandit_envs.registration import REGISTRY
+from fedbandit_envs.problem import MOST
+from fedbandit_envs.registration import REGISTRY, make_federation
+from fedbandit_envs.streams import row_seeds
+
+_CHECKED_ROWS = 3
+# Of setting up: numbers that are too large overflow, or ask for more memory than there is.
+_WRONG = (ValueError, TypeError, ArithmeticError, MemoryError)
+
+
+class SettingsError(ValueError):
+    """A run cannot be set up as asked: the message says which parameter is wrong."""
+
+
+@contextmanager
+def _refusing(*errors: type[Exception]) -> Iterator[None]:
+    """Says of errors that are due to what was asked for that they are."""
+    try:
+        yield
+    except errors as error:
+        raise SettingsError(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -26,7 +49,7 @@ class Settings:
     Attributes:
         baseline: Name in ``BASELINES``.
         env_id: Id in ``REGISTRY``.
-        rounds: Horizon.
+        rounds: Horizon, up to 2**53.
         seeds: Number of seeds, each a replica.
         first_seed: The first of them; the others follow.
         env_kwargs: Changes to the preset.
@@ -47,13 +70,21 @@ class Settings:
         """Refuses unknown names and numbers out of range.
 
         Raises:
-            ValueError: Names the parameter, its value and what is allowed.
+            SettingsError: Names the parameter, its value and what is allowed.
         """
-        require_choice("baseline", self.baseline, BASELINES)
-        require_choice("env_id", self.env_id, REGISTRY)
-        require_integer("rounds", self.rounds, 1)
-        require_integer("seeds", self.seeds, 1)
-        require_integer("first_seed", self.first_seed, 0)
+        with _refusing(*_WRONG):
+            require_choice("baseline", self.baseline, BASELINES)
+            require_choice("env_id", self.env_id, REGISTRY)
+            require_integer("rounds", self.rounds, 1)
+            if self.rounds > MOST:
+                raise ValueError(f"rounds is {self.rounds}; at most {MOST} can be counted")
+            require_integer("seeds", self.seeds, 1)
+            require_integer("first_seed", self.first_seed, 0)
+
+    @property
+    def all_seeds(self) -> range:
+        """The seeds, one a replica."""
+        return range(self.first_seed, self.first_seed + self.seeds)
 
     @classmethod
     def from_assignments(
@@ -67,12 +98,13 @@ class Settings:
             rounds: Horizon.
             seeds: Number of seeds.
             first_seed: The first of them.
-            assignments: ``key=value``; values are read as JSON, else taken as strings. A key is an argument of the
-                environment, of the policy or of a wrapper; ``env.key``, ``policy.key``, ``channel.key`` and so on
-                say which.
+            assignments: ``key=value``; values are read as JSON, else as Python (``False``, ``.5``), else taken as
+                strings. A key is an argument of the environment, of the policy or of a wrapper; ``env.key``,
+                ``policy.key``, ``channel.key`` and so on say which.
 
         Raises:
-            ValueError: An assignment is malformed, or its key unknown or ambiguous.
+            SettingsError: A name is unknown, a number out of range, an assignment is malformed, or its key unknown
+                or ambiguous.
         """
         settings = cls(baseline, env_id, rounds, seeds, first_seed)
         known = {
@@ -90,7 +122,7 @@ class Settings:
             name = name if dot else key
             if not equals or len(owners) != 1 or name not in known.get(owners[0], ()):
                 allowed = ", ".join(f"{place}.{n}" for place, names in known.items() for n in sorted(names))
-                raise ValueError(f"--set {assignment!r} is not key=value with a key among {allowed}")
+                raise SettingsError(f"--set {assignment!r} is not key=value with a key among {allowed}")
             targets[owners[0]][name] = _value(text)
         return settings
 
@@ -100,62 +132,98 @@ def _arguments(factory: Any) -> set[str]:
 
 
 def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
+    for read in (json.loads, literal_eval):
+        try:
+            value = read(text)
+            # Settings are recorded as JSON, which has no sets or bytes.
+            json.dumps(value)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+        return value
+    return text
 
 
 def federation(settings: Settings) -> FederatedEnv:
     """Makes the environment of a run, without the baseline's wrappers.
 
     Raises:
-        ValueError: An argument is out of its range.
-        TypeError: An argument has the wrong type.
+        SettingsError: An argument is out of its range or has the wrong type.
     """
-    preset = REGISTRY[settings.env_id]
-    env_kwargs = {**preset.kwargs, **settings.env_kwargs}
-    env: FederatedEnv = resolve(preset.federation)(max_cycles=settings.rounds, **env_kwargs)
-    return env
+    with _refusing(*_WRONG):
+        return make_federation(settings.env_id, max_cycles=settings.rounds, **settings.env_kwargs)
 
 
 def build(settings: Settings) -> tuple[FederatedEnv, Policy]:
     """Makes the wrapped environment and the policy of a run.
 
     Raises:
-        ValueError: An argument is out of its range.
-        TypeError: An argument has the wrong type.
+        SettingsError: An argument is out of its range or has the wrong type, or the baseline does not play this
+            environment.
     """
     baseline = BASELINES[settings.baseline]
-    env = baseline.wrap(federation(settings), settings.wrapper_kwargs)
-    return env, baseline.make_policy(**settings.policy_kwargs)
+    with _refusing(*_WRONG):
+        env = baseline.wrap(federation(settings), settings.wrapper_kwargs)
+        return env, baseline.make_policy(**settings.policy_kwargs)
+
+
+def play(
+    settings: Settings,
+    env: FederatedEnv,
+    policy: Policy,
+    advance: Callable[[int], None] = lambda rounds: None,
+) -> Simulation:
+    """Plays what :func:`build` has made.
+
+    Whatever goes wrong once both are reset is nobody's wrong setting, and raised as it is.
+
+    Args:
+        settings: What to play.
+        env: The wrapped environment.
+        policy: Plays every agent.
+        advance: Told of rounds played, for progress bars.
+
+    Raises:
+        SettingsError: The environment cannot start with these arguments, or the policy cannot play behind these
+            wrappers.
+        BudgetExhaustedError: A privatizer refuses a release.
+    """
+    seeds = settings.all_seeds
+    with _refusing(*_WRONG):
+        start = env.reset_batch(seeds)
+    with _refusing(UnfitError):
+        policy.reset(env.policy_spaces, row_seeds(seeds, env.max_num_agents))
+    return play_episodes(env, policy, start, advance)
 
 
 def run(
-    settings: Settings, advance: Callable[[int], None] = lambda rounds: None
+    settings: Settings, advance: Callable[[int], None] = lambda rounds: None, *, check_rows: bool = False
 ) -> tuple[Simulation, dict[str, Any]]:
     """Plays a run.
 
     Args:
         settings: What to play.
         advance: Told of rounds played, for progress bars.
+        check_rows: Whether a few rows are checked, see :class:`~fedbandit_envs.leaderboard.row_check.RowCheck`.
 
     Returns:
         The simulation, and the result: ``checkpoints`` (rows of ``round``, ``regret_mean`` and ``regret_ci``, the
         cumulative regret per agent with its 95 % interval over seeds, null for a single seed), ``per_seed`` (final
         regret per agent of each seed), ``info_mean`` (means over rounds of the other information), ``privacy``
-        (what was spent, as a claim), and ``settings``.
+        (what was spent, as a claim), ``checked_rows`` (``[replica, agent]`` of each row checked), and ``settings``.
 
     Raises:
-        ValueError: An argument is out of its range.
-        TypeError: An argument has the wrong type.
+        SettingsError: The run cannot be set up as asked.
+        BudgetExhaustedError: A privatizer refuses a release.
+        MixedRowsError: The policy acts for a row that was checked as it would not for that row alone.
     """
+    baseline = BASELINES[settings.baseline]
     env, policy = build(settings)
-    seeds = range(settings.first_seed, settings.first_seed + settings.seeds)
-    simulation = simulate(env, policy, seeds, advance)
+    make_alone = partial(baseline.make_policy, **settings.policy_kwargs)
+    checked = RowCheck(policy, make_alone, _CHECKED_ROWS if check_rows else 0)
+    simulation = play(settings, env, checked, advance)
     per_seed = simulation.regret.mean(axis=2)
     mean, half_width = mean_and_half_width(per_seed)
-    baseline = BASELINES[settings.baseline]
+    entry = REGISTRY[settings.env_id]
     result = {
         "checkpoints": [
             {
@@ -168,17 +236,19 @@ def run(
         "per_seed": per_seed[-1].tolist(),
         "info_mean": {name: float(values.mean()) for name, values in simulation.info.items()},
         "privacy": env.privacy().as_json(),
+        "checked_rows": [list(row) for row in checked.rows],
         "settings": {
             "baseline": settings.baseline,
             "env_id": settings.env_id,
-            "env_kwargs": {**REGISTRY[settings.env_id].kwargs, **settings.env_kwargs},
+            "env_kwargs": {**entry.kwargs, **settings.env_kwargs},
+            **({"stack": entry.stack} if entry.stack else {}),
             "policy_kwargs": {**baseline.policy_kwargs, **settings.policy_kwargs},
             "wrapper_kwargs": {
                 part: {**wrapping.kwargs, **settings.wrapper_kwargs.get(part, {})}
                 for part, wrapping in baseline.wrappers.items()
             },
             "rounds": settings.rounds,
-            "seeds": list(seeds),
+            "seeds": list(settings.all_seeds),
             "version": version("fedbandit-envs"),
         },
     }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbandit_envs.baselines.policy import Policy
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.federation import Array, Arrays, BatchReset, FederatedEnv
 from fedbandit_envs.streams import row_seeds
 
 
@@ -48,10 +48,31 @@ def simulate(
     Returns:
         Regret at log-spaced rounds.
     """
-    rounds = log_spaced(env.max_cycles)
-    observation, _ = env.reset_batch(seeds)
+    start = env.reset_batch(seeds)
     policy.reset(env.policy_spaces, row_seeds(seeds, env.max_num_agents))
-    shape = (len(seeds), env.max_num_agents)
+    return play_episodes(env, policy, start, advance)
+
+
+def play_episodes(
+    env: FederatedEnv,
+    policy: Policy,
+    start: BatchReset,
+    advance: Callable[[int], None] = lambda rounds: None,
+) -> Simulation:
+    """Plays the episodes of an environment and a policy that have just been reset; see :func:`simulate`.
+
+    Args:
+        env: The federation.
+        policy: Plays every agent.
+        start: What the environment's reset returned.
+        advance: Called with the number of rounds played since its last call, for progress bars.
+
+    Returns:
+        Regret at log-spaced rounds.
+    """
+    rounds = log_spaced(env.max_cycles)
+    observation = start.observation
+    shape = start.info["regret"].shape
     sums: Arrays = {}
     kept = np.empty((rounds.size, *shape))
     played = 0

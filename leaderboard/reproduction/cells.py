@@ -8,7 +8,7 @@ import hashlib
 import json
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -20,13 +20,14 @@ from typing import Any, get_args
 import numpy as np
 
 from fedbandit_envs.claim import Composition
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv, FederatedWrapper
+from fedbandit_envs.federation import Array, Arrays, FederatedEnv
 from fedbandit_envs.leaderboard.run import Settings, build, federation
 from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.wrapper import find_layer
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
-from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrappers.transport.transport import Transport
 
-_FORMAT = 2
+_FORMAT = 3
 """Raised whenever files of the same settings would come to say something else, so that older ones are not read."""
 
 _ROWS_A_SHARD = 500
@@ -81,7 +82,7 @@ class Result:
         rounds: Log-spaced rounds, ``(checkpoints,)``.
         regret: Cumulative regret, ``(checkpoints, seeds, agents)``.
         info: Means over rounds of the environment's other information, by name, ``(seeds, agents)``.
-        traffic: Total ``messages`` and ``bytes`` of the episode, ``(seeds, agents)``; empty without a channel.
+        traffic: Total ``messages`` and ``bytes`` of the episode, ``(seeds, agents)``; empty without a transport.
         claims: Rows of ``composition``, ``adjacency``, ``epsilon``, ``delta``, ``reason``, for the agent of all seeds
             that has spent most; none without a privatizer.
         cpu_seconds: What the shards took when they were played.
@@ -117,17 +118,10 @@ def _path(shard: Cell, folder: Path) -> Path:
     return folder / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.npz"
 
 
-def _layers(env: FederatedEnv) -> Iterator[FederatedEnv]:
-    yield env
-    while isinstance(env, FederatedWrapper):
-        env = env.env
-        yield env
-
-
 def _claims(env: FederatedEnv, delta: float) -> list[dict[str, Any]]:
     """Claims what an episode has spent, at ``delta``; by basic composition, at the delta that was promised."""
-    privatizer = next((layer for layer in _layers(env) if isinstance(layer, Privatizer)), None)
-    if privatizer is None:
+    privatizer = find_layer(env, "noise")
+    if not isinstance(privatizer, Privatizer):
         return []
     accountant = privatizer.accountant
     return [
@@ -165,8 +159,8 @@ def play_shard(shard: Cell, folder: Path) -> None:
     env, policy = build(settings)
     seeds = range(settings.first_seed, settings.first_seed + settings.seeds)
     simulation = simulate(env, policy, seeds, _advance(settings.seeds * env.max_num_agents))
-    channel = next((layer for layer in _layers(env) if isinstance(layer, Channel)), None)
-    traffic = {} if channel is None else channel.traffic
+    transport = find_layer(env, "transport")
+    traffic = transport.traffic if isinstance(transport, Transport) else {}
     by_seed: dict[str, Any] = {
         **{f"info/{name}": values for name, values in simulation.info.items()},
         **{f"traffic/{name}": values for name, values in traffic.items()},

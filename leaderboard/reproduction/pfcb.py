@@ -1,6 +1,7 @@
 """The P-FCB paper's experiments as data: which runs each needs (Solanki et al. 2022, section 6)."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -92,9 +93,9 @@ def _cell(
     """
     slack, bound, _ = market_seeds(plan.panel)
     markets = bound if binding else slack
-    env_kwargs = {"num_agents": agents, "market_seed": list(markets)}
+    env_kwargs: dict[str, Any] = {"num_agents": agents, "instance_seed": list(markets)}
     if homogeneous:
-        env_kwargs["homogeneous"] = True
+        env_kwargs["market"] = {"name": plan.panel, "homogeneous": True}
     settings = Settings(
         PRINTED.get(baseline, baseline) if plan.mode == "printed" else baseline,
         _ENV_IDS[plan.panel],
