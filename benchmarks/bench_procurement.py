@@ -10,16 +10,21 @@ import numpy as np
 import pytest
 
 from fedbandit_envs.baselines.procurement.silent import SSUCB
+from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.streams import row_seeds
 
 
 @pytest.mark.benchmark(timer=time.process_time, min_rounds=5, warmup=True, warmup_iterations=1)
-@pytest.mark.parametrize("replicas", [20, 50, 100])
-def test_ss_ucb_through_the_array_face(benchmark, replicas):
-    """Ten agents, 30 producers, policy and environment together."""
+@pytest.mark.parametrize(
+    ("name", "replicas"),
+    [("SS-UCB", 20), ("SS-UCB", 50), ("SS-UCB", 100), ("P-FCB", 20), ("FCB-every-round", 20)],
+)
+def test_a_baseline_through_the_array_face(benchmark, name, replicas):
+    """Ten agents, 30 producers: policy, wrappers and environment together."""
     rounds = 60_000 // replicas
-    env, policy = parallel_env(max_cycles=10**9), SSUCB()
+    baseline = BASELINES[name]
+    env, policy = baseline.wrap(parallel_env(max_cycles=10**9)), baseline.make_policy()
     seeds = range(replicas)
     state = {"observation": env.reset_batch(seeds).observation}
     policy.reset(env.policy_spaces, row_seeds(seeds, 10))

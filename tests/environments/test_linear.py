@@ -246,7 +246,7 @@ def test_fixed_features_stay_and_parameters_can_be_given():
 
 
 def test_parameter_seeds_fix_the_parameter_alone():
-    first, second = (parallel_env(parameter_seed=seeds) for seeds in (3, [3, 4]))
+    first, second = (parallel_env(instance_seed=seeds) for seeds in (3, [3, 4]))
     for env in (first, second):
         env.reset_batch([0, 1, 2])
     theta, other = first.hidden()["parameter"], second.hidden()["parameter"]
@@ -298,8 +298,8 @@ def test_bad_actions_are_named_and_change_nothing():
     before = env.reset_batch([0]).observation
     kept = {name: array.copy() for name, array in before.items()}
     for action, error, match in (
-        (np.array([[0, 4]]), ValueError, r"agent_1 \(replica 0\) pulls arm 4; an integer in \[0, 3\]"),
-        (np.array([[-1, 0]]), ValueError, "agent_0 .* pulls arm -1"),
+        (np.array([[0, 4]]), ValueError, r"agent_1 \(replica 0\) is 4; an integer in \[0, 3\]"),
+        (np.array([[-1, 0]]), ValueError, "agent_0 .* is -1"),
         (np.zeros((1, 3), np.int64), ValueError, r"shape \(1, 3\)"),
         (np.zeros((1, 2)), TypeError, "dtype float64"),
         ([[0, 0]], TypeError, "a list"),
@@ -311,7 +311,7 @@ def test_bad_actions_are_named_and_change_nothing():
     twin = parallel_env(num_agents=2, num_arms=4, dim=2, max_cycles=2)
     twin.reset_batch([0])
     np.testing.assert_array_equal(
-        twin.step_batch(np.zeros((1, 2), np.int64)).observation["contexts"], env._observation["contexts"]
+        twin.step_batch(np.zeros((1, 2), np.int64)).observation["contexts"], env._seen["contexts"]
     )
 
 

@@ -72,10 +72,10 @@ def bad(value, dtype=None):
 @pytest.mark.parametrize(
     ("action", "error", "message"),
     [
-        (bad(-4), ValueError, r"agent_0 \(replica 1\) asks producer 2 for -4 units"),
-        (bad(0.5), ValueError, r"agent_0 \(replica 1\) asks producer 2 for 0.5 units"),
-        (bad(np.nan), ValueError, r"agent_0 \(replica 1\) asks producer 2 for nan units"),
-        (bad(np.inf), ValueError, r"asks producer 2 for inf units"),
+        (bad(-4), ValueError, r"agent_0 \(replica 1\), entry 2, is -4; an integer >= 0"),
+        (bad(0.5), ValueError, r"agent_0 \(replica 1\), entry 2, is 0.5; an integer"),
+        (bad(np.nan), ValueError, r"agent_0 \(replica 1\), entry 2, is nan; an integer"),
+        (bad(np.inf), ValueError, "entry 2, is inf; an integer"),
         (bad(2.0), TypeError, "action has dtype float64; an integer dtype"),
         (bad(True, np.bool_), TypeError, "action has dtype bool"),
         (bad(1, object), TypeError, "action has dtype object"),
@@ -158,21 +158,23 @@ def test_markets_of_the_laws():
     assert abs(observation["cost"].mean() - 0.5) < 6 * np.sqrt(1 / 12 / observation["cost"].size)
     quality = env.hidden()["quality"]
     assert (quality == quality[:, :1]).all()
-    normal = parallel_env(num_agents=20, num_producers=200, market="normal", quality_threshold=0.6, sd=0.05)
+    normal = parallel_env(
+        num_agents=20, num_producers=200, market={"name": "normal", "sd": 0.05}, quality_threshold=0.6
+    )
     cost = normal.reset_batch(range(5))[0]["cost"]
     assert abs(cost.mean() - 0.6) < 6 * 0.05 / np.sqrt(cost.size)
     assert cost.std() == pytest.approx(0.05, rel=0.05)
 
 
 def test_homogeneous_markets_share_costs_and_capacities():
-    observation, _ = parallel_env(homogeneous=True).reset_batch([0, 1])
+    observation, _ = parallel_env(market={"name": "uniform", "homogeneous": True}).reset_batch([0, 1])
     for name in ("cost", "capacity"):
         assert (observation[name] == observation[name][:, :1]).all()
         assert (observation[name][0] != observation[name][1]).any()
 
 
 def test_federations_of_different_size_meet_the_same_producers():
-    small, large = (parallel_env(num_agents=n, market_seed=4) for n in (2, 40))
+    small, large = (parallel_env(num_agents=n, instance_seed=4) for n in (2, 40))
     seen = [env.reset_batch([0])[0] for env in (small, large)]
     np.testing.assert_array_equal(small.hidden()["quality"][0, 0], large.hidden()["quality"][0, 0])
     for name in ("cost", "capacity"):
@@ -180,7 +182,7 @@ def test_federations_of_different_size_meet_the_same_producers():
 
 
 def test_fixed_market_and_fresh_markets():
-    fixed, fresh = parallel_env(market_seed=8), parallel_env()
+    fixed, fresh = parallel_env(instance_seed=8), parallel_env()
     costs = fixed.reset_batch([0, 1])[0]["cost"]
     np.testing.assert_array_equal(costs[0], costs[1])
     costs = fresh.reset_batch([0, 1])[0]["cost"]
@@ -188,7 +190,7 @@ def test_fixed_market_and_fresh_markets():
 
 
 def test_overlapping_producers():
-    env = parallel_env(producers_per_agent=12)
+    env = parallel_env(market={"name": "uniform", "producers_per_agent": 12})
     capacity = env.reset_batch([0])[0]["capacity"][0]
     assert ((capacity > 0).sum(axis=1) == 12).all()
     assert len({tuple(row > 0) for row in capacity}) > 1
@@ -218,7 +220,7 @@ def test_regret_follows_drifting_qualities():
     for _ in range(30):
         quality = env.hidden()["quality"]
         step = env.step_batch(np.zeros((1, 2, 3), np.int64))
-        market = Market.from_arrays({**SMALL, "quality": quality[0, 0]})
+        market = Market.from_arrays({**SMALL, "quality": quality[0, 0]}, 2)
         frozen = parallel_env(
             market={"quality": market.quality, "cost": market.cost, "capacity": market.capacity}
         )
@@ -233,10 +235,13 @@ def test_regret_follows_drifting_qualities():
         ({"num_agents": 0}, "num_agents is 0"),
         ({"num_producers": -1}, "num_producers is -1"),
         ({"max_cycles": 0}, "max_cycles is 0"),
-        ({"market": "lognormal"}, "market is 'lognormal'"),
-        ({"market": "normal", "sd": 0.0}, "every regret is 0"),
-        ({"max_capacity": 0}, "max_capacity is 0"),
-        ({"producers_per_agent": 31}, r"producers_per_agent is 31; None or an integer in \[1, 30\]"),
+        ({"market": "lognormal"}, "market name is 'lognormal'"),
+        ({"market": {"name": "normal", "sd": 0.0}}, "every regret is 0"),
+        ({"market": {"name": "uniform", "max_capacity": 0}}, "max_capacity is 0"),
+        (
+            {"market": {"name": "uniform", "producers_per_agent": 31}},
+            r"producers_per_agent is 31; None or an integer in \[1, 30\]",
+        ),
         ({"drift": -0.1}, "drift is -0.1"),
         ({"quality_threshold": 1.5}, "quality_threshold is 1.5"),
         ({"quality_threshold": float("nan")}, "quality_threshold is nan"),
@@ -272,3 +277,60 @@ def test_large_capacities_are_inverted_without_tables():
     # Six standard deviations on six draws: false alarm below 1e-7.
     spread = 6 * np.sqrt(bought * 0.25)
     assert (np.abs(good - bought * np.array(SMALL["quality"])) < spread).all()
+
+
+def test_an_explicit_market_may_give_costs_and_capacities_once_for_all_agents():
+    once = {"quality": [0.9, 0.2], "cost": [0.3, 0.1], "capacity": [4, 7]}
+    for size, agents in ((None, 10), (3, 3)):
+        seen, _ = parallel_env(num_agents=size, market=once).reset_batch([0])
+        np.testing.assert_array_equal(seen["cost"], np.broadcast_to([0.3, 0.1], (1, agents, 2)))
+        np.testing.assert_array_equal(seen["capacity"], np.broadcast_to([4, 7], (1, agents, 2)))
+    mixed = {**once, "capacity": [[4, 7], [1, 1]]}
+    seen, _ = parallel_env(market=mixed).reset_batch([0])
+    np.testing.assert_array_equal(seen["cost"], [[[0.3, 0.1]] * 2])
+    with pytest.raises(ValueError, match="num_agents is 3; None or 2, as in the market given"):
+        parallel_env(num_agents=3, market=mixed)
+
+
+@pytest.mark.parametrize(
+    ("market", "error", "message"),
+    [
+        (3, TypeError, "market is 3; a name, a mapping with a name or an explicit market"),
+        (
+            {"name": "uniform", "sd": 0.1},
+            ValueError,
+            "market option of 'uniform' is 'sd'; one of 'homogeneous'",
+        ),
+        ({"name": "normal", "colour": 1}, ValueError, "market option of 'normal' is 'colour'"),
+        ({"name": "normal", "sd": "wide"}, TypeError, "sd is 'wide'"),
+        ({"name": "normal", "sd": -1.0}, ValueError, "sd is -1.0"),
+        ({"name": "uniform", "homogeneous": 1}, TypeError, "homogeneous is 1; True or False"),
+        ({"name": "uniform", "max_capacity": 2.5}, TypeError, "max_capacity is 2.5"),
+        ({"quality": [0.5]}, ValueError, r"market has entries \['quality'\]"),
+    ],
+)
+def test_bad_markets_are_named(market, error, message):
+    with pytest.raises(error, match=message):
+        parallel_env(market=market)
+
+
+@pytest.mark.parametrize(
+    ("instance_seed", "error", "message"),
+    [
+        ([], ValueError, r"instance_seed is \[\]; at least one integer >= 0"),
+        (-1, ValueError, "instance_seed is -1"),
+        ([1, -1], ValueError, r"instance_seed\[1\] is -1"),
+        (1.5, TypeError, "instance_seed is 1.5"),
+        (True, TypeError, "instance_seed is True"),
+        ("seven", TypeError, "instance_seed is 'seven'"),
+    ],
+)
+def test_bad_instance_seeds_are_named(instance_seed, error, message):
+    with pytest.raises(error, match=message):
+        parallel_env(instance_seed=instance_seed)
+
+
+@pytest.mark.parametrize("seeds", [[], [-1], [0, -3]])
+def test_bad_episode_seeds_are_named(seeds):
+    with pytest.raises(ValueError, match=r"seeds is \[.*\]; integers >= 0, one a replica"):
+        parallel_env().reset_batch(seeds)

@@ -233,9 +233,7 @@ def test_the_trigger_follows_line_12():
         np.testing.assert_array_equal((action["send"] == (grown - base >= due)) | near, True)
         observation = env.step_batch(action).observation
     assert 4 <= synchronisations <= 200
-    claim = env.privacy()
-    assert claim.epsilon is None
-    assert "times" in claim.reason
+    assert env.privacy().epsilon == np.inf
 
 
 def test_the_default_threshold_is_the_paper_s():

@@ -137,7 +137,7 @@ plans = st.fixed_dictionaries(
 @pytest.mark.filterwarnings("ignore:the classic calibration")
 def test_faults_do_little_harm(plan, epsilon):
     """No NaN, no negative weight, no estimate outside [0, 1], and never over twice the silent regret."""
-    market = {"max_cycles": 600, "num_agents": 5, "num_producers": 12, "market_seed": 3}
+    market = {"max_cycles": 600, "num_agents": 5, "num_producers": 12, "instance_seed": 3}
     seeds = range(4)
     env = Channel(GaussianPrivatizer(parallel_env(**market), epsilon), **plan)
     policy = PFCB()
@@ -184,7 +184,7 @@ def test_the_placebo_says_nothing_of_the_data():
     """Under the same noise, two different histories make the same messages."""
 
     def messages(quantity):
-        env = Channel(GaussianPrivatizer(Placebo(parallel_env(market_seed=1, max_cycles=9)), 1.0))
+        env = Channel(GaussianPrivatizer(Placebo(parallel_env(instance_seed=1, max_cycles=9)), 1.0))
         env.reset_batch([0, 1])
         steps = [env.step_batch(np.full((2, 10, 30), quantity)).observation for _ in range(1)]
         return [steps[-1][f"inbox_{name}"].copy() for name in ("delivered", "good")]

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from sums_env import SumsEnv
 
+from fedbandit_envs.linear.env import LinearEnv
+from fedbandit_envs.neighbours import History, Neighbours
 from fedbandit_envs.sensitivity import Change
-from fedbandit_envs.wrappers.neighbours import linear_neighbours
+from fedbandit_envs.wrappers.privacy import audit as audit_module
 from fedbandit_envs.wrappers.privacy import continual as continual_module
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier, gaussian_epsilon
-from fedbandit_envs.wrappers.privacy.audit import Audit, audit
+from fedbandit_envs.wrappers.privacy.audit import Audit
 from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
 from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy.noise.dyadic import DyadicNoise
@@ -31,19 +33,43 @@ def attack(
     epsilon=4.0,
     promised=1e-5,
     calibrated=None,
-    size=2,
-    bound=1.0,
-    samples=200_000,
+    problem=LinearEnv,
+    samples=30_000,
     weights=None,
     **kwargs,
 ) -> Audit:
-    return audit(
+    evidence = audit_module.attack(
         lambda env: ContinualPrivatizer(
             env, epsilon, promised, mechanism, releases=releases, adjacency=calibrated or adjacency, **kwargs
         ),
-        linear_neighbours(adjacency, releases, altered=1, size=size, bound=bound),
-        delta, composition, adjacency, samples, weights=weights,
+        problem, adjacency, releases=releases, altered=1, samples=samples, weights=weights,
     )  # fmt: skip
+    return evidence.against(delta, composition)
+
+
+def resized(dim: int, bound: float) -> type[LinearEnv]:
+    """The linear bandit whose worst histories have so many dimensions and so large an L^2 + B^2."""
+
+    def resize(history: History) -> History:
+        settings = dict(history.settings)
+        # As it comes L is 1 and B^2 1/3.
+        factor = math.sqrt(bound * 3 / 4)
+        settings["contexts"] = [
+            [factor * x for x in context] + [0.0] * (dim - 2) for context in settings["contexts"]
+        ]
+        settings["parameter"] = settings["parameter"] + [0.0] * (dim - 2)
+        settings |= {"context_bound": factor, "reward_bound": factor * settings["reward_bound"]}
+        return history._replace(settings=settings)
+
+    class Resized(LinearEnv, name="resized"):
+        @classmethod
+        def neighbours(cls, adjacency):
+            return [
+                Neighbours(resize(before), resize(after), idle)
+                for before, after, idle in LinearEnv.neighbours(adjacency)
+            ]
+
+    return Resized
 
 
 def assert_tight(result: Audit) -> None:
@@ -55,16 +81,16 @@ def assert_tight(result: Audit) -> None:
 @pytest.mark.parametrize("calibrated", ADJACENCIES)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_exact_noise_is_tight(mechanism, adjacency, calibrated):
-    result = attack(mechanism, adjacency, calibrated=calibrated)
+    result = attack(mechanism, adjacency, calibrated=calibrated, samples=50_000)
     assert_tight(result)
     if adjacency == calibrated:
         assert result.claim.epsilon == pytest.approx(4.0)
 
 
 @pytest.mark.parametrize("mechanism", ["sqrt_toeplitz", "tree"])
-@pytest.mark.parametrize(("releases", "size", "bound"), [(1, 2, 1.0), (8, 2, 3.0), (4, 4, 0.5)])
-def test_exact_noise_is_tight_for_any_number_size_and_scale(mechanism, releases, size, bound):
-    assert_tight(attack(mechanism, releases=releases, size=size, bound=bound))
+@pytest.mark.parametrize(("releases", "dim", "bound"), [(1, 2, 1.0), (8, 2, 3.0), (4, 4, 0.5)])
+def test_exact_noise_is_tight_for_any_number_size_and_scale(mechanism, releases, dim, bound):
+    assert_tight(attack(mechanism, releases=releases, problem=resized(dim, bound)))
 
 
 @pytest.mark.parametrize("mechanism", ["tree", "honaker"])
@@ -83,31 +109,31 @@ def test_printed_noise(mechanism, adjacency):
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_honakers_estimates_tell_a_little_less_than_their_tree(adjacency):
-    for releases in (2, 4, 8):
-        result = attack("honaker", adjacency, releases)
+    results = {releases: attack("honaker", adjacency, releases) for releases in (2, 4, 8)}
+    for result in results.values():
         assert result.holds, result
         assert result.tightness >= 0.75, result
     # Of two releases: a, and (2 c + a + b)/3 for the draws a, b of the windows and c of both. A window's two nodes
     # have mu^2 = 2, of which these show 1 + 4/5.
     mu = math.sqrt(1.8 / 2) / analytic_noise_multiplier(4.0, 1e-5)
     shown = gaussian_epsilon(1e-5, mu)
-    assert 0.9 * shown <= attack("honaker", adjacency, 2).lower_bound <= shown
+    assert 0.9 * shown <= results[2].lower_bound <= shown
 
 
 @pytest.mark.parametrize("composition", ["basic", "zcdp"])
 def test_loose_compositions_hold(composition):
-    result = attack("tree", delta=0.01, promised=0.01, composition=composition)
+    result = attack("tree", delta=0.01, promised=0.01, composition=composition, samples=10_000)
     assert result.holds
     assert 0 < result.tightness < 1
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_independent_noise_on_all_entries_is_tight(adjacency):
-    result = audit(
+    evidence = audit_module.attack(
         lambda env: GaussianPrivatizer(env, 3.0, calibration="analytic", releases=2),
-        linear_neighbours(adjacency, 2), 1e-5, "exact", adjacency,
+        LinearEnv, adjacency, releases=2, samples=30_000,
     )  # fmt: skip
-    assert_tight(result)
+    assert_tight(evidence.against(1e-5))
 
 
 # Mutants: each is made from the real class by one patch, and must break its claim.
@@ -116,10 +142,8 @@ def test_independent_noise_on_all_entries_is_tight(adjacency):
 def halve_sensitivity(patch):
     honest = ContinualPrivatizer._prepare
 
-    def prepare(self, sensitivity, seeds):
-        honest(
-            self, sensitivity._replace(scale={name: a / 2 for name, a in sensitivity.scale.items()}), seeds
-        )
+    def prepare(self, sensitivity):
+        honest(self, sensitivity._replace(scale={name: a / 2 for name, a in sensitivity.scale.items()}))
 
     patch.setattr(ContinualPrivatizer, "_prepare", prepare)
 
@@ -179,7 +203,6 @@ SYMMETRIC = [
     take_a_replacement_for_an_addition,
     give_the_diagonal_what_the_rest_has,
     forget_to_symmetrise,
-    lose_count,
 ]
 
 
@@ -187,20 +210,28 @@ SYMMETRIC = [
 @pytest.mark.parametrize("mechanism", ["sqrt_toeplitz", "tree"])
 def test_mutants_are_caught(monkeypatch, mutate, mechanism):
     mutate(monkeypatch)
-    assert not attack(mechanism, samples=50_000).holds
+    assert not attack(mechanism, samples=20_000).holds
+
+
+@pytest.mark.parametrize("mechanism", ["sqrt_toeplitz", "tree"])
+def test_a_mutant_that_loses_count_claims_nothing(monkeypatch, mechanism):
+    """The door counts what leaves, whatever the books say."""
+    lose_count(monkeypatch)
+    claim = attack(mechanism, releases=2, samples=10).claim
+    assert (claim.epsilon, claim.reason) == (math.inf, "more has been released than is in the books")
 
 
 @pytest.mark.parametrize("mutate", [drop_a_level, draw_nothing_for_the_last_level])
 @pytest.mark.parametrize("mechanism", ["tree", "honaker"])
 def test_mutants_of_trees_are_caught(monkeypatch, mutate, mechanism):
     mutate(monkeypatch)
-    assert not attack(mechanism, releases=4, samples=50_000).holds
+    assert not attack(mechanism, releases=4, samples=20_000).holds
 
 
 @pytest.mark.parametrize("mutate", [halve_sensitivity, forget_to_symmetrise, draw_nothing_for_the_last_level])
 def test_mutants_of_printed_noise_are_caught(monkeypatch, mutate):
     mutate(monkeypatch)
-    result = attack("tree", releases=4, epsilon=20.0, promised=0.1, sigma="printed", samples=50_000)
+    result = attack("tree", releases=4, epsilon=20.0, promised=0.1, sigma="printed", samples=20_000)
     assert not result.holds
 
 
@@ -211,8 +242,13 @@ def known_filter(factor: np.ndarray, adjacency: str) -> dict[str, np.ndarray]:
     first = np.zeros(n)
     first[0] = 1.0
     over_time = np.linalg.solve(increments @ increments.T, first)
-    (history,) = linear_neighbours(adjacency, size=2)
-    change = history.after["statistic"][0] - history.before["statistic"][0]
+    observed = np.array(
+        [1 / math.sqrt(6) - 1 / math.sqrt(3), 1 / math.sqrt(6) + 1 / math.sqrt(3), math.sqrt(1 / 3)]
+    )
+    change = np.outer(observed, observed)
+    if adjacency == "one-observation":
+        replaced = observed[[1, 0, 2]]
+        change -= np.outer(replaced, replaced)
     # Both halves have the same draw, half as large in variance: their weights are those of the change itself.
     return {"statistic": over_time[:, np.newaxis, np.newaxis] * change}
 
@@ -249,12 +285,11 @@ def test_the_square_root_needs_a_twentieth_of_the_printed_trees_noise(adjacency)
     assert deviation["sqrt_toeplitz"] <= deviation["tree"] / 20
 
 
-# mu is 0.9. Rates from 4,000 samples a side leave 0.16 less, with a standard deviation of 0.03: 0.8 of the epsilon.
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-def test_a_thousand_releases_of_the_square_root(adjacency):
-    n = 1000
+# mu is 0.9. Rates from 3,000 samples a side leave 0.19 less, with a standard deviation of 0.03: 0.8 of the epsilon.
+def test_a_thousand_releases_of_the_square_root():
+    n, adjacency = 1000, "one-observation"
     weights = known_filter(square_root(n), adjacency)
-    settings = {"epsilon": 1.0, "promised": 0.1, "samples": 4000, "weights": weights}
+    settings = {"epsilon": 1.0, "promised": 0.1, "samples": 3000, "weights": weights}
     result = attack("sqrt_toeplitz", adjacency, n, 1e-5, **settings)
     mu = 1 / analytic_noise_multiplier(1.0, 0.1)
     assert result.claim.epsilon == pytest.approx(gaussian_epsilon(1e-5, mu))
@@ -262,14 +297,12 @@ def test_a_thousand_releases_of_the_square_root(adjacency):
     assert result.tightness >= 0.7, result
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-def test_a_thousand_releases_of_the_printed_tree(adjacency):
-    n = 1000
+def test_a_thousand_releases_of_the_printed_tree():
+    n, adjacency = 1000, "one-observation-added"
     weights = known_filter(dyadic(n), adjacency)
     # At epsilon 1 no attack sees anything; at 30 the same formula has a thirtieth of the noise.
-    for epsilon, delta, seen in ((1.0, 0.1, 0.0), (30.0, 1e-5, 0.8)):
-        result = attack(
-            "tree", adjacency, n, delta, epsilon=epsilon, promised=0.1, sigma="printed", samples=3000, weights=weights
-        )  # fmt: skip
+    for epsilon, delta, samples, seen in ((1.0, 0.1, 300, 0.0), (30.0, 1e-5, 3000, 0.8)):
+        settings = {"epsilon": epsilon, "promised": 0.1, "samples": samples, "weights": weights}
+        result = attack("tree", adjacency, n, delta, sigma="printed", **settings)
         assert result.holds, result
         assert result.lower_bound >= seen * result.claim.epsilon, result

@@ -25,8 +25,12 @@ def everyone(env) -> np.ndarray:
     return np.ones(env.unwrapped.total.shape[:2], np.bool_)
 
 
+def nothing_to_choose(env) -> np.ndarray:
+    return np.zeros(env.unwrapped.total.shape[:2], np.int64)
+
+
 def procurement(**kwargs) -> ProcurementEnv:
-    return ProcurementEnv(num_agents=3, num_producers=4, market_seed=1, **{"max_cycles": 20, **kwargs})
+    return ProcurementEnv(num_agents=3, num_producers=4, instance_seed=1, **{"max_cycles": 20, **kwargs})
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -40,7 +44,7 @@ def test_without_noise_increments_add_up_to_the_truth(mechanism, chunks):
     true = np.zeros_like(held)
     for rounds, senders in chunks:
         for _ in range(rounds):
-            env.step_batch(None)
+            env.step_batch(nothing_to_choose(env))
         who = (senders >> np.arange(4) & 1).reshape(2, 2).astype(np.bool_)
         got = env.release(who)
         held += got["statistic"]
@@ -56,7 +60,7 @@ def prefix_noise(env, seeds, releases: int) -> tuple[np.ndarray, np.ndarray]:
     held, variance = np.zeros_like(env.unwrapped.total), np.zeros((*env.unwrapped.total.shape[:2], 1))
     noise, variances = [], []
     for _ in range(releases):
-        env.step_batch(None)
+        env.step_batch(nothing_to_choose(env))
         got = env.release(everyone(env))
         held += got["statistic"]
         variance += got["noise_variance"]
@@ -87,8 +91,8 @@ def test_noise_has_the_variance_announced(mechanism, sigma):
 class Slots(SumsEnv):
     """The statistic in the last of two slots, as where rounds are dealt out to several estimates."""
 
-    def release(self, senders):
-        grown = super().release(senders)["statistic"]
+    def _release(self, sends):
+        grown = super()._release(sends)["statistic"]
         return {"statistic": np.stack([np.zeros_like(grown), grown], axis=2)}
 
     def sensitivity(self):
@@ -287,7 +291,7 @@ def test_silence_ends_what_the_plan_does_not_allow():
 def test_wrapping_leaves_the_environment_as_it_is():
     env = SumsEnv(1, max_cycles=5)
     env.reset_batch([3])
-    env.step_batch(None)
+    env.step_batch(nothing_to_choose(env))
     before = env.total.copy()
     ContinualPrivatizer(env, 1.0, 0.1)
     assert np.array_equal(env.total, before)
@@ -361,5 +365,5 @@ def test_bad_arguments_are_named(arguments, error, message):
 
 
 def test_privatizing_twice_is_refused():
-    with pytest.raises(ValueError, match="already privatized, by ContinualPrivatizer"):
+    with pytest.raises(ValueError, match="already has a noise layer, ContinualPrivatizer"):
         GaussianPrivatizer(ContinualPrivatizer(SumsEnv(), 1.0, 0.1), 1.0)

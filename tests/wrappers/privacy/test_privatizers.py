@@ -21,7 +21,7 @@ VARIANTS = [*PRIVATIZERS, lambda env, epsilon: GaussianPrivatizer(env, epsilon, 
 
 
 def small(**kwargs) -> ProcurementEnv:
-    return ProcurementEnv(num_agents=3, num_producers=4, market_seed=1, **{"max_cycles": 50, **kwargs})
+    return ProcurementEnv(num_agents=3, num_producers=4, instance_seed=1, **{"max_cycles": 50, **kwargs})
 
 
 def play(env, rounds: int = 5):
@@ -391,7 +391,6 @@ def test_bad_gaussian_arguments_are_named(arguments, message):
         ({"epsilon": 1.0}, "budget delta is None"),
         ({"delta": 1.0}, "budget delta is 1.0"),
         ({"composition": "best"}, "budget composition is 'best'"),
-        ({"adjacency": "one-user"}, "budget adjacency is 'one-user'"),
     ],
 )
 def test_bad_budgets_are_named(arguments, message):
@@ -399,10 +398,22 @@ def test_bad_budgets_are_named(arguments, message):
         Budget(**arguments)
 
 
+def test_a_budget_for_an_adjacency_that_the_environment_does_not_name_is_refused():
+    env = GaussianPrivatizer(small(), 1.0, budget={"adjacency": "one-user"})
+    with pytest.raises(ValueError, match="budget adjacency is 'one-user'; one of 'one-quantity'"):
+        env.reset_batch([0])
+    env = GaussianPrivatizer(small(), 1.0)
+    env.reset_batch([0])
+    with pytest.raises(ValueError, match="adjacency is 'one-user'; one of 'one-quantity'"):
+        env.accountant.epsilon(adjacency="one-user")
+
+
 @pytest.mark.parametrize("outer", PRIVATIZERS)
 @pytest.mark.parametrize("inner", PRIVATIZERS)
 def test_privatizing_twice_is_refused(outer, inner):
-    with pytest.raises(ValueError, match=f"already privatized, by {inner.__name__}"):
+    with pytest.raises(
+        ValueError, match=f"already has a noise layer, {inner.__name__}, inside of {outer.__name__}"
+    ):
         outer(Reveal(inner(small(), 1.0)), 1.0)
 
 
@@ -440,9 +451,9 @@ def test_pairs_that_are_none_are_refused():
     pair = {"epsilon": 0.5, "pair": "good_and_defective"}
     with pytest.raises(ValueError, match="pair is 'good_and_defective'"):
         GaussianPrivatizer(saying(delivered=1.0, good=2.0), **pair).reset_batch([0])
-    with pytest.raises(ValueError, match=r"releases \['gram'\]"):
+    with pytest.raises(ValueError, match=r"releases, \['gram'\], is not said to count"):
         GaussianPrivatizer(saying(gram=1.0), **pair).reset_batch([0])
-    with pytest.raises(ValueError, match=r"releases \['gram'\]"):
+    with pytest.raises(ValueError, match=r"releases, \['gram'\], is not said to count"):
         RandomizedResponsePrivatizer(saying(gram=1.0), 0.5).reset_batch([0])
 
 

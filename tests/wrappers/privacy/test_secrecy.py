@@ -1,0 +1,180 @@
+"""Whoever finds the episode's seed draws the noise again; whoever has entropy of its own is safe from that."""
+
+import secrets
+
+import numpy as np
+import pytest
+from channels import buying, small
+from scipy.stats import kstest
+from sums_env import SumsEnv
+
+from fedbandit_envs.streams import Purpose, is_secret, row_seeds, stream
+from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
+from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
+from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
+from fedbandit_envs.wrappers.privacy.randomized_response import RandomizedResponsePrivatizer
+from fedbandit_envs.wrappers.transport.channel import Channel
+
+EPISODE = 4711
+ENTROPY = 2**90 + 12345
+
+
+def found_seed(policy_seeds) -> int:
+    """What a policy can do with the seeds it is given: search the episode's."""
+    return next(seed for seed in range(10_000) if np.array_equal(row_seeds([seed], 4), policy_seeds))
+
+
+def one_release(**kwargs):
+    """What one agent hears of the others, the true data, and the standard deviation of the noise."""
+    private = GaussianPrivatizer(small(), 0.9, 1e-3, releases=1, **kwargs)
+    env = Channel(private)
+    env.reset_batch([EPISODE])
+    seen = env.step_batch(buying(env)).observation
+    sd = private._multipliers[0] * private.sensitivity().scale["delivered"][0]
+    return env, seen["inbox_delivered"][0, 0, 1:], seen["total_delivered"][0, 1:], sd[1:]
+
+
+def denoised(env, heard, sd, seed):
+    """Subtracts the noise that follows from a seed: units come first in what is drawn."""
+    drawn = np.stack([stream(seed, Purpose.NOISE, agent).standard_normal(6)[:3] for agent in (1, 2, 3)])
+    return heard - sd * drawn
+
+
+def test_repeatable_noise_is_subtracted_by_whoever_searches_the_seed():
+    env, heard, true, sd = one_release()
+    seed = found_seed(row_seeds([EPISODE], 4))
+    assert seed == EPISODE
+    np.testing.assert_allclose(denoised(env, heard, sd, seed), true, atol=1e-9)
+    assert env.privacy().noise == "repeatable"
+
+
+def test_secret_noise_is_not():
+    env, heard, true, sd = one_release(noise_seed=ENTROPY)
+    residual = (denoised(env, heard, sd, found_seed(row_seeds([EPISODE], 4))) - true) / sd
+    assert np.abs(residual).max() > 0.5
+    assert env.privacy().noise == "secret"
+
+
+def test_two_epsilons_under_one_seed_are_two_equations_with_one_unknown():
+    """The same noise at two scales can be solved for; secret noise, of a seed of its own a run, cannot."""
+
+    def heard_at(epsilon, **kwargs):
+        private = GaussianPrivatizer(small(), epsilon, 1e-3, releases=1, **kwargs)
+        env = Channel(private)
+        env.reset_batch([EPISODE])
+        seen = env.step_batch(buying(env)).observation
+        return private._multipliers[0], seen["inbox_delivered"][0, 0, 1:], seen["total_delivered"][0, 1:]
+
+    def solved(first, second):
+        (a, x, true), (b, y, _) = first, second
+        return (b * x - a * y) / (b - a) - true
+
+    assert np.abs(solved(heard_at(0.9), heard_at(0.3))).max() < 1e-9
+    fresh = [{"noise_seed": ENTROPY + run} for run in range(2)]
+    assert np.abs(solved(heard_at(0.9, **fresh[0]), heard_at(0.3, **fresh[1]))).max() > 1.0
+
+
+MECHANISMS = {
+    "gaussian": lambda env, **kwargs: GaussianPrivatizer(env, 0.9, releases=40, **kwargs),
+    "laplace": lambda env, **kwargs: LaplacePrivatizer(env, 0.9, releases=40, **kwargs),
+    "response": lambda env, **kwargs: RandomizedResponsePrivatizer(env, 9.0, releases=40, **kwargs),
+    "continual": lambda env, **kwargs: ContinualPrivatizer(env, 1.0, 0.1, releases=40, **kwargs),
+    "honaker": lambda env, **kwargs: ContinualPrivatizer(env, 1.0, 0.1, "honaker", releases=40, **kwargs),
+}
+
+
+def released(make, seeds, senders, env=None, **kwargs):
+    """Values released in each of five rounds, ``(rounds, replicas, agents, values)``."""
+    env = make(small(max_cycles=40), **kwargs) if env is None else env
+    env.reset_batch(seeds)
+    rounds = []
+    for who in senders:
+        env.step_batch(buying(env, len(seeds)))
+        got = env.release(np.broadcast_to(who, (len(seeds), 4)))
+        rounds.append(np.concatenate([a.reshape(len(seeds), 4, -1) for a in got.values()], axis=2))
+    return np.stack(rounds)
+
+
+EVERYONE = [np.ones(4, bool)] * 5
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("noise_seed", [None, ENTROPY])
+def test_an_agents_noise_is_its_own(name, noise_seed):
+    """Who else sends, and in how many replicas, changes nothing of what an agent releases."""
+    make = MECHANISMS[name]
+    whole = released(make, [3, 8], EVERYONE, noise_seed=noise_seed)
+    only = [np.arange(4) == 2] * 5
+    np.testing.assert_array_equal(released(make, [8], only, noise_seed=noise_seed)[:, 0, 2], whole[:, 1, 2])
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_secret_noise_never_comes_twice(name):
+    """Neither in two agents, nor in two replicas of one seed, two episodes or two releases; repeatable noise does."""
+    make = MECHANISMS[name]
+    env = make(small(max_cycles=40), noise_seed=ENTROPY)
+    episodes = [released(make, [8, 8], EVERYONE, env) for _ in range(2)]
+    assert not np.array_equal(episodes[0][:, 0], episodes[0][:, 1])
+    assert not np.array_equal(episodes[0], episodes[1])
+    np.testing.assert_array_equal(released(make, [8, 8], EVERYONE, noise_seed=ENTROPY), episodes[0])
+    assert not np.array_equal(released(make, [8, 8], EVERYONE, noise_seed=ENTROPY + 1), episodes[0])
+    plain = released(make, [8, 8], EVERYONE)
+    np.testing.assert_array_equal(plain[:, 0], plain[:, 1])
+
+
+def test_the_noise_of_agents_replicas_and_releases_is_independent():
+    """2,400 draws are standard normal together and uncorrelated in pairs: false alarm 1e-4 and 5 sd."""
+    env = ContinualPrivatizer(SumsEnv(20, max_cycles=40), 1.0, 0.1, "tree", noise_seed=ENTROPY)
+    env.reset_batch([5, 5, 6, 7])
+    everyone = np.ones((4, 20), np.bool_)
+    # Nothing is observed, and at odd releases the tree adds one fresh draw a value.
+    diagonal = []
+    for z in range(1, 21):
+        values = np.diagonal(env.release(everyone)["statistic"], axis1=2, axis2=3)
+        if z % 2:
+            diagonal.append(values)
+    drawn = np.stack(diagonal) / env._multiplier
+    assert drawn.shape == (10, 4, 20, 3)
+    first = drawn[0]
+    assert kstest(first.ravel(), "norm").pvalue > 1e-4
+    for pairs in (first[:, 1:] * first[:, :-1], first[1:] * first[:-1]):
+        assert abs(pairs.mean()) < 5 / np.sqrt(pairs.size)
+
+
+@pytest.mark.parametrize(
+    ("entropy", "secret"),
+    [
+        (None, False),
+        (7, False),
+        (2**63 - 1, False),
+        (2**63, True),
+        ([2**40, 2**40], True),
+        ([1, 2, 3], False),
+    ],
+)
+def test_a_seed_that_can_be_searched_is_not_called_secret(entropy, secret):
+    assert is_secret(entropy) is secret
+    env = GaussianPrivatizer(small(), 0.9, noise_seed=entropy)
+    env.reset_batch([0])
+    assert env.privacy().noise == ("secret" if secret else "repeatable")
+
+
+def test_entropy_of_any_size_is_taken():
+    for noise_seed in (0, secrets.randbits(1024), [1, secrets.randbits(256)], np.int64(9)):
+        GaussianPrivatizer(small(), 0.9, noise_seed=noise_seed).reset_batch([0])
+
+
+@pytest.mark.parametrize(
+    ("noise_seed", "error", "message"),
+    [
+        (-1, ValueError, "noise_seed is -1; an integer >= 0"),
+        ([], ValueError, r"noise_seed is \[\]"),
+        ([1, -2], ValueError, r"noise_seed\[1\] is -2"),
+        (0.5, TypeError, "noise_seed is 0.5; None, an integer >= 0 or a sequence"),
+        ("entropy", TypeError, "noise_seed is 'entropy'"),
+    ],
+)
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_bad_entropy_is_named(name, noise_seed, error, message):
+    with pytest.raises(error, match=message):
+        MECHANISMS[name](small(), noise_seed=noise_seed)
