@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 
-def require_number(name: str, value: Any, least: float, most: float, *, open_below: bool = False) -> None:
-    """Requires a finite number in ``[least, most]``, or ``(least, most]`` if ``open_below``.
+def require_number(
+    name: str, value: Any, least: float, most: float, *, open_below: bool = False, open_above: bool = False
+) -> None:
+    """Requires a finite number in ``[least, most]``, without the ends that are open.
 
     Raises:
         TypeError: The value is no number.
@@ -17,11 +19,13 @@ def require_number(name: str, value: Any, least: float, most: float, *, open_bel
     """
     allowed = f"a finite number {'>' if open_below else '>='} {least:g}"
     if most < math.inf:
-        allowed = f"a number in {'(' if open_below else '['}{least:g}, {most:g}]"
+        allowed = f"a number in {'(' if open_below else '['}{least:g}, {most:g}{')' if open_above else ']'}"
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} is {value!r}; {allowed} is required")
     number = float(value)
-    if not (math.isfinite(number) and least <= number <= most) or (open_below and number == least):
+    if not (math.isfinite(number) and least <= number <= most) or (
+        (open_below and number == least) or (open_above and number == most)
+    ):
         raise ValueError(f"{name} is {value!r}; {allowed} is required")
 
 

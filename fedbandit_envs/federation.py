@@ -33,12 +33,14 @@ class Spaces(NamedTuple):
         action: One agent's action space; batches add the same axes.
         horizon: Number of rounds of an episode, public to all.
         release: Space of what one agent releases; where noise has public bounds, they are here.
+        agents: Number of agents in the federation, public to all.
     """
 
     observation: spaces.Dict
     action: spaces.Space[Any]
     horizon: int
     release: spaces.Dict
+    agents: int
 
 
 class BatchReset(NamedTuple):
@@ -144,6 +146,18 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
             gymnasium.error.ResetNeeded: No episode is running.
         """
 
+    @abstractmethod
+    def summon(self, acting: Array) -> None:
+        """Says who acts in the round after this one; called before ``reset_batch``, in the first round.
+
+        An episode in which nobody is summoned before its first round is one in which all act, always. For those who do
+        not act nothing is played or drawn: reward and information are 0, statistics stand still, and an agent's luck
+        is that of the rounds in which it acts.
+
+        Args:
+            acting: Who acts, bool ``(replicas, agents)``.
+        """
+
     def release(self, senders: Array) -> Arrays:
         """Lets data leave agents: the only door there is, and the same for all environments and wrappers.
 
@@ -228,6 +242,21 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
     def hidden_space(self) -> spaces.Dict:
         """One agent's space of :meth:`hidden`."""
 
+    def told_apart(self) -> Arrays | None:
+        """Returns what the last release says to each receiver beyond what it says to all; None where it says no more.
+
+        Where messages go from agent to agent, a transport adds it to them. It holds no data.
+
+        Returns:
+            Arrays by name, ``(replicas, senders, receivers, ...)``, zero for the silent.
+        """
+        return None
+
+    @property
+    def groups(self) -> Mapping[str, Sequence[int]]:
+        """Agents whose results are to be told apart, by the group's name: numbers of agents, at least one a group."""
+        return {}
+
     @property
     def policy_spaces(self) -> Spaces:
         """What policies are told of this environment."""
@@ -236,6 +265,7 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
             self.single_action_space,
             self.max_cycles,
             self.single_release_space,
+            self.max_num_agents,
         )
 
     def observation_space(self, agent: str) -> spaces.Dict:

@@ -26,6 +26,7 @@ from fedbandit_envs.federation import (
     BatchStep,
     FederatedEnv,
 )
+from fedbandit_envs.luck import Luck
 from fedbandit_envs.neighbours import Neighbours
 from fedbandit_envs.sensitivity import Sensitivity
 
@@ -46,7 +47,8 @@ class Problem(FederatedEnv):
     that is released they hold ``total_{name}``, its sum over all rounds so far; what leaves is what that has grown by.
 
     The buffers that subclasses fill, all with the leading axes ``(replicas, agents)``: ``_seen``, the observation by
-    name; ``_reward``; ``_info`` by name, ``regret`` among it. They start at zero.
+    name; ``_reward``; ``_info`` by name, ``regret`` among it. They start at zero. ``_acting``, bool ``(replicas,
+    agents)``, says who acts in the round at hand; what is the others' is to be 0, but for what they know and hold.
 
     Attributes:
         statistics: Names of what is released.
@@ -123,6 +125,7 @@ class Problem(FederatedEnv):
         self._check = ActionCheck(action, self.possible_agents, self.open_above)
         self._door = Door()
         self._round: int | None = None
+        self._summoned: Array | None = None
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Draws the instances and starts one episode a seed; see :meth:`FederatedEnv.reset_batch`."""
@@ -139,7 +142,10 @@ class Problem(FederatedEnv):
         }
         self._reward = np.zeros(rows)
         self._released = {name: self._seen[f"total_{name}"].copy() for name in self.statistics}
-        self._begin(seeds, [self._instance(seed) for seed in seeds])
+        luck = Luck(seeds, rows[1], own=self._summoned is not None)
+        self._acting = np.ones(rows, np.bool_)
+        self._begin(luck, [self._instance(seed) for seed in seeds])
+        self._next_round()
         # What others get to see of all this.
         self._observation, self._information = Buffers(self._seen), Buffers(self._info)
         self._result = Buffers(
@@ -163,6 +169,7 @@ class Problem(FederatedEnv):
         self._play(self._check(action, len(self._reward)))
         self._round += 1
         self._seen["round"].fill(self._round)
+        self._next_round()
         result = self._result.views
         return BatchStep(
             dict(self._observation.views),
@@ -170,6 +177,15 @@ class Problem(FederatedEnv):
             result["over" if self._round >= self.max_cycles else "going_on"],
             dict(self._information.views),
         )
+
+    def summon(self, acting: Array) -> None:
+        """Says who acts in the coming round; see :meth:`FederatedEnv.summon`."""
+        self._summoned = np.array(acting, np.bool_)
+
+    def _next_round(self) -> None:
+        if self._summoned is not None:
+            self._acting[...], self._summoned = self._summoned, None
+        self._meet()
 
     def _release(self, sends: Array) -> Arrays:
         everyone = bool(sends.all())
@@ -225,13 +241,16 @@ class Problem(FederatedEnv):
         return self.hidden()
 
     @abstractmethod
-    def _begin(self, seeds: Sequence[int], instance_seeds: Sequence[int]) -> None:
-        """Draws instances and fills the first observation.
+    def _begin(self, luck: Luck, instance_seeds: Sequence[int]) -> None:
+        """Draws instances and fills what is seen from the first.
 
         Args:
-            seeds: One a replica, of what happens in the episode.
+            luck: Of what happens in the episode.
             instance_seeds: One a replica, of the instance that is played.
         """
+
+    def _meet(self) -> None:
+        """Draws what those who act meet in the round to come; nothing, where they meet the same in all rounds."""
 
     @abstractmethod
     def _play(self, action: Array) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-Stack = Sequence[tuple[str, Mapping[str, Any]]]
-"""Wrappers from the inside out, each as its entry point and its keyword arguments; all of it can be written as JSON."""
+Stack = Sequence[Sequence[Any]]
+"""Wrappers from the inside out, each a pair of its entry point and its keyword arguments; can be written as JSON."""
 
 
 class Preset(NamedTuple):

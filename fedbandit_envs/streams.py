@@ -24,6 +24,8 @@ class Purpose(IntEnum):
     CHANNEL = 5
     PARAMETER = 6
     CONTEXT = 7
+    PARTICIPATION = 8
+    LIE = 9
 
 
 def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:

@@ -57,6 +57,10 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
         """Plays one round in all replicas; see :meth:`FederatedEnv.step_batch`."""
         return self.env.step_batch(action)
 
+    def summon(self, acting: Array) -> None:
+        """Says who acts in the coming round; see :meth:`FederatedEnv.summon`."""
+        self.env.summon(acting)
+
     def _release(self, sends: Array) -> Arrays:
         return self.env._release(sends)
 
@@ -85,6 +89,15 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
     def hidden_space(self) -> spaces.Dict:
         """One agent's space of :meth:`hidden`."""
         return self.env.hidden_space
+
+    def told_apart(self) -> Arrays | None:
+        """Returns what is said to each receiver beyond what is said to all; see :meth:`FederatedEnv.told_apart`."""
+        return self.env.told_apart()
+
+    @property
+    def groups(self) -> Mapping[str, Sequence[int]]:
+        """Agents whose results are to be told apart; see :attr:`FederatedEnv.groups`."""
+        return self.env.groups
 
 
 def layers(env: FederatedEnv) -> Iterator[FederatedEnv]:

@@ -99,12 +99,13 @@ def judge(
 
 @kernel
 def choose(
-    round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
+    active, round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
     noise_sd, log_failure, scale, constant, parameter, arm,
 ):  # fmt: skip
-    """Pulls the arm with the largest upper confidence bound, for all rows.
+    """Pulls the arm with the largest upper confidence bound, for all rows that act.
 
     Args:
+        active: Which do, bool ``(replicas, agents, 1)``; the others keep the arm they had.
         round_: Rounds played, ``(replicas, agents, 1)``; estimators are used in turn.
         contexts: ``(replicas, agents, arms, dim)``.
         inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
@@ -127,6 +128,8 @@ def choose(
     bound = np.empty(arms)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
+            if not active[r, j, 0]:
+                continue
             e = round_[r, j, 0] % moment.shape[2]
             transpose(contexts[r, j], across)
             judge(
@@ -192,6 +195,7 @@ class LinUCB:
         self._confidence = Confidence.without_noise(shape, dim, self._ridge, self._parameter_bound)
         self._parameter = np.zeros((*rows, dim))
         self._arm = np.zeros(rows, np.int64)
+        self._everyone = np.ones((*rows, 1), np.bool_)
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
@@ -202,7 +206,8 @@ class LinUCB:
 
     def _choose(self, observation: Arrays, failure: float) -> Array:
         choose(
-            observation["round"], observation["contexts"], *self._ridges, *self._confidence,
+            observation.get("active", self._everyone), observation["round"], observation["contexts"],
+            *self._ridges, *self._confidence,
             self._noise_sd, -np.log(failure), self._beta_scale, self._constant, self._parameter, self._arm,
         )  # fmt: skip
         return self._arm

@@ -74,14 +74,6 @@ class Clairvoyant:
         return procure(*(observation[name] for name in names), exact=self._exact)
 
 
-@kernel
-def _explore(capacity, quantity):
-    for r in range(quantity.shape[0]):
-        for j in range(quantity.shape[1]):
-            for i in range(quantity.shape[2]):
-                quantity[r, j, i] = min(1, capacity[r, j, i])
-
-
 @kernel(inline="always")
 def _upper_confidence_bounds(units, good, heard_units, heard_good, factor, bound):
     """Writes ``min(1, Y / W + sqrt(factor / W))`` for one row, own and heard data together; 1 where W <= 0."""
@@ -95,13 +87,14 @@ def _upper_confidence_bounds(units, good, heard_units, heard_good, factor, bound
 
 @kernel
 def procure_optimistically(
-    round_, units, good, heard_units, heard_good, cost, capacity, threshold, unit_revenue,
-    radius_scale, log_agents, divisor, margin, exact, quantity,
+    active, round_, units, good, heard_units, heard_good, cost, capacity, threshold, unit_revenue,
+    exploration, radius_scale, log_agents, divisor, margin, exact, quantity,
 ):  # fmt: skip
-    """Procures for all rows as if the upper confidence bounds were the qualities.
+    """Procures for all rows that act as if the upper confidence bounds were the qualities.
 
     Args:
-        round_: Rounds played, ``(replicas, agents, 1)``; t is one more.
+        active: Which do, bool ``(replicas, agents, 1)``; the others keep the quantities they had.
+        round_: Rounds that the agent has acted in, ``(replicas, agents, 1)``; t is one more.
         units: Own units so far, ``(replicas, agents, producers)``.
         good: Good ones among them.
         heard_units: Weight of units heard of, same shape; 0 for a silent policy.
@@ -110,6 +103,7 @@ def procure_optimistically(
         capacity: Capacities.
         threshold: Quality threshold, ``(replicas, agents, 1)``.
         unit_revenue: Revenue of a good unit, same shape.
+        exploration: In how many rounds one unit of each producer is procured first.
         radius_scale: Multiplies the radius ``sqrt(3 (ln t + log_agents) / (2 divisor W))``.
         log_agents: See there.
         divisor: See there.
@@ -121,6 +115,12 @@ def procure_optimistically(
     scale = radius_scale * radius_scale * 1.5 / divisor
     for r in range(quantity.shape[0]):
         for j in range(quantity.shape[1]):
+            if not active[r, j, 0]:
+                continue
+            if round_[r, j, 0] < exploration:
+                for i in range(quantity.shape[2]):
+                    quantity[r, j, i] = min(1, capacity[r, j, i])
+                continue
             factor = scale * (np.log(round_[r, j, 0] + 1.0) + log_agents)
             _upper_confidence_bounds(
                 units[r, j], good[r, j], heard_units[r, j], heard_good[r, j], factor, bound
@@ -175,7 +175,7 @@ class SSUCB:
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
         """Starts the exploration; see :meth:`Policy.reset`."""
-        self._left = (
+        self._exploration = (
             self._exploration_rounds
             if self._zeta is None
             else ceil(3.0 * log(spaces.horizon) / (2.0 * self._zeta**2))
@@ -183,20 +183,19 @@ class SSUCB:
         # Not from the action space, which is a Dict where agents choose when to send.
         shape = (*seeds.shape, *(spaces.observation["capacity"].shape or ()))
         self._quantity = np.zeros(shape, np.int32)
+        self._everyone = np.ones((*seeds.shape, 1), np.bool_)
         # What others told of their purchases: for this policy nothing.
         self._heard_units = np.zeros(shape)
         self._heard_good = np.zeros(shape)
 
     def act(self, observation: Arrays) -> Array:
         """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
-        if self._left > 0:
-            self._left -= 1
-            _explore(observation["capacity"], self._quantity)
-            return self._quantity
         procure_optimistically(
-            observation["round"], observation["total_delivered"], observation["total_good"],
+            observation.get("active", self._everyone), observation.get("own_round", observation["round"]),
+            observation["total_delivered"], observation["total_good"],
             self._heard_units, self._heard_good, observation["cost"], observation["capacity"],
             observation["quality_threshold"], observation["unit_revenue"],
-            self._radius_scale, self._log_agents, self._divisor, self._margin, self._exact, self._quantity,
+            self._exploration, self._radius_scale, self._log_agents, self._divisor, self._margin, self._exact,
+            self._quantity,
         )  # fmt: skip
         return self._quantity

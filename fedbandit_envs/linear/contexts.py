@@ -4,7 +4,6 @@ Laws are scaled to the bound L that every context's norm keeps. A law that is be
 arrays of the environment; arms mean nothing across rounds, but for fixed features.
 """
 
-from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -12,9 +11,10 @@ import numpy as np
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array
-from fedbandit_envs.streams import Blocks, Purpose, standard_exponential, standard_normal, stream, uniform
+from fedbandit_envs.luck import Draws, Luck, Rows
+from fedbandit_envs.streams import Purpose, standard_exponential, standard_normal, uniform
 
-LawName = Literal["band", "unit_ball", "hypercube"]
+LawName = Literal["band", "unit_ball", "hypercube", "signed_hypercube"]
 
 # The paper's: suboptimal arms have means in [LOW, HIGH], the optimal one WIDTH wide above the gap.
 LOW, HIGH, WIDTH = 0.5, 0.6, 0.1
@@ -35,17 +35,17 @@ class Offer(NamedTuple):
 class ContextLaw(Protocol):
     """Draws contexts."""
 
-    def begin(self, seeds: Sequence[int], parameter: Array, offer: Offer) -> None:
+    def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
         """Prepares for one episode a seed.
 
         Args:
-            seeds: Of the episodes.
+            luck: Where draws come from.
             parameter: theta*, ``(replicas, dim)``.
             offer: The arrays that :meth:`draw` will fill.
         """
 
-    def draw(self, offer: Offer) -> None:
-        """Draws the next round."""
+    def draw(self, offer: Offer, acting: Array) -> None:
+        """Draws the next round of those who act, bool ``(replicas, agents)``; other rows may be left as they are."""
 
 
 class Band:
@@ -76,44 +76,44 @@ class Band:
         self._bound = bound
         self._best = HIGH + gap
 
-    def begin(self, seeds: Sequence[int], parameter: Array, offer: Offer) -> None:
+    def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
         """Turns e_1 into theta* by a reflection, which leaves the law across it as it is."""
-        rows = offer.means.shape[1:]
-        across = (*rows, parameter.shape[1] - 1)
-        normals, exponentials, uniforms = (
-            [stream(seed, Purpose.CONTEXT, part) for seed in seeds] for part in range(3)
-        )
-        self._normals = Blocks(normals, across, standard_normal)
-        self._exponentials = Blocks(exponentials, rows, standard_exponential)
+        arms = offer.means.shape[2]
+        across = (arms, parameter.shape[1] - 1)
+        self._normals = Draws(luck, Purpose.CONTEXT, 0, shape=across, fill=standard_normal)
+        self._exponentials = Draws(luck, Purpose.CONTEXT, 1, shape=(arms,), fill=standard_exponential)
         # One more uniform an agent says where the best arm is.
-        self._uniforms = Blocks(uniforms, (rows[0], rows[1] + 1), uniform)
+        self._uniforms = Draws(luck, Purpose.CONTEXT, 2, shape=(arms + 1,), fill=uniform)
         self._mirror = parameter.copy()
         self._mirror[:, 0] -= 1.0
         length = np.linalg.norm(self._mirror, axis=1, keepdims=True)
         self._mirror = np.divide(self._mirror, length, out=np.zeros_like(parameter), where=length > 0)
 
-    def draw(self, offer: Offer) -> None:
+    def draw(self, offer: Offer, acting: Array) -> None:
         """Draws the next round."""
+        for draws in (self._normals, self._exponentials, self._uniforms):
+            draws.advance(acting)
         _fill_band(
-            self._normals.block, self._normals.next_round(),
-            self._exponentials.block, self._exponentials.next_round(),
-            self._uniforms.block, self._uniforms.next_round(),
+            acting, self._normals.block, self._normals.place, self._exponentials.block,
+            self._exponentials.place, self._uniforms.block, self._uniforms.place,
             self._mirror, self._bound, self._best, offer.contexts, offer.means,
         )  # fmt: skip
 
 
 @kernel
-def _fill_band(normals, n, exponentials, e, uniforms, u, mirror, bound, best_low, contexts, means):
+def _fill_band(acting, normals, n, exponentials, e, uniforms, u, mirror, bound, best_low, contexts, means):
     arms, dim = contexts.shape[2:]
     for r in range(contexts.shape[0]):
         v = mirror[r]
         for j in range(contexts.shape[1]):
-            draws = uniforms[r, u, j]
+            if not acting[r, j]:
+                continue
+            draws = uniforms[r, u[r, j], j]
             best = int(draws[arms] * arms)
             for k in range(arms):
                 mean = (best_low if k == best else LOW) + WIDTH * draws[k]
                 means[r, j, k] = mean
-                g = normals[r, n, j, k]
+                g = normals[r, n[r, j], j, k]
                 x = contexts[r, j, k]
                 square = 0.0
                 along = 0.0
@@ -122,7 +122,7 @@ def _fill_band(normals, n, exponentials, e, uniforms, u, mirror, bound, best_low
                     along += g[i] * v[i + 1]
                 # A ball's radius from two more normals' squares, which are an exponential (times two).
                 shrink = np.sqrt(
-                    max(bound * bound - mean * mean, 0.0) / (square + 2.0 * exponentials[r, e, j, k])
+                    max(bound * bound - mean * mean, 0.0) / (square + 2.0 * exponentials[r, e[r, j], j, k])
                 )
                 turn = 2.0 * (shrink * along + mean * v[0])
                 x[0] = mean - turn * v[0]
@@ -137,40 +137,46 @@ class UnitBall:
         """Sets the radius L."""
         self._bound = bound
 
-    def begin(self, seeds: Sequence[int], parameter: Array, offer: Offer) -> None:
+    def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
         """Prepares the draws."""
-        normals, exponentials = ([stream(seed, Purpose.CONTEXT, part) for seed in seeds] for part in range(2))
-        self._normals = Blocks(normals, offer.contexts.shape[1:], standard_normal)
-        self._exponentials = Blocks(exponentials, offer.means.shape[1:], standard_exponential)
+        self._normals = Draws(luck, Purpose.CONTEXT, 0, shape=offer.contexts.shape[2:], fill=standard_normal)
+        self._exponentials = Draws(
+            luck, Purpose.CONTEXT, 1, shape=offer.means.shape[2:], fill=standard_exponential
+        )
+        self._own = luck.own
         self._parameter = parameter
 
-    def draw(self, offer: Offer) -> None:
+    def draw(self, offer: Offer, acting: Array) -> None:
         """Draws the next round."""
-        normals = self._normals.block[:, self._normals.next_round()]
-        exponentials = self._exponentials.block[:, self._exponentials.next_round()]
+        for draws in (self._normals, self._exponentials):
+            draws.advance(acting)
+        rows = np.nonzero(acting) if self._own else None
+        normals, exponentials = self._normals.of(rows), self._exponentials.of(rows)
         radius = np.sqrt((normals * normals).sum(axis=-1) + 2.0 * exponentials)
-        np.multiply(normals, (self._bound / radius)[..., np.newaxis], out=offer.contexts)
-        _expect(offer, self._parameter)
+        _lay_out(offer, rows, normals, (self._bound / radius)[..., np.newaxis], self._parameter)
 
 
 class Hypercube:
-    """Contexts uniform on [0, L / sqrt(d)]^d, all independent."""
+    """Contexts uniform on [0, L / sqrt(d)]^d, all independent; or on [-L / sqrt(d), L / sqrt(d)]^d (He et al. 2022)."""
 
-    def __init__(self, bound: float) -> None:
-        """Sets the bound L."""
+    def __init__(self, bound: float, signed: bool) -> None:
+        """Sets the bound L, and whether entries may be negative."""
         self._bound = bound
+        self._signed = signed
 
-    def begin(self, seeds: Sequence[int], parameter: Array, offer: Offer) -> None:
+    def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
         """Prepares the draws."""
-        generators = [stream(seed, Purpose.CONTEXT, 0) for seed in seeds]
-        self._uniforms = Blocks(generators, offer.contexts.shape[1:], uniform)
+        self._uniforms = Draws(luck, Purpose.CONTEXT, 0, shape=offer.contexts.shape[2:], fill=uniform)
+        self._own = luck.own
         self._parameter = parameter
 
-    def draw(self, offer: Offer) -> None:
+    def draw(self, offer: Offer, acting: Array) -> None:
         """Draws the next round."""
+        self._uniforms.advance(acting)
+        rows = np.nonzero(acting) if self._own else None
         side = self._bound / np.sqrt(offer.contexts.shape[-1])
-        np.multiply(self._uniforms.block[:, self._uniforms.next_round()], side, out=offer.contexts)
-        _expect(offer, self._parameter)
+        drawn = self._uniforms.of(rows)
+        _lay_out(offer, rows, 2.0 * drawn - 1.0 if self._signed else drawn, side, self._parameter)
 
 
 class Features:
@@ -206,13 +212,23 @@ class Features:
                 f"contexts{where} has norm {lengths.max():.6g}; at most context_bound = {bound:g} is required"
             )
 
-    def begin(self, seeds: Sequence[int], parameter: Array, offer: Offer) -> None:
+    def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
         """Lays the features out; they stay."""
         offer.contexts[...] = self.matrix
         _expect(offer, parameter)
 
-    def draw(self, offer: Offer) -> None:
+    def draw(self, offer: Offer, acting: Array) -> None:
         """Leaves the offer as it is."""
+
+
+def _lay_out(offer: Offer, rows: Rows | None, drawn: Array, scale: Any, parameter: Array) -> None:
+    """Offers what was drawn, times a scale, to some rows; to all for None."""
+    if rows is None:
+        np.multiply(drawn, scale, out=offer.contexts)
+        _expect(offer, parameter)
+    else:
+        offer.contexts[rows] = drawn * scale
+        offer.means[rows] = np.einsum("nkd,nd->nk", offer.contexts[rows], parameter[rows[0]])
 
 
 def _expect(offer: Offer, parameter: Array) -> None:
@@ -235,4 +251,4 @@ def make_law(contexts: Any, bound: float, gap: float) -> ContextLaw:
     require_choice("contexts", contexts, get_args(LawName))
     if contexts == "band":
         return Band(bound, gap)
-    return UnitBall(bound) if contexts == "unit_ball" else Hypercube(bound)
+    return UnitBall(bound) if contexts == "unit_ball" else Hypercube(bound, contexts == "signed_hypercube")

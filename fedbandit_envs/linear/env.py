@@ -15,6 +15,7 @@ from fedbandit_envs.linear.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.linear.rewards import RewardLaw, RewardName
 from fedbandit_envs.linear.rounds import play_round
 from fedbandit_envs.linear.viewer import render_ansi, render_rgb_array
+from fedbandit_envs.luck import Luck
 from fedbandit_envs.neighbours import Neighbours
 from fedbandit_envs.problem import MOST, Problem
 from fedbandit_envs.sensitivity import Sensitivity
@@ -87,6 +88,8 @@ class LinearEnv(Problem, name="linear_v0"):
     | `FedLinear-v0` | the band with a gap of 0.1, Beta rewards; 10 agents, 100 arms, d = 10 |
     | `FedLinearBall-v0` | uniform in the unit ball, normal rewards with sd 0.1 |
     | `FedLinearCube-v0` | uniform on [0, 1]^d / sqrt(d), normal rewards with sd 0.1 |
+    | `FedLinearAsync-v0` | uniform on [-1, 1]^15 / sqrt(15), 25 arms, sd 0.3; 15 agents, one a round acts (He et al.) |
+    | `FedLinearInTurn-v0` | the same, agents take turns |
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
     `fedbandit_envs.linear_v0.parallel_env()` is the federation itself.
@@ -94,6 +97,8 @@ class LinearEnv(Problem, name="linear_v0"):
     ## References
 
     * A. Dubey, A. Pentland: Differentially-Private Federated Linear Bandits. NeurIPS 2020.
+    * J. He, T. Wang, Y. Min, Q. Gu: A Simple and Provably Efficient Algorithm for Asynchronous Federated Contextual
+      Linear Bandits. NeurIPS 2022.
     * L. Li, W. Chu, J. Langford, R. E. Schapire: A Contextual-Bandit Approach to Personalized News Article
       Recommendation. WWW 2010.
 
@@ -129,16 +134,17 @@ class LinearEnv(Problem, name="linear_v0"):
             num_arms: K, arms offered to each agent in a round; 100 by default, or as many as features have.
             dim: d, dimension of contexts; 10 by default, or that of what is given.
             max_cycles: Rounds until truncation.
-            contexts: The law that draws contexts, ``"band"``, ``"unit_ball"`` or ``"hypercube"`` (see
-                :mod:`fedbandit_envs.linear.contexts`), or features that stay: arrays or nested lists,
-                ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with features is an arm the same arm in
-                every round.
+            contexts: The law that draws contexts, ``"band"``, ``"unit_ball"``, ``"hypercube"`` or
+                ``"signed_hypercube"`` (see :mod:`fedbandit_envs.linear.contexts`), or features that stay: arrays or
+                nested lists, ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with features is an arm the
+                same arm in every round.
             gap: Of the band: least difference between the best mean and any other.
             context_bound: L > 0, the largest norm a context can have.
             reward: The law of rewards, ``"beta"``, ``"bernoulli"`` or ``"normal"``.
             reward_sd: Standard deviation of normal rewards.
             reward_bound: B > 0: rewards are clipped to [-B, B].
-            parameter: theta*, ``(dim,)`` with norm at most 1; None to draw it.
+            parameter: theta*, ``(dim,)`` with norm at most 1; ``"diagonal"`` for 1/sqrt(dim) in every entry; None to
+                draw it.
             instance_seed: None draws a new theta* each episode; an integer fixes it; of several, an episode takes the
                 one at its own seed modulo their number.
             render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).
@@ -150,7 +156,8 @@ class LinearEnv(Problem, name="linear_v0"):
         require_number("context_bound", context_bound, 0, np.inf, open_below=True)
         self._rewards = RewardLaw(reward, reward_sd, reward_bound)
         self._law = make_law(contexts, float(context_bound), gap)
-        self._parameter = None if parameter is None else _checked_parameter(parameter)
+        diagonal = isinstance(parameter, str) and parameter == "diagonal"
+        self._parameter = None if parameter is None or diagonal else _checked_parameter(parameter)
         given: dict[str, int] = {}
         if self._parameter is not None:
             given["dim"] = self._parameter.size
@@ -171,6 +178,8 @@ class LinearEnv(Problem, name="linear_v0"):
                     raise ValueError(f"{name} is {value}; None or {given[name]}, as given, is required")
                 sizes[name] = int(value)
         arms, dim = sizes["num_arms"], sizes["dim"]
+        if diagonal:
+            self._parameter = np.full(dim, dim**-0.5)
         self._context_bound, self._reward_bound = float(context_bound), float(reward_bound)
         self._refuse_improbable_means(contexts, reward)
         arm, longest = Arm(arms), self._context_bound
@@ -203,14 +212,16 @@ class LinearEnv(Problem, name="linear_v0"):
             "or features whose products with the parameter given lie there"
         )
 
-    def _begin(self, seeds: Sequence[int], instance_seeds: Sequence[int]) -> None:
+    def _begin(self, luck: Luck, instance_seeds: Sequence[int]) -> None:
         contexts = self._seen["contexts"]
         self._theta = np.stack([self._draw_parameter(seed, contexts.shape[3]) for seed in instance_seeds])
         self._means = np.zeros(contexts.shape[:3])
         self._offer = Offer(contexts, self._means)
-        self._law.begin(seeds, self._theta, self._offer)
-        self._rewards.begin(seeds, self.max_num_agents)
-        self._law.draw(self._offer)
+        self._law.begin(luck, self._theta, self._offer)
+        self._rewards.begin(luck)
+
+    def _meet(self) -> None:
+        self._law.draw(self._offer, self._acting)
 
     def _draw_parameter(self, seed: int, dim: int) -> Array:
         if self._parameter is not None:
@@ -221,15 +232,14 @@ class LinearEnv(Problem, name="linear_v0"):
     def _play(self, action: Array) -> None:
         seen = self._seen
         mean = np.take_along_axis(self._means, action[..., np.newaxis], axis=-1)[..., 0]
-        reward, clipped = self._rewards.draw(mean)
+        reward, clipped = self._rewards.draw(mean, self._acting)
         self._reward[...] = reward
         self._info["clipped"][...] = clipped
         seen["last_reward"][..., 0] = reward
         play_round(
-            action, seen["contexts"], self._means, reward,
+            self._acting, action, seen["contexts"], self._means, reward,
             seen["pulled_context"], seen["total_statistic"], self._info["regret"],
         )  # fmt: skip
-        self._law.draw(self._offer)
 
     def _sensitivity(self) -> Sensitivity:
         bound = self._context_bound**2 + self._reward_bound**2

@@ -1,6 +1,5 @@
 """Laws of rewards, given their mean; all of them are clipped to [-B, B], and clips are counted."""
 
-from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -8,7 +7,8 @@ from scipy.special import betaincinv
 
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.federation import Array
-from fedbandit_envs.streams import Blocks, Purpose, standard_normal, stream, uniform
+from fedbandit_envs.luck import Draws, Luck
+from fedbandit_envs.streams import Purpose, standard_normal, uniform
 
 RewardName = Literal["beta", "bernoulli", "normal"]
 
@@ -52,19 +52,29 @@ class RewardLaw:
         self._sd = sd
         self._bound = bound
 
-    def begin(self, seeds: Sequence[int], num_agents: int) -> None:
+    def begin(self, luck: Luck) -> None:
         """Prepares the draws of one episode a seed."""
-        generators = [stream(seed, Purpose.OUTCOME) for seed in seeds]
         fill = standard_normal if self._name == "normal" else uniform
-        self._draws = Blocks(generators, (num_agents,), fill)
+        self._draws = Draws(luck, Purpose.OUTCOME, shape=(), fill=fill)
+        self._own = luck.own
 
-    def draw(self, mean: Array) -> Rewards:
+    def draw(self, mean: Array, acting: Array) -> Rewards:
         """Draws the rewards of one round.
 
         Args:
             mean: Expected rewards, ``(replicas, agents)``.
+            acting: Who acts, likewise; the others get 0.
         """
-        luck = self._draws.block[:, self._draws.next_round()]
+        self._draws.advance(acting)
+        if not self._own:
+            return self._rewards(mean, self._draws.of(None))
+        rows = np.nonzero(acting)
+        all_rows = Rewards(np.zeros(mean.shape), np.zeros(mean.shape, np.bool_))
+        for of_all, drawn in zip(all_rows, self._rewards(mean[rows], self._draws.of(rows)), strict=True):
+            of_all[rows] = drawn
+        return all_rows
+
+    def _rewards(self, mean: Array, luck: Array) -> Rewards:
         if self._name == "normal":
             reward = mean + self._sd * luck
         elif self._name == "bernoulli":

@@ -16,10 +16,11 @@ def add_observation(statistic, x, y):
 
 
 @kernel
-def play_round(action, contexts, means, reward, pulled, total, regret):
+def play_round(acting, action, contexts, means, reward, pulled, total, regret):
     """Plays one round; see :class:`~fedbandit_envs.linear.env.LinearEnv` for the quantities.
 
     Args:
+        acting: Who acts, bool ``(replicas, agents)``; the others pull nothing, and get 0 in what is received.
         action: Arms, ``(replicas, agents)``.
         contexts: ``(replicas, agents, arms, dim)``.
         means: Expected rewards, ``(replicas, agents, arms)``.
@@ -31,6 +32,10 @@ def play_round(action, contexts, means, reward, pulled, total, regret):
     arms, dim = contexts.shape[2:]
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
+            if not acting[r, j]:
+                regret[r, j] = 0.0
+                pulled[r, j] = 0.0
+                continue
             arm = action[r, j]
             best = means[r, j, 0]
             for k in range(1, arms):

@@ -9,6 +9,7 @@ from gymnasium import spaces
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.federation import Array, Arrays
+from fedbandit_envs.luck import Draws, Luck
 from fedbandit_envs.neighbours import Neighbours
 from fedbandit_envs.problem import MOST, Problem
 from fedbandit_envs.procurement.actions import CapacityPortions, QualityIndex, Quantities
@@ -19,7 +20,7 @@ from fedbandit_envs.procurement.outcomes import TABLED_CAPACITY, outcome_tables
 from fedbandit_envs.procurement.rounds import expected_revenue, play_round
 from fedbandit_envs.procurement.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.sensitivity import Sensitivity
-from fedbandit_envs.streams import Blocks, Purpose, stream, uniform_31_bits
+from fedbandit_envs.streams import Purpose, stream, uniform_31_bits
 
 
 class ProcurementEnv(Problem, name="procurement_v0"):
@@ -194,7 +195,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
             render_mode=render_mode,
         )
 
-    def _begin(self, seeds: Sequence[int], instance_seeds: Sequence[int]) -> None:
+    def _begin(self, luck: Luck, instance_seeds: Sequence[int]) -> None:
         markets = [self._market.draw(seed) for seed in instance_seeds]
         self._quality = np.stack([market.quality for market in markets])
         seen = self._seen
@@ -202,12 +203,9 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         seen["unit_revenue"].fill(self._unit_revenue)
         for replica, market in enumerate(markets):
             seen["cost"][replica], seen["capacity"][replica] = market.cost, market.capacity
-        self._drifts = [stream(seed, Purpose.DRIFT) for seed in seeds]
-        self._uniforms = Blocks(
-            [stream(seed, Purpose.OUTCOME) for seed in seeds],
-            seen["cost"].shape[1:],
-            uniform_31_bits,
-            np.int32,
+        self._drifts = [stream(seed, Purpose.DRIFT) for seed in luck.seeds]
+        self._uniforms = Draws(
+            luck, Purpose.OUTCOME, shape=self._quality.shape[1:], fill=uniform_31_bits, dtype=np.int32
         )
         self._table = (
             outcome_tables(self._quality, self._market.max_capacity)
@@ -231,9 +229,10 @@ class ProcurementEnv(Problem, name="procurement_v0"):
 
     def _play(self, action: Array) -> None:
         seen = self._seen
-        index = self._uniforms.next_round()
+        self._uniforms.advance(self._acting)
         play_round(
-            action, self._uniforms.block, index, self._quality, seen["cost"], seen["capacity"], self._table,
+            self._acting, action, self._uniforms.block, self._uniforms.place,
+            self._quality, seen["cost"], seen["capacity"], self._table,
             self._threshold, self._unit_revenue, self._best_revenue, self._penalty,
             seen["delivered"], seen["good"], seen["total_delivered"], seen["total_good"],
             self._reward, self._info["regret"], self._info["violation"], self._info["excess"],

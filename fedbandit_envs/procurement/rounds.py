@@ -45,15 +45,16 @@ def expected_revenue(quantity: Array, quality: Array, cost: Array, unit_revenue:
 
 @kernel
 def play_round(
-    requested, draws, round_in_block, quality, cost, capacity, table, threshold, unit_revenue,
+    acting, requested, draws, place, quality, cost, capacity, table, threshold, unit_revenue,
     best_revenue, penalty, delivered, good, total_delivered, total_good, reward, regret, violation, excess,
 ):  # fmt: skip
     """Plays one round; see :class:`~fedbandit_envs.procurement.env.ProcurementEnv` for the quantities.
 
     Args:
+        acting: Who acts, bool ``(replicas, agents)``; the others get nothing, and 0 in what is received.
         requested: Quantities asked for, integers >= 0, ``(replicas, agents, producers)``.
         draws: Uniform blocks, int32 ``(replicas, rounds, agents, producers)``.
-        round_in_block: Which of the block's rounds to use.
+        place: Which of the block's rounds to use, ``(replicas, agents)``.
         quality: Qualities, ``(replicas, producers)``.
         cost: Costs, ``(replicas, agents, producers)``.
         capacity: Capacities, same shape.
@@ -75,16 +76,21 @@ def play_round(
     tabled = table.shape[2] > 0
     for r in range(requested.shape[0]):
         for j in range(requested.shape[1]):
+            if not acting[r, j]:
+                delivered[r, j] = 0
+                good[r, j] = 0
+                reward[r, j], regret[r, j], violation[r, j], excess[r, j] = 0.0, 0.0, False, 0
+                continue
             above = 0
             for i in range(num_producers):
                 units = min(requested[r, j, i], capacity[r, j, i])
                 above += requested[r, j, i] - units
                 delivered[r, j, i] = units
                 total_delivered[r, j, i] += units
-            realised = 0
+            realised, at = 0, place[r, j]
             for i in range(num_producers):
                 units = delivered[r, j, i]
-                draw = draws[r, round_in_block, j, i]
+                draw = draws[r, at, j, i]
                 if tabled:
                     x = good_units_tabled(draw, units, quality[r, i], table[r, i])
                 else:

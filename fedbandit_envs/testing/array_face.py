@@ -51,7 +51,11 @@ def check_spaces(make: Make) -> None:
                 "the same object is required at each call",
             )
     spaces_told = Spaces(
-        env.single_observation_space, env.single_action_space, env.max_cycles, env.single_release_space
+        env.single_observation_space,
+        env.single_action_space,
+        env.max_cycles,
+        env.single_release_space,
+        env.max_num_agents,
     )
     require(
         env.policy_spaces == spaces_told,
