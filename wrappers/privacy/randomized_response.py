@@ -76,7 +76,9 @@ class RandomizedResponsePrivatizer(SharingPrivatizer):
         ]
 
     def _randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
-        total, good = statistic[self._names.total], statistic[self._names.good]
+        # A liar may count fewer than none, or more good ones than there are: of those no outcome can be flipped.
+        total = np.maximum(statistic[self._names.total], 0)
+        good = np.clip(statistic[self._names.good], 0, total)
         # An entry a row, whatever the axes of values are.
         share = self._share(index).reshape(index.shape + (1,) * (good.ndim - 2))
         # Both probabilities from the smaller one, which keeps its digits.

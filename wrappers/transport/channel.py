@@ -22,7 +22,8 @@ class Channel(Transport):
     nobody counts one twice.
 
     Senders of an inbox are all agents, in their order. Nobody hears from itself, but with ``echo``; then observations
-    gain ``sent``, bool ``(1,)``: whether the agent's own message is among what arrived.
+    gain ``sent``, bool ``(1,)``: whether the agent's own message is among what arrived, and ``inbox_own``, bool
+    ``(senders,)``: which one it is.
 
     Each traversal of an edge counts as a message, lost ones and doubles too, and is booked on the agent that first
     sent it, whoever passes it on.
@@ -100,26 +101,29 @@ class Channel(Transport):
         return reset
 
     def _send(self, statistic: Arrays, senders: Array) -> None:
+        apart = self.env.told_apart()
         if self._echo:
-            self._deliver(statistic, senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=np.bool_))
+            own = senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=np.bool_)
+            self._deliver(statistic, own)
+            self._inbox["inbox_own"][...] = own
             self._inbox["sent"][..., 0] = senders
         hops, traversals = self._network.carry(self._routes, senders, self._round)
         if self._delay == 0:
-            self._deliver(statistic, hops > 0)
+            self._deliver(statistic, hops > 0, apart)
             self._book(traversals.sum(axis=-1))
             return
         self._book(traversals[..., 0])
         # What a hop begins is booked when the hop before it ends; nothing follows the last.
         following = np.concatenate([traversals[..., 1:], np.zeros_like(traversals[..., :1])], axis=-1)
         for hop in range(1, traversals.shape[-1] + 1):
-            end = _EndOfHop(statistic, hops == hop, following[..., hop - 1])
+            end = _EndOfHop(statistic, hops == hop, following[..., hop - 1], apart)
             # A hop may end at the controller only.
             if end.arrives.any() or end.following.any():
                 self._under_way.setdefault(self._round + hop * self._delay, []).append(end)
 
     def _arrive(self) -> None:
         for end in self._under_way.pop(self._round, ()):
-            self._deliver(end.statistic, end.arrives)
+            self._deliver(end.statistic, end.arrives, end.apart)
             self._book(end.following)
 
 
@@ -130,11 +134,13 @@ class _EndOfHop(NamedTuple):
         statistic: What was released, float64 arrays by name, ``(replicas, senders, numbers)``.
         arrives: Whose message arrives where for the first time, bool ``(replicas, agents, senders)``.
         following: How many edge traversals make the next hop, int64 ``(replicas, senders)``.
+        apart: What is said to each receiver beyond that, see :meth:`FederatedEnv.told_apart`.
     """
 
     statistic: Arrays
     arrives: Array
     following: Array
+    apart: Arrays | None
 
 
 def _check(delay: Any, time_to_live: Any, loss: float, duplication: float, echo: bool, cliques: bool) -> None:

@@ -17,7 +17,7 @@ def inbox_spaces(released: spaces.Dict, senders: int, echo: bool) -> dict[str, s
     Args:
         released: What one agent releases.
         senders: Number of agents.
-        echo: Whether agents hear themselves, and are told when.
+        echo: Whether agents hear themselves, and are told when and which message that is.
     """
     inboxes: dict[str, spaces.Space[Any]] = {
         f"inbox_{name}": spaces.Box(-np.inf, np.inf, (senders, *(space.shape or ())), np.float64)
@@ -25,6 +25,7 @@ def inbox_spaces(released: spaces.Dict, senders: int, echo: bool) -> dict[str, s
     }
     inboxes["inbox_mask"] = spaces.Box(0, 1, (senders,), np.bool_)
     if echo:
+        inboxes["inbox_own"] = spaces.Box(0, 1, (senders,), np.bool_)
         inboxes["sent"] = spaces.Box(0, 1, (1,), np.bool_)
     return inboxes
 

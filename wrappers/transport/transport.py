@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -47,6 +47,8 @@ class Transport(FederatedWrapper):
     """
 
     layer = "transport"
+    # What is counted in each round, for the information.
+    _counted: ClassVar[tuple[str, ...]] = ("messages", "bytes")
 
     def __init__(
         self,
@@ -125,7 +127,7 @@ class Transport(FederatedWrapper):
                 for name, space in self._inbox_spaces.items()
             }
         )
-        self._traffic_buffers = Buffers({name: np.zeros(rows, np.int64) for name in ("messages", "bytes")})
+        self._traffic_buffers = Buffers({name: np.zeros(rows, np.int64) for name in self._counted})
         self._inbox, self._traffic = self._inbox_buffers.arrays, self._traffic_buffers.arrays
         self._total_messages = np.zeros(rows, np.int64)
         self._dirty = False
@@ -203,12 +205,15 @@ class Transport(FederatedWrapper):
             array.fill(0)
         self._dirty = False
 
-    def _deliver(self, statistic: Arrays, arrives: Array) -> None:
-        """Adds to the inboxes what arrives, bool ``(replicas, agents, senders)``."""
+    def _deliver(self, statistic: Arrays, arrives: Array, apart: Arrays | None = None) -> None:
+        """Adds to the inboxes what arrives, bool ``(replicas, agents, senders)``, and what is said to each apart."""
         self._inbox["inbox_mask"] |= arrives
         for name, array in statistic.items():
             inbox = self._inbox[f"inbox_{name}"]
             add_arrivals(array, arrives, inbox.reshape(*inbox.shape[:3], -1))
+            if apart is not None and name in apart:
+                heard = apart[name].swapaxes(1, 2)
+                inbox += heard * arrives.reshape(arrives.shape + (1,) * (heard.ndim - 3))
 
     def _book(self, messages: Array) -> None:
         """Counts messages, int64 ``(replicas, agents)``."""
