@@ -1,8 +1,18 @@
 """Policies for linear contextual bandits."""
 
+from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB, UniformArm
 from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
 from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
 
-__all__ = ["DisjointLinUCB", "FedUCB", "HybridLinUCB", "LinUCB", "SupLinUCB", "UniformArm"]
+__all__ = [
+    "AsyncLinUCB",
+    "DisjointLinUCB",
+    "FedLinUCB",
+    "FedUCB",
+    "HybridLinUCB",
+    "LinUCB",
+    "SupLinUCB",
+    "UniformArm",
+]

@@ -4,6 +4,7 @@ The policy says what an agent makes of what it hears. When agents talk, to whom 
 channel and privatizer; without a channel it is LinUCB.
 """
 
+from collections.abc import Mapping
 from math import log, pi, sqrt
 from typing import Any, Literal, get_args
 
@@ -12,7 +13,7 @@ from gymnasium import spaces as gym_spaces
 
 from fedbandit_envs.baselines.linear.linucb import Confidence, LinUCB, judge
 from fedbandit_envs.baselines.linear.noise import BiasName, Regularisation, ShiftName, floored, regularise
-from fedbandit_envs.baselines.linear.pooling import gather, keep, rebuild
+from fedbandit_envs.baselines.linear.pooling import keep, rebuild
 from fedbandit_envs.baselines.linear.ridge import (
     Ridges,
     factorise,
@@ -22,6 +23,7 @@ from fedbandit_envs.baselines.linear.ridge import (
     transpose,
 )
 from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.pool import Pool, make_pool
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
@@ -31,7 +33,7 @@ CombineName = Literal["pooled", "min"]
 
 @kernel
 def _choose_min(
-    round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
+    active, round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
     own_inverse, own_moment, own_log_det, own_log_floor, own_inflation, own_bias, own_tilt,
     noise_sd, log_failure, own_log_failure, scale, constant, parameter, arm,
 ):  # fmt: skip
@@ -41,6 +43,8 @@ def _choose_min(
     bound, own_bound = np.empty(arms), np.empty(arms)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
+            if not active[r, j, 0]:
+                continue
             e = round_[r, j, 0] % moment.shape[2]
             transpose(contexts[r, j], across)
             judge(
@@ -59,12 +63,15 @@ def _choose_min(
 
 
 @kernel
-def _ask(round_, contexts, arm, inverse, log_det, synchronised, waited, spread, threshold, send):
+def _ask(active, round_, contexts, arm, inverse, log_det, synchronised, waited, spread, threshold, send):
     """Evaluates the trigger: log det(V + x x^T + spread I) - log det S >= threshold / (waited + 1)."""
     dim = contexts.shape[3]
     matrix, factor, product = np.empty((dim, dim)), np.zeros((dim, dim)), np.empty(dim)
     for r in range(arm.shape[0]):
         for j in range(arm.shape[1]):
+            send[r, j] = False
+            if not active[r, j, 0]:
+                continue
             e = round_[r, j, 0] % log_det.shape[2]
             x = contexts[r, j, arm[r, j]]
             matrix[...] = inverse[r, j, e]
@@ -87,6 +94,11 @@ class FedUCB(LinUCB):
     :mod:`fedbandit_envs.baselines.linear.noise`; it is read off the messages' ``noise_variance``. Without noise this is
     a ridge; noise that is not announced is not reckoned with, but V is lifted where it would not be positive definite.
 
+    A ``pool`` that withstands liars stands for the sum of all that was heard, and is reckoned with as if it were one.
+    Its noise is taken to be that of a sum over as many senders: the same pool of the variances they announce. Dropping
+    costs a little more than that, pi/2 times the variance at worst (a median's); and what comes from senders who are
+    not alike is not reckoned with. V is lifted where what is pooled would not be positive definite.
+
     Messages may hold several statistics (:class:`~fedbandit_envs.wrappers.interleaved.Interleaved`): then as many
     estimators are used in turn, which is Algorithm 3's subsampling.
 
@@ -106,6 +118,7 @@ class FedUCB(LinUCB):
         failure: float = 0.01,
         beta_scale: float = 1.0,
         alpha: float | None = None,
+        pool: Pool | str | Mapping[str, Any] = "sum",
     ) -> None:
         """Sets the policy's constants; see :class:`LinUCB` for those not named here.
 
@@ -123,6 +136,7 @@ class FedUCB(LinUCB):
             failure: See :class:`LinUCB`.
             beta_scale: See :class:`LinUCB`.
             alpha: See :class:`LinUCB`.
+            pool: How what is heard is put together, see :mod:`fedbandit_envs.baselines.pool`.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -142,6 +156,7 @@ class FedUCB(LinUCB):
         self._bias: BiasName = bias
         self._combine = combine
         self._threshold = threshold
+        self._pool = make_pool(pool)
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
         """Forgets own data and what was heard; see :meth:`Policy.reset`.
@@ -168,9 +183,9 @@ class FedUCB(LinUCB):
         rows = seeds.shape
         self._begin(rows, dim, self._estimators)
         self._own = np.zeros((*rows, self._estimators, dim + 1, dim + 1))
-        self._pooled = np.zeros_like(self._own)
+        self._told = self._pool.begin(rows, self._senders, self._own[0, 0].size)
+        self._told_variance = self._pool.begin(rows, self._senders, 1)
         self._heard = np.zeros((*rows, self._senders), np.bool_)
-        self._variance = np.zeros((*rows, 1))
         self._releases = np.zeros(rows)
         start = self._regularisation(
             self._starting_noise(), np.ones(rows), np.full(rows, float(self._senders))
@@ -196,6 +211,11 @@ class FedUCB(LinUCB):
         self._waited = np.zeros(rows)
         self._synchronised = self._ridges.log_det.copy()
         self._send = np.zeros(rows, np.bool_)
+
+    @property
+    def _pooled(self) -> Array:
+        # A view made at need, since one that is kept would be copied apart from what it shows.
+        return self._told.total.reshape(self._own.shape)
 
     def _starting_noise(self) -> Array:
         """Returns the largest sd there can be on the sum of all senders' statistics, a row."""
@@ -237,24 +257,29 @@ class FedUCB(LinUCB):
         arm = self._pull(observation)
         if not self._asks:
             return arm
-        _ask(
-            observation["round"], observation["contexts"], arm, self._ridges.inverse, self._ridges.log_det,
-            self._synchronised, self._waited, self._spread, self._due, self._send,
-        )  # fmt: skip
+        self._wants(observation, arm)
         return {"action": arm, "send": self._send}
 
+    def _wants(self, observation: Arrays, arm: Array) -> None:
+        """Decides who asks to send, given the arms about to be pulled, into ``_send``: line 12's trigger."""
+        _ask(
+            observation.get("active", self._everyone), observation["round"], observation["contexts"], arm,
+            self._ridges.inverse, self._ridges.log_det,
+            self._synchronised, self._waited, self._spread, self._due, self._send,
+        )  # fmt: skip
+
     def _listen(self, observation: Arrays, mask: Array) -> None:
-        rows = mask.shape[:2]
-        told = observation["inbox_statistic"]
-        gather(mask, told.reshape(*mask.shape, -1), self._pooled.reshape(*rows, -1), self._heard)
+        arrived, own = mask[..., np.newaxis], observation.get("inbox_own")
+        self._told.add(arrived, observation["inbox_statistic"].reshape(*mask.shape, -1), own)
         if self._noisy:
-            gather(mask, observation["inbox_noise_variance"], self._variance, self._heard)
+            self._told_variance.add(arrived, observation["inbox_noise_variance"], own)
+        self._heard |= mask
         if self._echo:
             self._own[observation["sent"][..., 0]] = 0.0
         news: Array = np.asarray(mask.any(axis=-1))
         self._releases += news
         heads = np.maximum(self._heard.sum(axis=-1), 1).astype(np.float64)
-        sd = np.sqrt(np.maximum(self._variance[..., 0], 0.0))
+        sd = np.sqrt(np.maximum(self._told_variance.total[..., 0], 0.0))
         made = self._regularisation(sd, np.maximum(self._releases, 1), heads)
         definite = rebuild(news, self._own, self._pooled, made.shift, *self._ridges)
         self._trust(made, news)
@@ -294,7 +319,7 @@ class FedUCB(LinUCB):
         if self._combine == "pooled":
             return self._choose(observation, failure)
         _choose_min(
-            observation["round"], observation["contexts"],
+            observation.get("active", self._everyone), observation["round"], observation["contexts"],
             *self._ridges, *self._confidence, *self._alone, *self._alone_confidence,
             self._noise_sd, -log(failure), -log(self._failure / 2), self._beta_scale, self._constant,
             self._parameter, self._arm,

@@ -1,4 +1,4 @@
-"""Own statistics and those that others tell, pooled into ridge regressions (compiled)."""
+"""Own statistics and what is pooled of those that others tell, made into ridge regressions (compiled)."""
 
 import numpy as np
 
@@ -16,25 +16,6 @@ def keep(round_, pulled, reward, own):
                 continue
             statistic = own[r, j, (round_[r, j, 0] - 1) % own.shape[2]]
             add_observation(statistic, pulled[r, j], reward[r, j, 0])
-
-
-@kernel
-def gather(mask, told, pooled, heard):
-    """Adds what is told to what is pooled, and remembers who told.
-
-    Args:
-        mask: From whom something arrived, ``(replicas, agents, senders)``.
-        told: It, ``(replicas, agents, senders, numbers)``.
-        pooled: Added to, ``(replicas, agents, numbers)``.
-        heard: Set for those, ``(replicas, agents, senders)``.
-    """
-    for r in range(mask.shape[0]):
-        for j in range(mask.shape[1]):
-            for s in range(mask.shape[2]):
-                if mask[r, j, s]:
-                    heard[r, j, s] = True
-                    for i in range(pooled.shape[2]):
-                        pooled[r, j, i] += told[r, j, s, i]
 
 
 @kernel

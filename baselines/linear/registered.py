@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fedbandit_envs.baselines.baseline import Baseline, Wrapping
+from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB, UniformArm
 from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
@@ -14,9 +15,13 @@ from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.placebo import Placebo
 from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrappers.transport.server import Server
 
 _LI = "Li, Chu, Langford, Schapire (WWW 2010)"
 _DUBEY = "Dubey, Pentland (NeurIPS 2020)"
+
+_BLANCHARD = "Blanchard, El Mhamdi, Guerraoui, Stainer (NeurIPS 2017)"
+_YIN = "Yin, Chen, Ramchandran, Bartlett (ICML 2018)"
 
 _FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
 _SYNCHRONISED = {"schedule": _FROM_ONE}
@@ -24,8 +29,10 @@ _RING = {"topology": "ring", "delay": 1, "time_to_live": 5, "cliques": True}
 _AT_ONE = {"epsilon": 1.0, "delta": 0.1}
 _SQRT_TOEPLITZ = Wrapping(ContinualPrivatizer, {**_AT_ONE, "releases": _FROM_ONE})
 _TREE_PRINTED = {**_AT_ONE, "mechanism": "tree", "sigma": "printed"}
+_AT_SIX = {"name": "determinant", "growth": 6.0}
 _PRINTED = {"shift": "per_agent", "bias": "printed"}
 _FLOOR = {"shift": "floor", "bias": "euclidean"}
+_TRIMMED = {"name": "trimmed_senders", "share": 0.4}
 
 
 def _baseline(
@@ -63,6 +70,20 @@ BASELINES: dict[str, Baseline] = {
         FedUCB,
         wrappers={"channel": Wrapping(Channel, _SYNCHRONISED)},
     ),
+    "FedUCB-trimmed": _baseline(
+        "true data in doubling rounds, without the two in five senders furthest from the median",
+        f"{_DUBEY}; pool after {_BLANCHARD}",
+        FedUCB,
+        wrappers={"channel": Wrapping(Channel, _SYNCHRONISED)},
+        pool=_TRIMMED,
+    ),
+    "FedUCB-trimmed-mean": _baseline(
+        "true data in doubling rounds, each number without a quarter of the senders at either end",
+        f"{_DUBEY}; pool of {_YIN}",
+        FedUCB,
+        wrappers={"channel": Wrapping(Channel, _SYNCHRONISED)},
+        pool={"name": "trimmed_mean", "share": 0.25},
+    ),
     "FedUCB-nonprivate-trigger": _baseline(
         "true data once determinants have grown",
         f"{_DUBEY}, Algorithm 1 without noise",
@@ -88,6 +109,15 @@ BASELINES: dict[str, Baseline] = {
         FedUCB,
         wrappers={"privatizer": _SQRT_TOEPLITZ, "channel": Wrapping(Channel, _SYNCHRONISED)},
         combine="min",
+        **_FLOOR,
+    ),
+    "FedUCB-min-trimmed": _baseline(
+        "FedUCB-min, without the two in five senders furthest from the median",
+        f"{_DUBEY}; pool after {_BLANCHARD}",
+        FedUCB,
+        wrappers={"privatizer": _SQRT_TOEPLITZ, "channel": Wrapping(Channel, _SYNCHRONISED)},
+        combine="min",
+        pool=_TRIMMED,
         **_FLOOR,
     ),
     "FedUCB-printed": _baseline(
@@ -121,6 +151,36 @@ BASELINES: dict[str, Baseline] = {
         },
         combine="min",
         **_FLOOR,
+    ),
+    "OFUL-shared": _baseline(
+        "true data of every round, through a server, to everybody",
+        "lower line of He et al. (NeurIPS 2022)",
+        FedUCB,
+        wrappers={"server": Wrapping(Server, {"schedule": "on_request", "answers": "every_round"})},
+        threshold=0.0,
+        alpha=0.5,
+    ),
+    "FedLinUCB": _baseline(
+        "true data to a server and back once determinants have grown, on what was downloaded alone",
+        "He, Wang, Min, Gu (NeurIPS 2022)",
+        FedLinUCB,
+        wrappers={"server": Wrapping(Server, {"schedule": "on_request"})},
+        alpha=1.0,
+        beta=0.5,
+    ),
+    "FedLinUCB-theory": _baseline(
+        "the same with the constants of its theory",
+        "He, Wang, Min, Gu (NeurIPS 2022)",
+        FedLinUCB,
+        wrappers={"server": Wrapping(Server, {"schedule": "on_request"})},
+    ),
+    "Async-LinUCB": _baseline(
+        "true data to a server, and from it, once determinants have grown; own data at once",
+        "Li, Wang (AISTATS 2022)",
+        AsyncLinUCB,
+        wrappers={"server": Wrapping(Server, {"schedule": "on_request", "answers": _AT_SIX, "echo": False})},
+        growth=6.0,
+        beta=0.5,
     ),
     "FedUCB-decentralised": _baseline(
         "true data over a ring, five hops of a round each, five estimators in turn",

@@ -4,11 +4,13 @@ The policy says what an agent makes of what it hears; when agents talk and throu
 channel and the privatizer it runs behind. Without a channel it is SS-UCB.
 """
 
+from collections.abc import Mapping
 from math import log
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from fedbandit_envs.baselines.pool import Pool, make_pool
 from fedbandit_envs.baselines.procurement.silent import SSUCB, OracleName
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.compiled import kernel
@@ -18,29 +20,51 @@ RadiusName = Literal["own", "federated", "printed"]
 
 
 @kernel
-def _listen(
-    mask, told_units, told_good, round_, units, good, check, guards, omega1, omega2, heard_units, heard_good
-):
-    """CheckandUpdate (Procedure 1) for every receiver, sender by sender, producer by producer."""
-    num_senders = mask.shape[2]
+def _accept(
+    mask, told_units, told_good, round_, units, good, heard_units, heard_good,
+    check, guards, omega1, omega2, in_turn, accepted,
+):  # fmt: skip
+    """CheckandUpdate (Procedure 1) without the update, for every receiver, sender by sender, producer by producer.
+
+    Args:
+        mask: From whom something arrived, ``(replicas, agents, senders)``.
+        told_units: w, ``(replicas, agents, senders, producers)``.
+        told_good: y, same shape.
+        round_: Rounds played, ``(replicas, agents, 1)``.
+        units: Own units so far, ``(replicas, agents, producers)``.
+        good: Good ones among them.
+        heard_units: What was made of all that was accepted before, same shape.
+        heard_good: Likewise.
+        check: Whether messages are compared with the own estimate.
+        guards: Whether impossible messages are refused.
+        omega1: Width of the acceptance interval.
+        omega2: Weight of what is accepted.
+        in_turn: Whether the estimate takes in what is accepted of one sender before the next is compared with it.
+        accepted: Receives what is, ``(replicas, agents, senders, producers)``.
+    """
+    num_senders, producers = told_units.shape[2:]
+    weights, goods = np.empty(producers), np.empty(producers)
     for r in range(mask.shape[0]):
         for j in range(mask.shape[1]):
             factor = omega1 * omega1 * 1.5 * np.log(num_senders * round_[r, j, 0])
+            weights[:] = heard_units[r, j]
+            goods[:] = heard_good[r, j]
             for s in range(num_senders):
-                if not mask[r, j, s]:
-                    continue
-                for i in range(units.shape[2]):
+                for i in range(producers):
+                    accepted[r, j, s, i] = False
                     w, y = told_units[r, j, s, i], told_good[r, j, s, i]
-                    if guards and not (w > 0.0 and 0.0 <= y <= w):
+                    if not mask[r, j, s] or (guards and not (w > 0.0 and 0.0 <= y <= w)):
                         continue
-                    weight = units[r, j, i] + heard_units[r, j, i]
+                    weight = units[r, j, i] + weights[i]
                     if check and (weight != 0.0 or not guards):
-                        estimate = (good[r, j, i] + heard_good[r, j, i]) / weight
+                        estimate = (good[r, j, i] + goods[i]) / weight
                         # Written so that a NaN is refused, as "lies in the interval" would.
                         if not abs(y / w - estimate) <= np.sqrt(factor / weight):
                             continue
-                    heard_units[r, j, i] += omega2 * w
-                    heard_good[r, j, i] += omega2 * y
+                    accepted[r, j, s, i] = True
+                    if in_turn:
+                        weights[i] += omega2 * w
+                        goods[i] += omega2 * y
 
 
 class PFCB(SSUCB):
@@ -50,6 +74,10 @@ class PFCB(SSUCB):
     ``W += omega2 w``, ``Y += omega2 y`` (Procedure 1). With noisy messages the printed procedure diverges: w may be
     negative or tiny. The guards refuse w <= 0 and y outside [0, w], and skip the comparison while W = 0; so W stays
     positive and Y / W a probability. With ``check=False`` and true messages this is FCB.
+
+    What is accepted is put together by a ``pool``, units and good units each by themselves. With the sum, messages are
+    compared in turn, each with the estimate that has taken in the one before, as printed; with another pool all of a
+    round are compared with the estimate from before, so that no liar who comes first has others refused.
     """
 
     def __init__(
@@ -64,6 +92,7 @@ class PFCB(SSUCB):
         radius_scale: float = 1.0,
         margin: float = 0.0,
         oracle: OracleName = "greedy",
+        pool: Pool | str | Mapping[str, Any] = "sum",
     ) -> None:
         """Sets the policy's constants; see :class:`SSUCB` for those not named here.
 
@@ -81,6 +110,7 @@ class PFCB(SSUCB):
             radius_scale: See :class:`SSUCB`.
             margin: See :class:`SSUCB`.
             oracle: See :class:`SSUCB`.
+            pool: How what is accepted is put together, see :mod:`fedbandit_envs.baselines.pool`.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -95,6 +125,7 @@ class PFCB(SSUCB):
         self._check = bool(check)
         self._guards = bool(guards)
         self._radius = radius
+        self._pool = make_pool(pool)
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
         """Forgets what was heard; see :meth:`Policy.reset`."""
@@ -103,14 +134,22 @@ class PFCB(SSUCB):
         num_agents = 1 if inbox is None else (inbox.shape or (1,))[0]
         self._log_agents = 0.0 if self._radius == "own" else log(num_agents)
         self._divisor = float(num_agents) if self._radius == "printed" else 1.0
+        rows, producers = seeds.shape, self._heard_units.shape[-1]
+        self._units, self._good = (self._pool.begin(rows, num_agents, producers) for _ in range(2))
+        self._heard_units, self._heard_good = self._units.total, self._good.total
+        self._accepted = np.zeros((*rows, num_agents, producers), np.bool_)
 
     def act(self, observation: Arrays) -> Array:
         """Takes in the inbox, then acts as SS-UCB; see :meth:`Policy.act`."""
         mask = observation.get("inbox_mask")
         if mask is not None and mask.any():
-            _listen(
-                mask, observation["inbox_delivered"], observation["inbox_good"], observation["round"],
-                observation["total_delivered"], observation["total_good"], self._check, self._guards,
-                self._omega1, self._omega2, self._heard_units, self._heard_good,
+            units, good = observation["inbox_delivered"], observation["inbox_good"]
+            _accept(
+                mask, units, good, observation["round"], observation["total_delivered"], observation["total_good"],
+                self._heard_units, self._heard_good, self._check, self._guards, self._omega1, self._omega2,
+                self._pool.additive, self._accepted,
             )  # fmt: skip
+            own = observation.get("inbox_own")
+            self._units.add(self._accepted, units, own, self._omega2)
+            self._good.add(self._accepted, good, own, self._omega2)
         return super().act(observation)

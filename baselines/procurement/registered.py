@@ -52,6 +52,14 @@ BASELINES: dict[str, Baseline] = {
         wrappers={"channel": _DOUBLING},
         check=False,
     ),
+    "FCB-median-of-means": _baseline(
+        "true data in P-FCB's rounds, unchecked, the median of five groups' means",
+        f"{_SOLANKI} with a pool that withstands liars",
+        PFCB,
+        wrappers={"channel": _DOUBLING},
+        pool={"name": "median_of_means", "groups": 5},
+        **_POOLED,
+    ),
     "FCB-every-round": _baseline(
         "true data every round, pooled",
         f"{_SOLANKI}, Algorithm 1 mended",
