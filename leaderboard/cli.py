@@ -67,6 +67,10 @@ def run(
         bool,
         typer.Option("--check-rows", help="Play three rows (seed, agent) alone as well: actions must agree."),
     ] = False,
+    stack: Annotated[
+        str,
+        typer.Option(help="Wrappers inside of the baseline's, as JSON: [[entry point, arguments], ...]."),
+    ] = "[]",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Runs a baseline on all agents of a federation and reports cumulative regret per agent.
@@ -74,7 +78,9 @@ def run(
     Exit code 2 if it cannot run as asked, or a privacy budget does not last; 1 if rows do not agree.
     """
     with _explained(SettingsError, BudgetExhaustedError):
-        settings = Settings.from_assignments(baseline, env_id, rounds, seeds, first_seed, set_ or [])
+        settings = Settings.from_assignments(
+            baseline, env_id, rounds, seeds, first_seed, set_ or [], _read_stack(stack)
+        )
         try:
             _, result = _run_with_progress(settings, check_rows)
         except MixedRowsError as error:
@@ -146,6 +152,14 @@ def _print_audits(audited: list[Audited]) -> None:
                 "yes" if result.holds else "REFUTED",
             )  # fmt: skip
         _out.print(table)
+
+
+def _read_stack(text: str) -> Any:
+    """Reads a stack of wrappers; of what form it must be the settings say."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise SettingsError(f"stack is {text!r}, which is no JSON: {error}") from None
 
 
 @app.command()

@@ -3,7 +3,7 @@
 import inspect
 import json
 from ast import literal_eval
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,8 +21,11 @@ from fedbandit_envs.leaderboard.row_check import RowCheck
 from fedbandit_envs.leaderboard.simulation import Simulation, play_episodes
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 from fedbandit_envs.problem import MOST
-from fedbandit_envs.registration import REGISTRY, make_federation
+from fedbandit_envs.registered import Stack
+from fedbandit_envs.registration import REGISTRY
 from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.views.stack import build as build_stack
+from fedbandit_envs.views.stack import checked
 
 _CHECKED_ROWS = 3
 # Of setting up: numbers that are too large overflow, or ask for more memory than there is.
@@ -55,6 +58,8 @@ class Settings:
         env_kwargs: Changes to the preset.
         policy_kwargs: Changes to the baseline's policy.
         wrapper_kwargs: Changes to the baseline's wrappers, by their part.
+        stack: Wrappers inside of the baseline's, as :func:`~fedbandit_envs.views.stack.build` takes them: what agents
+            live through besides, liars say.
     """
 
     baseline: str
@@ -65,6 +70,7 @@ class Settings:
     env_kwargs: dict[str, Any] = field(default_factory=dict)
     policy_kwargs: dict[str, Any] = field(default_factory=dict)
     wrapper_kwargs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stack: Stack = ()
 
     def __post_init__(self) -> None:
         """Refuses unknown names and numbers out of range.
@@ -80,6 +86,7 @@ class Settings:
                 raise ValueError(f"rounds is {self.rounds}; at most {MOST} can be counted")
             require_integer("seeds", self.seeds, 1)
             require_integer("first_seed", self.first_seed, 0)
+            checked(self.stack)
 
     @property
     def all_seeds(self) -> range:
@@ -88,8 +95,9 @@ class Settings:
 
     @classmethod
     def from_assignments(
-        cls, baseline: str, env_id: str, rounds: int, seeds: int, first_seed: int, assignments: list[str]
-    ) -> "Settings":
+        cls, baseline: str, env_id: str, rounds: int, seeds: int, first_seed: int, assignments: list[str],
+        stack: Stack = (),
+    ) -> "Settings":  # fmt: skip
         """Builds settings from ``key=value`` strings.
 
         Args:
@@ -101,12 +109,13 @@ class Settings:
             assignments: ``key=value``; values are read as JSON, else as Python (``False``, ``.5``), else taken as
                 strings. A key is an argument of the environment, of the policy or of a wrapper; ``env.key``,
                 ``policy.key``, ``channel.key`` and so on say which.
+            stack: See :class:`Settings`.
 
         Raises:
             SettingsError: A name is unknown, a number out of range, an assignment is malformed, or its key unknown
                 or ambiguous.
         """
-        settings = cls(baseline, env_id, rounds, seeds, first_seed)
+        settings = cls(baseline, env_id, rounds, seeds, first_seed, stack=stack)
         known = {
             "env": _arguments(resolve(REGISTRY[env_id].federation)) - {"max_cycles", "render_mode"},
             "policy": _arguments(BASELINES[baseline].policy),
@@ -149,8 +158,10 @@ def federation(settings: Settings) -> FederatedEnv:
     Raises:
         SettingsError: An argument is out of its range or has the wrong type.
     """
-    with _refusing(*_WRONG):
-        return make_federation(settings.env_id, max_cycles=settings.rounds, **settings.env_kwargs)
+    entry = REGISTRY[settings.env_id]
+    arguments = {**entry.kwargs, **settings.env_kwargs, "max_cycles": settings.rounds}
+    with _refusing(*_WRONG, ImportError, AttributeError):
+        return build_stack(entry.federation, (*entry.stack, *settings.stack), **arguments)
 
 
 def build(settings: Settings) -> tuple[FederatedEnv, Policy]:
@@ -209,7 +220,9 @@ def run(
         The simulation, and the result: ``checkpoints`` (rows of ``round``, ``regret_mean`` and ``regret_ci``, the
         cumulative regret per agent with its 95 % interval over seeds, null for a single seed), ``per_seed`` (final
         regret per agent of each seed), ``info_mean`` (means over rounds of the other information), ``privacy``
-        (what was spent, as a claim), ``checked_rows`` (``[replica, agent]`` of each row checked), and ``settings``.
+        (what was spent, as a claim), ``checked_rows`` (``[replica, agent]`` of each row checked), ``settings``, and,
+        where there are groups of agents, ``groups``: for each of them its ``agents``, and ``checkpoints`` and
+        ``per_seed`` of these alone.
 
     Raises:
         SettingsError: The run cannot be set up as asked.
@@ -221,27 +234,19 @@ def run(
     make_alone = partial(baseline.make_policy, **settings.policy_kwargs)
     checked = RowCheck(policy, make_alone, _CHECKED_ROWS if check_rows else 0)
     simulation = play(settings, env, checked, advance)
-    per_seed = simulation.regret.mean(axis=2)
-    mean, half_width = mean_and_half_width(per_seed)
     entry = REGISTRY[settings.env_id]
+    stack = (*entry.stack, *settings.stack)
     result = {
-        "checkpoints": [
-            {
-                "round": int(round_),
-                "regret_mean": float(centre),
-                "regret_ci": None if np.isnan(half) else [float(centre - half), float(centre + half)],
-            }
-            for round_, centre, half in zip(simulation.rounds, mean, half_width, strict=True)
-        ],
-        "per_seed": per_seed[-1].tolist(),
+        **_regret_of(simulation, range(env.max_num_agents)),
         "info_mean": {name: float(values.mean()) for name, values in simulation.info.items()},
         "privacy": env.privacy().as_json(),
         "checked_rows": [list(row) for row in checked.rows],
+        **({"groups": _by_group(simulation, env.groups)} if env.groups else {}),
         "settings": {
             "baseline": settings.baseline,
             "env_id": settings.env_id,
             "env_kwargs": {**entry.kwargs, **settings.env_kwargs},
-            **({"stack": entry.stack} if entry.stack else {}),
+            **({"stack": stack} if stack else {}),
             "policy_kwargs": {**baseline.policy_kwargs, **settings.policy_kwargs},
             "wrapper_kwargs": {
                 part: {**wrapping.kwargs, **settings.wrapper_kwargs.get(part, {})}
@@ -253,3 +258,26 @@ def run(
         },
     }
     return simulation, result
+
+
+def _regret_of(simulation: Simulation, agents: Sequence[int]) -> dict[str, Any]:
+    """Returns ``checkpoints`` and ``per_seed`` of some agents, see :func:`run`."""
+    per_seed = simulation.regret[:, :, list(agents)].mean(axis=2)
+    mean, half_width = mean_and_half_width(per_seed)
+    return {
+        "checkpoints": [
+            {
+                "round": int(round_),
+                "regret_mean": float(centre),
+                "regret_ci": None if np.isnan(half) else [float(centre - half), float(centre + half)],
+            }
+            for round_, centre, half in zip(simulation.rounds, mean, half_width, strict=True)
+        ],
+        "per_seed": per_seed[-1].tolist(),
+    }
+
+
+def _by_group(simulation: Simulation, groups: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+    return {
+        name: {"agents": list(agents), **_regret_of(simulation, agents)} for name, agents in groups.items()
+    }

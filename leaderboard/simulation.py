@@ -18,11 +18,13 @@ class Simulation:
         rounds: Log-spaced rounds at which regret was kept, ``(checkpoints,)``.
         regret: Cumulative regret, float64 ``(checkpoints, replicas, agents)``.
         info: Means over rounds of the environment's other information, by name, float64 ``(replicas, agents)``.
+        messages: Cumulative messages, as regret; None without a transport.
     """
 
     rounds: Array
     regret: Array
     info: Arrays
+    messages: Array | None = None
 
 
 def log_spaced(rounds: int, per_decade: int = 10) -> Array:
@@ -74,7 +76,7 @@ def play_episodes(
     observation = start.observation
     shape = start.info["regret"].shape
     sums: Arrays = {}
-    kept = np.empty((rounds.size, *shape))
+    kept, messages = np.empty((2, rounds.size, *shape))
     played = 0
     for checkpoint, until in enumerate(rounds):
         for _ in range(until - played):
@@ -84,8 +86,12 @@ def play_episodes(
                     sums[name] = np.zeros(shape)
                 sums[name] += values
         kept[checkpoint] = sums["regret"]
+        messages[checkpoint] = sums.get("messages", 0.0)
         advance(int(until) - played)
         played = int(until)
     return Simulation(
-        rounds, kept, {name: values / played for name, values in sums.items() if name != "regret"}
+        rounds,
+        kept,
+        {name: values / played for name, values in sums.items() if name != "regret"},
+        messages if "messages" in sums else None,
     )

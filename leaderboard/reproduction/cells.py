@@ -8,9 +8,9 @@ import hashlib
 import json
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -87,6 +87,8 @@ class Result:
             that has spent most; none without a privatizer.
         cpu_seconds: What the shards took when they were played.
         strata: The problem instances that seeds take in turn.
+        messages: Cumulative messages, as regret; None without a transport.
+        groups: Agents to be told apart, by the group's name.
     """
 
     rounds: Array
@@ -96,6 +98,24 @@ class Result:
     claims: list[dict[str, Any]]
     cpu_seconds: float
     strata: Strata = ONE_STRATUM
+    messages: Array | None = None
+    groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+    def of(self, group: str) -> "Result":
+        """Returns the same of one group of agents alone; claims stay those of all.
+
+        Args:
+            group: One of :attr:`groups`.
+        """
+        agents = list(self.groups[group])
+        return replace(
+            self,
+            regret=self.regret[:, :, agents],
+            info={name: values[:, agents] for name, values in self.info.items()},
+            traffic={name: values[:, agents] for name, values in self.traffic.items()},
+            messages=None if self.messages is None else self.messages[:, :, agents],
+            groups={},
+        )
 
 
 def shards(cell: Cell) -> list[Cell]:
@@ -113,7 +133,11 @@ def shards(cell: Cell) -> list[Cell]:
 
 
 def _path(shard: Cell, folder: Path) -> Path:
-    content = [_FORMAT, asdict(shard.settings), shard.delta, version("fedbandit-envs")]
+    settings = asdict(shard.settings)
+    if not shard.settings.stack:
+        # As it was before runs could have a stack, so that their shards are found.
+        del settings["stack"]
+    content = [_FORMAT, settings, shard.delta, version("fedbandit-envs")]
     text = json.dumps(content, sort_keys=True)
     return folder / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.npz"
 
@@ -164,6 +188,7 @@ def play_shard(shard: Cell, folder: Path) -> None:
     by_seed: dict[str, Any] = {
         **{f"info/{name}": values for name, values in simulation.info.items()},
         **{f"traffic/{name}": values for name, values in traffic.items()},
+        **({} if simulation.messages is None else {"messages": simulation.messages}),
     }
     path = _path(shard, folder)
     partial = path.with_suffix(f".{os.getpid()}.partial")
@@ -174,6 +199,7 @@ def play_shard(shard: Cell, folder: Path) -> None:
             regret=simulation.regret,
             claims=json.dumps(_claims(env, shard.delta)),
             cpu_seconds=process_time() - start,
+            groups=json.dumps({name: list(agents) for name, agents in env.groups.items()}),
             **by_seed,
         )
     partial.replace(path)
@@ -230,6 +256,9 @@ def load(wanted: Sequence[Cell], folder: Path) -> Result:
         _worst_claims([json.loads(str(part["claims"])) for part in parts]),
         float(sum(part["cpu_seconds"] for part in parts)),
         wanted[0].strata,
+        np.concatenate([part["messages"] for part in parts], axis=1) if "messages" in parts[0] else None,
+        # Shards from before there were groups have none.
+        json.loads(str(parts[0].get("groups", "{}"))),
     )
 
 

@@ -2,7 +2,16 @@
 
 from collections.abc import Callable
 
-from fedbandit_envs.leaderboard.reproduction import feducb, feducb_reports, pfcb, pfcb_reports
+from fedbandit_envs.leaderboard.reproduction import (
+    byzantine,
+    byzantine_reports,
+    fedlinucb,
+    fedlinucb_reports,
+    feducb,
+    feducb_reports,
+    pfcb,
+    pfcb_reports,
+)
 from fedbandit_envs.leaderboard.reproduction.cells import Cell
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Results
 from fedbandit_envs.leaderboard.reproduction.page import Section
@@ -90,5 +99,23 @@ EXPERIMENTS = {
         feducb.describe,
         feducb.graphs,
         feducb_reports.graphs,
+    ),
+    "byzantine": Experiment(
+        "Liars: honest agents' regret against their share",
+        {"x": "share of liars", "y": "honest agents' regret at T", "xscale": "linear", "yscale": "log"},
+        byzantine.SCALES,
+        byzantine.PANELS,
+        byzantine.describe,
+        byzantine.byzantine,
+        byzantine_reports.byzantine,
+    ),
+    "fedlinucb": Experiment(
+        "FedLinUCB and Async-LinUCB: asynchronous agents and a server",
+        {"x": "round", "y": "of the federation, cumulative", "xscale": "log", "yscale": "log"},
+        fedlinucb.SCALES,
+        fedlinucb.PANELS,
+        fedlinucb.describe,
+        fedlinucb.cells,
+        fedlinucb_reports.report,
     ),
 }

@@ -1,0 +1,58 @@
+"""What the page of the experiment of He et al. says."""
+
+import numpy as np
+
+from fedbandit_envs.federation import Array
+from fedbandit_envs.leaderboard.reproduction.cells import Result
+from fedbandit_envs.leaderboard.reproduction.comparison import ratio
+from fedbandit_envs.leaderboard.reproduction.experiment import Results
+from fedbandit_envs.leaderboard.reproduction.fedlinucb import MEANINGS
+from fedbandit_envs.leaderboard.reproduction.page import Section
+from fedbandit_envs.leaderboard.statistics import mean_and_half_width, ratio_with_interval
+
+
+def _of_federation(values: Array) -> tuple[Array, Array]:
+    """Returns mean and half width over trials of what agents have together, ``(checkpoints,)`` each."""
+    return mean_and_half_width(values.sum(axis=2))
+
+
+def _text(values: Array) -> str:
+    mean, half = _of_federation(values[-1:])
+    return f"{mean[0]:,.0f} ± {half[0]:,.0f}"
+
+
+def report(section: Section, results: Results) -> None:
+    """Writes a table of regret and messages, what the comparison says, and draws one of the two over rounds."""
+    rival = next(name for name in results if name.startswith("Async-LinUCB"))
+    row = section.table(
+        "algorithm", "what it does", "regret at T (± 95 %)", f"/ {rival}", "messages at T (± 95 %)"
+    )
+    for name, result in results.items():
+        value = ratio(result, results[rival])
+        messages = "-" if result.messages is None else _text(result.messages)
+        row(name, MEANINGS[name], _text(result.regret), "1" if name == rival else value, messages)
+        section.add(f"{name} / {rival}", "", value)
+        drawn = result.messages if section.panel.startswith("messages") else result.regret
+        if drawn is not None:
+            mean, half = _of_federation(drawn)
+            section.curves[name] = (result.rounds, mean, half)
+    _published(section, results, rival)
+
+
+def _published(section: Section, results: Results, rival: str) -> None:
+    """Says whether FedLinUCB has less regret than Async-LinUCB, and fewer messages."""
+    ours = next(name for name in results if name.startswith("FedLinUCB"))
+    value = ratio(results[ours], results[rival])
+    section.text += [
+        "",
+        f"* {ours} has less regret than {rival}, as published: {value.at_most(1)} ({value}).",
+        f"* {ours} sends {_message_ratio(results[ours], results[rival])} times the messages of {rival}.",
+    ]
+
+
+def _message_ratio(above: Result, below: Result) -> str:
+    first, second = (
+        result.messages[-1].sum(axis=1) for result in (above, below) if result.messages is not None
+    )
+    value, low, high = ratio_with_interval(first, second, np.zeros(first.size))
+    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
