@@ -11,6 +11,7 @@ import pytest
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.wrappers import Participation
 
 FOREVER = 10**9
 
@@ -61,3 +62,25 @@ def test_the_environment_alone(benchmark):
 
     benchmark(play)
     benchmark.extra_info["agent-rounds per CPU-second"] = 20_000 / benchmark.stats["median"]
+
+
+@pytest.mark.benchmark(timer=time.process_time, min_rounds=5, warmup=True, warmup_iterations=1)
+@pytest.mark.parametrize("law", ["none", "all", "uniform"])
+def test_fifty_agents_come_and_go(benchmark, law):
+    """LinUCB, 20 replicas of 50 agents: without a wrapper, with all acting, and with one of them a round."""
+    rounds = 20
+    env = parallel_env(num_agents=50, max_cycles=FOREVER)
+    env = env if law == "none" else Participation(env, law)
+    policy = BASELINES["LinUCB"].make_policy()
+    seeds = range(20)
+    state = {"observation": env.reset_batch(seeds).observation}
+    policy.reset(env.policy_spaces, row_seeds(seeds, 50))
+
+    def play():
+        observation = state["observation"]
+        for _ in range(rounds):
+            observation = env.step_batch(policy.act(observation)).observation
+        state["observation"] = observation
+
+    benchmark(play)
+    benchmark.extra_info["rounds per CPU-second"] = 20 * rounds / benchmark.stats["median"]

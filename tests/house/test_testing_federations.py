@@ -5,9 +5,10 @@ import pytest
 from arms_env import Arm, ArmsEnv
 
 from fedbandit_envs.buffers import Buffers
+from fedbandit_envs.luck import Draws, Luck
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.sensitivity import Change
-from fedbandit_envs.streams import Blocks, Purpose, stream, uniform
+from fedbandit_envs.streams import Purpose, uniform
 from fedbandit_envs.testing import check_federation
 
 
@@ -46,8 +47,8 @@ class TellsLessAtReset(ProcurementEnv):
 class RegretsAtReset(ArmsEnv):
     """info 'regret' is \\[1.\\] at reset; zeros are required"""
 
-    def _begin(self, seeds, instance_seeds):
-        super()._begin(seeds, instance_seeds)
+    def _begin(self, luck, instance_seeds):
+        super()._begin(luck, instance_seeds)
         self._info["regret"] += 1
 
 
@@ -135,10 +136,11 @@ class ForgetsOnRelease(ArmsEnv):
 class SharesLuck(ArmsEnv):
     """of a replica alone"""
 
-    def _begin(self, seeds, instance_seeds):
-        super()._begin(seeds, instance_seeds)
-        shared = [stream(sum(seeds), Purpose.OUTCOME, place) for place in range(len(seeds))]
-        self._luck = Blocks(shared, self._seen["total_pulls"].shape[1:], uniform)
+    def _begin(self, luck, instance_seeds):
+        super()._begin(luck, instance_seeds)
+        shared = [sum(luck.seeds) + place for place in range(len(luck.seeds))]
+        arms = self._seen["total_pulls"].shape[2]
+        self._luck = Draws(Luck(shared, luck.agents, luck.own), Purpose.OUTCOME, shape=(arms,), fill=uniform)
 
 
 class DrawsFromNowhere(ArmsEnv):
@@ -154,8 +156,8 @@ class Remembers(ArmsEnv):
 
     episodes = 0
 
-    def _begin(self, seeds, instance_seeds):
-        super()._begin(seeds, [seed + self.episodes for seed in instance_seeds])
+    def _begin(self, luck, instance_seeds):
+        super()._begin(luck, [seed + self.episodes for seed in instance_seeds])
         self.episodes += 1
 
 
@@ -169,8 +171,8 @@ class HidesOutsideOfItsSpace(ArmsEnv):
 class HidesItsBuffer(ArmsEnv):
     """after somebody wrote into what release, hidden and sensitivity returned"""
 
-    def _begin(self, seeds, instance_seeds):
-        super()._begin(seeds, instance_seeds)
+    def _begin(self, luck, instance_seeds):
+        super()._begin(luck, instance_seeds)
         self._shown_mean = super()._hidden()["mean"]
 
     def _hidden(self):
@@ -180,8 +182,8 @@ class HidesItsBuffer(ArmsEnv):
 class KeepsAFunction(ArmsEnv):
     """pickling in mid-episode raises"""
 
-    def _begin(self, seeds, instance_seeds):
-        super()._begin(seeds, instance_seeds)
+    def _begin(self, luck, instance_seeds):
+        super()._begin(luck, instance_seeds)
         self._helper = lambda: None
 
 

@@ -4,9 +4,10 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.checks import require_integer
+from fedbandit_envs.luck import Draws
 from fedbandit_envs.problem import MOST, Problem
 from fedbandit_envs.sensitivity import Change, Pair, Sensitivity
-from fedbandit_envs.streams import Blocks, Purpose, stream, uniform
+from fedbandit_envs.streams import Purpose, stream, uniform
 
 
 class Arm:
@@ -40,20 +41,21 @@ class ArmsEnv(Problem, name="arms_v0"):
             instance_seed=instance_seed,
         )
 
-    def _begin(self, seeds, instance_seeds):
-        shape = self._seen["total_pulls"].shape[1:]
-        self._mean = np.stack([stream(seed, Purpose.PARAMETER).random(shape[1]) for seed in instance_seeds])
-        self._luck = Blocks([stream(seed, Purpose.OUTCOME) for seed in seeds], shape, uniform)
+    def _begin(self, luck, instance_seeds):
+        arms = self._seen["total_pulls"].shape[2]
+        self._mean = np.stack([stream(seed, Purpose.PARAMETER).random(arms) for seed in instance_seeds])
+        self._luck = Draws(luck, Purpose.OUTCOME, shape=(arms,), fill=uniform)
 
     def _play(self, action):
         # Luck for every arm, whichever is pulled, so that policies under one seed meet the same.
-        good = self._luck.block[:, self._luck.next_round()] < self._mean[:, np.newaxis]
-        pulled = np.arange(self._mean.shape[1]) == action[..., np.newaxis]
+        self._luck.advance(self._acting)
+        good = self._luck.of(None) < self._mean[:, np.newaxis]
+        pulled = (np.arange(self._mean.shape[1]) == action[..., np.newaxis]) & self._acting[..., np.newaxis]
         self._seen["total_pulls"] += pulled
         self._seen["total_successes"] += pulled & good
         self._reward[...] = (pulled & good).any(axis=-1)
         means = (self._mean[:, np.newaxis] * pulled).sum(axis=-1)
-        self._info["regret"][...] = self._mean.max(axis=-1, keepdims=True) - means
+        self._info["regret"][...] = (self._mean.max(axis=-1, keepdims=True) - means) * self._acting
 
     def _sensitivity(self):
         ones = np.ones(self._seen["total_pulls"].shape)

@@ -25,7 +25,7 @@ class Regression(Problem, name="regression"):
             action_formats={},
         )
 
-    def _begin(self, seeds, instance_seeds):
+    def _begin(self, luck, instance_seeds):
         pass
 
     def _play(self, action):

@@ -26,8 +26,8 @@ class SumsEnv(Problem, name="sums"):
     def total(self):
         return self._seen["total_statistic"]
 
-    def _begin(self, seeds, instance_seeds):
-        self._generators = [stream(seed, Purpose.OUTCOME) for seed in seeds]
+    def _begin(self, luck, instance_seeds):
+        self._generators = [stream(seed, Purpose.OUTCOME) for seed in luck.seeds]
 
     def _play(self, action):
         vectors = np.stack([g.standard_normal(self.total.shape[1:3]) for g in self._generators])

@@ -27,7 +27,9 @@ def test_an_echo_is_what_others_hear_at_once_and_for_free(delay):
                 )
             step[f"inbox_{name}"][:, own, own] = 0
         step["inbox_mask"][:, own, own] = False
-        assert (step.pop("sent") == (t % 5 == 0)).all()
+        sent = step.pop("sent")
+        assert (sent == (t % 5 == 0)).all()
+        np.testing.assert_array_equal(step.pop("inbox_own"), sent & np.eye(4, dtype=bool))
         # But for the echoes, all is as without: inboxes, traffic, budgets.
         assert_same(step, plain)
     assert len(echoes) == 4

@@ -1,0 +1,127 @@
+"""FedLinUCB and Async-LinUCB against plain numpy, round by round, and what they need around them."""
+
+import numpy as np
+import pytest
+from asynchronous_references import AsyncLinUCBReference, FedLinUCBReference
+
+from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.registration import make_federation
+from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.wrappers import Channel, ContinualPrivatizer, Participation, Server
+
+AGENTS, DIM, ARMS = 5, 6, 12
+PROBLEM = {
+    "num_agents": AGENTS, "num_arms": ARMS, "dim": DIM, "contexts": "signed_hypercube", "parameter": "diagonal",
+    "reward": "normal", "reward_sd": 0.3, "reward_bound": 5.0,
+}  # fmt: skip
+
+
+def side_by_side(env, policy, reference, rounds, seed=0):
+    """Plays policy and reference on the same contexts and noise; yields nothing but asserts equal actions."""
+    observation = env.reset_batch([seed]).observation
+    policy.reset(env.policy_spaces, row_seeds([seed], AGENTS))
+    messages = np.zeros(AGENTS, int)
+    for t in range(rounds):
+        (agent,) = np.flatnonzero(observation["active"][0, :, 0])
+        action = policy.act(observation)
+        arm = reference.pull(agent, observation["contexts"][0, agent])
+        assert action["action"][0, agent] == arm, t
+        assert not np.delete(action["send"][0], agent).any()
+        step = env.step_batch({"action": action["action"].copy(), "send": action["send"].copy()})
+        observation = step.observation
+        reference.learn(agent, observation["last_reward"][0, agent, 0])
+        messages += step.info["messages"][0]
+        np.testing.assert_array_equal(messages, reference.messages, err_msg=f"round {t}")
+        assert (step.info["regret"][0] > 0).sum() <= 1
+    return messages
+
+
+@pytest.mark.parametrize("law", ["uniform", "in_turn"])
+@pytest.mark.parametrize("alpha", [1.0, 0.04])
+def test_fedlinucb_is_its_listing(law, alpha):
+    env = Server(Participation(parallel_env(**PROBLEM, max_cycles=5000), law), "on_request")
+    reference = FedLinUCBReference(AGENTS, DIM, alpha, 0.5, 1.0)
+    messages = side_by_side(env, FedLinUCB(alpha=alpha, beta=0.5), reference, 5000)
+    assert messages.sum() > 50
+
+
+@pytest.mark.parametrize("law", ["uniform", "in_turn"])
+@pytest.mark.parametrize("growth", [6.0, 1.5])
+def test_async_linucb_is_its_listing(law, growth):
+    env = Server(
+        Participation(parallel_env(**PROBLEM, max_cycles=5000), law),
+        "on_request",
+        {"name": "determinant", "growth": growth},
+        echo=False,
+    )
+    reference = AsyncLinUCBReference(AGENTS, DIM, growth, growth, 0.5, 1.0)
+    messages = side_by_side(env, AsyncLinUCB(growth=growth, beta=0.5), reference, 5000)
+    assert messages.sum() > 20
+
+
+def test_the_radius_of_the_theory():
+    """He et al. 2022, Theorem 5.1, by hand: M = 5, alpha = 1/25, T = 5000, L = 1."""
+    policy = FedLinUCB()
+    env = Server(Participation(parallel_env(**PROBLEM, max_cycles=5000)), "on_request")
+    policy.reset(env.policy_spaces, row_seeds([0], AGENTS))
+    inside = np.log((1 + 5000 / (1 / 25)) / 0.01)
+    expected = 1 + (np.sqrt(1 + 1 / 5) + 5 * np.sqrt(2 / 25)) * (0.3 * np.sqrt(DIM * inside) + 1)
+    assert policy._constant == pytest.approx(expected)
+    assert policy._growth == pytest.approx(1 / 25)
+
+
+@pytest.mark.parametrize(
+    ("policy", "around"),
+    [
+        (FedLinUCB(), lambda env: env),
+        (FedLinUCB(), lambda env: Channel(env, schedule="on_request")),
+        (FedLinUCB(), lambda env: Server(env, "every_round")),
+        (FedLinUCB(), lambda env: Server(env, "on_request", echo=False)),
+        (AsyncLinUCB(), lambda env: Server(env, "on_request")),
+        (AsyncLinUCB(), lambda env: Channel(env)),
+    ],
+)
+def test_a_server_that_can_be_asked_is_needed(policy, around):
+    env = around(parallel_env(**PROBLEM))
+    with pytest.raises(UnfitError, match="a Server with schedule='on_request' and echo="):
+        policy.reset(env.policy_spaces, row_seeds([0], AGENTS))
+
+
+@pytest.mark.parametrize("name", ["FedLinUCB", "Async-LinUCB", "FedLinUCB-theory"])
+def test_sharing_pays_and_claims_nothing(name):
+    """On He et al.'s preset, against silence under the same luck; raw data leaves, so that privacy is infinite."""
+    regret = {}
+    for each in (name, "LinUCB"):
+        baseline = BASELINES[each]
+        env = baseline.wrap(make_federation("FedLinearAsync-v0", max_cycles=3000))
+        policy = baseline.make_policy()
+        observation = env.reset_batch([0, 1]).observation
+        policy.reset(env.policy_spaces, row_seeds([0, 1], 15))
+        total = 0.0
+        for _ in range(3000):
+            step = env.step_batch(policy.act(observation))
+            observation = step.observation
+            total += step.info["regret"].sum()
+        regret[each] = total
+        assert observation["own_round"].sum() == 2 * 3000
+    assert regret[name] < 0.95 * regret["LinUCB"]
+
+
+def test_behind_a_privatizer_uploads_on_request_have_no_claim_and_uploads_in_fixed_rounds_one():
+    def stack(schedule):
+        federation = Participation(parallel_env(**PROBLEM, max_cycles=200))
+        private = ContinualPrivatizer(federation, 1.0, 0.1, releases=40)
+        return Server(private, schedule, {"name": "determinant", "growth": 2.0}, echo=False)
+
+    asking, fixed = stack("on_request"), stack({"name": "fixed_gap", "gap": 5})
+    asking.reset_batch([0])
+    fixed.reset_batch([0])
+    arm = np.zeros((1, AGENTS), np.int64)
+    for _ in range(20):
+        asking.step_batch({"action": arm, "send": np.ones((1, AGENTS), bool)})
+        fixed.step_batch(arm)
+    assert asking.privacy().epsilon is None
+    assert 0 < fixed.privacy().epsilon < 1

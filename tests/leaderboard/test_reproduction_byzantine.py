@@ -1,0 +1,36 @@
+"""The page on liars at a tiny scale: groups of agents reach it, and cells with a stack have shards of their own."""
+
+import csv
+
+import numpy as np
+from typer.testing import CliRunner
+
+from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.leaderboard.reproduction import cells
+from fedbandit_envs.leaderboard.reproduction.byzantine import SCALES, byzantine
+from fedbandit_envs.leaderboard.reproduction.experiment import Plan
+
+
+def test_the_page_on_liars(tmp_path):
+    words = ["reproduce", "byzantine", "--out", str(tmp_path), "--rounds", "60", "--trials", "2"]
+    ran = CliRunner().invoke(app, [*words, "--panel", "garbage", "--workers", "1"], env={"TERM": "dumb"})
+    assert ran.exit_code == 0, ran.output
+    stem = "byzantine-small-rounds60-trials2-garbage"
+    page = (tmp_path / f"{stem}.md").read_text()
+    for text in ("## Garbage, true data", "40% liars", "FedUCB-trimmed", "holds?"):
+        assert text in page
+    assert (tmp_path / f"{stem}.png").stat().st_size > 10_000
+    with (tmp_path / f"{stem}.csv").open() as file:
+        for row in csv.DictReader(file):
+            assert 0 < float(row["low"]) <= float(row["value"]) <= float(row["high"])
+
+
+def test_results_of_a_group_are_those_of_its_agents(tmp_path):
+    plan = Plan("garbage", cells.replace(SCALES["small"], rounds=30, trials=2), "default")
+    cell = byzantine(plan)["FedUCB-trimmed 0.2"]
+    (shard,) = cells.shards(cell)
+    cells.play_shard(shard, tmp_path)
+    result = cells.load([shard], tmp_path)
+    assert result.groups == {"liars": [8, 9], "honest": list(range(8))}
+    np.testing.assert_array_equal(result.of("liars").regret, result.regret[:, :, 8:])
+    np.testing.assert_array_equal(result.of("liars").traffic["messages"], result.traffic["messages"][:, 8:])
