@@ -318,7 +318,8 @@ def no_round_tells_more_than_is_said(make_env) -> bool:
     """Whether what one round adds to the statistic, and so its presence, is within the sensitivity that is stated."""
     env = make_env()
     everyone = np.ones((1, env.max_num_agents), np.bool_)
-    norm = env.reset_batch([5]) and env.sensitivity().changes["one-observation-added"].norm
+    env.reset_batch([5])
+    norm = env.sensitivity().changes["one-observation-added"].norm
     for _ in range(100):
         env.step_batch(np.zeros((1, env.max_num_agents), np.int64))
         grown = env.release(everyone)["statistic"] / env.sensitivity().scale["statistic"]
@@ -334,9 +335,9 @@ def test_rewards_that_are_not_clipped_are_caught(monkeypatch):
     assert no_round_tells_more_than_is_said(make_env)
     honest = RewardLaw.draw
 
-    def draw(self, mean):
+    def draw(self, *given):
         bound, self._bound = self._bound, np.inf
-        reward, _ = honest(self, mean)
+        reward, _ = honest(self, *given)
         self._bound = bound
         return Rewards(reward, np.abs(reward) > bound)
 
