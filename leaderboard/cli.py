@@ -118,7 +118,9 @@ def audit(
         int | None,
         typer.Option(help="So many. [default: 2, with P-FCB's decreasing shares; continual: 6]"),
     ] = None,
-    samples: Annotated[int, typer.Option(help="Samples of each of the two histories.")] = AuditSettings.samples,
+    samples: Annotated[
+        int, typer.Option(help="Samples of each of the two histories.")
+    ] = AuditSettings.samples,
     seed: Annotated[int, typer.Option(help="Of the noise.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
