@@ -39,26 +39,24 @@ def side_by_side(env, policy, reference, rounds, seed=0):
     return messages
 
 
-@pytest.mark.parametrize("law", ["uniform", "in_turn"])
-@pytest.mark.parametrize("alpha", [1.0, 0.04])
-def test_fedlinucb_is_its_listing(law, alpha):
-    env = Server(Participation(parallel_env(**PROBLEM, max_cycles=5000), law), "on_request")
+@pytest.mark.parametrize(("law", "alpha", "rounds"), [("uniform", 1.0, 5000), ("in_turn", 0.04, 1500)])
+def test_fedlinucb_is_its_listing(law, alpha, rounds):
+    env = Server(Participation(parallel_env(**PROBLEM, max_cycles=rounds), law), "on_request")
     reference = FedLinUCBReference(AGENTS, DIM, alpha, 0.5, 1.0)
-    messages = side_by_side(env, FedLinUCB(alpha=alpha, beta=0.5), reference, 5000)
+    messages = side_by_side(env, FedLinUCB(alpha=alpha, beta=0.5), reference, rounds)
     assert messages.sum() > 50
 
 
-@pytest.mark.parametrize("law", ["uniform", "in_turn"])
-@pytest.mark.parametrize("growth", [6.0, 1.5])
-def test_async_linucb_is_its_listing(law, growth):
+@pytest.mark.parametrize(("law", "growth", "rounds"), [("uniform", 6.0, 5000), ("in_turn", 1.5, 1500)])
+def test_async_linucb_is_its_listing(law, growth, rounds):
     env = Server(
-        Participation(parallel_env(**PROBLEM, max_cycles=5000), law),
+        Participation(parallel_env(**PROBLEM, max_cycles=rounds), law),
         "on_request",
         {"name": "determinant", "growth": growth},
         echo=False,
     )
     reference = AsyncLinUCBReference(AGENTS, DIM, growth, growth, 0.5, 1.0)
-    messages = side_by_side(env, AsyncLinUCB(growth=growth, beta=0.5), reference, 5000)
+    messages = side_by_side(env, AsyncLinUCB(growth=growth, beta=0.5), reference, rounds)
     assert messages.sum() > 20
 
 
