@@ -227,7 +227,9 @@ def test_the_command_line_takes_a_stack():
     words = ["run", "LinUCB", "FedLinear-v0", "--rounds", "20", "--seeds", "2", "--json"]
     ran = CliRunner().invoke(app, [*words, "--stack", json.dumps([[ENTRY, {"agents": 0.2}]])])
     assert ran.exit_code == 0, ran.output
-    assert json.loads(ran.stdout)["groups"]["liars"]["agents"] == [8, 9]
+    # Older versions of click mix progress into it.
+    told = json.loads(ran.stdout[ran.stdout.index("{") :])
+    assert told["groups"]["liars"]["agents"] == [8, 9]
     for stack in ("[", "[3]", '[["nowhere:Nothing", {}]]', f'[["{ENTRY}", {{"agents": 2}}]]'):
         assert CliRunner().invoke(app, [*words, "--stack", stack]).exit_code == 2, stack
 
