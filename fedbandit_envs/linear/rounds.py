@@ -1,4 +1,4 @@
-"""One round of the linear bandit for all rows: what is pulled, what is known of it, and regret."""
+"""One round of a linear problem for all rows: what is pulled, what is known of it, and regret."""
 
 from fedbandit_envs.compiled import kernel
 
@@ -16,32 +16,43 @@ def add_observation(statistic, x, y):
 
 
 @kernel
-def play_round(acting, action, contexts, means, reward, pulled, total, regret):
-    """Plays one round; see :class:`~fedbandit_envs.linear.env.LinearEnv` for the quantities.
+def take_in(acting, arm, contexts, reward, pulled, total):
+    """Takes in what was pulled.
 
     Args:
-        acting: Who acts, bool ``(replicas, agents)``; the others pull nothing, and get 0 in what is received.
-        action: Arms, ``(replicas, agents)``.
+        acting: Who acts, bool ``(replicas, agents)``; the others pull nothing, and get 0.
+        arm: Arms, ``(replicas, agents)``.
         contexts: ``(replicas, agents, arms, dim)``.
-        means: Expected rewards, ``(replicas, agents, arms)``.
         reward: Realised rewards, ``(replicas, agents)``.
         pulled: Receives the contexts pulled, ``(replicas, agents, dim)``.
         total: [x; y][x; y]^T is added to it, ``(replicas, agents, dim + 1, dim + 1)``.
-        regret: Receives max <x, theta*> - <x_t, theta*>, ``(replicas, agents)``.
     """
-    arms, dim = contexts.shape[2:]
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
             if not acting[r, j]:
-                regret[r, j] = 0.0
                 pulled[r, j] = 0.0
                 continue
-            arm = action[r, j]
-            best = means[r, j, 0]
-            for k in range(1, arms):
-                best = max(best, means[r, j, k])
-            regret[r, j] = best - means[r, j, arm]
             x = pulled[r, j]
-            for i in range(dim):
-                x[i] = contexts[r, j, arm, i]
+            for i in range(x.shape[0]):
+                x[i] = contexts[r, j, arm[r, j], i]
             add_observation(total[r, j], x, reward[r, j])
+
+
+@kernel
+def pseudo_regret(acting, arm, means, regret):
+    """Writes max <x, theta*> - <x_t, theta*> of those who act, and 0 for the others.
+
+    Args:
+        acting: Who acts, bool ``(replicas, agents)``.
+        arm: Arms, ``(replicas, agents)``.
+        means: Expected rewards, ``(replicas, agents, arms)``.
+        regret: Receives it, ``(replicas, agents)``.
+    """
+    for r in range(means.shape[0]):
+        for j in range(means.shape[1]):
+            regret[r, j] = 0.0
+            if acting[r, j]:
+                best = means[r, j, 0]
+                for k in range(1, means.shape[2]):
+                    best = max(best, means[r, j, k])
+                regret[r, j] = best - means[r, j, arm[r, j]]

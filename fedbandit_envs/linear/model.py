@@ -1,0 +1,218 @@
+"""What problems with a linear model share: contexts, one parameter, rewards, and the statistic that is released."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from gymnasium import spaces
+
+from fedbandit_envs.checks import require_choice, require_integer, require_number
+from fedbandit_envs.claim import Adjacency
+from fedbandit_envs.federation import ActionFormat, Array, Arrays
+from fedbandit_envs.linear.contexts import Features, LawName, Offer, make_law
+from fedbandit_envs.linear.neighbours import sensitivity, worst_neighbours
+from fedbandit_envs.linear.rewards import RewardLaw, RewardName
+from fedbandit_envs.linear.rounds import take_in
+from fedbandit_envs.luck import Luck
+from fedbandit_envs.neighbours import Neighbours
+from fedbandit_envs.problem import MOST, Problem
+from fedbandit_envs.sensitivity import Sensitivity
+from fedbandit_envs.streams import Purpose, stream
+
+ParameterName = Literal["sphere", "orthant", "diagonal"]
+
+
+class LinearProblem(Problem):
+    """A problem in which arms with contexts x are offered to each agent in every round, and pay <x, theta*> on average.
+
+    Observations are those of :class:`~fedbandit_envs.linear.env.LinearEnv`. Subclasses say what an action is
+    (:meth:`_formats`) and what is regretted, and pull arms by :meth:`_pull`.
+
+    Attributes:
+        defaults: What the arguments are that are None: ``num_agents``, ``num_arms``, ``dim``, ``contexts``, ``reward``
+            and ``parameter``.
+    """
+
+    statistics = ("statistic",)
+    defaults: ClassVar[Mapping[str, Any]]
+
+    def __init__(
+        self,
+        num_agents: int | None = None,
+        num_arms: int | None = None,
+        dim: int | None = None,
+        max_cycles: int = 1000,
+        contexts: LawName | Any = None,
+        gap: float = 0.1,
+        context_bound: float = 1.0,
+        reward: RewardName | None = None,
+        reward_sd: float = 0.1,
+        reward_bound: float = 1.0,
+        parameter: ParameterName | Any = None,
+        instance_seed: int | Sequence[int] | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        """Sets the federation up; theta* is drawn at reset.
+
+        Args:
+            num_agents: M, number of agents; None for the problem's own (its page says), or as many as features are
+                given for.
+            num_arms: K, arms offered to each agent in a round; None likewise, or as many as features have.
+            dim: d, dimension of contexts; None likewise, or that of what is given.
+            max_cycles: Rounds until truncation.
+            contexts: The law that draws contexts, ``"band"``, ``"unit_ball"``, ``"hypercube"`` or
+                ``"signed_hypercube"`` (see :mod:`fedbandit_envs.linear.contexts`), or features that stay: arrays or
+                nested lists, ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with features is an arm the
+                same arm in every round. None for the problem's own law.
+            gap: Of the band: least difference between the best mean and any other.
+            context_bound: L > 0, the largest norm a context can have.
+            reward: The law of rewards, ``"beta"``, ``"bernoulli"`` or ``"normal"``; None for the problem's own.
+            reward_sd: Standard deviation of normal rewards.
+            reward_bound: B > 0: rewards are clipped to [-B, B].
+            parameter: theta*, ``(dim,)`` with norm at most 1, or its law: ``"sphere"`` (uniform on the unit sphere),
+                ``"orthant"`` (uniform on [0, 1]^dim, scaled to norm 1) or ``"diagonal"`` (1/sqrt(dim) in every
+                entry); None for the problem's own.
+            instance_seed: None draws a new theta* each episode; an integer fixes it; of several, an episode takes the
+                one at its own seed modulo their number.
+            render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range, or does not fit the others.
+        """
+        contexts, reward, parameter = (
+            self.defaults[name] if value is None else value
+            for name, value in (("contexts", contexts), ("reward", reward), ("parameter", parameter))
+        )
+        require_number("context_bound", context_bound, 0, np.inf, open_below=True)
+        self._rewards = RewardLaw(reward, reward_sd, reward_bound)
+        self._law = make_law(contexts, float(context_bound), gap)
+        if isinstance(parameter, str):
+            require_choice("parameter", parameter, get_args(ParameterName))
+        self._parameter_law = parameter if isinstance(parameter, str) else None
+        self._parameter = None if isinstance(parameter, str) else _checked_parameter(parameter)
+        sizes = self._sizes({"num_agents": num_agents, "num_arms": num_arms, "dim": dim})
+        arms, dim = sizes["num_arms"], sizes["dim"]
+        if parameter == "diagonal":
+            self._parameter = np.full(dim, dim**-0.5)
+        self._context_bound, self._reward_bound = float(context_bound), float(reward_bound)
+        self._refuse_improbable_means(contexts, reward)
+        formats, longest = self._formats(sizes["num_agents"], arms, dim), self._context_bound
+        super().__init__(
+            num_agents=sizes["num_agents"],
+            max_cycles=max_cycles,
+            observation={
+                "contexts": spaces.Box(-longest, longest, (arms, dim), np.float64),
+                "pulled_context": spaces.Box(-longest, longest, (dim,), np.float64),
+                "last_reward": spaces.Box(-self._reward_bound, self._reward_bound, (1,), np.float64),
+                "total_statistic": spaces.Box(-float(MOST), float(MOST), (dim + 1, dim + 1), np.float64),
+                **self._also_seen(),
+            },
+            action=next(iter(formats.values())).space,
+            hidden={"parameter": spaces.Box(-1.0, 1.0, (dim,), np.float64)},
+            action_formats=formats,
+            instance_seed=instance_seed,
+            render_mode=render_mode,
+        )
+
+    @abstractmethod
+    def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
+        """Returns ways to say actions, by name, the problem's own first."""
+
+    def _also_seen(self) -> Mapping[str, spaces.Space[Any]]:
+        """Returns spaces of what agents see besides what they see in all linear problems."""
+        return {}
+
+    def _sizes(self, asked: Mapping[str, int | None]) -> dict[str, int]:
+        """Returns how many agents, arms and dimensions there are; what is given says it, or what is asked for."""
+        given: dict[str, int] = {}
+        if self._parameter is not None:
+            given["dim"] = self._parameter.size
+        if isinstance(self._law, Features):
+            if given.get("dim", self._law.matrix.shape[-1]) != self._law.matrix.shape[-1]:
+                raise ValueError(
+                    f"parameter has {given['dim']} entries; {self._law.matrix.shape[-1]}, the dimension of contexts, "
+                    "is required"
+                )
+            given |= dict(
+                zip(("dim", "num_arms", "num_agents"), reversed(self._law.matrix.shape), strict=False)
+            )
+        sizes = {name: given.get(name, self.defaults[name]) for name in asked}
+        for name, value in asked.items():
+            if value is not None:
+                require_integer(name, value, 1)
+                if given.get(name, value) != value:
+                    raise ValueError(f"{name} is {value}; None or {given[name]}, as given, is required")
+                sizes[name] = int(value)
+        return sizes
+
+    def _refuse_improbable_means(self, contexts: Any, reward: str) -> None:
+        """Refuses laws of rewards in [0, 1] where means could lie outside."""
+        if not self._rewards.needs_probabilities or contexts == "band":
+            return
+        if isinstance(self._law, Features) and self._parameter is not None:
+            means = self._law.matrix @ self._parameter
+            if means.min() >= 0.0 and means.max() <= 1.0:
+                return
+        raise ValueError(
+            f"reward is {reward!r}, which needs means in [0, 1]; 'normal' is required unless contexts are the 'band', "
+            "or features whose products with the parameter given lie there"
+        )
+
+    def _begin(self, luck: Luck, instance_seeds: Sequence[int]) -> None:
+        contexts = self._seen["contexts"]
+        self._theta = np.stack([self._draw_parameter(seed, contexts.shape[3]) for seed in instance_seeds])
+        self._means = np.zeros(contexts.shape[:3])
+        self._offer = Offer(contexts, self._means)
+        self._law.begin(luck, self._theta, self._offer)
+        self._rewards.begin(luck)
+
+    def _meet(self) -> None:
+        self._law.draw(self._offer, self._acting)
+
+    def _draw_parameter(self, seed: int, dim: int) -> Array:
+        if self._parameter is not None:
+            return self._parameter
+        draws = stream(seed, Purpose.PARAMETER)
+        direction = draws.random(dim) if self._parameter_law == "orthant" else draws.standard_normal(dim)
+        return direction / np.linalg.norm(direction)
+
+    def _pull(self, arm: Array) -> None:
+        """Pulls arms, int64 ``(replicas, agents)``: draws what they pay and takes it in."""
+        seen = self._seen
+        mean = np.take_along_axis(self._means, arm[..., np.newaxis], axis=-1)[..., 0]
+        reward, clipped = self._rewards.draw(mean, self._acting)
+        self._reward[...] = reward
+        self._info["clipped"][...] = clipped
+        seen["last_reward"][..., 0] = reward
+        take_in(
+            self._acting, arm, seen["contexts"], reward, seen["pulled_context"], seen["total_statistic"]
+        )
+
+    def _sensitivity(self) -> Sensitivity:
+        bound = self._context_bound**2 + self._reward_bound**2
+        return sensitivity(np.full(self._seen["total_statistic"].shape, bound))
+
+    @classmethod
+    def neighbours(cls, adjacency: Adjacency) -> list[Neighbours]:
+        """Returns the worst neighbouring histories to tell apart; see :meth:`Problem.neighbours`."""
+        return worst_neighbours(adjacency)
+
+    def _hidden(self) -> Arrays:
+        shape = (*self._reward.shape, self._theta.shape[1])
+        return {"parameter": np.broadcast_to(self._theta[:, np.newaxis], shape).copy()}
+
+    def _scenery(self) -> Arrays:
+        return {**self.hidden(), "means": self._means}
+
+
+def _checked_parameter(parameter: Any) -> Array:
+    array = np.array(parameter, np.float64)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"parameter has shape {array.shape}; (dim,) is required")
+    if not np.isfinite(array).all() or np.linalg.norm(array) > 1.0 + 1e-9:
+        raise ValueError(
+            f"parameter is {array.tolist()}; finite entries and a norm of at most 1 are required"
+        )
+    return array
