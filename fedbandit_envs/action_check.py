@@ -7,7 +7,23 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from fedbandit_envs.simplex import TOLERANCE, Simplex
+
 Array = npt.NDArray[Any]
+
+
+def require_finite(name: str, choice: Array) -> None:
+    """Refuses numbers ``(replicas, agents, entries)`` that a learning agent chose, if one is not finite.
+
+    Raises:
+        ValueError: It names agent and entry.
+    """
+    if not np.isfinite(choice).all():
+        replica, agent, entry = (int(i) for i in np.argwhere(~np.isfinite(choice))[0])
+        raise ValueError(
+            f"action: entry {entry} of the {name} of row {agent} (replica {replica}) is "
+            f"{choice[replica, agent, entry]}; a finite number is required"
+        )
 
 
 class ActionCheck:
@@ -17,7 +33,7 @@ class ActionCheck:
         """Reads what is allowed off the space.
 
         Args:
-            space: One agent's action space: ``Discrete``, ``MultiDiscrete`` or ``Box``.
+            space: One agent's action space: ``Discrete``, ``MultiDiscrete`` or ``Box``, ``Simplex`` among them.
             agents: The agents' names.
             open_above: Whether values above the space's are let through, for the environment to deal with.
 
@@ -42,6 +58,7 @@ class ActionCheck:
         self._open_above = open_above and self._whole
         if open_above:
             self._most = np.full_like(self._most, 2**63 - 1 if self._whole else np.inf)
+        self._sums_to_one = isinstance(space, Simplex)
         # What all entries may be, which is quicker to see: often that is all there is.
         self._least_of_all, self._most_of_all = self._least.max(), self._most.min()
 
@@ -75,7 +92,19 @@ class ActionCheck:
             self._refuse_values(action, (action >= self._least) & (action <= self._most))
         if action.dtype not in ((np.int32, np.int64) if self._whole else (np.float64,)):
             action = action.astype(self._dtype)
+        if self._sums_to_one:
+            self._refuse_sums(action)
         return action if action.flags.c_contiguous else np.ascontiguousarray(action)
+
+    def _refuse_sums(self, action: Array) -> None:
+        total = action.sum(axis=-1)
+        right = np.abs(total - 1.0) <= TOLERANCE
+        if not right.all():
+            replica, agent = (int(i) for i in np.argwhere(~right)[0][:2])
+            raise ValueError(
+                f"action of {self._agents[agent]} (replica {replica}) sums to {total[~right][0]:.9g} over its "
+                f"{action.shape[-1]} entries; 1, up to {TOLERANCE:g}, is required"
+            )
 
     def _refuse_kind(self, action: Array) -> None:
         if self._whole and np.issubdtype(action.dtype, np.floating):

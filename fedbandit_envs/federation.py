@@ -34,6 +34,7 @@ class Spaces(NamedTuple):
         horizon: Number of rounds of an episode, public to all.
         release: Space of what one agent releases; where noise has public bounds, they are here.
         agents: Number of agents in the federation, public to all.
+        public: What else is known to all from the start, by name; the environment's page says what it is.
     """
 
     observation: spaces.Dict
@@ -41,6 +42,7 @@ class Spaces(NamedTuple):
     horizon: int
     release: spaces.Dict
     agents: int
+    public: Mapping[str, Any]
 
 
 class BatchReset(NamedTuple):
@@ -258,6 +260,11 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
         return {}
 
     @property
+    def public(self) -> Mapping[str, Any]:
+        """What is known to all agents from the start, besides spaces and numbers: nothing, unless a problem says so."""
+        return {}
+
+    @property
     def policy_spaces(self) -> Spaces:
         """What policies are told of this environment."""
         return Spaces(
@@ -266,6 +273,7 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
             self.max_cycles,
             self.single_release_space,
             self.max_num_agents,
+            self.public,
         )
 
     def observation_space(self, agent: str) -> spaces.Dict:

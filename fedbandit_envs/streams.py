@@ -26,6 +26,7 @@ class Purpose(IntEnum):
     CONTEXT = 7
     PARTICIPATION = 8
     LIE = 9
+    ARM = 10
 
 
 def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:

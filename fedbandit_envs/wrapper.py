@@ -99,6 +99,11 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
         """Agents whose results are to be told apart; see :attr:`FederatedEnv.groups`."""
         return self.env.groups
 
+    @property
+    def public(self) -> Mapping[str, Any]:
+        """What is known to all agents from the start; see :attr:`FederatedEnv.public`."""
+        return self.env.public
+
 
 def layers(env: FederatedEnv) -> Iterator[FederatedEnv]:
     """Yields a stack's environments from the outside in."""

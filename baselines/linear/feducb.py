@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
+from fedbandit_envs.baselines.linear.hearing import lifted, weighed
 from fedbandit_envs.baselines.linear.linucb import Confidence, LinUCB, judge
 from fedbandit_envs.baselines.linear.noise import BiasName, Regularisation, ShiftName, floored, regularise
 from fedbandit_envs.baselines.linear.pooling import keep, rebuild
@@ -118,14 +119,16 @@ class FedUCB(LinUCB):
         failure: float = 0.01,
         beta_scale: float = 1.0,
         alpha: float | None = None,
+        reward_variance: float | None = None,
         pool: Pool | str | Mapping[str, Any] = "sum",
     ) -> None:
         """Sets the policy's constants; see :class:`LinUCB` for those not named here.
 
         Args:
             shift: What keeps V positive definite: ``"per_agent"`` (printed), ``"on_sum"`` or ``"floor"``; see
-                :mod:`fedbandit_envs.baselines.linear.noise`.
-            bias: What bounds the noise's share of the error: ``"printed"``, ``"root_m"`` or ``"euclidean"``.
+                :mod:`fedbandit_envs.baselines.linear.noise`; or ``"lift"`` or ``"weigh"``, without a proof; see
+                :mod:`fedbandit_envs.baselines.linear.hearing`.
+            bias: What bounds the noise's share of the error: ``"printed"``, ``"root_m"``, ``"euclidean"`` or ``"none"``.
             combine: ``"pooled"`` acts on the bounds from all data; ``"min"`` on the smaller one of these and of those
                 from own data alone, which costs no privacy; each then fails with half the probability.
             threshold: D; None for the paper's 2 T d / (ln(rho_max / rho_min + T L^2 / (d rho_min)) + 1), divided by
@@ -136,6 +139,7 @@ class FedUCB(LinUCB):
             failure: See :class:`LinUCB`.
             beta_scale: See :class:`LinUCB`.
             alpha: See :class:`LinUCB`.
+            reward_variance: R^2, with which ``"weigh"`` compares the noise; None for noise_sd^2.
             pool: How what is heard is put together, see :mod:`fedbandit_envs.baselines.pool`.
 
         Raises:
@@ -150,12 +154,21 @@ class FedUCB(LinUCB):
             raise ValueError(
                 f"bias is {bias!r}; 'euclidean' is required with shift='floor', under which V has no known rho_min"
             )
+        if (shift in ("lift", "weigh")) != (bias == "none"):
+            raise ValueError(
+                f"bias is {bias!r} and shift {shift!r}; bias='none' is required with 'lift' and 'weigh', which bound no "
+                "error, and with these alone"
+            )
+        if reward_variance is None:
+            reward_variance = noise_sd**2
+        require_number("reward_variance", reward_variance, 0, np.inf, open_below=shift == "weigh")
         if threshold is not None:
             require_number("threshold", threshold, 0, np.inf)
         self._shift: ShiftName = shift
         self._bias: BiasName = bias
         self._combine = combine
         self._threshold = threshold
+        self._reward_variance = float(reward_variance)
         self._pool = make_pool(pool)
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
@@ -185,6 +198,7 @@ class FedUCB(LinUCB):
         self._own = np.zeros((*rows, self._estimators, dim + 1, dim + 1))
         self._told = self._pool.begin(rows, self._senders, self._own[0, 0].size)
         self._told_variance = self._pool.begin(rows, self._senders, 1)
+        self._heard_of = np.zeros_like(self._own)
         self._heard = np.zeros((*rows, self._senders), np.bool_)
         self._releases = np.zeros(rows)
         start = self._regularisation(
@@ -230,13 +244,32 @@ class FedUCB(LinUCB):
     def _regularisation(self, sd: Array, releases: Array, heads: Array) -> Regularisation:
         # By a union over releases k = 1, 2, ... and senders, with sum 1/k^2 = pi^2/6, for half the failures.
         log_union = np.log(2 * self._senders * releases**2 * pi**2 / (6 * self._share_of_failure()))
+        if self._bias == "none":
+            # As if there were no noise: then all shifts are the ridge.
+            sd = np.zeros_like(sd)
         return regularise(
             self._shift, self._bias, sd, sqrt(self._worst), heads, log_union,
-            self._ridges.moment.shape[-1], self._ridge, self._parameter_bound,
+            self._ridges.moment.shape[-1], self._heard_ridge(), self._parameter_bound,
         )  # fmt: skip
+
+    def _heard_ridge(self) -> float:
+        """Returns the regulariser of V once something was heard."""
+        return self._ridge
 
     def _share_of_failure(self) -> float:
         return self._failure / 2 if self._combine == "min" else self._failure
+
+    def _own_failure(self) -> float:
+        """Returns with which probability the rewards' part of the bound may fail; the noise takes the other half."""
+        return self._share_of_failure() / (2 if self._noisy and self._bias != "none" else 1)
+
+    def _made_of(self, pooled: Array, variance: Array) -> Array:
+        """Returns what some rows make of what they heard, ``(some, estimators, dim + 1, dim + 1)``."""
+        if self._shift == "lift":
+            return lifted(pooled, variance, self._heard_ridge())
+        if self._shift == "weigh":
+            return weighed(pooled, variance, self._reward_variance)
+        return pooled
 
     def act(self, observation: Arrays) -> Any:
         """Takes in own data and the inbox, then acts as LinUCB does; see :meth:`Policy.act`.
@@ -279,9 +312,10 @@ class FedUCB(LinUCB):
         news: Array = np.asarray(mask.any(axis=-1))
         self._releases += news
         heads = np.maximum(self._heard.sum(axis=-1), 1).astype(np.float64)
-        sd = np.sqrt(np.maximum(self._told_variance.total[..., 0], 0.0))
-        made = self._regularisation(sd, np.maximum(self._releases, 1), heads)
-        definite = rebuild(news, self._own, self._pooled, made.shift, *self._ridges)
+        variance = np.maximum(self._told_variance.total[..., 0], 0.0)
+        made = self._regularisation(np.sqrt(variance), np.maximum(self._releases, 1), heads)
+        self._heard_of[news] = self._made_of(self._pooled[news], variance[news])
+        definite = rebuild(news, self._own, self._heard_of, made.shift, *self._ridges)
         self._trust(made, news)
         if self._shift == "floor" or not definite.all():
             affected = np.broadcast_to(news[..., np.newaxis], definite.shape).copy()
@@ -314,8 +348,7 @@ class FedUCB(LinUCB):
             held[where] = value
 
     def _pull(self, observation: Arrays) -> Array:
-        # The noise takes the other half of the failures.
-        failure = self._share_of_failure() / (2 if self._noisy else 1)
+        failure = self._own_failure()
         if self._combine == "pooled":
             return self._choose(observation, failure)
         _choose_min(

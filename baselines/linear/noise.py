@@ -16,7 +16,8 @@ part of that is bounded is named by ``bias``:
 * ``root_m``: S sqrt(rho_max) + kappa for the sum of the agents' matrices, sqrt(M) times what one agent has;
 * ``euclidean``: ||(N + c I) theta* - h|| <= c S + s (sqrt(d (1 + S^2) / 2 + S^2 / 2) + sqrt((1 + 2 S^2) log_union)) in
   the Euclidean norm, which moves <x, estimate> by at most that times ||V^-1 x||. It vanishes with the data, as neither
-  of the others does, and c = Lambda + ridge suffices.
+  of the others does, and c = Lambda + ridge suffices;
+* ``none``: not at all, for ``lift`` and ``weigh`` (:mod:`fedbandit_envs.baselines.linear.hearing`).
 """
 
 from typing import Literal, NamedTuple
@@ -26,8 +27,8 @@ import numpy as np
 from fedbandit_envs.baselines.linear.linucb import Confidence
 from fedbandit_envs.federation import Array
 
-ShiftName = Literal["per_agent", "on_sum", "floor"]
-BiasName = Literal["printed", "root_m", "euclidean"]
+ShiftName = Literal["per_agent", "on_sum", "floor", "lift", "weigh"]
+BiasName = Literal["printed", "root_m", "euclidean", "none"]
 
 
 class Regularisation(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.action_check import require_finite
 from fedbandit_envs.federation import Array
 
 
@@ -34,11 +35,6 @@ class Parameter:
         Raises:
             ValueError: An entry of the estimate is not finite.
         """
-        if not np.isfinite(choice).all():
-            replica, agent, entry = (int(i) for i in np.argwhere(~np.isfinite(choice))[0])
-            raise ValueError(
-                f"action: entry {entry} of the parameter of row {agent} (replica {replica}) is "
-                f"{choice[replica, agent, entry]}; a finite number is required"
-            )
+        require_finite("parameter", choice)
         value = np.einsum("rjkd,rjd->rjk", observation["contexts"], np.asarray(choice, np.float64))
         return value.argmax(axis=-1)

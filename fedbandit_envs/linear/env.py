@@ -110,6 +110,10 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
         return {"arm": Arm(arms), "parameter": Parameter(dim)}
 
+    @staticmethod
+    def _surely(arm: int, arms: int) -> Array:
+        return np.array(arm)
+
     def _play(self, action: Array) -> None:
         pseudo_regret(self._acting, action, self._means, self._info["regret"])
         self._pull(action)

@@ -186,9 +186,7 @@ class LinearProblem(Problem):
         self._reward[...] = reward
         self._info["clipped"][...] = clipped
         seen["last_reward"][..., 0] = reward
-        take_in(
-            self._acting, arm, seen["contexts"], reward, seen["pulled_context"], seen["total_statistic"]
-        )
+        take_in(self._acting, arm, seen["contexts"], reward, seen["pulled_context"], seen["total_statistic"])
 
     def _sensitivity(self) -> Sensitivity:
         bound = self._context_bound**2 + self._reward_bound**2
@@ -197,7 +195,12 @@ class LinearProblem(Problem):
     @classmethod
     def neighbours(cls, adjacency: Adjacency) -> list[Neighbours]:
         """Returns the worst neighbouring histories to tell apart; see :meth:`Problem.neighbours`."""
-        return worst_neighbours(adjacency)
+        return worst_neighbours(adjacency, cls._surely)
+
+    @staticmethod
+    @abstractmethod
+    def _surely(arm: int, arms: int) -> Array:
+        """Returns one agent's action that pulls an arm, of so many, for sure."""
 
     def _hidden(self) -> Arrays:
         shape = (*self._reward.shape, self._theta.shape[1])

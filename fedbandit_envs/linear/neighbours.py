@@ -1,5 +1,6 @@
 """How neighbouring histories of the linear bandit show in what is released, and the worst of them."""
 
+from collections.abc import Callable
 from math import sqrt
 
 import numpy as np
@@ -24,13 +25,17 @@ def sensitivity(scale: Array) -> Sensitivity:
     return Sensitivity({"statistic": scale}, changes, symmetric=True)
 
 
-def worst_neighbours(adjacency: Adjacency) -> list[Neighbours]:
+def worst_neighbours(adjacency: Adjacency, pull: Callable[[int, int], Array]) -> list[Neighbours]:
     """Returns the worst neighbouring histories; none under adjacencies that are not the linear bandit's.
 
     Two arms with the longest contexts and the largest rewards there can be (L = 1, B = 1/sqrt(3)) whose [x; y] are
     orthogonal, in place of each other; or one of them in place of an arm with neither context nor reward, which stands
     for no observation. No context lies along an axis or mirrors the other in one, so that every change shows on the
     diagonal and off it.
+
+    Args:
+        adjacency: What they differ in.
+        pull: The action that pulls an arm for sure, given its number and how many there are.
     """
     # Along the parameter and across it; both turned by 45 degrees.
     along, across = sqrt(1 / 3) * sqrt(1 / 2), sqrt(2 / 3) * sqrt(1 / 2)
@@ -41,6 +46,6 @@ def worst_neighbours(adjacency: Adjacency) -> list[Neighbours]:
         "reward_sd": 0.0,
         "reward_bound": sqrt(1 / 3),
     }
-    first, second, nothing = (History(settings, np.array(arm)) for arm in range(3))
+    first, second, nothing = (History(settings, pull(arm, 3)) for arm in range(3))
     pairs = {"one-observation": [(second, first)], "one-observation-added": [(nothing, first)]}
     return [Neighbours(before, after, nothing.action) for before, after in pairs.get(adjacency, [])]

@@ -56,6 +56,7 @@ def check_spaces(make: Make) -> None:
         env.max_cycles,
         env.single_release_space,
         env.max_num_agents,
+        env.public,
     )
     require(
         env.policy_spaces == spaces_told,

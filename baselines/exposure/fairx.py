@@ -1,0 +1,126 @@
+"""FairX-LinUCB, alone and in a federation: fair shares for an optimistic parameter."""
+
+from collections.abc import Mapping
+from math import log
+from typing import Any
+
+import numpy as np
+
+from fedbandit_envs.baselines.exposure.optimism import SOLVERS, SolverName, centre, optimise
+from fedbandit_envs.baselines.linear.feducb import FedUCB
+from fedbandit_envs.baselines.linear.noise import BiasName, Regularisation, ShiftName
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.pool import Pool
+from fedbandit_envs.checks import require_choice, require_flag, require_integer
+from fedbandit_envs.exposure.merit import Merits, share_out
+from fedbandit_envs.federation import Array, Arrays, Spaces
+
+
+class FairX(FedUCB):
+    """FairX-LinUCB (Wang et al. 2021), which listens where there is something to hear (thesis, Algorithm 6.1).
+
+    V, b and the radius are those of FedUCB, which without a channel is LinUCB. Shares are the fair ones for the
+    parameter of the confidence ellipsoid under which fair shares would pay most, see
+    :mod:`fedbandit_envs.baselines.exposure.optimism`. When agents talk, to whom and through how much noise is up to
+    channel and privatizer: so this is the thesis' baseline B0, Fed-FairX-LinUCB, Priv-FairX-LinUCB, B1 and B2.
+
+    Where agents say when to send, they ask once log det V - log det S reaches D / (rounds since the last
+    synchronisation + 1), S being V at that time (FedUCB's line 12). V has what is known when shares are chosen: which
+    arm will be drawn then, and its context, is not.
+    """
+
+    def __init__(
+        self,
+        solver: SolverName = "frank_wolfe",
+        steps: int | None = None,
+        shift: ShiftName = "on_sum",
+        bias: BiasName = "root_m",
+        threshold: float | None = None,
+        ridge: float = 1.0,
+        ridge_each: bool = False,
+        noise_sd: float = 0.1,
+        parameter_bound: float = 1.0,
+        failure: float = 0.05,
+        beta_scale: float = 1.0,
+        reward_variance: float | None = None,
+        pool: Pool | str | Mapping[str, Any] = "sum",
+    ) -> None:
+        """Sets the policy's constants; see :class:`FedUCB` for those not named here.
+
+        Args:
+            solver: ``"frank_wolfe"`` or ``"projected_gradient"``.
+            steps: Of the solver; None for 3 and 10. 0 stays at the estimate, as ``beta_scale=0`` does.
+            shift: See :class:`FedUCB`.
+            bias: Likewise.
+            threshold: D; None for FedUCB's, printed, with rho_min = rho_max = ridge / (number of agents).
+            ridge: lambda.
+            ridge_each: Once something was heard, V has lambda I once for each agent, as the listing has it; else once.
+            noise_sd: R.
+            parameter_bound: S.
+            failure: delta'.
+            beta_scale: Multiplies the radius sqrt(beta); 0 is greedy.
+            reward_variance: Likewise.
+            pool: Likewise.
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range, or ``shift`` and ``bias`` do not go together.
+        """
+        super().__init__(
+            shift=shift, bias=bias, threshold=threshold, ridge=ridge, noise_sd=noise_sd,
+            parameter_bound=parameter_bound, failure=failure, beta_scale=beta_scale,
+            reward_variance=reward_variance, pool=pool,
+        )  # fmt: skip
+        require_choice("solver", solver, SOLVERS)
+        if steps is not None:
+            require_integer("steps", steps, 0)
+        require_flag("ridge_each", ridge_each)
+        self._solver: SolverName = solver
+        self._steps = 0 if beta_scale == 0 else SOLVERS[solver].steps if steps is None else int(steps)
+        self._ridge_each = bool(ridge_each)
+
+    def reset(self, spaces: Spaces, seeds: Array) -> None:
+        """Forgets own data and what was heard; see :meth:`Policy.reset`.
+
+        Raises:
+            UnfitError: Merit functions are not public here: it is another problem.
+        """
+        merits = spaces.public.get("merits")
+        if not isinstance(merits, Merits):
+            raise UnfitError(
+                f"public has no 'merits' but {list(spaces.public)}; those of exposure_v0 are required"
+            )
+        self._merits = merits
+        self._federation = spaces.agents
+        shape = (*seeds.shape, *(spaces.observation["contexts"].shape or ())[:1])
+        self._means, self._shares = np.zeros(shape), np.zeros(shape)
+        self._radius = np.zeros(seeds.shape)
+        super().reset(spaces, seeds)
+
+    def _heard_ridge(self) -> float:
+        return self._ridge * (self._federation if self._ridge_each else 1)
+
+    def _default_threshold(self, horizon: int, longest: float, start: Regularisation) -> float:
+        dim = self._ridges.moment.shape[-1]
+        grown = horizon * longest**2 * self._federation / (dim * self._ridge)
+        return 2 * horizon * dim / (log(1 + grown) + 1)
+
+    def _wants(self, observation: Arrays, action: Array) -> None:
+        turn = observation["round"] % self._estimators
+        grown = np.take_along_axis(self._ridges.log_det - self._synchronised, turn, axis=2)[..., 0]
+        self._send[...] = grown >= self._due / (self._waited + 1.0)
+        if "active" in observation:
+            self._send &= observation["active"][..., 0]
+
+    def _pull(self, observation: Arrays) -> Array:
+        round_, contexts = observation["round"], observation["contexts"]
+        centre(
+            round_, *self._ridges, *self._confidence, self._noise_sd, -log(self._own_failure()),
+            self._beta_scale, self._parameter, self._radius,
+        )  # fmt: skip
+        _, logarithms = optimise(
+            self._solver, self._steps, round_, contexts, self._ridges.inverse, self._parameter, self._radius,
+            self._merits, observation.get("merit"), self._means,
+        )  # fmt: skip
+        share_out(logarithms, self._shares)
+        return self._shares

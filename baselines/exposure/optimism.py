@@ -1,0 +1,261 @@
+"""Optimistic parameters for fair shares: which theta of a confidence ellipsoid would make fair shares pay most.
+
+For one row the objective is sum_i pi_i(theta) <theta, x_i>, where shares pi_i are in proportion to f(<theta, x_i>), over
+||theta - estimate||_V <= radius (thesis, Algorithm 6.1, line 6). It is not concave; both solvers start at the estimate
+and end at some ascent of it:
+
+* ``frank_wolfe`` linearises it and goes to the best point of the whole ellipsoid, estimate + radius V^-1 g / ||g||_{V^-1},
+  in every step;
+* ``projected_gradient`` (the thesis') goes along the gradient g, then to the nearest point of the ellipsoid.
+
+With l the derivative of ln f and v = sum_i pi_i mu_i, the gradient is sum_i pi_i (1 + l_i (mu_i - v)) x_i.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from fedbandit_envs.baselines.linear.ridge import estimate, factorise
+from fedbandit_envs.compiled import kernel
+from fedbandit_envs.exposure.merit import Merits
+from fedbandit_envs.federation import Array
+
+SolverName = Literal["frank_wolfe", "projected_gradient"]
+
+_SIZE = 0.1
+"""Of the thesis' gradient steps."""
+
+
+@kernel
+def centre(
+    round_, inverse, moment, log_det, log_floor, inflation, bias, tilt, noise_sd, log_failure, scale, middle,
+    radius,
+):  # fmt: skip
+    """Writes the centre and the radius of each row's ellipsoid; see ``choose`` of linucb for what is not named here.
+
+    Args:
+        round_: Rounds played, ``(replicas, agents, 1)``; estimators are used in turn.
+        inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
+        moment: Likewise, and so on, as there.
+        log_det: Likewise.
+        log_floor: Likewise.
+        inflation: Likewise.
+        bias: Likewise.
+        tilt: Likewise. In the norm of V it is at most tilt ||V^-1||^(1/2), and that of Frobenius bounds ||V^-1||.
+        noise_sd: Likewise.
+        log_failure: Likewise.
+        scale: Likewise.
+        middle: Receives V^-1 b, ``(replicas, agents, dim)``.
+        radius: Receives radii, ``(replicas, agents)``.
+    """
+    for r in range(radius.shape[0]):
+        for j in range(radius.shape[1]):
+            e = round_[r, j, 0] % moment.shape[2]
+            estimate(inverse[r, j, e], moment[r, j, e], middle[r, j])
+            # The determinants' ratio is at least 1 but for rounding.
+            growth = max(log_det[r, j, e] - log_floor[r, j, e], 0.0)
+            width = inflation[r, j, e] * noise_sd * np.sqrt(2.0 * log_failure + growth) + bias[r, j, e]
+            if tilt[r, j, e] > 0.0:
+                square = 0.0
+                for entry in inverse[r, j, e].flat:
+                    square += entry * entry
+                width += tilt[r, j, e] * np.sqrt(np.sqrt(square))
+            radius[r, j] = scale * width
+
+
+@kernel
+def expect(contexts, parameter, means):
+    """Writes <theta, x> of all arms of all rows."""
+    for r in range(means.shape[0]):
+        for j in range(means.shape[1]):
+            for k in range(means.shape[2]):
+                value = 0.0
+                for i in range(contexts.shape[3]):
+                    value += contexts[r, j, k, i] * parameter[r, j, i]
+                means[r, j, k] = value
+
+
+@kernel(inline="always")
+def _climb(contexts, means, logarithms, slopes, shares, gradient):
+    """Writes one row's gradient; ``shares`` is scratch, ``(arms,)``."""
+    arms, dim = contexts.shape
+    largest, total, value = logarithms[0], 0.0, 0.0
+    for k in range(1, arms):
+        largest = max(largest, logarithms[k])
+    for k in range(arms):
+        shares[k] = np.exp(logarithms[k] - largest)
+        total += shares[k]
+        value += shares[k] * means[k]
+    value /= total
+    for i in range(dim):
+        gradient[i] = 0.0
+    for k in range(arms):
+        weight = shares[k] / total * (1.0 + slopes[k] * (means[k] - value))
+        for i in range(dim):
+            gradient[i] += weight * contexts[k, i]
+
+
+@kernel
+def _frank_wolfe(round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
+    """Takes one step in all rows: to the point of the ellipsoid that is best by the gradient."""
+    dim = contexts.shape[3]
+    shares, gradient, product = np.empty(contexts.shape[2]), np.empty(dim), np.empty(dim)
+    for r in range(means.shape[0]):
+        for j in range(means.shape[1]):
+            _climb(contexts[r, j], means[r, j], logarithms[r, j], slopes[r, j], shares, gradient)
+            e = round_[r, j, 0] % inverse.shape[2]
+            estimate(inverse[r, j, e], gradient, product)
+            form = 0.0
+            for i in range(dim):
+                form += gradient[i] * product[i]
+            # Where no direction is better than another, the estimate stays.
+            factor = radius[r, j] / np.sqrt(form) if form > 0.0 else 0.0
+            for i in range(dim):
+                parameter[r, j, i] = middle[r, j, i] + factor * product[i]
+
+
+@kernel
+def _solve(factor, right, solution):
+    """Solves L L^T solution = right."""
+    dim = right.shape[0]
+    for i in range(dim):
+        value = right[i]
+        for h in range(i):
+            value -= factor[i, h] * solution[h]
+        solution[i] = value / factor[i, i]
+    for i in range(dim - 1, -1, -1):
+        value = solution[i]
+        for h in range(i + 1, dim):
+            value -= factor[h, i] * solution[h]
+        solution[i] = value / factor[i, i]
+
+
+@kernel
+def project(inverse, middle, radius, point):
+    """Moves a point to the nearest one of the ellipsoid ||point - middle||_V <= radius, in Euclidean distance.
+
+    With W = V^-1 and u = point - middle it is middle + W a, where (W + nu I) a = u and nu >= 0 is such that the norm is
+    the radius. Newton's method on 1 / radius - 1 / norm, from nu = 0, rises to it.
+
+    Args:
+        inverse: W, ``(dim, dim)``.
+        middle: ``(dim,)``.
+        radius: >= 0.
+        point: ``(dim,)``, replaced.
+    """
+    dim = middle.shape[0]
+    if radius <= 0.0:
+        point[:] = middle
+        return
+    matrix, factor = np.empty((dim, dim)), np.zeros((dim, dim))
+    away, weight, moved, bent = np.empty(dim), np.empty(dim), np.empty(dim), np.empty(dim)
+    for i in range(dim):
+        away[i] = point[i] - middle[i]
+    nu = 0.0
+    for _ in range(100):
+        for i in range(dim):
+            for h in range(dim):
+                matrix[i, h] = inverse[i, h]
+            matrix[i, i] += nu
+        factorise(matrix, factor)
+        _solve(factor, away, weight)
+        estimate(inverse, weight, moved)
+        square = 0.0
+        for i in range(dim):
+            square += weight[i] * moved[i]
+        norm = np.sqrt(max(square, 0.0))
+        if norm <= radius * (1.0 + 1e-13):
+            break
+        _solve(factor, weight, bent)
+        fall = 0.0
+        for i in range(dim):
+            fall += bent[i] * moved[i]
+        nu += square * (norm / radius - 1.0) / fall
+    if nu > 0.0:
+        for i in range(dim):
+            point[i] = middle[i] + moved[i]
+
+
+@kernel
+def _projected_gradient(round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
+    """Takes one step in all rows: along the gradient, and to the nearest point of the ellipsoid."""
+    dim = contexts.shape[3]
+    shares, gradient = np.empty(contexts.shape[2]), np.empty(dim)
+    for r in range(means.shape[0]):
+        for j in range(means.shape[1]):
+            _climb(contexts[r, j], means[r, j], logarithms[r, j], slopes[r, j], shares, gradient)
+            for i in range(dim):
+                parameter[r, j, i] += _SIZE * gradient[i]
+            project(
+                inverse[r, j, round_[r, j, 0] % inverse.shape[2]], middle[r, j], radius[r, j], parameter[r, j]
+            )
+
+
+class Solver(NamedTuple):
+    """A way to look for the optimum.
+
+    Attributes:
+        step: Takes one step in all rows.
+        steps: How many are taken by default.
+    """
+
+    step: Callable[..., None]
+    steps: int
+
+
+SOLVERS: dict[SolverName, Solver] = {
+    "frank_wolfe": Solver(_frank_wolfe, 3),
+    "projected_gradient": Solver(_projected_gradient, 10),
+}
+"""The solvers by name."""
+
+
+def optimise(
+    solver: SolverName,
+    steps: int,
+    round_: Array,
+    contexts: Array,
+    inverse: Array,
+    middle: Array,
+    radius: Array,
+    merits: Merits,
+    which: Array | None,
+    means: Array,
+) -> tuple[Array, Any]:
+    """Looks for the optimistic parameter of all rows.
+
+    Args:
+        solver: A name of :data:`SOLVERS`.
+        steps: How many are taken; 0 stays at the estimate.
+        round_: Rounds played, ``(replicas, agents, 1)``; estimators are used in turn.
+        contexts: ``(replicas, agents, arms, dim)``.
+        inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
+        middle: The estimates, ``(replicas, agents, dim)``.
+        radius: ``(replicas, agents)``.
+        merits: The agents' merit functions.
+        which: Number of each row's, ``(replicas, agents, 1)``; None where there is one for all.
+        means: Receives <theta, x> of what is found, ``(replicas, agents, arms)``.
+
+    Returns:
+        What is found, ``(replicas, agents, dim)``, and the logarithms of arms' merits there.
+    """
+    step = SOLVERS[solver].step
+    parameter = middle.copy()
+    expect(contexts, parameter, means)
+    logarithms = merits.logarithm(means, which)
+    for _ in range(steps):
+        step(
+            round_,
+            contexts,
+            means,
+            logarithms,
+            merits.slope(means, which),
+            inverse,
+            middle,
+            radius,
+            parameter,
+        )
+        expect(contexts, parameter, means)
+        logarithms = merits.logarithm(means, which)
+    return parameter, logarithms

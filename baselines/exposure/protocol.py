@@ -1,0 +1,35 @@
+"""When agents talk in Fed-FairX-LinUCB and Priv-FairX-LinUCB: gaps that double, then stay (thesis, Algorithm 6.1)."""
+
+from math import ceil, log
+from typing import Any
+
+from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
+from fedbandit_envs.wrappers.transport.channel import Channel
+
+
+def longest_gap(horizon: int, agents: int, dim: int) -> int:
+    """Returns G = ceil(T / (m d^2 ln^2(1 + T / d))), lines 12 to 15.
+
+    Args:
+        horizon: T.
+        agents: m.
+        dim: d.
+    """
+    return ceil(horizon / (agents * dim**2 * log(1 + horizon / dim) ** 2))
+
+
+def schedule(env: FederatedEnv) -> dict[str, Any]:
+    """Returns the specification of the schedule for an environment's horizon, agents and dimension."""
+    dim = (env.single_observation_space["pulled_context"].shape or (1,))[0]
+    return {"name": "growing_then_fixed", "limit": longest_gap(env.max_cycles, env.max_num_agents, dim)}
+
+
+def channel(env: FederatedEnv, **kwargs: Any) -> FederatedEnv:
+    """Puts a channel with this schedule around an environment; further arguments are :class:`Channel`'s."""
+    return Channel(env, **{"schedule": schedule(env), **kwargs})
+
+
+def privatizer(env: FederatedEnv, **kwargs: Any) -> FederatedEnv:
+    """Puts a privatizer that plans for this schedule around it; other arguments are :class:`ContinualPrivatizer`'s."""
+    return ContinualPrivatizer(env, **{"releases": schedule(env), **kwargs})

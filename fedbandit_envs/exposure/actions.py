@@ -1,0 +1,66 @@
+"""Ways to say how exposure is shared out."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from fedbandit_envs.action_check import require_finite
+from fedbandit_envs.exposure.merit import Merits, share_out
+from fedbandit_envs.federation import Array
+from fedbandit_envs.simplex import Simplex
+
+
+class Distribution:
+    """Shares of the arms, the environment's own action."""
+
+    def __init__(self, num_arms: int) -> None:
+        """Sets the space ``Simplex((num_arms,))``."""
+        self.space: spaces.Space[Any] = Simplex((num_arms,))
+
+    def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Array:
+        """Returns ``choice`` as it is."""
+        return choice
+
+
+class Logits:
+    """Logarithms of shares, up to a constant: shares are their softmax."""
+
+    def __init__(self, num_arms: int) -> None:
+        """Sets the space ``Box(-20, 20, (num_arms,))``; whatever is finite will do."""
+        self.space: spaces.Space[Any] = spaces.Box(-20.0, 20.0, (num_arms,), np.float32)
+
+    def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Array:
+        """Returns the softmax.
+
+        Raises:
+            ValueError: A logit is not finite.
+        """
+        require_finite("logits", choice)
+        return _shares(np.asarray(choice, np.float64))
+
+
+class Parameter:
+    """An estimate of theta*: arms get what they would deserve if it were right."""
+
+    def __init__(self, dim: int, merits: Merits) -> None:
+        """Sets the space ``Box(-1, 1, (dim,))`` and the merit functions of the federation."""
+        self.space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (dim,), np.float32)
+        self._merits = merits
+
+    def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Array:
+        """Returns shares in proportion to the merits of <x, estimate>.
+
+        Raises:
+            ValueError: An entry of the estimate is not finite.
+        """
+        require_finite("parameter", choice)
+        means = np.einsum("rjkd,rjd->rjk", observation["contexts"], np.asarray(choice, np.float64))
+        return _shares(self._merits.logarithm(means, observation.get("merit")))
+
+
+def _shares(logarithms: Array) -> Array:
+    shares = np.empty_like(logarithms)
+    share_out(logarithms, shares)
+    return shares

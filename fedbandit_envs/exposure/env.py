@@ -1,0 +1,184 @@
+"""Exposure fairness: arms are to be pulled in proportion to their merit, which is not known."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from fedbandit_envs.exposure.actions import Distribution, Logits, Parameter
+from fedbandit_envs.exposure.merit import Merit, Merits, make_merit
+from fedbandit_envs.exposure.rounds import expose
+from fedbandit_envs.exposure.viewer import render_ansi, render_rgb_array
+from fedbandit_envs.federation import ActionFormat, Array, Arrays
+from fedbandit_envs.linear.model import LinearProblem
+from fedbandit_envs.luck import Draws, Luck
+from fedbandit_envs.streams import Purpose, uniform
+
+
+class ExposureEnv(LinearProblem, name="exposure_v0"):
+    r"""Federated linear bandits in which every arm is to get the exposure that it deserves.
+
+    ## Description
+
+    In every round each agent is offered K arms, each with a context x in R^d that it sees, and says with which
+    probability it pulls each of them; the environment draws the arm. The expected reward of an arm is <x, theta*>, with
+    one parameter theta*, ||theta*|| = 1, that is the same for all agents and known to none. An arm's merit is f of that,
+    and what it deserves is a share of the pulls in proportion to its merit: who always pulls the best arm is as unfair
+    as who pulls at random. Agents have one merit function, or each has its own (Solanki's thesis, chapter 6, after
+    Wang, Bai, Sun and Joachims, ICML 2021).
+
+    ## Action Space
+
+    `Simplex((num_arms,))`: a distribution over the arms, numbers >= 0 that sum to 1 (up to 1e-6; what they sum to
+    stands for 1). A negative entry, one that is not a number, another sum, a wrong shape or dtype is an error that
+    names agent and entry; the state stays untouched.
+
+    Views for learning agents, which never hit the simplex exactly, also offer `action_format="logits"` (`Box(-20, 20,
+    (num_arms,))`: their softmax) and `"parameter"` (`Box(-1, 1, (dim,))`: an estimate of theta*; arms get what they
+    would deserve if it were right).
+
+    ## Observation Space
+
+    A `Dict` for each agent; K arms, d dimensions:
+
+    | key | shape | dtype | meaning |
+    |---|---|---|---|
+    | `round` | (1,) | int64 | rounds played so far |
+    | `contexts` | (K, d) | float64 | what is offered now, norms at most L |
+    | `pulled_context` | (d,) | float64 | the context of the arm drawn in the last round |
+    | `last_reward` | (1,) | float64 | what it paid, in [-B, B] |
+    | `total_statistic` | (d + 1, d + 1) | float64 | sum of [x; y][x; y]^T over all rounds so far |
+    | `merit` | (1,) | int64 | number of the agent's merit function; only where there are several |
+
+    Before the first round the third to fifth are 0. Policies find the merit functions in `Spaces.public["merits"]`.
+
+    ## Starting State
+
+    theta* is drawn uniformly from [0, 1]^d and scaled to norm 1 (or by another law, or taken as given), and the first
+    arms are offered. With `instance_seed=None` every episode draws its own from the episode's seed; an integer fixes
+    it, and the episode's seed then draws contexts, arms and rewards only.
+
+    ## Rewards
+
+    The drawn arm's: N(<x, theta*>, sd^2), clipped to [-B, B], or another law of the linear problem's.
+
+    ## Episode End
+
+    Never terminates; truncates after `max_cycles` rounds.
+
+    ## Information
+
+    After each step, one value an agent; after reset the same names with zeros:
+
+    * `regret`: the **fairness regret** sum_i |deserved_i - share_i|, from 0 to 2, in expectation over the arm drawn.
+    * `reward_regret`: sum_i deserved_i mu_i - sum_i share_i mu_i: what it costs in reward not to be fair. Negative where
+      the shares pay more than fair ones would: a best-arm learner's are.
+    * `arm`: the arm that was drawn; 0 for those who did not act.
+    * `clipped`: whether the reward was clipped.
+
+    ## Arguments
+
+    See the constructor. All of them can be written as JSON.
+
+    ## Registered Configurations
+
+    | id | arms and merits |
+    |---|---|
+    | `FedExposure-v0` | contexts uniform on [0, 1]^5 / sqrt(5), f(mu) = exp(10 mu), sd 0.1; 10 agents, 10 arms |
+    | `FedExposureNoisy-v0` | the same with sd 0.5 and rewards clipped to [-2.5, 2.5] |
+    | `FedExposureLinear-v0` | the same with f(mu) = max(mu, 0.1) |
+
+    `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
+    `fedbandit_envs.exposure_v0.parallel_env()` is the federation itself.
+
+    ## References
+
+    * S. Solanki: Optimizing Federated Agents For Fairness And Privacy In Bandits. Master's thesis, IIIT Hyderabad,
+      2024; chapter 6.
+    * L. Wang, Y. Bai, W. Sun, T. Joachims: Fairness of Exposure in Stochastic Bandits. ICML 2021.
+
+    ## Version History
+
+    * v0: first version.
+    """
+
+    defaults = {  # noqa: RUF012 - never written to
+        "num_agents": 10,
+        "num_arms": 10,
+        "dim": 5,
+        "contexts": "hypercube",
+        "reward": "normal",
+        "parameter": "orthant",
+    }
+    information = {  # noqa: RUF012 - never written to
+        "reward_regret": np.float64,
+        "arm": np.int64,
+        "clipped": np.bool_,
+    }
+    viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
+
+    def __init__(
+        self, merit: Merit | str | Mapping[str, Any] | Sequence[Any] = "exponential", **linear: Any
+    ) -> None:
+        """Sets the federation up; theta* is drawn at reset.
+
+        Args:
+            merit: The merit function f, see :mod:`fedbandit_envs.exposure.merit`; or a sequence of them, one an agent.
+            **linear: See :class:`~fedbandit_envs.linear.model.LinearProblem`.
+
+        Raises:
+            TypeError: A parameter has the wrong type, or is unknown.
+            ValueError: A parameter is out of its range, or does not fit the others.
+        """
+        own = isinstance(merit, Sequence) and not isinstance(merit, str)
+        self._merits = Merits([make_merit(spec) for spec in (merit if own else [merit])], one_each=own)
+        super().__init__(**linear)
+
+    def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
+        if self._merits.one_each and self._merits.number != agents:
+            raise ValueError(
+                f"merit is a sequence of {self._merits.number}; one function for all, or num_agents = {agents} of them, "
+                "are required"
+            )
+        return {
+            "distribution": Distribution(arms),
+            "logits": Logits(arms),
+            "parameter": Parameter(dim, self._merits),
+        }
+
+    def _also_seen(self) -> Mapping[str, spaces.Space[Any]]:
+        if not self._merits.one_each:
+            return {}
+        return {"merit": spaces.Box(0, self._merits.number - 1, (1,), np.int64)}
+
+    @property
+    def public(self) -> Mapping[str, Any]:
+        """The agents' merit functions, ``merits``."""
+        return {"merits": self._merits}
+
+    def _begin(self, luck: Luck, instance_seeds: Sequence[int]) -> None:
+        super()._begin(luck, instance_seeds)
+        self._luck = Draws(luck, Purpose.ARM, shape=(), fill=uniform)
+        self._deserved = np.zeros(self._means.shape)
+        self._shares = np.zeros(self._means.shape)
+        if self._merits.one_each:
+            self._seen["merit"][..., 0] = np.arange(self.max_num_agents)
+
+    @staticmethod
+    def _surely(arm: int, arms: int) -> Array:
+        return np.eye(arms)[arm]
+
+    def _play(self, action: Array) -> None:
+        self._luck.advance(self._acting)
+        luck = self._luck.of(None)
+        info = self._info
+        expose(
+            self._acting, action, self._merits.logarithm(self._means, self._seen.get("merit")), self._means, luck,
+            self._deserved, info["arm"], info["regret"], info["reward_regret"],
+        )  # fmt: skip
+        self._shares[...] = action
+        self._pull(info["arm"])
+
+    def _scenery(self) -> Arrays:
+        return {**super()._scenery(), "shares": self._shares, "deserved": self._deserved}

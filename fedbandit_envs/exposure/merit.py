@@ -1,0 +1,221 @@
+"""Merit functions: what an arm deserves, given what it pays on average.
+
+An arm's deserved share is its merit, divided by the merits of all arms on offer (Wang, Bai, Sun and Joachims, ICML 2021).
+Merits are told by their logarithms, so that shares are right however steep a merit function is. Wherever one is asked
+for, its JSON-able specification will do: a name, ``"exponential"``, a mapping of the name and the arguments,
+``{"name": "exponential", "scale": 5}``, or the entry point of a user's own, ``"module:function"``.
+
+| name | arguments | f(mu) |
+|---|---|---|
+| `exponential` | `scale` (10) | exp(scale mu) |
+| `linear` | `floor` (0.1) | max(mu, floor) |
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from fedbandit_envs.checks import require_number
+from fedbandit_envs.compiled import kernel
+from fedbandit_envs.entry_points import resolve
+from fedbandit_envs.federation import Array
+
+
+@runtime_checkable
+class Merit(Protocol):
+    """A function f > 0 of an arm's mean."""
+
+    def logarithm(self, means: Array) -> Array:
+        """Returns ln f(mu) for means of any shape."""
+
+    def slope(self, means: Array) -> Array:
+        """Returns the derivative of ln f at means of any shape."""
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """f(mu) = exp(scale mu).
+
+    Attributes:
+        scale: >= 0; 10 is Wang et al.'s and the thesis', 0 gives all arms the same share.
+    """
+
+    scale: float = 10.0
+
+    def __post_init__(self) -> None:
+        """Refuses a scale out of range.
+
+        Raises:
+            TypeError: It is no number.
+            ValueError: It is negative or not finite.
+        """
+        require_number("scale", self.scale, 0, np.inf)
+
+    def logarithm(self, means: Array) -> Array:
+        """Returns scale mu."""
+        return self.scale * means
+
+    def slope(self, means: Array) -> Array:
+        """Returns the scale, everywhere."""
+        return np.full(means.shape, float(self.scale))
+
+
+@dataclass(frozen=True)
+class Linear:
+    """f(mu) = max(mu, floor).
+
+    Attributes:
+        floor: The least merit there is, > 0.
+    """
+
+    floor: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Refuses a floor out of range.
+
+        Raises:
+            TypeError: It is no number.
+            ValueError: It is not positive, or not finite.
+        """
+        require_number("floor", self.floor, 0, np.inf, open_below=True)
+
+    def logarithm(self, means: Array) -> Array:
+        """Returns ln max(mu, floor)."""
+        return np.log(np.maximum(means, self.floor))
+
+    def slope(self, means: Array) -> Array:
+        """Returns 1/mu above the floor, 0 below."""
+        return np.where(means > self.floor, 1.0 / np.maximum(means, self.floor), 0.0)
+
+
+# Central differences of ln f: rounding and curvature both leave about ten digits.
+_STEP = 1e-5
+
+
+@dataclass(frozen=True)
+class Own:
+    """A user's merit function.
+
+    Attributes:
+        function: Takes an array of means and returns their merits, an array of the same shape, positive throughout.
+    """
+
+    function: Callable[[Array], Array]
+
+    def logarithm(self, means: Array) -> Array:
+        """Returns ln f(mu).
+
+        Raises:
+            ValueError: A merit is not a positive finite number, or the array of merits has another shape.
+        """
+        merits = np.asarray(self.function(means), np.float64)
+        if merits.shape != means.shape:
+            raise ValueError(f"merit of means {means.shape} has shape {merits.shape}; the same is required")
+        wrong = ~(np.isfinite(merits) & (merits > 0))
+        if wrong.any():
+            place = tuple(np.argwhere(wrong)[0])
+            raise ValueError(
+                f"merit of a mean of {means[place]:.6g} is {merits[place]}; a positive finite number is required"
+            )
+        return np.log(merits)
+
+    def slope(self, means: Array) -> Array:
+        """Returns the derivative of ln f, by central differences."""
+        return (self.logarithm(means + _STEP) - self.logarithm(means - _STEP)) / (2 * _STEP)
+
+
+MERITS: dict[str, Callable[..., Merit]] = {"exponential": Exponential, "linear": Linear}
+"""Every merit function by the name that its specification has."""
+
+
+def make_merit(spec: Merit | str | Mapping[str, Any]) -> Merit:
+    """Makes a merit function from its specification; a merit function passes through.
+
+    Args:
+        spec: A merit function, a name of :data:`MERITS`, an entry point, or a mapping of ``name`` and arguments.
+
+    Raises:
+        TypeError: The specification is none of these, or has arguments the merit function does not know.
+        ValueError: The name is unknown, an argument is out of its range, or an own function's merits are not positive.
+    """
+    if isinstance(spec, str) and ":" in spec:
+        merit = Own(resolve(spec))
+        merit.logarithm(np.linspace(-1.0, 1.0, 201))
+        return merit
+    if isinstance(spec, str):
+        spec = {"name": spec}
+    if not isinstance(spec, Mapping):
+        if isinstance(spec, type) or not isinstance(spec, Merit):
+            raise TypeError(
+                f"merit is {spec!r}; a merit function, a name or a mapping with a name is required"
+            )
+        return spec
+    arguments = dict(spec)
+    name = arguments.pop("name", None)
+    if not isinstance(name, str) or name not in MERITS:
+        raise ValueError(
+            f"merit name is {name!r}; one of {sorted(MERITS)}, or 'module:function', is required"
+        )
+    try:
+        return MERITS[name](**arguments)
+    except TypeError as error:
+        raise TypeError(f"merit {name!r} with arguments {arguments}: {error}") from None
+
+
+class Merits:
+    """The merit functions of a federation: one for all agents, or one each.
+
+    Attributes:
+        one_each: Whether there is one an agent; else there is one in all.
+        number: How many there are.
+    """
+
+    def __init__(self, functions: Sequence[Merit], one_each: bool) -> None:
+        """Takes them, in the order of the agents."""
+        self._functions = list(functions)
+        self.one_each = one_each
+        self.number = len(self._functions)
+
+    def logarithm(self, means: Array, which: Array | None) -> Array:
+        """Returns ln f(mu) of each row's own merit function.
+
+        Args:
+            means: ``(replicas, agents, arms)``.
+            which: Number of each row's function, int64 ``(replicas, agents, 1)``; None where there is one for all.
+        """
+        return self._by_row(means, which, lambda merit, some: merit.logarithm(some))
+
+    def slope(self, means: Array, which: Array | None) -> Array:
+        """Returns the derivative of ln f, likewise."""
+        return self._by_row(means, which, lambda merit, some: merit.slope(some))
+
+    def _by_row(self, means: Array, which: Array | None, ask: Callable[[Merit, Array], Array]) -> Array:
+        if which is None:
+            return ask(self._functions[0], means)
+        answers = np.empty_like(means)
+        for number, merit in enumerate(self._functions):
+            rows = which[..., 0] == number
+            answers[rows] = ask(merit, means[rows])
+        return answers
+
+
+@kernel
+def share_out(logarithms, shares):
+    """Turns logarithms of merits into shares, which sum to 1 over the last axis; stable however large they are.
+
+    Args:
+        logarithms: ``(replicas, agents, arms)``.
+        shares: Receives them, same shape.
+    """
+    for r in range(shares.shape[0]):
+        for j in range(shares.shape[1]):
+            largest, total = logarithms[r, j, 0], 0.0
+            for k in range(1, shares.shape[2]):
+                largest = max(largest, logarithms[r, j, k])
+            for k in range(shares.shape[2]):
+                shares[r, j, k] = np.exp(logarithms[r, j, k] - largest)
+                total += shares[r, j, k]
+            for k in range(shares.shape[2]):
+                shares[r, j, k] /= total

@@ -1,0 +1,56 @@
+"""One round of the exposure problem for all rows: which arms are drawn, and what is regretted."""
+
+import numpy as np
+
+from fedbandit_envs.compiled import kernel
+
+
+@kernel
+def expose(acting, action, logarithms, means, luck, deserved, arm, fairness, reward):
+    """Draws arms and writes regrets; those who do not act draw nothing and regret 0.
+
+    Args:
+        acting: Who acts, bool ``(replicas, agents)``.
+        action: Shares, ``(replicas, agents, arms)``; what they sum to stands for 1.
+        logarithms: Of the arms' true merits, same shape.
+        means: Expected rewards, same shape.
+        luck: Uniform on [0, 1), ``(replicas, agents)``: the arm drawn is where cumulative shares exceed it.
+        deserved: Receives the shares that arms deserve, as ``action``.
+        arm: Receives the arms drawn, int64 ``(replicas, agents)``.
+        fairness: Receives sum_i |deserved_i - share_i|, ``(replicas, agents)``.
+        reward: Receives sum_i deserved_i mu_i - sum_i share_i mu_i, likewise.
+    """
+    arms = means.shape[2]
+    for r in range(means.shape[0]):
+        for j in range(means.shape[1]):
+            arm[r, j] = 0
+            fairness[r, j] = 0.0
+            reward[r, j] = 0.0
+            if not acting[r, j]:
+                for k in range(arms):
+                    deserved[r, j, k] = 0.0
+                continue
+            largest, total, merits = logarithms[r, j, 0], 0.0, 0.0
+            for k in range(arms):
+                largest = max(largest, logarithms[r, j, k])
+                total += action[r, j, k]
+            for k in range(arms):
+                deserved[r, j, k] = np.exp(logarithms[r, j, k] - largest)
+                merits += deserved[r, j, k]
+            apart, lost = 0.0, 0.0
+            for k in range(arms):
+                deserved[r, j, k] /= merits
+                less = deserved[r, j, k] - action[r, j, k] / total
+                apart += abs(less)
+                lost += less * means[r, j, k]
+            fairness[r, j] = apart
+            reward[r, j] = lost
+            rest, drawn = luck[r, j] * total, 0
+            for k in range(arms):
+                if action[r, j, k] > 0.0:
+                    # The last one with a share stands where rounding leaves a rest.
+                    drawn = k
+                    rest -= action[r, j, k]
+                    if rest < 0.0:
+                        break
+            arm[r, j] = drawn

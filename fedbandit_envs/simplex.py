@@ -1,0 +1,71 @@
+"""The space of distributions: numbers that are not negative and sum to 1."""
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import Error
+from gymnasium.vector.utils import batch_differing_spaces, batch_space
+
+from fedbandit_envs.federation import Array
+
+TOLERANCE = 1e-6
+"""By how much a sum may differ from 1: what is left of float32 after a softmax."""
+
+
+class Simplex(spaces.Box):
+    """Distributions over the last axis: entries >= 0 that sum to 1, up to :data:`TOLERANCE`.
+
+    A ``Box``, so that whatever handles one handles this, whose samples and elements lie on the simplex. Samples are
+    uniform there. Batches of it are ``Simplex`` spaces with one more axis.
+    """
+
+    def __init__(self, shape: tuple[int, ...], seed: int | np.random.Generator | None = None) -> None:
+        """Sets the space.
+
+        Args:
+            shape: Of an element; its last entry is how many numbers sum to 1.
+            seed: Of samples.
+
+        Raises:
+            ValueError: There are no numbers to sum.
+        """
+        if not shape or shape[-1] < 1:
+            raise ValueError(f"shape is {shape!r}; at least one number on the last axis is required")
+        super().__init__(0.0, 1.0, shape, np.float64, seed)
+
+    def sample(self, mask: None = None, probability: None = None) -> Array:
+        """Draws uniformly from the simplex.
+
+        Raises:
+            gymnasium.error.Error: A mask or probabilities are given; there are none here.
+        """
+        if mask is not None or probability is not None:
+            raise Error(f"mask is {mask!r} and probability {probability!r}; None is required of a Simplex")
+        drawn = self.np_random.standard_exponential(self.shape)
+        return drawn / drawn.sum(axis=-1, keepdims=True)
+
+    def contains(self, x: Any) -> bool:
+        """Says whether ``x`` is an element, of any floating-point dtype up to float64."""
+        return super().contains(x) and bool(np.all(np.abs(np.asarray(x).sum(axis=-1) - 1.0) <= TOLERANCE))
+
+    def __eq__(self, other: object, /) -> bool:
+        return isinstance(other, Simplex) and self.shape == other.shape
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Simplex({self.shape})"
+
+
+@batch_space.register(Simplex)
+def _batch(space: Simplex, n: int = 1) -> Simplex:
+    return Simplex((n, *space.shape), deepcopy(space.np_random))
+
+
+@batch_differing_spaces.register(Simplex)
+def _batch_differing(some: Any) -> Simplex:
+    if any(space != some[0] for space in some):
+        raise ValueError(f"spaces are {list(some)}; spaces of one shape are required")
+    return _batch(some[0], len(some))
