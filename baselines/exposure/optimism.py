@@ -1,11 +1,11 @@
 """Optimistic parameters for fair shares: which theta of a confidence ellipsoid would make fair shares pay most.
 
-For one row the objective is sum_i pi_i(theta) <theta, x_i>, where shares pi_i are in proportion to f(<theta, x_i>), over
-||theta - estimate||_V <= radius (thesis, Algorithm 6.1, line 6). It is not concave; both solvers start at the estimate
-and end at some ascent of it:
+For one row the objective is sum_i pi_i(theta) <theta, x_i>, where shares pi_i are in proportion to f(<theta, x_i>),
+over ||theta - estimate||_V <= radius (thesis, Algorithm 6.1, line 6). It is not concave; both solvers start at the
+estimate and end somewhere above it:
 
-* ``frank_wolfe`` linearises it and goes to the best point of the whole ellipsoid, estimate + radius V^-1 g / ||g||_{V^-1},
-  in every step;
+* ``frank_wolfe`` linearises it and goes to the best point of the whole ellipsoid, estimate + radius V^-1 g /
+  ||g||_{V^-1}, in every step;
 * ``projected_gradient`` (the thesis') goes along the gradient g, then to the nearest point of the ellipsoid.
 
 With l the derivative of ln f and v = sum_i pi_i mu_i, the gradient is sum_i pi_i (1 + l_i (mu_i - v)) x_i.

@@ -128,7 +128,8 @@ class FedUCB(LinUCB):
             shift: What keeps V positive definite: ``"per_agent"`` (printed), ``"on_sum"`` or ``"floor"``; see
                 :mod:`fedbandit_envs.baselines.linear.noise`; or ``"lift"`` or ``"weigh"``, without a proof; see
                 :mod:`fedbandit_envs.baselines.linear.hearing`.
-            bias: What bounds the noise's share of the error: ``"printed"``, ``"root_m"``, ``"euclidean"`` or ``"none"``.
+            bias: What bounds the noise's share of the error: ``"printed"``, ``"root_m"``, ``"euclidean"`` or, where
+                nothing does, ``"none"``.
             combine: ``"pooled"`` acts on the bounds from all data; ``"min"`` on the smaller one of these and of those
                 from own data alone, which costs no privacy; each then fails with half the probability.
             threshold: D; None for the paper's 2 T d / (ln(rho_max / rho_min + T L^2 / (d rho_min)) + 1), divided by
@@ -156,8 +157,8 @@ class FedUCB(LinUCB):
             )
         if (shift in ("lift", "weigh")) != (bias == "none"):
             raise ValueError(
-                f"bias is {bias!r} and shift {shift!r}; bias='none' is required with 'lift' and 'weigh', which bound no "
-                "error, and with these alone"
+                f"bias is {bias!r} and shift {shift!r}; bias='none' is required with 'lift' and 'weigh', which bound "
+                "no error, and with these alone"
             )
         if reward_variance is None:
             reward_variance = noise_sd**2

@@ -1,8 +1,8 @@
 """What to make of noisy sums of statistics before they are added to one's own: ways that prove nothing, but may pay.
 
-What was heard, all of it together, is G + N and its moment: G = sum x x^T, and symmetric Gaussian noise N whose variance
-nu on the diagonal (half of it elsewhere) is announced. Statistics are ``(some, ..., dim + 1, dim + 1)``, with one variance
-for each of ``some``; what is returned is symmetric.
+What was heard, all of it together, is G + N and its moment: G = sum x x^T, and symmetric Gaussian noise N whose
+variance nu on the diagonal (half of it elsewhere) is announced. Statistics are ``(some, ..., dim + 1, dim + 1)``, with
+one variance for each of ``some``; what is returned is symmetric.
 """
 
 import numpy as np
@@ -32,8 +32,8 @@ def weighed(statistic: Array, variance: Array, reward_variance: float) -> Array:
     """Turns what was heard into as many exact observations as it is worth.
 
     With G + N = sum_i g_i v_i v_i^T, the error of h - N theta has about the variance nu in every direction, where
-    ||theta|| <= 1, beside that of g_i rewards. So in direction v_i it is worth g_i^2 / (g_i + nu / R^2) observations, R^2
-    being the variance of one reward, and nothing where g_i <= 0: pure noise weighs next to nothing.
+    ||theta|| <= 1, beside that of g_i rewards. So in direction v_i it is worth g_i^2 / (g_i + nu / R^2) observations,
+    R^2 being the variance of one reward, and nothing where g_i <= 0: pure noise weighs next to nothing.
 
     Args:
         statistic: What was heard.

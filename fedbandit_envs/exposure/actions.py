@@ -24,21 +24,25 @@ class Distribution:
         return choice
 
 
+_STEEPNESS = 10.0
+"""Of logits: shares can then differ by a factor of e^20."""
+
+
 class Logits:
-    """Logarithms of shares, up to a constant: shares are their softmax."""
+    """Logarithms of shares, up to a constant, in units of ten: shares are their softmax."""
 
     def __init__(self, num_arms: int) -> None:
-        """Sets the space ``Box(-20, 20, (num_arms,))``; whatever is finite will do."""
-        self.space: spaces.Space[Any] = spaces.Box(-20.0, 20.0, (num_arms,), np.float32)
+        """Sets the space ``Box(-1, 1, (num_arms,))``; whatever is finite will do."""
+        self.space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (num_arms,), np.float32)
 
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Array:
-        """Returns the softmax.
+        """Returns the softmax of ten times the logits.
 
         Raises:
             ValueError: A logit is not finite.
         """
         require_finite("logits", choice)
-        return _shares(np.asarray(choice, np.float64))
+        return _shares(_STEEPNESS * np.asarray(choice, np.float64))
 
 
 class Parameter:

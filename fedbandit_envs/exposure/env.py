@@ -23,10 +23,10 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
 
     In every round each agent is offered K arms, each with a context x in R^d that it sees, and says with which
     probability it pulls each of them; the environment draws the arm. The expected reward of an arm is <x, theta*>, with
-    one parameter theta*, ||theta*|| = 1, that is the same for all agents and known to none. An arm's merit is f of that,
-    and what it deserves is a share of the pulls in proportion to its merit: who always pulls the best arm is as unfair
-    as who pulls at random. Agents have one merit function, or each has its own (Solanki's thesis, chapter 6, after
-    Wang, Bai, Sun and Joachims, ICML 2021).
+    one parameter theta*, ||theta*|| = 1, that is the same for all agents and known to none. An arm's merit is f of its
+    expected reward, and what it deserves is a share of the pulls in proportion to its merit: to pull the best arm alone
+    is no fairer than to pull at random. Agents have one merit function, or each has its own (Solanki's thesis, chapter
+    6, after Wang, Bai, Sun and Joachims, ICML 2021).
 
     ## Action Space
 
@@ -34,8 +34,8 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
     stands for 1). A negative entry, one that is not a number, another sum, a wrong shape or dtype is an error that
     names agent and entry; the state stays untouched.
 
-    Views for learning agents, which never hit the simplex exactly, also offer `action_format="logits"` (`Box(-20, 20,
-    (num_arms,))`: their softmax) and `"parameter"` (`Box(-1, 1, (dim,))`: an estimate of theta*; arms get what they
+    Views for learning agents, which never hit the simplex exactly, also offer `action_format="logits"` (`Box(-1, 1,
+    (num_arms,))`: the softmax of ten times them) and `"parameter"` (`Box(-1, 1, (dim,))`: an estimate of theta*; arms get what they
     would deserve if it were right).
 
     ## Observation Space
@@ -72,8 +72,8 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
     After each step, one value an agent; after reset the same names with zeros:
 
     * `regret`: the **fairness regret** sum_i |deserved_i - share_i|, from 0 to 2, in expectation over the arm drawn.
-    * `reward_regret`: sum_i deserved_i mu_i - sum_i share_i mu_i: what it costs in reward not to be fair. Negative where
-      the shares pay more than fair ones would: a best-arm learner's are.
+    * `reward_regret`: sum_i deserved_i mu_i - sum_i share_i mu_i. Negative where shares pay more than fair ones would,
+      as those of a best-arm learner do.
     * `arm`: the arm that was drawn; 0 for those who did not act.
     * `clipped`: whether the reward was clipped.
 
@@ -138,8 +138,8 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
         if self._merits.one_each and self._merits.number != agents:
             raise ValueError(
-                f"merit is a sequence of {self._merits.number}; one function for all, or num_agents = {agents} of them, "
-                "are required"
+                f"merit is a sequence of {self._merits.number}; one function for all, or num_agents = {agents} of "
+                "them, are required"
             )
         return {
             "distribution": Distribution(arms),

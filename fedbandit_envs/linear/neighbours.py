@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from math import sqrt
 
-import numpy as np
-
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.federation import Array
 from fedbandit_envs.neighbours import History, Neighbours
