@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from fedbandit_envs.checks import require_choice, require_integer, require_number
 from fedbandit_envs.claim import Adjacency, Composition
+from fedbandit_envs.exposure.env import ExposureEnv
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.problem import Problem
 from fedbandit_envs.procurement.env import ProcurementEnv
@@ -57,14 +58,14 @@ _PURE: tuple[tuple[Adjacency, Composition], ...] = (("one-quantity", "basic"), (
 _GAUSSIAN = (*_EXACT, *_PURE, ("one-quantity", "zcdp"))
 
 
-def _continual(**kwargs: Any) -> Mechanism:
+def _continual(problem: type[Problem] = LinearEnv, **kwargs: Any) -> Mechanism:
     """A mechanism of continual release; one window differs, and all that it shows in counts."""
     attacks: tuple[tuple[Adjacency, Composition], ...] = (
         ("one-observation", "exact"),
         ("one-observation-added", "exact"),
     )
     make = partial(ContinualPrivatizer, **kwargs)
-    return Mechanism(make, 0.1, attacks, LinearEnv, altered=1, releases=6)
+    return Mechanism(make, 0.1, attacks, problem, altered=1, releases=6)
 
 
 MECHANISMS: dict[str, Mechanism] = {
@@ -83,6 +84,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "tree": _continual(mechanism="tree"),
     "tree-printed": _continual(mechanism="tree", sigma="printed"),
     "honaker": _continual(mechanism="honaker"),
+    "honaker-exposure": _continual(ExposureEnv, mechanism="honaker"),
 }
 """Every mechanism that ``fedbandit audit`` knows."""
 

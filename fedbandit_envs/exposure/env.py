@@ -35,8 +35,8 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
     names agent and entry; the state stays untouched.
 
     Views for learning agents, which never hit the simplex exactly, also offer `action_format="logits"` (`Box(-1, 1,
-    (num_arms,))`: the softmax of ten times them) and `"parameter"` (`Box(-1, 1, (dim,))`: an estimate of theta*; arms get what they
-    would deserve if it were right).
+    (num_arms,))`: the softmax of ten times them) and `"parameter"` (`Box(-1, 1, (dim,))`: an estimate of theta*; arms
+    get what they would deserve if it were right).
 
     ## Observation Space
 

@@ -1,8 +1,8 @@
 """Merit functions: what an arm deserves, given what it pays on average.
 
 An arm's deserved share is its merit, divided by the merits of all arms on offer (Wang, Bai, Sun and Joachims, ICML
-2021). Merits are told by their logarithms, so that shares are right however steep a merit function is. Wherever one is asked
-for, its JSON-able specification will do: a name, ``"exponential"``, a mapping of the name and the arguments,
+2021). Merits are told by their logarithms, so that shares are right however steep a merit function is. Wherever one is
+asked for, its JSON-able specification will do: a name, ``"exponential"``, a mapping of the name and the arguments,
 ``{"name": "exponential", "scale": 5}``, or the entry point of a user's own, ``"module:function"``.
 
 | name | arguments | f(mu) |
