@@ -49,7 +49,7 @@ class Clairvoyant:
 
     def act(self, observation: Arrays) -> Array:
         """Returns deserved shares, ``(replicas, agents, arms)``; see :meth:`Policy.act`."""
-        contexts = observation["contexts"]
+        contexts = np.ascontiguousarray(observation["contexts"])
         shares = np.empty(contexts.shape[:3])
         expect(contexts, observation["parameter"], shares)
         share_out(self._merits.logarithm(shares, observation.get("merit")), shares)

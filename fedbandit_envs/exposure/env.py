@@ -170,11 +170,12 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
         return np.eye(arms)[arm]
 
     def _play(self, action: Array) -> None:
+        # First, since a user's own function may refuse a mean.
+        logarithms = self._merits.logarithm(self._means, self._seen.get("merit"))
         self._luck.advance(self._acting)
-        luck = self._luck.of(None)
         info = self._info
         expose(
-            self._acting, action, self._merits.logarithm(self._means, self._seen.get("merit")), self._means, luck,
+            self._acting, action, logarithms, self._means, self._luck.of(None),
             self._deserved, info["arm"], info["regret"], info["reward_regret"],
         )  # fmt: skip
         self._shares[...] = action

@@ -1,0 +1,316 @@
+"""FairX-LinUCB: against plain numpy, its optimisation, its protocols, and what it claims.
+
+Statistical statements use fixed seeds and hold with wide margins.
+"""
+
+import fairx_reference
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from fedbandit_envs.baselines.exposure import FairX
+from fedbandit_envs.baselines.exposure.optimism import SOLVERS, optimise, project
+from fedbandit_envs.baselines.exposure.protocol import longest_gap, schedule
+from fedbandit_envs.baselines.linear.hearing import lifted, weighed
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.exposure.merit import Exponential, Linear, Merits
+from fedbandit_envs.exposure_v0 import parallel_env
+from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.linear_v0 import parallel_env as linear_env
+from fedbandit_envs.streams import row_seeds
+
+TWINS = {
+    "FairX-LinUCB": (2000, {}),
+    "FairX-LinUCB-greedy": (300, {"beta_scale": 0.0}),
+    "Fed-FairX-LinUCB": (2000, {"hear": fairx_reference.added}),
+    "Priv-FairX-LinUCB": (400, {"hear": fairx_reference.lifted, "echo": True}),
+    "B2": (400, {"hear": fairx_reference.lifted, "echo": True}),
+    "Priv-FairX-weighted": (400, {"hear": fairx_reference.weighed, "beta_scale": 0.0}),
+}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_it_does_what_plain_numpy_does(name):
+    rounds, kind = TWINS[name]
+    baseline = BASELINES[name]
+    env = baseline.wrap(parallel_env(num_agents=2, max_cycles=rounds))
+    policy = baseline.make_policy()
+    seen = env.reset_batch([11]).observation
+    policy.reset(env.policy_spaces, row_seeds([11], 2))
+    twins = [fairx_reference.Agent(5, **kind) for _ in range(2)]
+    heard = 0
+    for _ in range(rounds):
+        shares = policy.act(seen)
+        for j, twin in enumerate(twins):
+            row = {key: array[0, j] for key, array in seen.items()}
+            heard += int(row.get("inbox_mask", np.zeros(1)).any())
+            np.testing.assert_allclose(shares[0, j], twin.act(row), rtol=0, atol=1e-9)
+        seen = env.step_batch(shares).observation
+    assert (heard > 0) == ("hear" in kind)
+
+
+def instances(count, seed, observations=60, arms=10, dim=5):
+    """Rows in the midst of learning: contexts, V^-1, estimates and radii, ``(1, count, ...)``."""
+    draws = np.random.default_rng(seed)
+    contexts = draws.random((1, count, arms, dim)) / np.sqrt(dim)
+    pulled = draws.random((count, observations, dim)) / np.sqrt(dim)
+    seen = draws.integers(1, observations + 1, count)
+    gram = np.stack([np.eye(dim) + x[:n].T @ x[:n] for x, n in zip(pulled, seen, strict=True)])
+    theta = draws.random((count, dim))
+    theta /= np.linalg.norm(theta, axis=1, keepdims=True)
+    growth = np.linalg.slogdet(gram)[1]
+    radius = 0.1 * np.sqrt(2 * np.log(20) + growth) + 1.0
+    middle = theta + 0.1 * draws.normal(size=theta.shape)
+    return (
+        contexts,
+        gram,
+        np.linalg.inv(gram)[np.newaxis, :, np.newaxis],
+        middle[np.newaxis],
+        radius[np.newaxis],
+    )
+
+
+def solve(solver, steps, contexts, inverse, middle, radius, merit=None):
+    rows = contexts.shape[:2]
+    means = np.zeros(contexts.shape[:3])
+    merits = Merits([merit or Exponential(10.0)], one_each=False)
+    return optimise(
+        solver, steps, np.zeros((*rows, 1), np.int64), contexts, inverse, middle, radius, merits, None, means
+    )[0]
+
+
+@pytest.mark.parametrize("merit", [Exponential(10.0), Exponential(1000.0), Linear(0.1)])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_optimistic_parameter_lies_in_the_ellipsoid(solver, merit):
+    contexts, gram, inverse, middle, radius = instances(300, 1)
+    theta = solve(solver, SOLVERS[solver].steps, contexts, inverse, middle, radius, merit)
+    away = (theta - middle)[0]
+    length = np.sqrt(np.einsum("nd,nde,ne->n", away, gram, away))
+    assert (length <= radius[0] * (1 + 1e-9)).all()
+    assert (length > 0).all()
+
+
+def best_of_many(contexts, gram, middle, radius, starts=50, steps=60, seed=0):
+    """The best value that projected steps of Frank and Wolfe find from random points of the ellipsoid."""
+    draws = np.random.default_rng(seed)
+    root = np.linalg.cholesky(np.linalg.inv(gram))
+    inverse = np.linalg.inv(gram)
+    inside = draws.normal(size=(starts, len(middle)))
+    inside *= draws.random((starts, 1)) ** (1 / len(middle)) / np.linalg.norm(inside, axis=1, keepdims=True)
+    theta = middle + radius * inside @ root.T
+    best = np.full(starts, -np.inf)
+    for _ in range(steps):
+        means = theta @ contexts.T
+        shares = np.exp(10 * (means - means.max(axis=1, keepdims=True)))
+        shares /= shares.sum(axis=1, keepdims=True)
+        value = (shares * means).sum(axis=1)
+        best = np.maximum(best, value)
+        gradient = (shares * (1 + 10 * (means - value[:, np.newaxis]))) @ contexts
+        direction = gradient @ inverse
+        theta = middle + radius * direction / np.sqrt((direction * gradient).sum(axis=1, keepdims=True))
+    return best.max()
+
+
+def test_three_steps_reach_nearly_all_there_is_to_gain():
+    """On average 0.95 of what 50 random starts of 60 steps find above the estimate; the worst case is told."""
+    contexts, gram, inverse, middle, radius = instances(150, 2)
+    theta = solve("frank_wolfe", 3, contexts, inverse, middle, radius)
+    shares = []
+    for n in range(150):
+        start, found = (
+            fairx_reference.value_of(point, contexts[0, n]) for point in (middle[0, n], theta[0, n])
+        )
+        best = best_of_many(contexts[0, n], gram[n], middle[0, n], radius[0, n], seed=n)
+        shares.append((found - start) / (best - start))
+    print(f"\nshare of the gain in three steps: mean {np.mean(shares):.4f}, worst {np.min(shares):.4f}")
+    assert np.mean(shares) >= 0.95
+
+
+@pytest.mark.parametrize("size", [0.3, 3.0, 300.0])
+def test_the_projection_is_the_euclidean_one(size):
+    _, gram, inverse, middle, radius = instances(20, 3)
+    for n in range(20):
+        point = middle[0, n] + size * np.random.default_rng(n).normal(size=5)
+        moved = point.copy()
+        project(inverse[0, n, 0], middle[0, n], radius[0, n], moved)
+        away = moved - middle[0, n]
+        length = np.sqrt(away @ gram[n] @ away)
+        if np.array_equal(moved, point):
+            assert length <= radius[0, n]
+            continue
+        assert length == pytest.approx(radius[0, n], rel=1e-9)
+        root = np.linalg.cholesky(np.linalg.inv(gram[n]))
+        # In coordinates in which the ellipsoid is a ball.
+        nearest = minimize(
+            lambda z: ((middle[0, n] + root @ z - point) ** 2).sum(),  # noqa: B023 - used at once
+            np.linalg.solve(root, away),
+            jac=lambda z: 2 * root.T @ (middle[0, n] + root @ z - point),  # noqa: B023
+            constraints={"type": "ineq", "fun": lambda z: radius[0, n] ** 2 - z @ z},  # noqa: B023
+            method="SLSQP",
+            options={"ftol": 1e-14, "maxiter": 500},
+        )
+        best = np.sqrt(nearest.fun)
+        assert np.linalg.norm(moved - point) == pytest.approx(best, rel=1e-6)
+
+
+def test_radial_rescaling_is_no_projection():
+    """What stalls: the point on the line to the centre is further away than the projection."""
+    _, gram, inverse, middle, radius = instances(1, 4)
+    point = middle[0, 0] + np.array([3.0, 0, 0, 0, 0])
+    moved = point.copy()
+    project(inverse[0, 0, 0], middle[0, 0], radius[0, 0], moved)
+    away = point - middle[0, 0]
+    radial = middle[0, 0] + away * radius[0, 0] / np.sqrt(away @ gram[0] @ away)
+    assert np.linalg.norm(moved - point) < 0.99 * np.linalg.norm(radial - point)
+
+
+def test_where_no_direction_is_better_the_estimate_stays():
+    contexts = np.zeros((1, 1, 4, 3))
+    inverse, middle, radius = (
+        np.eye(3)[np.newaxis, np.newaxis, np.newaxis],
+        np.ones((1, 1, 3)),
+        np.ones((1, 1)),
+    )
+    np.testing.assert_array_equal(solve("frank_wolfe", 3, contexts, inverse, middle, radius), middle)
+
+
+def test_gaps_double_and_then_stay():
+    """T = 1e5, ten agents, d = 5: G = 5, and 20,002 releases."""
+    assert longest_gap(100_000, 10, 5) == 5
+    env = BASELINES["Fed-FairX-LinUCB"].wrap(parallel_env(max_cycles=100_000))
+    assert schedule(env) == {"name": "growing_then_fixed", "limit": 5}
+    assert env._schedule.count(100_000) == 20_002
+
+
+def test_lifting_and_weighing_without_noise_change_nothing():
+    draws = np.random.default_rng(0).normal(size=(3, 2, 40, 5))
+    statistic = np.swapaxes(draws, -1, -2) @ draws
+    np.testing.assert_allclose(lifted(statistic, np.zeros(3), 1.0), statistic, atol=1e-10)
+    np.testing.assert_allclose(weighed(statistic, np.zeros(3), 0.01), statistic, atol=1e-10)
+
+
+def test_pure_noise_weighs_next_to_nothing():
+    """A placebo is silence: what comes of it is a small part of one observation."""
+    noise = np.random.default_rng(1).normal(size=(200, 1, 6, 6)) * 50
+    heard = weighed(noise, np.full(200, 2500.0), 0.01)
+    trace = np.trace(heard[..., :5, :5], axis1=-2, axis2=-1)
+    assert (trace >= 0).all()
+    assert trace.max() < 1.0
+
+
+def test_the_placebo_of_weighing_is_silence():
+    """Within a hundredth: T = 2,000, ten agents, five seeds."""
+    regret = {
+        name: simulate(
+            BASELINES[name].wrap(parallel_env(max_cycles=2000)), BASELINES[name].make_policy(), range(5)
+        ).regret[-1]
+        for name in ("FairX-LinUCB-greedy", "Priv-FairX-weighted-placebo")
+    }
+    silent, placebo = (array.mean() for array in regret.values())
+    assert placebo == pytest.approx(silent, rel=0.03)
+
+
+def test_ridges_may_be_counted_once_an_agent():
+    """As the listing has it: once something was heard V is larger by (m - 1) lambda I."""
+    kinds = {}
+    for name in ("Fed-FairX-LinUCB", "Fed-FairX-LinUCB-listing"):
+        policy, env = (
+            BASELINES[name].make_policy(),
+            BASELINES[name].wrap(parallel_env(num_agents=3, max_cycles=2)),
+        )
+        seen = env.reset_batch([0]).observation
+        policy.reset(env.policy_spaces, row_seeds([0], 3))
+        for _ in range(2):
+            policy.act(seen)
+            seen = env.step_batch(np.full((1, 3, 10), 0.1)).observation
+        kinds[name] = np.linalg.inv(policy._ridges.inverse[:, :, 0])
+    first, second = kinds.values()
+    np.testing.assert_allclose(second - first, np.broadcast_to(2 * np.eye(5), first.shape), atol=1e-9)
+
+
+def test_b1_asks_by_the_determinant_and_claims_nothing():
+    baseline = BASELINES["B1"]
+    env = baseline.wrap(parallel_env(num_agents=3, max_cycles=400))
+    policy = baseline.make_policy()
+    seen = env.reset_batch([1]).observation
+    policy.reset(env.policy_spaces, row_seeds([1], 3))
+    due = 2 * 400 * 5 / (np.log(1 + 400 * 3 / 5) + 1)
+    assert policy._due == pytest.approx(due)
+    synchronised, waited, times = np.zeros(3), 0, 0
+    for t in range(400):
+        action = policy.act(seen)
+        log_det = policy._ridges.log_det[0, :, 0]
+        if t and seen["inbox_mask"].any():
+            synchronised, waited, times = log_det.copy(), 0, times + 1
+        elif t:
+            waited += 1
+        np.testing.assert_array_equal(action["send"][0], log_det - synchronised >= due / (waited + 1))
+        seen = env.step_batch(action).observation
+    assert times > 0
+    claim = env.privacy()
+    assert claim.epsilon is None
+    assert "times" in claim.reason or "when" in claim.reason
+
+
+@pytest.mark.parametrize("name", ["Priv-FairX-LinUCB", "B2", "Priv-FairX-weighted"])
+def test_two_is_what_is_spent(name):
+    baseline = BASELINES[name]
+    env = baseline.wrap(parallel_env(num_agents=2, max_cycles=300))
+    simulate(env, baseline.make_policy(), [0])
+    claim = env.privacy()
+    assert claim.adjacency == "one-observation"
+    assert claim.composition == "exact"
+    assert claim.trust == "local"
+    assert 0 < claim.epsilon <= 2.0
+
+
+def test_listening_pays_and_so_does_being_fair():
+    """T = 3,000, ten agents, the same luck: federated < silent; fair < best arm; greedy < optimistic."""
+    regret = {
+        name: simulate(
+            BASELINES[name].wrap(parallel_env(max_cycles=3000)), BASELINES[name].make_policy(), range(3)
+        )
+        .regret[-1]
+        .mean(axis=1)
+        for name in ("FairX-LinUCB", "Fed-FairX-LinUCB", "FairX-LinUCB-greedy", "best-arm", "equal-shares")
+    }
+    assert (regret["Fed-FairX-LinUCB"] < 0.6 * regret["FairX-LinUCB"]).all()
+    assert (regret["FairX-LinUCB"] < 0.5 * regret["best-arm"]).all()
+    assert (regret["FairX-LinUCB-greedy"] < 0.5 * regret["FairX-LinUCB"]).all()
+    assert (regret["equal-shares"] < regret["best-arm"]).all()
+
+
+def test_it_plays_merits_of_any_kind():
+    """One an agent, a user's own among them: fair for each, far fairer than equal shares."""
+    merit = ["numpy:exp", "linear", {"name": "exponential", "scale": 300}]
+    run = simulate(parallel_env(num_agents=3, merit=merit, max_cycles=1500), FairX(beta_scale=0.1), range(3))
+    late = run.regret[-1] - run.regret[run.rounds.searchsorted(1000)]
+    equal = simulate(
+        parallel_env(num_agents=3, merit=merit, max_cycles=1500),
+        BASELINES["equal-shares"].make_policy(),
+        range(3),
+    )
+    before = equal.regret[-1] - equal.regret[equal.rounds.searchsorted(1000)]
+    assert (late.mean(axis=0) < 0.5 * before.mean(axis=0)).all()
+
+
+@pytest.mark.parametrize(("kwargs", "error", "message"), [
+    ({"solver": "newton"}, ValueError, "solver is 'newton'"),
+    ({"steps": -1}, ValueError, "steps is -1"),
+    ({"steps": 1.5}, TypeError, "steps is 1.5"),
+    ({"ridge_each": 1}, TypeError, "ridge_each is 1"),
+    ({"shift": "lift"}, ValueError, "bias is 'root_m' and shift 'lift'; bias='none' is required"),
+    ({"bias": "none"}, ValueError, "bias is 'none' and shift 'on_sum'"),
+    ({"shift": "weigh", "bias": "none", "reward_variance": 0.0}, ValueError, "reward_variance is 0.0"),
+    ({"shift": "weigh", "bias": "none", "noise_sd": 0.0}, ValueError, "reward_variance is 0.0"),
+])  # fmt: skip
+def test_bad_parameters_are_named(kwargs, error, message):
+    with pytest.raises(error, match=message):
+        FairX(**kwargs)
+
+
+def test_it_needs_merit_functions():
+    env = linear_env()
+    with pytest.raises(UnfitError, match="public has no 'merits'"):
+        FairX().reset(env.policy_spaces, row_seeds([0], 10))

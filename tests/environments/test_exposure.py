@@ -1,0 +1,333 @@
+"""Exposure fairness: regrets, the arm drawn, merit functions, the simplex, and bad input.
+
+Statistical tests fix their seeds and fail by chance with a probability below 1e-6 each.
+"""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector.utils import batch_space, create_empty_array, iterate
+
+from fedbandit_envs import exposure_v0, linear_v0
+from fedbandit_envs.baselines.exposure import Clairvoyant
+from fedbandit_envs.exposure.merit import Exponential, Linear, Own, make_merit
+from fedbandit_envs.exposure_v0 import parallel_env
+from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.simplex import Simplex
+from fedbandit_envs.wrappers.reveal import Reveal
+
+
+def dirichlet(env, seed, replicas=2, concentration=1.0):
+    shape = (replicas, env.max_num_agents)
+    arms = env.single_action_space.shape[0]
+    return np.random.default_rng(seed).dirichlet(np.full(arms, concentration), shape)
+
+
+def softmax(logits):
+    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+MERITS = {
+    "exponential": ("exponential", lambda mu: softmax(10 * mu)),
+    "mild": ({"name": "exponential", "scale": 0.5}, lambda mu: softmax(0.5 * mu)),
+    "steep": ({"name": "exponential", "scale": 1000}, lambda mu: softmax(1000 * mu)),
+    "linear": (
+        {"name": "linear", "floor": 0.3},
+        lambda mu: np.maximum(mu, 0.3) / np.maximum(mu, 0.3).sum(axis=-1, keepdims=True),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MERITS)
+def test_regrets_are_those_of_the_definition(name):
+    merit, deserved_shares = MERITS[name]
+    env = parallel_env(num_agents=3, num_arms=7, dim=4, merit=merit, max_cycles=50)
+    seen = env.reset_batch([4, 5]).observation
+    theta = env.hidden()["parameter"]
+    for t in range(50):
+        means = np.einsum("rjkd,rjd->rjk", seen["contexts"], theta)
+        shares = dirichlet(env, t, concentration=0.3)
+        deserved = deserved_shares(means)
+        info = env.step_batch(shares).info
+        np.testing.assert_allclose(info["regret"], np.abs(deserved - shares).sum(axis=-1), atol=1e-12)
+        np.testing.assert_allclose(
+            info["reward_regret"], ((deserved - shares) * means).sum(axis=-1), atol=1e-12
+        )
+        assert (info["regret"] >= 0).all()
+        assert (info["regret"] <= 2).all()
+
+
+@pytest.mark.parametrize("scale", [0.0, 10.0, 1000.0, 1e6])
+def test_the_true_parameter_regrets_nothing_and_the_worst_shares_regret_two(scale):
+    merit = {"name": "exponential", "scale": scale}
+    env = Reveal(parallel_env(num_agents=4, merit=merit, max_cycles=20))
+    run = simulate(env, Clairvoyant(), range(3))
+    assert run.regret.max() < 1e-12
+    assert np.abs(run.info["reward_regret"]).max() < 1e-12
+    # All on the worst of three arms: what it deserves is all that is not regretted.
+    env = parallel_env(num_agents=1, contexts=[[1.0], [0.5], [0.0]], parameter=[1.0], merit=merit)
+    env.reset_batch([0])
+    regret = env.step_batch(np.array([[[0.0, 0.0, 1.0]]])).info["regret"].item()
+    assert regret == pytest.approx(2 - 2 * softmax(scale * np.array([1.0, 0.5, 0.0]))[2], abs=1e-12)
+
+
+def test_the_order_of_arms_does_not_matter():
+    features = np.random.default_rng(0).uniform(0, 0.4, (6, 5))
+    order = np.array([3, 0, 5, 1, 4, 2])
+    envs = [parallel_env(num_agents=2, contexts=rows, max_cycles=10) for rows in (features, features[order])]
+    shares = dirichlet(envs[0], 1)
+    for env in envs:
+        env.reset_batch([1, 2])
+    plain, turned = (
+        env.step_batch(np.ascontiguousarray(action)).info
+        for env, action in zip(envs, (shares, shares[..., order]), strict=True)
+    )
+    for name in ("regret", "reward_regret"):
+        np.testing.assert_allclose(plain[name], turned[name], atol=1e-12)
+
+
+def test_arms_are_drawn_with_the_shares_given():
+    """By a chi-square at 1e-7: 20,000 draws from shares with zeros at both ends and between."""
+    shares = np.array([0.0, 0.4, 0.0, 0.1, 0.05, 0.45, 0.0])
+    env = parallel_env(num_agents=100, num_arms=7, max_cycles=200)
+    env.reset_batch([3])
+    counts = np.zeros(7)
+    for _ in range(200):
+        arm = env.step_batch(np.broadcast_to(shares, (1, 100, 7)).copy()).info["arm"]
+        counts += np.bincount(arm.ravel(), minlength=7)
+    assert (counts[shares == 0] == 0).all()
+    expected = counts.sum() * shares[shares > 0]
+    # 3 degrees of freedom: the quantile at 1 - 1e-7.
+    assert ((counts[shares > 0] - expected) ** 2 / expected).sum() < 35.9
+
+
+def test_arms_do_not_hang_on_agents_or_policies():
+    """An agent's arms follow from its luck and shares alone, alone or in a batch; luck is one draw a round."""
+    env = parallel_env(num_agents=5, max_cycles=30)
+    arms = {}
+    for seeds in ([7], [6, 7, 8]):
+        env.reset_batch(seeds)
+        arms[len(seeds)] = np.array(
+            [env.step_batch(np.full((len(seeds), 5, 10), 0.1)).info["arm"][seeds.index(7)] for _ in range(30)]
+        )
+    np.testing.assert_array_equal(arms[1], arms[3])
+    env.reset_batch([7])
+    for t in range(30):
+        sure = np.zeros((1, 5, 10))
+        sure[..., t % 10] = 1.0
+        if t < 29:
+            assert (env.step_batch(sure).info["arm"] == t % 10).all()
+    np.testing.assert_array_equal(env.step_batch(np.full((1, 5, 10), 0.1)).info["arm"][0], arms[1][29])
+
+
+def test_contexts_and_rewards_are_the_linear_problems():
+    """One-hot shares make it the linear bandit, draw for draw."""
+    shared = {
+        "num_agents": 3,
+        "num_arms": 6,
+        "dim": 4,
+        "max_cycles": 40,
+        "reward_sd": 0.5,
+        "reward_bound": 0.8,
+    }
+    linear = linear_v0.parallel_env(contexts="hypercube", reward="normal", parameter="orthant", **shared)
+    exposure = parallel_env(**shared)
+    ours, theirs = exposure.reset_batch([1, 9]), linear.reset_batch([1, 9])
+    for t in range(40):
+        arm = np.random.default_rng(t).integers(6, size=(2, 3))
+        for name in theirs.observation:
+            np.testing.assert_array_equal(ours.observation[name], theirs.observation[name])
+        ours, theirs = exposure.step_batch(np.eye(6)[arm]), linear.step_batch(arm)
+        np.testing.assert_array_equal(ours.reward, theirs.reward)
+        np.testing.assert_array_equal(ours.info["clipped"], theirs.info["clipped"])
+        np.testing.assert_array_equal(ours.info["arm"], arm)
+
+
+def test_theta_lies_in_the_orthant_and_is_uniform_on_the_scaled_cube():
+    env = parallel_env(num_agents=1, dim=3)
+    env.reset_batch(range(4000))
+    theta = env.hidden()["parameter"][:, 0]
+    np.testing.assert_allclose(np.linalg.norm(theta, axis=1), 1)
+    assert theta.min() >= 0
+    cube = np.random.default_rng(0).random((200_000, 3))
+    expected = (cube / np.linalg.norm(cube, axis=1, keepdims=True)).mean(axis=0).mean()
+    assert np.abs(theta.mean(axis=0) - expected).max() < 5 * theta.std() / np.sqrt(4000)
+
+
+def halves(means):
+    """A user's own merit function: positive, not steep."""
+    return 0.5 + 0.5 * np.tanh(means) ** 2
+
+
+def test_each_agent_may_have_a_merit_function_of_its_own():
+    """A function, a name and a mapping, one an agent: regret is each agent's own."""
+    env = parallel_env(num_agents=3, merit=[Own(halves), "linear", {"name": "exponential"}])
+    seen = env.reset_batch([0, 1]).observation
+    np.testing.assert_array_equal(seen["merit"][..., 0], [[0, 1, 2]] * 2)
+    means = np.einsum("rjkd,rjd->rjk", seen["contexts"], env.hidden()["parameter"])
+    merits = np.stack([halves(means[:, 0]), np.maximum(means[:, 1], 0.1), np.exp(10 * means[:, 2])], axis=1)
+    shares = dirichlet(env, 0)
+    expected = np.abs(merits / merits.sum(axis=-1, keepdims=True) - shares).sum(axis=-1)
+    np.testing.assert_allclose(env.step_batch(shares).info["regret"], expected, atol=1e-12)
+
+
+def test_an_entry_point_names_a_users_merit_function():
+    merit = make_merit("numpy:exp")
+    means = np.linspace(-1, 1, 9)
+    np.testing.assert_allclose(merit.logarithm(means), means, atol=1e-15)
+    np.testing.assert_allclose(merit.slope(means), 1.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("merit", [Exponential(7.0), Linear(0.2), Own(halves)])
+def test_slopes_are_derivatives(merit):
+    means = np.array([-0.7, 0.1, 0.31, 0.9])
+    step = 1e-6
+    differences = (merit.logarithm(means + step) - merit.logarithm(means - step)) / (2 * step)
+    np.testing.assert_allclose(merit.slope(means), differences, atol=1e-6)
+
+
+@pytest.mark.parametrize(("kwargs", "error", "message"), [
+    ({"merit": "quadratic"}, ValueError, "merit name is 'quadratic'; one of"),
+    ({"merit": {"name": "exponential", "steep": 1}}, TypeError, "merit 'exponential' with arguments"),
+    ({"merit": {"name": "exponential", "scale": -1}}, ValueError, "scale is -1"),
+    ({"merit": {"name": "exponential", "scale": np.inf}}, ValueError, "scale is inf"),
+    ({"merit": {"name": "linear", "floor": 0}}, ValueError, "floor is 0; a finite number > 0"),
+    ({"merit": 3}, TypeError, "merit is 3"),
+    ({"merit": "numpy:sin"}, ValueError, "merit of a mean of -1 is -0.84.*a positive finite number"),
+    ({"merit": "numpy:sum"}, ValueError, "has shape"),
+    ({"merit": "numpy:no_such"}, AttributeError, "no_such"),
+    ({"merit": ["linear"] * 3}, ValueError, "merit is a sequence of 3; .* num_agents = 10"),
+    ({"merit": []}, ValueError, "merit is a sequence of 0"),
+    ({"parameter": "cube"}, ValueError, "parameter is 'cube'"),
+    ({"gaps": 0.1}, TypeError, "gaps"),
+])  # fmt: skip
+def test_bad_arguments_are_named(kwargs, error, message):
+    with pytest.raises(error, match=message):
+        parallel_env(**kwargs)
+
+
+def test_an_own_merit_that_turns_bad_while_playing_says_where():
+    env = parallel_env(num_agents=1, merit=Own(lambda means: np.where(means > 0.2, means, 0.0)))
+    env.reset_batch([0])
+    with pytest.raises(
+        ValueError, match=r"merit of a mean of .* is 0\.0; a positive finite number is required"
+    ):
+        env.step_batch(np.full((1, 1, 10), 0.1))
+
+
+def bad(change):
+    shares = np.full((1, 2, 10), 0.1)
+    change(shares)
+    return shares
+
+
+@pytest.mark.parametrize(("action", "error", "message"), [
+    (bad(lambda s: s.__setitem__((0, 1, 3), -0.1)), ValueError, r"agent_1 \(replica 0\), entry 3, is -0\.1"),
+    (bad(lambda s: s.__setitem__((0, 1, 3), np.nan)), ValueError, r"agent_1 \(replica 0\), entry 3, is nan"),
+    (bad(lambda s: s.__setitem__((0, 0, 9), np.inf)), ValueError, r"agent_0 \(replica 0\), entry 9, is inf"),
+    (bad(lambda s: s.__setitem__((0, 1, 3), 0.1001)), ValueError, r"agent_1 \(replica 0\) sums to 1\.0001"),
+    (bad(lambda s: s.__setitem__((0, 0), 0.0)), ValueError, r"agent_0 \(replica 0\) sums to 0"),
+    (np.full((1, 2, 9), 1 / 9), ValueError, r"\(replicas, agents, ...\) = \(1, 2, 10\)"),
+    (np.ones((1, 2, 10), np.int64), TypeError, "dtype int64; a floating-point dtype"),
+    ([[[0.1] * 10] * 2], TypeError, "a numpy array is required"),
+])  # fmt: skip
+def test_what_is_no_distribution_is_refused_and_changes_nothing(action, error, message):
+    env, twin = (parallel_env(num_agents=2, max_cycles=5) for _ in range(2))
+    for one in (env, twin):
+        one.reset_batch([0])
+    with pytest.raises(error, match=message):
+        env.step_batch(action)
+    fair = np.full((1, 2, 10), 0.1)
+    ours, theirs = env.step_batch(fair), twin.step_batch(fair)
+    for name, array in theirs.observation.items():
+        np.testing.assert_array_equal(ours.observation[name], array)
+    np.testing.assert_array_equal(ours.info["regret"], theirs.info["regret"])
+
+
+def test_sums_within_the_tolerance_stand_for_one():
+    """Shares of float32 are let through, and regret is that of what they are shares of."""
+    env = parallel_env(num_agents=1, max_cycles=3)
+    env.reset_batch([0])
+    shares = softmax(np.random.default_rng(0).normal(size=(1, 1, 10)).astype(np.float32))
+    regret = env.step_batch(shares).info["regret"].copy()
+    env.reset_batch([0])
+    exact = shares.astype(np.float64) / shares.astype(np.float64).sum()
+    np.testing.assert_allclose(env.step_batch(exact).info["regret"], regret, atol=1e-12)
+
+
+def test_action_formats_say_shares():
+    env = parallel_env(num_agents=2, merit=["linear", "exponential"])
+    seen = env.reset_batch([0]).observation
+    logits = np.random.default_rng(1).uniform(-1, 1, (1, 2, 10)).astype(np.float32)
+    np.testing.assert_allclose(
+        env.action_formats["logits"].to_action(logits, seen), softmax(10.0 * logits.astype(np.float64))
+    )
+    theta = env.hidden()["parameter"]
+    shares = env.action_formats["parameter"].to_action(theta, seen)
+    assert env.step_batch(shares).info["regret"].max() < 1e-12
+    for name in ("logits", "parameter"):
+        choice = np.zeros((1, 2, env.action_formats[name].space.shape[0]))
+        choice[0, 1, 2] = np.nan
+        with pytest.raises(ValueError, match=rf"entry 2 of the {name} of row 1 \(replica 0\) is nan"):
+            env.action_formats[name].to_action(choice, seen)
+
+
+@pytest.mark.parametrize("shape", [(1,), (4,), (3, 2)])
+def test_the_simplex_contains_its_samples_and_so_do_its_batches(shape):
+    space = Simplex(shape, seed=3)
+    samples = [space.sample() for _ in range(50)]
+    assert all(space.contains(sample) and sample.shape == shape for sample in samples)
+    batch = batch_space(space, 5)
+    assert isinstance(batch, Simplex)
+    assert batch.shape == (5, *shape)
+    assert batch.contains(batch.sample())
+    assert all(space.contains(row) for row in iterate(batch, batch.sample()))
+    assert create_empty_array(space, 5).shape == (5, *shape)
+    assert space == Simplex(shape)
+    assert space != Simplex((*shape, 2))
+    assert space != gymnasium.spaces.Box(0.0, 1.0, shape, np.float64)
+    assert not space.contains(np.full(shape, 1.0 + 1e-5))
+    assert not space.contains(np.full(shape, np.nan))
+    with pytest.raises(gymnasium.error.Error, match="None is required of a Simplex"):
+        space.sample(mask=np.ones(shape, np.int8))
+
+
+def test_samples_are_uniform_on_the_simplex():
+    """Uniform on it means Dirichlet(1, ..., 1): entries have the variance (K - 1) / (K^2 (K + 1))."""
+    space = Simplex((4,), seed=0)
+    drawn = np.array([space.sample() for _ in range(20_000)])
+    np.testing.assert_allclose(drawn.mean(axis=0), 0.25, atol=6 * 0.2 / np.sqrt(20_000))
+    np.testing.assert_allclose(drawn.var(axis=0), 3 / 80, rtol=0.05)
+
+
+def test_a_simplex_needs_numbers():
+    with pytest.raises(ValueError, match=r"shape is \(\)"):
+        Simplex(())
+    with pytest.raises(ValueError, match=r"shape is \(3, 0\)"):
+        Simplex((3, 0))
+
+
+def test_pictures_show_shares_and_deserved_shares():
+    pytest.importorskip("matplotlib")
+    env = parallel_env(num_agents=3, render_mode="ansi")
+    env.reset_batch([0])
+    env.step_batch(np.full((1, 3, 10), 0.1))
+    text = env.render()
+    assert "fairness regret" in text
+    assert text.count("0.100") >= 10
+    env = parallel_env(num_agents=3, render_mode="rgb_array")
+    env.reset_batch([0])
+    before = env.render()
+    env.step_batch(np.full((1, 3, 10), 0.1))
+    after = env.render()
+    assert before.shape == after.shape == (400, 640, 3)
+    assert (before != after).any()
+
+
+def test_pettingzoo_finds_it():
+    env = exposure_v0.parallel_env(max_cycles=2)
+    env.reset(seed=0)
+    actions = {agent: env.action_space(agent).sample() for agent in env.agents}
+    *_, infos = env.step(actions)
+    assert {"regret", "reward_regret", "arm", "clipped"} <= infos["agent_0"].keys()
