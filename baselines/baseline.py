@@ -14,10 +14,12 @@ class Wrapping(NamedTuple):
     Attributes:
         make: Wraps an environment, given keyword arguments.
         kwargs: The arguments that make this baseline.
+        fitted: Those that follow from the environment, by a function of it.
     """
 
     make: Callable[..., FederatedEnv]
     kwargs: Mapping[str, Any] = {}
+    fitted: Callable[[FederatedEnv], Mapping[str, Any]] = lambda env: {}
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,24 @@ class Baseline:
             raise ValueError(
                 f"env is a {type(problem).__name__}; this baseline plays {self.federation.__name__}"
             )
-        for part, (make, kwargs) in self.wrappers.items():
-            env = make(env, **{**kwargs, **(changes or {}).get(part, {})})
+        arguments = self.wrapper_arguments(env, changes)
+        for part, wrapping in self.wrappers.items():
+            env = wrapping.make(env, **arguments[part])
         return env
+
+    def wrapper_arguments(
+        self, env: FederatedEnv, changes: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> dict[str, dict[str, Any]]:
+        """Returns the arguments of the baseline's wrappers around an environment, by their part.
+
+        Args:
+            env: The environment, without them.
+            changes: Other arguments, by part.
+        """
+        return {
+            part: {**wrapping.kwargs, **wrapping.fitted(env), **(changes or {}).get(part, {})}
+            for part, wrapping in self.wrappers.items()
+        }
 
     def make_policy(self, **changes: Any) -> Policy:
         """Makes the policy, with other arguments where ``changes`` names them."""

@@ -260,6 +260,14 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
         return {}
 
     @property
+    def totals(self) -> Arrays:
+        """What the episode adds up to so far besides reward and information, by name, for reports: problems say what.
+
+        Arrays lead with ``(replicas, agents)``.
+        """
+        return {}
+
+    @property
     def public(self) -> Mapping[str, Any]:
         """What is known to all agents from the start, besides spaces and numbers: nothing, unless a problem says so."""
         return {}

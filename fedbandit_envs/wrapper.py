@@ -100,6 +100,11 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
         return self.env.groups
 
     @property
+    def totals(self) -> Arrays:
+        """What the episode adds up to so far; see :attr:`FederatedEnv.totals`."""
+        return self.env.totals
+
+    @property
     def public(self) -> Mapping[str, Any]:
         """What is known to all agents from the start; see :attr:`FederatedEnv.public`."""
         return self.env.public

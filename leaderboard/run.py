@@ -137,7 +137,15 @@ class Settings:
 
 
 def _arguments(factory: Any) -> set[str]:
-    return set(inspect.signature(factory).parameters)
+    """Returns the names of arguments; those that a class passes on are its base's."""
+    names: set[str] = set()
+    classes = factory.__mro__ if isinstance(factory, type) else ()
+    for function in [vars(one)["__init__"] for one in classes if "__init__" in vars(one)] or [factory]:
+        parameters = inspect.signature(function).parameters.values()
+        names |= {p.name for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD}
+        if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
+            break
+    return names - {"self"}
 
 
 def _value(text: str) -> Any:
@@ -248,10 +256,7 @@ def run(
             "env_kwargs": {**entry.kwargs, **settings.env_kwargs},
             **({"stack": stack} if stack else {}),
             "policy_kwargs": {**baseline.policy_kwargs, **settings.policy_kwargs},
-            "wrapper_kwargs": {
-                part: {**wrapping.kwargs, **settings.wrapper_kwargs.get(part, {})}
-                for part, wrapping in baseline.wrappers.items()
-            },
+            "wrapper_kwargs": baseline.wrapper_arguments(env, settings.wrapper_kwargs),
             "rounds": settings.rounds,
             "seeds": list(settings.all_seeds),
             "version": version("fedbandit-envs"),

@@ -1,7 +1,7 @@
 """Plays a policy on all agents of a federation and keeps log-spaced regret."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,12 +19,14 @@ class Simulation:
         regret: Cumulative regret, float64 ``(checkpoints, replicas, agents)``.
         info: Means over rounds of the environment's other information, by name, float64 ``(replicas, agents)``.
         messages: Cumulative messages, as regret; None without a transport.
+        totals: What the episode added up to besides; see :attr:`FederatedEnv.totals`.
     """
 
     rounds: Array
     regret: Array
     info: Arrays
     messages: Array | None = None
+    totals: Arrays = field(default_factory=dict)
 
 
 def log_spaced(rounds: int, per_decade: int = 10) -> Array:
@@ -94,4 +96,5 @@ def play_episodes(
         kept,
         {name: values / played for name, values in sums.items() if name != "regret"},
         messages if "messages" in sums else None,
+        env.totals,
     )

@@ -4,8 +4,6 @@ from math import ceil, log
 from typing import Any
 
 from fedbandit_envs.federation import FederatedEnv
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
-from fedbandit_envs.wrappers.transport.channel import Channel
 
 
 def longest_gap(horizon: int, agents: int, dim: int) -> int:
@@ -25,11 +23,11 @@ def schedule(env: FederatedEnv) -> dict[str, Any]:
     return {"name": "growing_then_fixed", "limit": longest_gap(env.max_cycles, env.max_num_agents, dim)}
 
 
-def channel(env: FederatedEnv, **kwargs: Any) -> FederatedEnv:
-    """Puts a channel with this schedule around an environment; further arguments are :class:`Channel`'s."""
-    return Channel(env, **{"schedule": schedule(env), **kwargs})
+def scheduled(env: FederatedEnv) -> dict[str, Any]:
+    """Returns the arguments of a channel with this schedule."""
+    return {"schedule": schedule(env)}
 
 
-def privatizer(env: FederatedEnv, **kwargs: Any) -> FederatedEnv:
-    """Puts a privatizer that plans for this schedule around it; other arguments are :class:`ContinualPrivatizer`'s."""
-    return ContinualPrivatizer(env, **{"releases": schedule(env), **kwargs})
+def planned(env: FederatedEnv) -> dict[str, Any]:
+    """Returns the arguments of a privatizer that plans for it."""
+    return {"releases": schedule(env)}

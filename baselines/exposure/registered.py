@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fedbandit_envs.baselines.baseline import Baseline, Wrapping
-from fedbandit_envs.baselines.exposure import protocol
 from fedbandit_envs.baselines.exposure.fairx import FairX
+from fedbandit_envs.baselines.exposure.protocol import planned, scheduled
 from fedbandit_envs.baselines.exposure.simple import BestArm, Clairvoyant, EqualShares
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.exposure.env import ExposureEnv
@@ -19,9 +19,10 @@ _SOLANKI = "Solanki (thesis, 2024), Algorithm 6.1"
 
 _AT_TWO = {"epsilon": 2.0, "delta": 0.1}
 _HONAKER = {**_AT_TWO, "mechanism": "honaker"}
-_PRIVATIZER = Wrapping(protocol.privatizer, _HONAKER)
+_PRIVATIZER = Wrapping(ContinualPrivatizer, _HONAKER, planned)
 # Echoed: an agent learns from the noisy release of its own data as well, and keeps what it has not released exact.
-_CHANNEL = Wrapping(protocol.channel, {"echo": True})
+_CHANNEL = Wrapping(Channel, {"echo": True}, scheduled)
+_TRUE = {"channel": Wrapping(Channel, {}, scheduled)}
 _LIFT = {"shift": "lift", "bias": "none"}
 _PFCB_ROUNDS = {"name": "doubling"}
 _FROM_64 = {"name": "doubling", "start": 64, "stop": None}
@@ -66,20 +67,20 @@ BASELINES: dict[str, Baseline] = {
         "true data, after gaps that double and then stay",
         f"{_SOLANKI} without noise",
         FairX,
-        wrappers={"channel": Wrapping(protocol.channel)},
+        wrappers=_TRUE,
     ),
     "Fed-FairX-LinUCB-listing": _baseline(
         "the same with the ridge counted once for each agent",
         f"{_SOLANKI} without noise, as printed",
         FairX,
-        wrappers={"channel": Wrapping(protocol.channel)},
+        wrappers=_TRUE,
         ridge_each=True,
     ),
     "Fed-FairX-LinUCB-greedy": _baseline(
         "true data in the same rounds, radius 0",
         "tuned control",
         FairX,
-        wrappers={"channel": Wrapping(protocol.channel)},
+        wrappers=_TRUE,
         beta_scale=0.0,
     ),
     "Priv-FairX-LinUCB": _baseline(
@@ -100,7 +101,9 @@ BASELINES: dict[str, Baseline] = {
         f"{_SOLANKI} with Lemma 6.4, rigorous",
         FairX,
         wrappers={
-            "privatizer": Wrapping(protocol.privatizer, {**_AT_TWO, "mechanism": "tree", "sigma": "printed"}),
+            "privatizer": Wrapping(
+                ContinualPrivatizer, {**_AT_TWO, "mechanism": "tree", "sigma": "printed"}, planned
+            ),
             "channel": _CHANNEL,
         },
         shift="per_agent",

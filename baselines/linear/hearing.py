@@ -7,6 +7,8 @@ one variance for each of ``some``; what is returned is symmetric.
 
 import numpy as np
 
+from fedbandit_envs.baselines.linear.ridge import factorise
+from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array
 
 
@@ -21,11 +23,28 @@ def lifted(statistic: Array, variance: Array, ridge: float) -> Array:
         ridge: > 0.
     """
     heard, dim = _symmetric(statistic)
-    gram = heard[..., :dim, :dim] + ridge * np.eye(dim)
-    values, vectors = np.linalg.eigh(gram)
-    least = _each(2.0 * np.sqrt(0.5 * dim * variance), values)
-    heard[..., :dim, :dim] = _composed(np.maximum(values, least), vectors) - ridge * np.eye(dim)
+    matrices = heard.reshape(-1, dim + 1, dim + 1)
+    least = np.repeat(2.0 * np.sqrt(0.5 * dim * variance), len(matrices) // max(len(variance), 1))
+    # Once there is much data nothing lies below, which is quicker to see than eigenvalues are to find.
+    low = _lies_below(matrices, least - ridge)
+    values, vectors = np.linalg.eigh(matrices[low, :dim, :dim])
+    matrices[low, :dim, :dim] = _composed(np.maximum(values, (least[low] - ridge)[:, np.newaxis]), vectors)
     return heard
+
+
+@kernel
+def _lies_below(matrices, least):
+    """Says whether some eigenvalue of the top left block of each matrix is below a bound, bool ``(matrices,)``."""
+    dim = matrices.shape[1] - 1
+    low = np.zeros(matrices.shape[0], np.bool_)
+    block, factor = np.empty((dim, dim)), np.zeros((dim, dim))
+    for n in range(matrices.shape[0]):
+        for i in range(dim):
+            for h in range(dim):
+                block[i, h] = matrices[n, i, h]
+            block[i, i] -= least[n]
+        low[n] = np.isnan(factorise(block, factor))
+    return low
 
 
 def weighed(statistic: Array, variance: Array, reward_variance: float) -> Array:

@@ -157,11 +157,17 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
         """The agents' merit functions, ``merits``."""
         return {"merits": self._merits}
 
+    @property
+    def totals(self) -> Arrays:
+        """``pulls`` of each arm and the sum of the shares it ``deserved``, float64 ``(replicas, agents, arms)``."""
+        return {name: array.copy() for name, array in self._totals.items()}
+
     def _begin(self, luck: Luck, instance_seeds: Sequence[int]) -> None:
         super()._begin(luck, instance_seeds)
         self._luck = Draws(luck, Purpose.ARM, shape=(), fill=uniform)
         self._deserved = np.zeros(self._means.shape)
         self._shares = np.zeros(self._means.shape)
+        self._totals = {name: np.zeros(self._means.shape) for name in ("pulls", "deserved")}
         if self._merits.one_each:
             self._seen["merit"][..., 0] = np.arange(self.max_num_agents)
 
@@ -176,7 +182,7 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
         info = self._info
         expose(
             self._acting, action, logarithms, self._means, self._luck.of(None),
-            self._deserved, info["arm"], info["regret"], info["reward_regret"],
+            self._deserved, info["arm"], info["regret"], info["reward_regret"], *self._totals.values(),
         )  # fmt: skip
         self._shares[...] = action
         self._pull(info["arm"])

@@ -6,7 +6,7 @@ from fedbandit_envs.compiled import kernel
 
 
 @kernel
-def expose(acting, action, logarithms, means, luck, deserved, arm, fairness, reward):
+def expose(acting, action, logarithms, means, luck, deserved, arm, fairness, reward, pulls, due):
     """Draws arms and writes regrets; those who do not act draw nothing and regret 0.
 
     Args:
@@ -19,6 +19,8 @@ def expose(acting, action, logarithms, means, luck, deserved, arm, fairness, rew
         arm: Receives the arms drawn, int64 ``(replicas, agents)``.
         fairness: Receives sum_i |deserved_i - share_i|, ``(replicas, agents)``.
         reward: Receives sum_i deserved_i mu_i - sum_i share_i mu_i, likewise.
+        pulls: Counts the arms drawn, as ``action``.
+        due: Adds up what arms deserve, likewise.
     """
     arms = means.shape[2]
     for r in range(means.shape[0]):
@@ -40,6 +42,7 @@ def expose(acting, action, logarithms, means, luck, deserved, arm, fairness, rew
             apart, lost = 0.0, 0.0
             for k in range(arms):
                 deserved[r, j, k] /= merits
+                due[r, j, k] += deserved[r, j, k]
                 less = deserved[r, j, k] - action[r, j, k] / total
                 apart += abs(less)
                 lost += less * means[r, j, k]
@@ -54,3 +57,4 @@ def expose(acting, action, logarithms, means, luck, deserved, arm, fairness, rew
                     if rest < 0.0:
                         break
             arm[r, j] = drawn
+            pulls[r, j, drawn] += 1.0

@@ -89,6 +89,7 @@ class Result:
         strata: The problem instances that seeds take in turn.
         messages: Cumulative messages, as regret; None without a transport.
         groups: Agents to be told apart, by the group's name.
+        totals: What episodes added up to besides, by name, ``(seeds, agents, ...)``.
     """
 
     rounds: Array
@@ -100,6 +101,7 @@ class Result:
     strata: Strata = ONE_STRATUM
     messages: Array | None = None
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    totals: Arrays = field(default_factory=dict)
 
     def of(self, group: str) -> "Result":
         """Returns the same of one group of agents alone; claims stay those of all.
@@ -114,6 +116,7 @@ class Result:
             info={name: values[:, agents] for name, values in self.info.items()},
             traffic={name: values[:, agents] for name, values in self.traffic.items()},
             messages=None if self.messages is None else self.messages[:, :, agents],
+            totals={name: values[:, agents] for name, values in self.totals.items()},
             groups={},
         )
 
@@ -188,6 +191,7 @@ def play_shard(shard: Cell, folder: Path) -> None:
     by_seed: dict[str, Any] = {
         **{f"info/{name}": values for name, values in simulation.info.items()},
         **{f"traffic/{name}": values for name, values in traffic.items()},
+        **{f"totals/{name}": values for name, values in simulation.totals.items()},
         **({} if simulation.messages is None else {"messages": simulation.messages}),
     }
     path = _path(shard, folder)
@@ -259,6 +263,7 @@ def load(wanted: Sequence[Cell], folder: Path) -> Result:
         np.concatenate([part["messages"] for part in parts], axis=1) if "messages" in parts[0] else None,
         # Shards from before there were groups have none.
         json.loads(str(parts[0].get("groups", "{}"))),
+        by_seed("totals/"),
     )
 
 

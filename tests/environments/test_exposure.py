@@ -331,3 +331,18 @@ def test_pettingzoo_finds_it():
     actions = {agent: env.action_space(agent).sample() for agent in env.agents}
     *_, infos = env.step(actions)
     assert {"regret", "reward_regret", "arm", "clipped"} <= infos["agent_0"].keys()
+
+
+def test_totals_add_up_pulls_and_what_was_deserved():
+    env = parallel_env(num_agents=2, num_arms=3, merit="linear", max_cycles=30)
+    seen = env.reset_batch([0, 1]).observation
+    theta = env.hidden()["parameter"]
+    pulls, deserved = np.zeros((2, 2, 3)), np.zeros((2, 2, 3))
+    for t in range(30):
+        merits = np.maximum(np.einsum("rjkd,rjd->rjk", seen["contexts"], theta), 0.1)
+        deserved += merits / merits.sum(axis=-1, keepdims=True)
+        pulls += np.eye(3)[env.step_batch(dirichlet(env, t)).info["arm"]]
+    np.testing.assert_array_equal(env.totals["pulls"], pulls)
+    np.testing.assert_allclose(env.totals["deserved"], deserved, atol=1e-12)
+    env.reset_batch([0])
+    assert not env.totals["pulls"].any()
