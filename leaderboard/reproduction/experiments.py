@@ -5,6 +5,8 @@ from collections.abc import Callable
 from fedbandit_envs.leaderboard.reproduction import (
     byzantine,
     byzantine_reports,
+    fairx,
+    fairx_reports,
     fedlinucb,
     fedlinucb_reports,
     feducb,
@@ -13,12 +15,13 @@ from fedbandit_envs.leaderboard.reproduction import (
     pfcb_reports,
 )
 from fedbandit_envs.leaderboard.reproduction.cells import Cell
-from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Results
+from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Results, Scale
 from fedbandit_envs.leaderboard.reproduction.page import Section
 
 _REGRET = {"y": "cumulative regret per agent", "xscale": "log", "yscale": "log"}
 _FRR = {"y": "regret / silent regret (FRR)", "xscale": "log", "yscale": "linear"}
 
+_FAIRNESS = {"y": "cumulative fairness regret per agent", "xscale": "log", "yscale": "log"}
 _OVER_SILENT = {"y": "regret / silent regret", "xscale": "log", "yscale": "log"}
 
 
@@ -31,6 +34,17 @@ def _pfcb(
     return Experiment(
         f"P-FCB, {title}", axes, pfcb.SCALES, pfcb.PANELS, pfcb.describe, cells, report, pfcb.MODES
     )
+
+
+def _fairx(
+    title: str,
+    axes: dict[str, str],
+    cells: Callable[[Plan], dict[str, Cell]],
+    report: Callable[[Section, Results], None],
+    scales: dict[str, Scale] = fairx.SCALES,
+    panels: dict[str, str] = fairx.ONE_PANEL,
+) -> Experiment:
+    return Experiment(f"Exposure fairness, {title}", axes, scales, panels, fairx.describe, cells, report)
 
 
 EXPERIMENTS = {
@@ -117,5 +131,62 @@ EXPERIMENTS = {
         fedlinucb.describe,
         fedlinucb.cells,
         fedlinucb_reports.report,
+    ),
+    "fairx-exp1": _fairx(
+        "Exp 1: silent, federated, private",
+        {"x": "round", **_FAIRNESS},
+        fairx.exp1,
+        fairx_reports.exp1,
+        panels=fairx.EXP1_PANELS,
+    ),
+    "fairx-exp2": _fairx(
+        "Exp 2: protocols of communication", {"x": "round", **_FAIRNESS}, fairx.exp2, fairx_reports.exp2
+    ),
+    "fairx-exp3": _fairx(
+        "Exp 3: against the number of agents",
+        {"x": "agents", **_FAIRNESS},
+        fairx.exp3,
+        fairx_reports.exp3,
+        fairx.EXP3_SCALES,
+    ),
+    "fairx-exp4": _fairx(
+        "Exp 4: against epsilon",
+        {"x": "epsilon", **_FAIRNESS},
+        fairx.exp4,
+        fairx_reports.exp4,
+        fairx.EXP4_SCALES,
+    ),
+    "fairx-solver": _fairx(
+        "what the papers leave open: solver steps and radius",
+        {"x": "steps, or scale of the radius", **_FAIRNESS},
+        fairx.solver,
+        fairx_reports.solver,
+        panels=fairx.SOLVER_PANELS,
+    ),
+    "fairx-private": _fairx(
+        "whether private federation pays",
+        {"x": "epsilon", **_FAIRNESS},
+        fairx.private,
+        fairx_reports.private,
+        fairx.PRIVATE_SCALES,
+        fairx.PRIVATE_PANELS,
+    ),
+    "fairx-shares": _fairx(
+        "shares of the pulls against deserved shares",
+        {"x": "worker, in order of merit", "y": "share of the pulls", "xscale": "linear", "yscale": "linear"},
+        fairx.shares,
+        fairx_reports.shares,
+    ),
+    "fairx-price": _fairx(
+        "the price of fairness over merit scales",
+        {
+            "x": "fairness regret a round",
+            "y": "reward regret a round",
+            "xscale": "linear",
+            "yscale": "linear",
+        },
+        fairx.price,
+        fairx_reports.price,
+        fairx.PRICE_SCALES,
     ),
 }
