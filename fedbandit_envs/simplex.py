@@ -64,7 +64,7 @@ def _batch(space: Simplex, n: int = 1) -> Simplex:
     return Simplex((n, *space.shape), deepcopy(space.np_random))
 
 
-@batch_differing_spaces.register(Simplex)
+@batch_differing_spaces.register(Simplex)  # type: ignore[misc] - it goes by the first space of the sequence
 def _batch_differing(some: Any) -> Simplex:
     if any(space != some[0] for space in some):
         raise ValueError(f"spaces are {list(some)}; spaces of one shape are required")

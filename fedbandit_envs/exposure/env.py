@@ -131,8 +131,10 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
             TypeError: A parameter has the wrong type, or is unknown.
             ValueError: A parameter is out of its range, or does not fit the others.
         """
-        own = isinstance(merit, Sequence) and not isinstance(merit, str)
-        self._merits = Merits([make_merit(spec) for spec in (merit if own else [merit])], one_each=own)
+        if isinstance(merit, Sequence) and not isinstance(merit, str):
+            self._merits = Merits([make_merit(spec) for spec in merit], one_each=True)
+        else:
+            self._merits = Merits([make_merit(merit)], one_each=False)
         super().__init__(**linear)
 
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:

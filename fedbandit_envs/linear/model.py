@@ -81,12 +81,11 @@ class LinearProblem(Problem):
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range, or does not fit the others.
         """
-        contexts, reward, parameter = (
-            self.defaults[name] if value is None else value
-            for name, value in (("contexts", contexts), ("reward", reward), ("parameter", parameter))
-        )
+        contexts = self.defaults["contexts"] if contexts is None else contexts
+        law: RewardName = self.defaults["reward"] if reward is None else reward
+        parameter = self.defaults["parameter"] if parameter is None else parameter
         require_number("context_bound", context_bound, 0, np.inf, open_below=True)
-        self._rewards = RewardLaw(reward, reward_sd, reward_bound)
+        self._rewards = RewardLaw(law, reward_sd, reward_bound)
         self._law = make_law(contexts, float(context_bound), gap)
         if isinstance(parameter, str):
             require_choice("parameter", parameter, get_args(ParameterName))
@@ -97,7 +96,7 @@ class LinearProblem(Problem):
         if parameter == "diagonal":
             self._parameter = np.full(dim, dim**-0.5)
         self._context_bound, self._reward_bound = float(context_bound), float(reward_bound)
-        self._refuse_improbable_means(contexts, reward)
+        self._refuse_improbable_means(contexts, law)
         formats, longest = self._formats(sizes["num_agents"], arms, dim), self._context_bound
         super().__init__(
             num_agents=sizes["num_agents"],

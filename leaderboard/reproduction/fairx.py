@@ -76,7 +76,7 @@ PRICE_SCALES = {
     "paper": Scale(100_000, 5, {"merit": (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)}),
 }
 
-_PLACEBO = [("fedbandit_envs.wrappers.placebo:Placebo", {})]
+_PLACEBO: list[tuple[str, dict[str, Any]]] = [("fedbandit_envs.wrappers.placebo:Placebo", {})]
 # Ten workers who are the same in every round, and what they are like.
 _WORKERS = (np.random.default_rng(6).random((10, 5)) / np.sqrt(5)).round(3).tolist()
 
