@@ -59,6 +59,9 @@ class ActionCheck:
         if open_above:
             self._most = np.full_like(self._most, 2**63 - 1 if self._whole else np.inf)
         self._sums_to_one = isinstance(space, Simplex)
+        if self._sums_to_one:
+            # An entry above 1 by rounding is as good as a sum that is.
+            self._most = self._most + TOLERANCE
         # What all entries may be, which is quicker to see: often that is all there is.
         self._least_of_all, self._most_of_all = self._least.max(), self._most.min()
 

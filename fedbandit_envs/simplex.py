@@ -47,8 +47,13 @@ class Simplex(spaces.Box):
         return drawn / drawn.sum(axis=-1, keepdims=True)
 
     def contains(self, x: Any) -> bool:
-        """Says whether ``x`` is an element, of any floating-point dtype up to float64."""
-        return super().contains(x) and bool(np.all(np.abs(np.asarray(x).sum(axis=-1) - 1.0) <= TOLERANCE))
+        """Says whether ``x`` is an element: an array of float64, or of a dtype that fits into it."""
+        return (
+            isinstance(x, np.ndarray)
+            and np.can_cast(x.dtype, self.dtype)
+            and x.shape == self.shape
+            and bool((x >= 0.0).all() and (np.abs(x.sum(axis=-1) - 1.0) <= TOLERANCE).all())
+        )
 
     def __eq__(self, other: object, /) -> bool:
         return isinstance(other, Simplex) and self.shape == other.shape
@@ -64,8 +69,9 @@ def _batch(space: Simplex, n: int = 1) -> Simplex:
     return Simplex((n, *space.shape), deepcopy(space.np_random))
 
 
-@batch_differing_spaces.register(Simplex)  # type: ignore[misc] - it goes by the first space of the sequence
-def _batch_differing(some: Any) -> Simplex:
+# Dispatched by the first space of the sequence.
+@batch_differing_spaces.register(Simplex)
+def _batch_differing(some: Any) -> Simplex:  # type: ignore[misc]
     if any(space != some[0] for space in some):
         raise ValueError(f"spaces are {list(some)}; spaces of one shape are required")
     return _batch(some[0], len(some))

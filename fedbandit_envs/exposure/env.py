@@ -132,16 +132,16 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
             ValueError: A parameter is out of its range, or does not fit the others.
         """
         if isinstance(merit, Sequence) and not isinstance(merit, str):
-            self._merits = Merits([make_merit(spec) for spec in merit], one_each=True)
+            self._merits = Merits(tuple(make_merit(spec) for spec in merit), one_each=True)
         else:
-            self._merits = Merits([make_merit(merit)], one_each=False)
+            self._merits = Merits((make_merit(merit),), one_each=False)
         super().__init__(**linear)
 
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
-        if self._merits.one_each and self._merits.number != agents:
+        given = len(self._merits.functions)
+        if self._merits.one_each and given != agents:
             raise ValueError(
-                f"merit is a sequence of {self._merits.number}; one function for all, or num_agents = {agents} of "
-                "them, are required"
+                f"merit is a sequence of {given}; one function for all, or num_agents = {agents} of them, are required"
             )
         return {
             "distribution": Distribution(arms),
@@ -152,7 +152,7 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
     def _also_seen(self) -> Mapping[str, spaces.Space[Any]]:
         if not self._merits.one_each:
             return {}
-        return {"merit": spaces.Box(0, self._merits.number - 1, (1,), np.int64)}
+        return {"merit": spaces.Box(0, len(self._merits.functions) - 1, (1,), np.int64)}
 
     @property
     def public(self) -> Mapping[str, Any]:

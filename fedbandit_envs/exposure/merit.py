@@ -11,7 +11,7 @@ asked for, its JSON-able specification will do: a name, ``"exponential"``, a map
 | `linear` | `floor` (0.1) | max(mu, floor) |
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -110,6 +110,9 @@ class Own:
         Raises:
             ValueError: A merit is not a positive finite number, or the array of merits has another shape.
         """
+        # Whoever works in place would change what arms pay.
+        means = means.view()
+        means.flags.writeable = False
         merits = np.asarray(self.function(means), np.float64)
         if merits.shape != means.shape:
             raise ValueError(f"merit of means {means.shape} has shape {merits.shape}; the same is required")
@@ -164,19 +167,17 @@ def make_merit(spec: Merit | str | Mapping[str, Any]) -> Merit:
         raise TypeError(f"merit {name!r} with arguments {arguments}: {error}") from None
 
 
+@dataclass(frozen=True)
 class Merits:
-    """The merit functions of a federation: one for all agents, or one each.
+    """The merit functions of a federation: one for all agents, or one each; policies see them and cannot change them.
 
     Attributes:
+        functions: In the order of the agents.
         one_each: Whether there is one an agent; else there is one in all.
-        number: How many there are.
     """
 
-    def __init__(self, functions: Sequence[Merit], one_each: bool) -> None:
-        """Takes them, in the order of the agents."""
-        self._functions = list(functions)
-        self.one_each = one_each
-        self.number = len(self._functions)
+    functions: tuple[Merit, ...]
+    one_each: bool
 
     def logarithm(self, means: Array, which: Array | None) -> Array:
         """Returns ln f(mu) of each row's own merit function.
@@ -193,9 +194,9 @@ class Merits:
 
     def _by_row(self, means: Array, which: Array | None, ask: Callable[[Merit, Array], Array]) -> Array:
         if which is None:
-            return ask(self._functions[0], means)
+            return ask(self.functions[0], means)
         answers = np.empty_like(means)
-        for number, merit in enumerate(self._functions):
+        for number, merit in enumerate(self.functions):
             rows = which[..., 0] == number
             answers[rows] = ask(merit, means[rows])
         return answers

@@ -216,6 +216,30 @@ def test_an_own_merit_that_turns_bad_while_playing_says_where():
         env.step_batch(np.full((1, 1, 10), 0.1))
 
 
+def test_what_policies_are_told_cannot_change_what_arms_deserve():
+    """Neither by the merit functions that are public, nor by a merit function that works in place."""
+    env = parallel_env(num_agents=1)
+    merits = env.policy_spaces.public["merits"]
+    for change in (
+        lambda: setattr(merits, "functions", (Linear(),)),
+        lambda: merits.functions.__setitem__(0, Linear()),
+        lambda: setattr(merits.functions[0], "scale", 0.0),
+    ):
+        with pytest.raises((AttributeError, TypeError)):
+            change()
+    env.policy_spaces.public["merits"] = None
+    assert env.policy_spaces.public["merits"] is merits
+
+    def in_place(means):
+        means *= 0.0
+        return np.exp(means)
+
+    env = parallel_env(num_agents=1, merit=Own(in_place))
+    env.reset_batch([0])
+    with pytest.raises(ValueError, match="read-only"):
+        env.step_batch(np.full((1, 1, 10), 0.1))
+
+
 def bad(change):
     shares = np.full((1, 2, 10), 0.1)
     change(shares)
@@ -254,6 +278,9 @@ def test_sums_within_the_tolerance_stand_for_one():
     env.reset_batch([0])
     exact = shares.astype(np.float64) / shares.astype(np.float64).sum()
     np.testing.assert_allclose(env.step_batch(exact).info["regret"], regret, atol=1e-12)
+    rounded = np.eye(10)[np.newaxis, :1] * (1 + 1e-7)
+    assert env.single_action_space.contains(rounded[0, 0])
+    assert env.step_batch(rounded).info["regret"] < 2
 
 
 def test_action_formats_say_shares():

@@ -74,7 +74,7 @@ def instances(count, seed, observations=60, arms=10, dim=5):
 def solve(solver, steps, contexts, inverse, middle, radius, merit=None):
     rows = contexts.shape[:2]
     means = np.zeros(contexts.shape[:3])
-    merits = Merits([merit or Exponential(10.0)], one_each=False)
+    merits = Merits((merit or Exponential(10.0),), one_each=False)
     return optimise(
         solver, steps, np.zeros((*rows, 1), np.int64), contexts, inverse, middle, radius, merits, None, means
     )[0]
