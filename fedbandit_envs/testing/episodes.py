@@ -145,14 +145,17 @@ def require_in_space(what: str, arrays: Arrays, space: spaces.Dict, rows: tuple[
     )
     for name, part in space.items():
         array, shape = arrays[name], (*rows, *(part.shape or ()))
-        require(
-            isinstance(array, np.ndarray) and array.dtype == part.dtype and array.shape == shape,
-            f"{what} {name!r} is {getattr(array, 'dtype', type(array).__name__)} {np.shape(array)}",
-            f"{part.dtype} {shape}, as its space {part} says after (replicas, agents), is required",
-        )
-        for row in np.ndindex(rows):
+        # Arrays and spaces take long to write out: only what is wrong is.
+        if not (isinstance(array, np.ndarray) and array.dtype == part.dtype and array.shape == shape):
             require(
-                part.contains(np.asarray(array[row])),
-                f"{what} {name!r} is {array[row]} in row {row}",
-                f"an element of its space {part} is required",
+                False,
+                f"{what} {name!r} is {getattr(array, 'dtype', type(array).__name__)} {np.shape(array)}",
+                f"{part.dtype} {shape}, as its space {part} says after (replicas, agents), is required",
             )
+        for row in np.ndindex(rows):
+            if not part.contains(np.asarray(array[row])):
+                require(
+                    False,
+                    f"{what} {name!r} is {array[row]} in row {row}",
+                    f"an element of its space {part} is required",
+                )

@@ -105,13 +105,16 @@ def _require_valid(what: str, action: Any, space: spaces.Space[Any], rows: tuple
     # Environments take any width of the right kind, and bool where there are two choices.
     kind = np.floating if np.issubdtype(space.dtype, np.floating) else np.integer
     right = np.issubdtype(action.dtype, kind) or (action.dtype == np.bool_ and kind is np.integer)
-    require(right, f"{what} has dtype {action.dtype}", f"a kind that fits {space} is required")
+    # Spaces take long to write out: only what is wrong is.
+    if not right:
+        require(False, f"{what} has dtype {action.dtype}", f"a kind that fits {space} is required")
     for row in np.ndindex(rows):
-        require(
-            space.contains(action[row].astype(space.dtype)),
-            f"{what} is {action[row]} in row {row}",
-            f"an element of the action space {space} is required",
-        )
+        if not space.contains(action[row].astype(space.dtype)):
+            require(
+                False,
+                f"{what} is {action[row]} in row {row}",
+                f"an element of the action space {space} is required",
+            )
 
 
 def replay(policy: Peer, played: Played, row: tuple[slice, slice] = (slice(None), slice(None))) -> list[Any]:

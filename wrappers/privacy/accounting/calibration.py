@@ -11,6 +11,8 @@ References:
     * M. Bun, T. Steinke: Concentrated Differential Privacy. TCC 2016, Propositions 1.3, 1.4 and 1.6.
 """
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
@@ -36,6 +38,7 @@ def classic_noise_multiplier(epsilon: float, delta: float) -> float:
     return float(np.sqrt(2 * np.log(1.25 / delta)) / epsilon)
 
 
+@lru_cache(maxsize=4096)  # Every episode asks for the same ones again.
 def analytic_noise_multiplier(epsilon: float, delta: float) -> float:
     """Returns the least noise multiplier that gives (epsilon, delta) (Balle and Wang, Theorem 8).
 
