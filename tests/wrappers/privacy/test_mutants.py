@@ -32,7 +32,7 @@ from fedbandit_envs.wrappers.privacy.randomized_response import RandomizedRespon
 pytestmark = pytest.mark.filterwarnings("ignore:the classic calibration")
 
 
-def gaussian(adjacency="one-quantity", epsilon=4.0, samples=20_000, **kwargs) -> Audit:
+def gaussian(adjacency="one-quantity", epsilon=4.0, samples=6_000, **kwargs) -> Audit:
     evidence = attack(
         lambda env: GaussianPrivatizer(env, epsilon, releases=1, **kwargs),
         ProcurementEnv, adjacency, samples=samples,
@@ -40,7 +40,7 @@ def gaussian(adjacency="one-quantity", epsilon=4.0, samples=20_000, **kwargs) ->
     return evidence.against(1e-5)
 
 
-def continual(mechanism, samples=20_000, epsilon=4.0, releases=4) -> Audit:
+def continual(mechanism, samples=8_000, epsilon=4.0, releases=4) -> Audit:
     evidence = attack(
         lambda env: ContinualPrivatizer(
             env, epsilon, 1e-5, mechanism, releases=releases, adjacency="one-observation"
@@ -96,7 +96,7 @@ def test_a_scale_without_rewards_is_caught(monkeypatch, mechanism):
 
 @pytest.mark.parametrize("adjacency", ["one-quantity", "one-outcome"])
 def test_gaussian_noise_without_tails_is_caught(monkeypatch, adjacency):
-    assert gaussian(adjacency, epsilon=1.0, samples=50_000).holds
+    assert gaussian(adjacency, epsilon=0.5, samples=25_000).holds
     honest = GaussianPrivatizer._draw
 
     def draw(self, generator, out):
@@ -104,12 +104,12 @@ def test_gaussian_noise_without_tails_is_caught(monkeypatch, adjacency):
         np.clip(out, -3, 3, out=out)
 
     monkeypatch.setattr(GaussianPrivatizer, "_draw", draw)
-    assert not gaussian(adjacency, epsilon=1.0, samples=50_000).holds
+    assert not gaussian(adjacency, epsilon=0.5, samples=25_000).holds
 
 
 @pytest.mark.parametrize(("mechanism", "noise"), [("sqrt_toeplitz", SqrtToeplitzNoise), ("tree", TreeNoise)])
 def test_continual_noise_without_tails_is_caught(monkeypatch, mechanism, noise):
-    settings = {"epsilon": 1.0, "samples": 50_000, "releases": 2}
+    settings = {"epsilon": 1.0, "samples": 20_000, "releases": 2}
     assert continual(mechanism, **settings).holds
     honest = noise.advance
     monkeypatch.setattr(
@@ -124,7 +124,7 @@ def test_laplace_noise_without_tails_is_caught(monkeypatch):
             lambda env: LaplacePrivatizer(env, 1.0, releases=1),
             ProcurementEnv,
             "one-quantity",
-            samples=20_000,
+            samples=12_000,
         )
         return evidence.against(0.0)
 
@@ -146,7 +146,7 @@ def test_the_same_noise_in_every_release_is_caught(monkeypatch, mechanism, delta
     def result() -> Audit:
         evidence = attack(
             lambda env: mechanism(env, 2.0, releases=2),
-            ProcurementEnv, "one-quantity", releases=2, altered=1, samples=20_000,
+            ProcurementEnv, "one-quantity", releases=2, altered=1, samples=6_000,
         )  # fmt: skip
         return evidence.against(delta)
 
@@ -171,7 +171,7 @@ def test_flips_at_the_share_of_another_release_are_caught(monkeypatch):
     def result() -> Audit:
         evidence = attack(
             lambda env: RandomizedResponsePrivatizer(env, 4.0),
-            ProcurementEnv, "one-outcome", releases=3, samples=20_000,
+            ProcurementEnv, "one-outcome", releases=3, samples=6_000,
         )  # fmt: skip
         return evidence.against(0.0)
 
