@@ -36,7 +36,7 @@ def test_random_regret_is_linear(market):
         assert late.max() / late.min() < 1.02
 
 
-@pytest.mark.parametrize(("market", "seeds"), [("uniform", range(10)), ("normal", range(10))])
+@pytest.mark.parametrize(("market", "seeds"), [("uniform", range(5)), ("normal", range(5))])
 def test_ss_ucb_regret_flattens_like_a_logarithm(market, seeds):
     """Over markets whose constraint does not bind: a decade of rounds adds a falling share of regret.
 

@@ -246,7 +246,7 @@ def test_shards_that_cannot_be_written_are_explained(tmp_path):
         (("pfcb-exp1", "--panel", "2"), "panel of pfcb-exp1 is '2'"),
         (("pfcb-exp1", "--mode", "odd"), "mode of pfcb-exp1 is 'odd'"),
         (("pfcb-exp1", "--rounds", "0"), "rounds is 0"),
-        (("pfcb-exp1", "--rounds", "1"), "max_cycles is 1; at least 2"),
+        (("pfcb-exp1", "--rounds", "1", "--workers", "1"), "max_cycles is 1; at least 2"),
         (("pfcb-exp1", "--trials", "1"), "trials is 1"),
         (("pfcb-exp1", "--workers", "0"), "--workers"),
     ],

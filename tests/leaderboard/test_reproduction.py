@@ -26,6 +26,7 @@ def reproduce(*words):
     return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb"})
 
 
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("mode", ["default", "printed"])
 def test_every_experiment_of_p_fcb_writes_its_page(tmp_path, mode):
     names = [name for name in EXPERIMENTS if name.startswith("pfcb")]
@@ -223,6 +224,7 @@ def toy():
     )
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_an_experiment_is_data_and_a_report(monkeypatch, tmp_path):
     monkeypatch.setitem(EXPERIMENTS, "toy", toy())
     result = reproduce("toy", "--out", tmp_path, "--trials", 6)

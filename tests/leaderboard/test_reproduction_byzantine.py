@@ -3,6 +3,7 @@
 import csv
 
 import numpy as np
+import pytest
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
@@ -11,9 +12,10 @@ from fedbandit_envs.leaderboard.reproduction.byzantine import SCALES, byzantine
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_the_page_on_liars(tmp_path):
     words = ["reproduce", "byzantine", "--out", str(tmp_path), "--rounds", "60", "--trials", "2"]
-    ran = CliRunner().invoke(app, [*words, "--panel", "garbage", "--workers", "1"], env={"TERM": "dumb"})
+    ran = CliRunner().invoke(app, [*words, "--panel", "garbage"], env={"TERM": "dumb"})
     assert ran.exit_code == 0, ran.output
     stem = "byzantine-small-rounds60-trials2-garbage"
     page = (tmp_path / f"{stem}.md").read_text()

@@ -16,6 +16,7 @@ def reproduce(*words):
     return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb"})
 
 
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name.startswith("feducb")])
 def test_every_experiment_of_fed_ucb_writes_its_page(tmp_path, name):
     result = reproduce(name, "--out", tmp_path, "--rounds", 80, "--trials", 2)
