@@ -1,5 +1,6 @@
 """Fixtures over the registry: a new id or baseline is covered by being registered."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,9 @@ from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.federation import Array, FederatedEnv
 from fedbandit_envs.registration import REGISTRY
+
+# A worker of pytest-xdist inherits a width, which the command line would take once and for all.
+os.environ.pop("COLUMNS", None)
 
 
 @pytest.fixture(params=sorted(REGISTRY))
