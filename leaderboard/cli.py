@@ -231,7 +231,7 @@ def reproduce(
         for name, reproduction in reproductions.items():
             work = reproduction.work()
             with _progress() as progress:
-                task = progress.add_task(name, total=work.agent_rounds)
+                task = progress.add_task(name, total=work.size)
                 reproduction.play(work, workers, partial(progress.advance, task))
             for path in reproduction.report():
                 typer.echo(path)

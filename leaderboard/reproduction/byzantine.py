@@ -1,7 +1,7 @@
 """What liars do to federated regret: which runs the page needs."""
 
-from fedbandit_envs.leaderboard.reproduction.cells import Cell
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
+from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.run import Settings
 
 SILENT = "LinUCB"
@@ -54,12 +54,12 @@ def run_name(baseline: str, share: float) -> str:
     return f"{baseline} {share:g}"
 
 
-def byzantine(plan: Plan) -> dict[str, Cell]:
+def byzantine(plan: Plan) -> dict[str, Run]:
     """Honest agents' regret at T against the share of liars."""
     attack = plan.panel.removesuffix("-private")
     env_kwargs = {"num_agents": 10, "dim": 5, "num_arms": 20, "gap": 0.1}
     return {
-        run_name(name, share): Cell(
+        run_name(name, share): Run(
             Settings(
                 name, "FedLinear-v0", plan.scale.rounds, plan.scale.trials, 0, env_kwargs,
                 stack=[(_LIE, {"agents": share, "attack": attack})],

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from fedbandit_envs.federation import Array
-from fedbandit_envs.leaderboard.reproduction.cells import Result
+from fedbandit_envs.leaderboard.reproduction.runs import Result
 from fedbandit_envs.leaderboard.statistics import ratio_with_interval
 
 Statement = Literal["holds", "does **not** hold", "undecided"]

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fedbandit_envs.checks import require_integer
-from fedbandit_envs.leaderboard.reproduction.cells import Cell, Result
 from fedbandit_envs.leaderboard.reproduction.page import Section
+from fedbandit_envs.leaderboard.reproduction.runs import Result
+from fedbandit_envs.leaderboard.reproduction.store import Cell
 
 Results = Mapping[str, Result]
+"""Of runs of a federation, by name."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,6 @@ class Experiment:
     scales: Mapping[str, Scale]
     panels: Mapping[str, str]
     setting: Callable[[Scale, str], str]
-    cells: Callable[[Plan], dict[str, Cell]]
-    report: Callable[[Section, Results], None]
+    cells: Callable[[Plan], Mapping[str, Cell]]
+    report: Callable[[Section, Any], None]
     modes: tuple[str, ...] = ("default",)

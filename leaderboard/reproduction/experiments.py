@@ -1,6 +1,6 @@
 """Every experiment that can be reproduced, by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from fedbandit_envs.leaderboard.reproduction import (
     byzantine,
@@ -14,9 +14,9 @@ from fedbandit_envs.leaderboard.reproduction import (
     pfcb,
     pfcb_reports,
 )
-from fedbandit_envs.leaderboard.reproduction.cells import Cell
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Results, Scale
 from fedbandit_envs.leaderboard.reproduction.page import Section
+from fedbandit_envs.leaderboard.reproduction.store import Cell
 
 _REGRET = {"y": "cumulative regret per agent", "xscale": "log", "yscale": "log"}
 _FRR = {"y": "regret / silent regret (FRR)", "xscale": "log", "yscale": "linear"}
@@ -28,7 +28,7 @@ _OVER_SILENT = {"y": "regret / silent regret", "xscale": "log", "yscale": "log"}
 def _pfcb(
     title: str,
     axes: dict[str, str],
-    cells: Callable[[Plan], dict[str, Cell]],
+    cells: Callable[[Plan], Mapping[str, Cell]],
     report: Callable[[Section, Results], None],
 ) -> Experiment:
     return Experiment(
@@ -39,7 +39,7 @@ def _pfcb(
 def _fairx(
     title: str,
     axes: dict[str, str],
-    cells: Callable[[Plan], dict[str, Cell]],
+    cells: Callable[[Plan], Mapping[str, Cell]],
     report: Callable[[Section, Results], None],
     scales: dict[str, Scale] = fairx.SCALES,
     panels: dict[str, str] = fairx.ONE_PANEL,

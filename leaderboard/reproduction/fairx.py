@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.reproduction.cells import Cell
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
+from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.run import Settings
 
 DELTA = 0.1
@@ -104,29 +104,29 @@ def _cell(
     policy: dict[str, Any] | None = None,
     epsilon: float | None = None,
     **env_kwargs: Any,
-) -> Cell:
+) -> Run:
     baseline = run.removesuffix(PLACEBO)
     settings = Settings(
         baseline, env_id, plan.scale.rounds, plan.scale.trials, 0, env_kwargs, policy or {},
         {} if epsilon is None else {"privatizer": {"epsilon": epsilon}},
         stack=_PLACEBO if run.endswith(PLACEBO) else [],
     )  # fmt: skip
-    return Cell(settings, delta=DELTA)
+    return Run(settings, delta=DELTA)
 
 
-def exp1(plan: Plan) -> dict[str, Cell]:
+def exp1(plan: Plan) -> dict[str, Run]:
     """Exp 1: fairness regret over rounds, silent, federated and private."""
     return {name: _cell(plan, name) for name in (THESIS if plan.panel == "thesis" else CONTROLS)}
 
 
-def exp2(plan: Plan) -> dict[str, Cell]:
+def exp2(plan: Plan) -> dict[str, Run]:
     """Exp 2: fairness regret over rounds under other protocols of communication."""
     return {SILENT: _cell(plan, SILENT)} | {
         name + end: _cell(plan, name + end) for name in PROTOCOLS for end in ("", PLACEBO)
     }
 
 
-def exp3(plan: Plan) -> dict[str, Cell]:
+def exp3(plan: Plan) -> dict[str, Run]:
     """Exp 3: fairness regret at T against the number of agents."""
     names = (SILENT, FED, PRIV, PRIV + PLACEBO, GREEDY, WEIGHTED)
     return {
@@ -136,7 +136,7 @@ def exp3(plan: Plan) -> dict[str, Cell]:
     }
 
 
-def exp4(plan: Plan) -> dict[str, Cell]:
+def exp4(plan: Plan) -> dict[str, Run]:
     """Exp 4: fairness regret at T against epsilon."""
     runs = {name: _cell(plan, name) for name in (SILENT, FED, GREEDY)}
     for epsilon in plan.scale.sweeps["epsilon"]:
@@ -145,7 +145,7 @@ def exp4(plan: Plan) -> dict[str, Cell]:
     return runs
 
 
-def solver(plan: Plan) -> dict[str, Cell]:
+def solver(plan: Plan) -> dict[str, Run]:
     """How fairness regret moves with what no paper says: the solver's steps, and the radius' scale."""
     if plan.panel == "radius":
         return {
@@ -162,7 +162,7 @@ def solver(plan: Plan) -> dict[str, Cell]:
     return runs | {f"{name}, 0 steps": _cell(plan, name, policy={"steps": 0}) for name in (SILENT, FED)}
 
 
-def private(plan: Plan) -> dict[str, Cell]:
+def private(plan: Plan) -> dict[str, Run]:
     """Whether private federation pays: ours and Priv against tuned silence, over epsilon and agents."""
     noisy = plan.panel == "0.5"
     env_id = "FedExposureNoisy-v0" if noisy else "FedExposure-v0"
@@ -178,12 +178,12 @@ def private(plan: Plan) -> dict[str, Cell]:
     return runs
 
 
-def shares(plan: Plan) -> dict[str, Cell]:
+def shares(plan: Plan) -> dict[str, Run]:
     """Which share of the pulls each of ten workers gets who are the same in every round, and what they deserve."""
     return {name: _cell(plan, name, contexts=_WORKERS, instance_seed=0) for name in LEARNERS}
 
 
-def price(plan: Plan) -> dict[str, Cell]:
+def price(plan: Plan) -> dict[str, Run]:
     """What fairness costs in reward, and unfairness in exposure, over merit scales."""
     return {
         f"{name} {scale:g}": _cell(plan, name, merit={"name": "exponential", "scale": scale})

@@ -7,7 +7,6 @@ import numpy as np
 
 from fedbandit_envs.baselines.exposure.optimism import SOLVERS
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.reproduction.cells import Result
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ordered, ratio, regret_by_seed
 from fedbandit_envs.leaderboard.reproduction.experiment import Results
 from fedbandit_envs.leaderboard.reproduction.fairx import (
@@ -23,6 +22,7 @@ from fedbandit_envs.leaderboard.reproduction.fairx import (
     WEIGHTED,
 )
 from fedbandit_envs.leaderboard.reproduction.page import Section, regret_text
+from fedbandit_envs.leaderboard.reproduction.runs import Result
 
 NEVER_ABOVE = 1.05
 

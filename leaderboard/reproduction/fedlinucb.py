@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from fedbandit_envs.leaderboard.reproduction.cells import Cell
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
+from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.run import Settings
 
 RADIUS = 0.5
@@ -48,14 +48,14 @@ def describe(scale: Scale, mode: str) -> str:
     )
 
 
-def _cell(plan: Plan, baseline: str, agents: int, env_id: str, **policy_kwargs: Any) -> Cell:
+def _cell(plan: Plan, baseline: str, agents: int, env_id: str, **policy_kwargs: Any) -> Run:
     settings = Settings(
         baseline, env_id, plan.scale.rounds, plan.scale.trials, 0, {"num_agents": agents}, policy_kwargs
     )
-    return Cell(settings)
+    return Run(settings)
 
 
-def cells(plan: Plan) -> dict[str, Cell]:
+def cells(plan: Plan) -> dict[str, Run]:
     """Runs of one panel; panels of regret and of messages share theirs."""
     agents = 50 if plan.panel.endswith("50") else 15
     env_id = "FedLinearInTurn-v0" if plan.panel == "in-turn" else "FedLinearAsync-v0"

@@ -3,11 +3,11 @@
 import numpy as np
 
 from fedbandit_envs.federation import Array
-from fedbandit_envs.leaderboard.reproduction.cells import Result
 from fedbandit_envs.leaderboard.reproduction.comparison import ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import Results
 from fedbandit_envs.leaderboard.reproduction.fedlinucb import MEANINGS
 from fedbandit_envs.leaderboard.reproduction.page import Section
+from fedbandit_envs.leaderboard.reproduction.runs import Result
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width, ratio_with_interval
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.reproduction.cells import Cell
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
+from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.run import Settings
 from fedbandit_envs.linear_v0 import parallel_env
 
@@ -84,12 +84,12 @@ def describe(scale: Scale, mode: str) -> str:
 def _cell(
     plan: Plan, baseline: str, *, agents: int = 10, dim: int = 10, arms: int | None = None, gap: float = 0.1,
     wrappers: dict[str, dict[str, Any]] | None = None,
-) -> Cell:  # fmt: skip
+) -> Run:  # fmt: skip
     env_kwargs = {"num_agents": agents, "dim": dim, "num_arms": arms or dim * dim, "gap": gap}
     settings = Settings(
         baseline, "FedLinear-v0", plan.scale.rounds, plan.scale.trials, 0, env_kwargs, {}, wrappers or {}
     )
-    return Cell(settings, delta=DELTA)
+    return Run(settings, delta=DELTA)
 
 
 def _at(epsilon: float) -> dict[str, dict[str, Any]]:
@@ -107,7 +107,7 @@ def noise_sd(baseline: str, rounds: int) -> float:
     return float(np.sqrt(variance.high.max()))
 
 
-def fig1a(plan: Plan) -> dict[str, Cell]:
+def fig1a(plan: Plan) -> dict[str, Run]:
     """Figure 1 A: regret at T against epsilon, or against the number of agents."""
     runs = {}
     if plan.panel == "epsilon":
@@ -132,7 +132,7 @@ def budgets(agents: int, rounds: int) -> dict[str, Any]:
     }
 
 
-def fig1b(plan: Plan) -> dict[str, Cell]:
+def fig1b(plan: Plan) -> dict[str, Run]:
     """Figure 1 B: regret over rounds for three budgets of communication."""
     agents = int(plan.scale.sweeps["agents"][0])
     runs = {name: _cell(plan, name, agents=agents) for name in ("random-arm", "LinUCB", "LinUCB-0.5")}
@@ -157,7 +157,7 @@ def fig1b(plan: Plan) -> dict[str, Cell]:
     return runs
 
 
-def fig1c(plan: Plan) -> dict[str, Cell]:
+def fig1c(plan: Plan) -> dict[str, Run]:
     """Figure 1 C: regret at T against the dimension."""
     agents = int(plan.scale.sweeps["agents"][0])
     return {
@@ -167,7 +167,7 @@ def fig1c(plan: Plan) -> dict[str, Cell]:
     }
 
 
-def fig2(plan: Plan) -> dict[str, Cell]:
+def fig2(plan: Plan) -> dict[str, Run]:
     """Figure 2: regret at T against the gap, for several epsilons."""
     runs = {}
     for gap in plan.scale.sweeps["gap"]:
@@ -181,7 +181,7 @@ def fig2(plan: Plan) -> dict[str, Cell]:
     return runs
 
 
-def horizon(plan: Plan) -> dict[str, Cell]:
+def horizon(plan: Plan) -> dict[str, Run]:
     """Regret over as many rounds as the paper has, with ten arms a round to make that many affordable."""
     names = ("random-arm", "FedUCB-printed", "FedUCB", "FedUCB-min", "LinUCB", SHARED)
     return {name: _cell(plan, name, arms=10) for name in names}
@@ -196,7 +196,7 @@ GRAPHS: dict[str, tuple[Any, int]] = {
 """Graphs over ten agents with their diameters; the star's hub is an agent."""
 
 
-def graphs(plan: Plan) -> dict[str, Cell]:
+def graphs(plan: Plan) -> dict[str, Run]:
     """Algorithm 3 over graphs: a hop a round, time to live and number of estimators equal to the diameter."""
     names = ["random-arm", "LinUCB", "LinUCB-0.5"]
     if plan.panel == "private":

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.reproduction.cells import Result
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, regret_by_seed
+from fedbandit_envs.leaderboard.reproduction.runs import Result
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 
 COLUMNS = ("panel", "name", "x", "value", "low", "high", "least", "most")

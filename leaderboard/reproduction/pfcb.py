@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.reproduction.cells import Cell, Strata
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
+from fedbandit_envs.leaderboard.reproduction.runs import Run, Strata
 from fedbandit_envs.leaderboard.run import Settings
 from fedbandit_envs.procurement.oracle import constraint_binds
 from fedbandit_envs.procurement_v0 import parallel_env
@@ -79,7 +79,7 @@ def _cell(
     binding: bool = False,
     epsilon: float | None = None,
     margin: float | None = None,
-) -> Cell:
+) -> Run:
     """Returns one run over the five markets.
 
     Args:
@@ -106,7 +106,7 @@ def _cell(
         {} if margin is None else {"margin": margin},
         {} if epsilon is None else {"privatizer": {"epsilon": epsilon}},
     )
-    return Cell(settings, Strata(len(markets), "markets"))
+    return Run(settings, Strata(len(markets), "markets"))
 
 
 EXP1_BASELINES = ("SS-UCB", "FCB", "P-FCB", "P-FCB-placebo", "SS-UCB-0.8", "SS-UCB-0.5")
@@ -118,7 +118,7 @@ FCB_READINGS = {
 MARGIN = 0.02
 
 
-def exp1(plan: Plan) -> dict[str, Cell]:
+def exp1(plan: Plan) -> dict[str, Run]:
     """EXP1 (Figure 3): regret over rounds; markets whose constraint binds stand apart."""
     runs = {name: _cell(plan, name) for name in (*EXP1_BASELINES, *FCB_READINGS)}
     if market_seeds(plan.panel)[1]:
@@ -129,7 +129,7 @@ def exp1(plan: Plan) -> dict[str, Cell]:
     return runs
 
 
-def exp2(plan: Plan) -> dict[str, Cell]:
+def exp2(plan: Plan) -> dict[str, Run]:
     """EXP2 (Figure 4): the ratio to the silent agents' regret against the privacy budget."""
     runs = {"SS-UCB": _cell(plan, "SS-UCB"), "FCB": _cell(plan, "FCB")}
     for epsilon in plan.scale.sweeps["epsilon"]:
@@ -138,7 +138,7 @@ def exp2(plan: Plan) -> dict[str, Cell]:
     return runs
 
 
-def exp3(plan: Plan) -> dict[str, Cell]:
+def exp3(plan: Plan) -> dict[str, Run]:
     """EXP3 (Figure 5): regret against the number of agents."""
     return {
         f"{name} {agents}": _cell(plan, name, agents=agents)
@@ -147,7 +147,7 @@ def exp3(plan: Plan) -> dict[str, Cell]:
     }
 
 
-def fig2(plan: Plan) -> dict[str, Cell]:
+def fig2(plan: Plan) -> dict[str, Run]:
     """Figure 2: the ratio over rounds when true data is shared every round, in both settings."""
     shared = "FCB" if plan.mode == "printed" else "FCB-every-round"
     return {

@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.reproduction.cells import Result
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import Results
 from fedbandit_envs.leaderboard.reproduction.page import Section, regret_text
@@ -16,6 +15,7 @@ from fedbandit_envs.leaderboard.reproduction.pfcb import (
     MARKETS,
     market_seeds,
 )
+from fedbandit_envs.leaderboard.reproduction.runs import Result
 from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier, gaussian_delta
 from fedbandit_envs.wrappers.privacy.budget import decreasing
 

@@ -1,16 +1,16 @@
 """Plays an experiment's missing shards and writes its CSV file, picture and page."""
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedbandit_envs.checks import require_choice
 from fedbandit_envs.leaderboard.figures import panels_png
-from fedbandit_envs.leaderboard.reproduction.cells import Cell, load, missing_shards, play, shards
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan
 from fedbandit_envs.leaderboard.reproduction.page import COLUMNS, Section
+from fedbandit_envs.leaderboard.reproduction.store import Cell, load, missing_shards, play
 
 
 class Work(NamedTuple):
@@ -18,11 +18,11 @@ class Work(NamedTuple):
 
     Attributes:
         shards: The missing shards.
-        agent_rounds: Their size.
+        size: How much they are to play, all together.
     """
 
     shards: list[Cell]
-    agent_rounds: float
+    size: float
 
 
 class Reproduction:
@@ -69,9 +69,9 @@ class Reproduction:
         self._stem = "-".join([name, self._label, *narrowed, *printed])
         self._out = out
         self._folder = out / "shards"
-        self._shards: dict[str, dict[str, list[Cell]]] = {
+        self._shards: dict[str, dict[str, Sequence[Cell]]] = {
             chosen: {
-                run: shards(cell) for run, cell in experiment.cells(Plan(chosen, self._scale, mode)).items()
+                run: cell.split() for run, cell in experiment.cells(Plan(chosen, self._scale, mode)).items()
             }
             for chosen in narrowed or experiment.panels
         }
@@ -80,10 +80,10 @@ class Reproduction:
         """Says what is left to play."""
         wanted = [shard for runs in self._shards.values() for run in runs.values() for shard in run]
         left = missing_shards(wanted, self._folder)
-        return Work(left, float(sum(shard.agent_rounds for shard in left)))
+        return Work(left, float(sum(shard.size for shard in left)))
 
     def play(self, work: Work, workers: int, advance: Callable[[float], None]) -> None:
-        """Plays what is left; see :func:`~fedbandit_envs.leaderboard.reproduction.cells.play`."""
+        """Plays what is left; see :func:`~fedbandit_envs.leaderboard.reproduction.store.play`."""
         if work.shards:
             play(work.shards, self._folder, workers, advance)
 

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fedbandit_envs.leaderboard.reproduction import cells
+from fedbandit_envs.leaderboard.reproduction import store
 
 
 class ThisProcess(ThreadPoolExecutor):
@@ -17,5 +17,5 @@ class ThisProcess(ThreadPoolExecutor):
 @pytest.fixture
 def in_this_process(monkeypatch):
     """Plays shards here: a new process imports and loads kernels for longer than tests play."""
-    monkeypatch.setattr(cells, "_played", None)
-    monkeypatch.setattr(cells, "ProcessPoolExecutor", ThisProcess)
+    monkeypatch.setattr(store, "_played", None)
+    monkeypatch.setattr(store, "ProcessPoolExecutor", ThisProcess)

@@ -8,12 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction import cells, pfcb
-from fedbandit_envs.leaderboard.reproduction.cells import Cell, Result, Strata
+from fedbandit_envs.leaderboard.reproduction import pfcb, runs, store
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, all_hold, ordered, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
 from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
+from fedbandit_envs.leaderboard.reproduction.runs import Result, Run, Strata
 from fedbandit_envs.leaderboard.run import Settings, build, run
 from fedbandit_envs.leaderboard.simulation import simulate
 from fedbandit_envs.leaderboard.statistics import ratio_with_interval
@@ -67,22 +67,22 @@ def test_all_leaves_out_what_lacks_the_mode(tmp_path, monkeypatch):
 
 def test_shards_resume_and_repeat_nothing_finished(tmp_path):
     cell = pfcb.exp1(TINY_PLAN)["P-FCB"]
-    assert len(cells.shards(cell)) == 1
+    assert len(cell.split()) == 1
     # Ten seeds of ten agents fit one shard; as if they did not:
     parts = [replace(cell, settings=replace(cell.settings, seeds=5, first_seed=first)) for first in (0, 5)]
-    left = cells.missing_shards(parts + parts, tmp_path)
+    left = store.missing_shards(parts + parts, tmp_path)
     assert left == parts
     told = []
-    cells.play(left, tmp_path, 2, told.append)
+    store.play(left, tmp_path, 2, told.append)
     assert sum(told) <= 600 * 10 * 10
-    assert cells.missing_shards(parts, tmp_path) == []
+    assert store.missing_shards(parts, tmp_path) == []
     files = sorted(tmp_path.iterdir())
     before = [(path.name, path.stat().st_mtime_ns) for path in files]
-    whole = cells.load(parts, tmp_path)
+    whole = store.load(parts, tmp_path)
     files[0].rename(files[0].with_suffix(".killed.partial"))
-    (missing,) = cells.missing_shards(parts, tmp_path)
-    cells.play_shard(missing, tmp_path)
-    again = cells.load(parts, tmp_path)
+    (missing,) = store.missing_shards(parts, tmp_path)
+    store.play_shard(missing, tmp_path)
+    again = store.load(parts, tmp_path)
     np.testing.assert_array_equal(again.regret, whole.regret)
     assert before[1] == (files[1].name, files[1].stat().st_mtime_ns)
     # What shards say is what the run says.
@@ -112,29 +112,29 @@ def test_shards_resume_and_repeat_nothing_finished(tmp_path):
 )
 def test_shards_have_about_five_hundred_rows_and_whole_turns(agents, seeds, strata, sizes):
     settings = Settings("SS-UCB", "FedProcurement-v0", 9, seeds, 0, {"num_agents": agents})
-    cell = Cell(settings, Strata(strata))
-    parts = cells.shards(cell)
+    cell = Run(settings, Strata(strata))
+    parts = cell.split()
     assert [part.settings.seeds for part in parts] == sizes
     played = [part.settings.first_seed + i for part in parts for i in range(part.settings.seeds)]
     assert played == list(range(seeds))
-    assert sum(part.agent_rounds for part in parts) == cell.agent_rounds == 9 * seeds * agents
+    assert sum(part.size for part in parts) == cell.size == 9 * seeds * agents
 
 
 def test_a_shard_s_file_is_known_by_what_it_says(monkeypatch, tmp_path):
-    cell = Cell(Settings("P-FCB", "FedProcurement-v0", 300, 2, 0))
-    cells.play_shard(cell, tmp_path)
-    assert cells.missing_shards([cell, replace(cell, strata=Strata(2, "markets"))], tmp_path) == []
+    cell = Run(Settings("P-FCB", "FedProcurement-v0", 300, 2, 0))
+    store.play_shard(cell, tmp_path)
+    assert store.missing_shards([cell, replace(cell, strata=Strata(2, "markets"))], tmp_path) == []
     for other in (replace(cell, delta=0.1), replace(cell, settings=replace(cell.settings, rounds=301))):
-        assert cells.missing_shards([other], tmp_path) == [other]
-    monkeypatch.setattr(cells, "_FORMAT", cells._FORMAT + 1)
-    assert cells.missing_shards([cell], tmp_path) == [cell]
+        assert store.missing_shards([other], tmp_path) == [other]
+    monkeypatch.setattr(runs, "_FORMAT", runs._FORMAT + 1)
+    assert store.missing_shards([cell], tmp_path) == [cell]
 
 
 def test_shards_keep_claims_and_traffic(tmp_path):
     settings = Settings("P-FCB", "FedProcurement-v0", 600, 2, 0)
-    cell = Cell(settings, delta=0.1)
-    cells.play_shard(cell, tmp_path)
-    result = cells.load([cell], tmp_path)
+    cell = Run(settings, delta=0.1)
+    store.play_shard(cell, tmp_path)
+    result = store.load([cell], tmp_path)
     env, policy = build(settings)
     simulate(env, policy, range(2))
     accountant = env.env.accountant
@@ -150,17 +150,17 @@ def test_shards_keep_claims_and_traffic(tmp_path):
 
 
 def test_silence_has_neither_claims_nor_traffic(tmp_path):
-    cell = Cell(Settings("SS-UCB", "FedProcurement-v0", 10, 1, 0))
-    cells.play_shard(cell, tmp_path)
-    result = cells.load([cell], tmp_path)
+    cell = Run(Settings("SS-UCB", "FedProcurement-v0", 10, 1, 0))
+    store.play_shard(cell, tmp_path)
+    result = store.load([cell], tmp_path)
     assert result.claims == []
     assert result.traffic == {}
 
 
 def test_a_privatizer_that_released_nothing_says_so(tmp_path):
-    cell = Cell(Settings("P-FCB", "FedProcurement-v0", 10, 1, 0))
-    cells.play_shard(cell, tmp_path)
-    claims = cells.load([cell], tmp_path).claims
+    cell = Run(Settings("P-FCB", "FedProcurement-v0", 10, 1, 0))
+    store.play_shard(cell, tmp_path)
+    claims = store.load([cell], tmp_path).claims
     # Four compositions under each of the environment's four adjacencies.
     assert [claim["epsilon"] for claim in claims] == [0.0] * 16
     assert {claim["reason"] for claim in claims} == {"nothing has been released"}
@@ -172,7 +172,7 @@ def test_claims_are_those_of_the_shard_that_spent_most():
         return {"epsilon": epsilon, "delta": delta, "reason": reason, **names}
 
     def worst(*claims):
-        return cells._worst_claims([[one] for one in claims])
+        return runs._worst_claims([[one] for one in claims])
 
     assert worst(claim(1.0), claim(2.0), claim(0.5)) == [claim(2.0)]
     assert worst(claim(2.0, 0.1), claim(1.0, 0.2)) == [claim(2.0, 0.2)]
@@ -193,7 +193,7 @@ def toy():
 
     def plan(plan):
         return {
-            f"{name} {radius:g}": Cell(
+            f"{name} {radius:g}": Run(
                 Settings(
                     name, "FedProcurement-v0", plan.scale.rounds, plan.scale.trials, 0,
                     {}, {"radius_scale": radius},
@@ -257,8 +257,8 @@ def test_an_experiment_is_data_and_a_report(monkeypatch, tmp_path):
 
 def test_what_is_planned_is_what_is_asked_for(tmp_path):
     whole = Reproduction("toy", toy(), tmp_path, scale="small").work()
-    assert whole.agent_rounds == 4 * 300 * 8 * 10
-    assert Reproduction("toy", toy(), tmp_path, scale="small", rounds=20, trials=2).work().agent_rounds == (
+    assert whole.size == 4 * 300 * 8 * 10
+    assert Reproduction("toy", toy(), tmp_path, scale="small", rounds=20, trials=2).work().size == (
         4 * 20 * 2 * 10
     )
 
@@ -309,7 +309,7 @@ def test_bounds_hold_do_not_or_are_undecided():
     assert all_hold(["undecided", "does **not** hold", "holds"]) == "does **not** hold"
 
 
-def played(regret, strata=cells.ONE_STRATUM):
+def played(regret, strata=runs.ONE_STRATUM):
     return Result(np.array([1]), np.asarray(regret)[np.newaxis, :, np.newaxis], {}, {}, [], 0.0, strata)
 
 
@@ -365,8 +365,8 @@ def test_the_headline_at_the_paper_s_horizon(law, tmp_path):
     runs = pfcb.exp1(Plan(law, Scale(100_000, 2), "default"))
     results = {}
     for name in ("SS-UCB", "P-FCB", "FCB"):
-        cells.play_shard(runs[name], tmp_path)
-        results[name] = cells.load([runs[name]], tmp_path)
+        store.play_shard(runs[name], tmp_path)
+        results[name] = store.load([runs[name]], tmp_path)
     frr = ratio(results["P-FCB"], results["SS-UCB"])
     print(f"\n{law}: FRR {frr}; FCB / silent {ratio(results['FCB'], results['SS-UCB'])}")
     assert 0.60 <= frr.value <= 0.75

@@ -1,13 +1,14 @@
 """The page on liars at a tiny scale: groups of agents reach it, and cells with a stack have shards of their own."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction import cells
+from fedbandit_envs.leaderboard.reproduction import store
 from fedbandit_envs.leaderboard.reproduction.byzantine import SCALES, byzantine
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan
 
@@ -28,11 +29,11 @@ def test_the_page_on_liars(tmp_path):
 
 
 def test_results_of_a_group_are_those_of_its_agents(tmp_path):
-    plan = Plan("garbage", cells.replace(SCALES["small"], rounds=30, trials=2), "default")
+    plan = Plan("garbage", replace(SCALES["small"], rounds=30, trials=2), "default")
     cell = byzantine(plan)["FedUCB-trimmed 0.2"]
-    (shard,) = cells.shards(cell)
-    cells.play_shard(shard, tmp_path)
-    result = cells.load([shard], tmp_path)
+    (shard,) = cell.split()
+    store.play_shard(shard, tmp_path)
+    result = store.load([shard], tmp_path)
     assert result.groups == {"liars": [8, 9], "honest": list(range(8))}
     np.testing.assert_array_equal(result.of("liars").regret, result.regret[:, :, 8:])
     np.testing.assert_array_equal(result.of("liars").traffic["messages"], result.traffic["messages"][:, 8:])

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction import cells, fairx
+from fedbandit_envs.leaderboard.reproduction import fairx, store
 from fedbandit_envs.leaderboard.reproduction.comparison import ordered, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
@@ -46,9 +46,9 @@ def test_placebos_are_the_same_runs_on_noise():
 
 
 def _played(runs, tmp_path):
-    work = cells.missing_shards([part for run in runs.values() for part in cells.shards(run)], tmp_path)
-    cells.play(work, tmp_path, 2, lambda rows: None)
-    return {name: cells.load(cells.shards(run), tmp_path) for name, run in runs.items()}
+    work = store.missing_shards([part for run in runs.values() for part in run.split()], tmp_path)
+    store.play(work, tmp_path, 2, lambda rows: None)
+    return {name: store.load(run.split(), tmp_path) for name, run in runs.items()}
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction import cells
+from fedbandit_envs.leaderboard.reproduction import store
 from fedbandit_envs.leaderboard.reproduction.comparison import ordered, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
@@ -46,9 +46,9 @@ def test_fed_ucb_over_1e5_rounds(tmp_path):
     def results(experiment, panel, names):
         runs = EXPERIMENTS[experiment].cells(Plan(panel, Scale(100_000, 5, {"epsilon": (1.0,)}), "default"))
         chosen = {name: runs[name] for name in names}
-        work = cells.missing_shards([part for run in chosen.values() for part in cells.shards(run)], tmp_path)
-        cells.play(work, tmp_path, 2, lambda rows: None)
-        return {name: cells.load(cells.shards(run), tmp_path) for name, run in chosen.items()}
+        work = store.missing_shards([part for run in chosen.values() for part in run.split()], tmp_path)
+        store.play(work, tmp_path, 2, lambda rows: None)
+        return {name: store.load(run.split(), tmp_path) for name, run in chosen.items()}
 
     shared, ours, printed, least = "FedUCB-nonprivate", "FedUCB 1", "FedUCB-printed 1", "FedUCB-min 1"
     played = results("feducb-fig1a", "epsilon", ["LinUCB", shared, ours, printed, least])

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from fedbandit_envs.baselines.exposure import FairX
-from fedbandit_envs.baselines.exposure.optimism import SOLVERS, optimise, project
+from fedbandit_envs.baselines.exposure.optimism import SOLVERS, centre, optimise, project
 from fedbandit_envs.baselines.exposure.protocol import longest_gap, schedule
 from fedbandit_envs.baselines.linear.hearing import lifted, weighed
 from fedbandit_envs.baselines.policy import UnfitError
@@ -89,6 +89,26 @@ def test_the_optimistic_parameter_lies_in_the_ellipsoid(solver, merit):
     length = np.sqrt(np.einsum("nd,nde,ne->n", away, gram, away))
     assert (length <= radius[0] * (1 + 1e-9)).all()
     assert (length > 0).all()
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.7])
+def test_the_ellipsoid_is_as_wide_as_its_bounds_say(tilt):
+    """Centre and radius from numpy's determinants and norms; an error of Euclidean length e adds e ||V^-1||^(1/2)."""
+    _, gram, inverse, middle, _ = instances(6, 5)
+    shape, moment = (1, 6, 1), np.einsum("nde,ne->nd", gram, middle[0])[np.newaxis, :, np.newaxis]
+    found, radius = np.zeros((1, 6, 5)), np.zeros((1, 6))
+    log_det, floor = np.linalg.slogdet(gram)[1].reshape(shape), np.full(shape, 5 * np.log(0.5))
+    inflation, bias, tilts = np.full(shape, 1.3), np.full(shape, 0.4), np.full(shape, tilt)
+    centre(
+        np.zeros((1, 6, 1), np.int64), inverse, moment, log_det, floor, inflation, bias, tilts,
+        0.2, np.log(20), 0.9, found, radius,
+    )  # fmt: skip
+    np.testing.assert_allclose(found, middle, atol=1e-9)
+    width = 1.3 * 0.2 * np.sqrt(2 * np.log(20) + log_det[0, :, 0] - 5 * np.log(0.5)) + 0.4
+    least = 0.9 * (width + tilt * np.sqrt(np.linalg.norm(inverse[0, :, 0], 2, axis=(1, 2))))
+    most = 0.9 * (width + tilt * np.sqrt(np.linalg.norm(inverse[0, :, 0], axis=(1, 2))))
+    assert (radius[0] >= least - 1e-12).all()
+    np.testing.assert_allclose(radius[0], most)
 
 
 def best_of_many(contexts, gram, middle, radius, starts=50, steps=60, seed=0):
