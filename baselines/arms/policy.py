@@ -1,0 +1,195 @@
+"""A bandit agent: a rule's scores of what is known, own and heard, and the arms that are pulled for them."""
+
+import numpy as np
+from gymnasium import spaces as gymnasium_spaces
+
+from fedbandit_envs.arms.oracle import Oracle
+from fedbandit_envs.baselines.arms.draws import fresh_states, uniform
+from fedbandit_envs.baselines.arms.rules import Rule, Setting
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.pool import Pool, make_pool
+from fedbandit_envs.compiled import kernel
+from fedbandit_envs.federation import Array, Arrays, Spaces
+
+
+@kernel(fastmath=False)
+def _know(own_pulls, own_successes, heard_pulls, heard_successes, pulls, sums):
+    """Writes what is known of arms: own counts and what is heard, as far as that can be counts of anything."""
+    for r in range(pulls.shape[0]):
+        for k in range(pulls.shape[1]):
+            # Noise can make them negative, or successes more than pulls.
+            heard = max(heard_pulls[r, k], 0.0)
+            pulls[r, k] = own_pulls[r, k] + heard
+            sums[r, k] = own_successes[r, k] + min(max(heard_successes[r, k], 0.0), heard)
+
+
+@kernel(fastmath=False)
+def _pick_one(free, pulls, scores, explores, proportional, state):
+    """Returns an arm among the free ones; -1 if there is none.
+
+    The first that was never pulled; else one at random; else the first of the largest score, or one in proportion.
+    """
+    best, number, total = -1, 0, 0.0
+    for k in range(free.shape[0]):
+        if not free[k]:
+            continue
+        if not pulls[k] > 0.0:
+            return k
+        number += 1
+        total += scores[k]
+        if best < 0 or scores[k] > scores[best]:
+            best = k
+    if best < 0 or not (explores or proportional):
+        return best
+    # In exploration all weigh the same.
+    reach, threshold = 0.0, uniform(state) * (number if explores else total)
+    for k in range(free.shape[0]):
+        if free[k]:
+            reach += 1.0 if explores else scores[k]
+            if reach > threshold:
+                return k
+    return best
+
+
+@kernel(fastmath=False)
+def _pick(active, awake, pulls, scores, chance, proportional, states, free, arms):
+    """Picks arms for all rows that act; the others keep theirs.
+
+    Args:
+        active: Which act, bool ``(rows,)``.
+        awake: Which arms are available, bool ``(rows, all arms)``.
+        pulls: What is known, ``(rows, all arms)``.
+        scores: Likewise.
+        chance: Probability of exploration, ``(rows,)``.
+        proportional: Whether arms are picked in proportion to scores.
+        states: Luck, uint64 ``(rows, 1, 4)``.
+        free: Scratch, bool ``(all arms,)``.
+        arms: Receives arms, int64 ``(rows, slots)``; where there are fewer than slots, what is left over gets the first.
+    """
+    for r in range(arms.shape[0]):
+        if not active[r]:
+            continue
+        explores = chance[r] > 0.0 and uniform(states[r, 0]) <= chance[r]
+        free[:] = awake[r]
+        for s in range(arms.shape[1]):
+            arm = _pick_one(free, pulls[r], scores[r], explores, proportional, states[r, 0])
+            arms[r, s] = max(arm, 0)
+            if arm >= 0:
+                free[arm] = False
+
+
+class ArmPolicy:
+    """Pulls the arms that a rule scores best, each arm once first (SAMBA, Figure 3).
+
+    What agents hear of each other is put together by a ``pool``, pulls and successes each by themselves, and added to
+    the own counts; what noise makes impossible is brought to what could be: counts at least 0, successes no more than
+    pulls. With several slots the arms with the largest scores are pulled, or drawn in proportion one after the other.
+    Arms that sleep are not. An ``oracle`` takes the place of the largest scores.
+    """
+
+    def __init__(self, rule: Rule, pool: Pool | str | dict = "sum", oracle: Oracle | None = None) -> None:
+        """Sets the policy up.
+
+        Args:
+            rule: Scores arms.
+            pool: How what is heard is put together, see :mod:`fedbandit_envs.baselines.pool`.
+            oracle: Picks arms for scores, see :mod:`fedbandit_envs.arms.oracle`; None for the largest.
+
+        Raises:
+            TypeError: ``pool`` has the wrong type.
+            ValueError: ``pool`` is unknown.
+        """
+        self._rule = rule
+        self._pool = make_pool(pool)
+        self._oracle = oracle
+
+    def reset(self, spaces: Spaces, seeds: Array) -> None:
+        """Forgets all observations; see :meth:`Policy.reset`.
+
+        Raises:
+            UnfitError: Agents hear their own messages, whose content they know already.
+        """
+        seen = spaces.observation.spaces
+        if "sent" in seen:
+            raise UnfitError(
+                "what agents hear of themselves would count twice; a transport with echo=False is required"
+            )
+        number = (seen["total_pulls"].shape or (0,))[0]
+        action = spaces.action
+        if isinstance(action, gymnasium_spaces.Dict):
+            # Agents choose when to send.
+            action = action["action"]
+        self._shape = (*seeds.shape, *(action.shape or ()))
+        rows, slots = seeds.size, int(np.prod(action.shape or ()))
+        luck = [fresh_states(int(seed), 1 + number) for seed in seeds.flat]
+        self._states = np.stack([states[:1] for states in luck])
+        self._rule.begin(
+            Setting(rows, number, number, spaces.horizon, lambda: np.stack([states[1:] for states in luck]))
+        )
+        self._pulls, self._sums, self._scores = np.zeros((3, rows, number))
+        self._arms = np.zeros((rows, slots), np.int64)
+        self._marked = np.zeros((rows, 1), np.int64)
+        self._marks = np.zeros((rows, number), np.bool_)
+        self._chance, self._never = np.zeros((2, rows))
+        self._everyone, self._all_awake = np.ones(rows, np.bool_), np.ones((rows, number), np.bool_)
+        self._free = np.ones(number, np.bool_)
+        senders = seen["inbox_mask"].shape or (0,) if "inbox_mask" in seen else (0,)
+        self._heard = (
+            [self._pool.begin(seeds.shape, senders[0], number) for _ in range(2)] if senders[0] else []
+        )
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns arms, int64 ``(replicas, agents)`` or ``(replicas, agents, slots)``; see :meth:`Policy.act`."""
+        self._learn(observation)
+        round_ = observation.get("own_round", observation["round"]).reshape(-1) + 1
+        active = observation["active"].reshape(-1) if "active" in observation else self._everyone
+        awake = observation["awake"].reshape(self._pulls.shape) if "awake" in observation else self._all_awake
+        self._chance[...] = self._rule.exploration(round_)
+        for iteration in range(self._rule.iterations):
+            self._rule.scores(round_, self._pulls, self._sums, iteration, self._scores)
+            if iteration < self._rule.iterations - 1:
+                self._mark(iteration, active, awake)
+        if self._oracle is None:
+            _pick(
+                active, awake, self._pulls, self._scores, self._chance, self._rule.choice == "proportional",
+                self._states, self._free, self._arms,
+            )  # fmt: skip
+        else:
+            self._ask_oracle(active, awake)
+        return self._arms.reshape(self._shape)
+
+    def _learn(self, observation: Arrays) -> None:
+        """Puts together what is known."""
+        own = [observation[f"total_{name}"] for name in ("pulls", "successes")]
+        if not self._heard:
+            for known, counts in zip((self._pulls, self._sums), own, strict=True):
+                known[...] = counts.reshape(known.shape)
+            return
+        mask = observation["inbox_mask"]
+        if mask.any():
+            for pooled, name in zip(self._heard, ("pulls", "successes"), strict=True):
+                pooled.add(mask[..., np.newaxis], observation[f"inbox_{name}"])
+        arrays = (*own, *(pooled.total for pooled in self._heard))
+        _know(*(array.reshape(self._pulls.shape) for array in arrays), self._pulls, self._sums)
+
+    def _mark(self, iteration: int, active: Array, awake: Array) -> None:
+        _pick(
+            active,
+            awake,
+            self._pulls,
+            self._scores,
+            self._never,
+            False,
+            self._states,
+            self._free,
+            self._marked,
+        )
+        self._marks.fill(False)
+        np.put_along_axis(self._marks, self._marked, True, axis=1)
+        self._rule.mark(iteration, self._marks, active)
+
+    def _ask_oracle(self, active: Array, awake: Array) -> None:
+        assert self._oracle is not None
+        known = np.where(self._pulls > 0, self._scores, np.inf)
+        chosen = self._oracle(np.where(awake, known, -np.inf), self._arms.shape[1])
+        self._arms[active] = chosen[active]
