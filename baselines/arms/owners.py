@@ -42,7 +42,7 @@ OWNERS: dict[str, Callable[..., Any]] = {
 
 
 class RuleBank:
-    """Owners who follow a rule, each on what it has seen itself; see :class:`~fedbandit_envs.arms.vertical.OwnerBank`."""
+    """Owners who follow a rule on what each has seen itself; see :class:`~fedbandit_envs.arms.vertical.OwnerBank`."""
 
     def __init__(self, rule: Rule, keys: Sequence[OwnerKeys], num_owners: int, budget: int) -> None:
         """Starts a run; see :func:`make_owners`."""

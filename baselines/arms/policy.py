@@ -64,7 +64,7 @@ def _pick(active, awake, pulls, scores, chance, proportional, states, free, arms
         proportional: Whether arms are picked in proportion to scores.
         states: Luck, uint64 ``(rows, 1, 4)``.
         free: Scratch, bool ``(all arms,)``.
-        arms: Receives arms, int64 ``(rows, slots)``; where there are fewer than slots, what is left over gets the first.
+        arms: Receives arms, int64 ``(rows, slots)``; where there are fewer than slots, the first for what is left.
     """
     for r in range(arms.shape[0]):
         if not active[r]:

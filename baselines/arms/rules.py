@@ -2,8 +2,8 @@
 
 A rule says what an arm's score is, from that arm's pulls and rewards alone, and whether an arm is then picked by the
 largest score or in proportion. Who picks is not its concern: a row-wise policy picks among the arms of a row
-(:mod:`fedbandit_envs.baselines.arms.policy`), and in the vertical federation each owner has the score of its own arm and
-a selector picks (:mod:`fedbandit_envs.baselines.arms.owners`). Rows are agents of replicas, or the one federation.
+(:mod:`fedbandit_envs.baselines.arms.policy`), and in the vertical federation each owner has the score of its own arm
+and a selector picks (:mod:`fedbandit_envs.baselines.arms.owners`). Rows are agents of replicas, or the one federation.
 """
 
 from collections.abc import Callable
@@ -236,7 +236,7 @@ class Softmax(_OneIteration):
 
 
 class Pursuit:
-    """An arm with a probability that moves, by a part of the way, to 1 for the arm of the largest mean, to 0 for others."""
+    """An arm with a probability that moves a part of the way to 1 for the largest mean, and to 0 for all others."""
 
     choice: ClassVar[Choice] = "proportional"
     iterations: ClassVar[int] = 2

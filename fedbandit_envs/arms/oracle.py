@@ -16,8 +16,8 @@ class Oracle(Protocol):
         """Returns the arms of a best superarm.
 
         Args:
-            values: Of arms, float64 ``(..., arms)``: true means, or bounds of them; infinity for what is not known, minus
-                infinity for what cannot be had.
+            values: Of arms, float64 ``(..., arms)``: true means, or bounds of them; infinity for what is not known,
+                minus infinity for what cannot be had.
             slots: How many arms a superarm has.
 
         Returns:

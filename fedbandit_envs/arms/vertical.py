@@ -1,6 +1,6 @@
 """The vertical federation: data owners with one arm each, of whom one is picked in every round (SAMBA, section 3.1).
 
-Each owner submits a score, a selector picks by the largest or in proportion, and the picked owner alone sees its reward.
+Each owner submits a score, a selector picks by the largest or in proportion, and only the picked owner sees its reward.
 Rounds are counted from 1, as in the paper: in the first K each owner is picked once; a selector picks from K + 1 on.
 """
 

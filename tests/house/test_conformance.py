@@ -23,7 +23,7 @@ from fedbandit_envs.wrappers.reveal import Reveal
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 SMALL = {
-    "ArmsEnv": ArmsEnv,
+    "a stranger's": ArmsEnv,
     **{
         problem.__name__: partial(make_federation, next(iter(entry.presets)), **entry.small, num_agents=4)
         for problem, entry in PROBLEMS.items()

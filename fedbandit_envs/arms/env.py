@@ -1,0 +1,236 @@
+"""Bernoulli arms: agents pull arms whose means they share, or nearly so."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from fedbandit_envs.arms.actions import Arm, Values
+from fedbandit_envs.arms.means import DataName, Means
+from fedbandit_envs.arms.neighbours import sensitivity, worst_neighbours
+from fedbandit_envs.arms.oracle import make_oracle
+from fedbandit_envs.arms.rounds import add_values, play_round
+from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
+from fedbandit_envs.checks import require_choice, require_integer, require_number
+from fedbandit_envs.claim import Adjacency
+from fedbandit_envs.federation import Array, Arrays
+from fedbandit_envs.luck import Draws, Luck
+from fedbandit_envs.neighbours import Neighbours
+from fedbandit_envs.problem import MOST, Problem
+from fedbandit_envs.sensitivity import Sensitivity
+from fedbandit_envs.streams import Purpose, uniform, uniform_31_bits
+
+
+class ArmsEnv(Problem, name="arms_v0"):
+    r"""Federated Bernoulli bandits.
+
+    ## Description
+
+    In every round each agent pulls one of K arms, or a superarm of m of them. Arm k succeeds with a probability, its
+    mean, that no agent knows. All agents have the same means, so that what one observes teaches all of them, if it is
+    told; or each has means of its own around the common ones (`spread`), so that it teaches them something. Arms may
+    sleep: in each round and for each agent every arm is there with the probability `awake`. (One agent: Auer et al.
+    2002; superarms: Chen et al. 2013; sleeping arms: Kleinberg et al. 2010.)
+
+    The same arms, one a data owner, are the vertical federation of SAMBA: `fedbandit_envs.arms.vertical`.
+
+    ## Action Space
+
+    `Discrete(num_arms)`: the arm to pull. With `slots=m` > 1 `MultiDiscrete([num_arms] * m)`: the arms of the superarm,
+    in any order. An arm that sleeps, or that another slot pulls already, pulls nothing; such slots are counted in
+    `info["wasted"]`. Another integer, a wrong shape or dtype is an error that names agent and value; the state stays
+    untouched.
+
+    Views for learning agents also offer `action_format="values"` (`Box(0, 1, (num_arms,))`: estimates of the means, of
+    which the largest m awake are pulled).
+
+    ## Observation Space
+
+    A `Dict` for each agent; K arms:
+
+    | key | shape | dtype | meaning |
+    |---|---|---|---|
+    | `round` | (1,) | int64 | rounds played so far |
+    | `total_pulls` | (K,) | int64 | how often the agent has pulled each arm |
+    | `total_successes` | (K,) | int64 | with how many successes |
+    | `awake` | (K,) | bool | which arms can be pulled now; only with `awake` < 1 |
+
+    ## Starting State
+
+    Means are drawn from U[0, 1] (or taken as given) and nothing has been pulled. With `instance_seed=None` every
+    episode draws its own means from the episode's seed; an integer fixes them, and the episode's seed then draws
+    outcomes only.
+
+    ## Rewards
+
+    The number of successes, up to m. Every arm of a superarm is observed by itself (semi-bandit).
+
+    ## Episode End
+
+    Never terminates; truncates after `max_cycles` rounds.
+
+    ## Information
+
+    After each step, one value an agent; after reset the same names with zeros:
+
+    * `regret`: the sum of means over the best superarm of those arms that are awake, less that of what was pulled. With
+      `regret="own"` means are the agent's own; with `"federation"` they are those on average over all agents, so that
+      an agent with a taste of its own may have none and be right.
+    * `wasted`: slots that pulled nothing.
+
+    ## Arguments
+
+    See the constructor. All of them can be written as JSON.
+
+    ## Registered Configurations
+
+    | id | means |
+    |---|---|
+    | `FedArms-v0` | U[0, 1], 10 arms; 10 agents |
+    | `FedArmsMovieLens-v0` | of 100 films, `means="movielens"` |
+    | `FedArmsJester-v0` | of 100 jokes, `means="jester"` |
+
+    The last two have the data of SAMBA's experiments: the share of all users who rated an item high. With `num_arms`
+    fewer the largest means are kept. `fedbandit_envs.arms.ratings` makes means from a copy of the ratings themselves.
+
+    `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
+    `fedbandit_envs.arms_v0.parallel_env()` is the federation itself.
+
+    ## References
+
+    * P. Auer, N. Cesa-Bianchi, P. Fischer: Finite-time Analysis of the Multiarmed Bandit Problem. Machine Learning
+      2002.
+    * W. Chen, Y. Wang, Y. Yuan: Combinatorial Multi-Armed Bandit: General Framework and Applications. ICML 2013.
+    * R. Ciucanu, P. Lafourcade, G. Marcadet, M. Soare: SAMBA: A Generic Framework for Secure Federated Multi-Armed
+      Bandits. JAIR 2022.
+    * R. Kleinberg, A. Niculescu-Mizil, Y. Sharma: Regret Bounds for Sleeping Experts and Bandits. Machine Learning
+      2010.
+
+    ## Version History
+
+    * v0: first version.
+    """
+
+    statistics = ("pulls", "successes")
+    information = {"wasted": np.int64}  # noqa: RUF012 - never written to
+    viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
+
+    def __init__(
+        self,
+        num_agents: int | None = None,
+        num_arms: int | None = None,
+        max_cycles: int = 1000,
+        means: DataName | Any = None,
+        spread: float = 0.0,
+        regret: Literal["own", "federation"] = "own",
+        slots: int = 1,
+        oracle: str = "largest",
+        awake: float = 1.0,
+        instance_seed: int | Sequence[int] | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        """Sets the federation up; means are drawn at reset.
+
+        Args:
+            num_agents: Number of agents; 10 by default, or as many as means are given for.
+            num_arms: K; 10 by default, or as many as means are given. Of a data set the largest are kept.
+            max_cycles: Rounds until truncation.
+            means: None draws them from U[0, 1]; ``"movielens"`` or ``"jester"``; or means that stay, ``(num_arms,)`` or
+                ``(num_agents, num_arms)``, arrays or nested lists.
+            spread: In [0, 1]: each agent's means differ from the common ones by U[-spread, spread], clipped to
+                [0, 1].
+            regret: Whose means regret is measured by, the agent's ``"own"`` or the ``"federation"``'s on average.
+            slots: m, how many arms an agent pulls in a round; at most ``num_arms``.
+            oracle: Which superarm is the best: ``"largest"``, the one of the largest means, or the entry point of an
+                :class:`~fedbandit_envs.arms.oracle.Oracle`, where not every set of m arms is a superarm.
+            awake: In (0, 1]: the probability with which an arm can be pulled, for each agent and round by itself.
+            instance_seed: None draws new means each episode; an integer fixes them; of several, an episode takes the
+                one at its own seed modulo their number.
+            render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
+        """
+        require_choice("regret", regret, ("own", "federation"))
+        require_number("awake", awake, 0, 1, open_below=True)
+        require_integer("slots", slots, 1)
+        self._law = Means(means, num_agents, num_arms, spread)
+        agents, arms = self._law.shape
+        if slots > arms:
+            raise ValueError(f"slots is {slots}; at most {arms}, the number of arms, is required")
+        self._of_federation = regret == "federation"
+        self._slots = int(slots)
+        self._oracle = make_oracle(oracle)
+        self._chance = float(awake)
+        arm, counts = Arm(arms, slots), spaces.Box(0, MOST, (arms,), np.int64)
+        seen: dict[str, spaces.Space[Any]] = {"total_pulls": counts, "total_successes": counts}
+        if awake < 1:
+            seen["awake"] = spaces.Box(0, 1, (arms,), np.bool_)
+        super().__init__(
+            num_agents=agents,
+            max_cycles=max_cycles,
+            observation=seen,
+            action=arm.space,
+            hidden={"mean": spaces.Box(0.0, 1.0, (arms,), np.float64)},
+            action_formats={"arm": arm, "values": Values(arms, slots)},
+            instance_seed=instance_seed,
+            render_mode=render_mode,
+        )
+
+    def _begin(self, luck: Luck, instance_seeds: Sequence[int]) -> None:
+        self._means = self._law.draw(instance_seeds)
+        # As near to the mean as 31 bits come: 0 never succeeds, and 1 always.
+        self._cutoffs = np.rint(self._means * 2.0**31).astype(np.int64)
+        self._values = self._means
+        if self._of_federation:
+            average = self._means.mean(axis=1, keepdims=True)
+            self._values = np.ascontiguousarray(np.broadcast_to(average, self._means.shape))
+        self._best = np.zeros(self._means.shape[:2])
+        each = (self._law.shape[1],)
+        # Luck for every arm, whichever is pulled, so that policies under one seed meet the same.
+        self._luck = Draws(luck, Purpose.OUTCOME, shape=each, fill=uniform_31_bits, dtype=np.int32)
+        self._nights = Draws(luck, Purpose.CONTEXT, shape=each, fill=uniform)
+        self._awake = self._seen.get("awake", np.ones(self._means.shape, np.bool_))
+        self._own_luck = luck.own
+        self._measure()
+
+    def _measure(self) -> None:
+        """Finds out what regret is measured against."""
+        best = self._oracle(np.where(self._awake, self._values, -np.inf), self._slots)
+        shape = (*self._best.shape, self._slots)
+        if best.shape != shape:
+            raise ValueError(
+                f"oracle returns shape {best.shape}; (replicas, agents, slots) = {shape} is required"
+            )
+        add_values(np.ascontiguousarray(best), self._awake, self._values, self._best)
+
+    def _meet(self) -> None:
+        if self._chance == 1.0:
+            return
+        self._nights.advance(self._acting)
+        rows = np.nonzero(self._acting) if self._own_luck else None
+        drawn = self._nights.of(rows) < self._chance
+        self._awake[... if rows is None else rows] = drawn
+        self._measure()
+
+    def _play(self, action: Array) -> None:
+        self._luck.advance(self._acting)
+        play_round(
+            self._acting, action.reshape(*self._best.shape, self._slots), self._luck.block, self._luck.place,
+            self._awake, self._cutoffs, self._values, self._best,
+            self._seen["total_pulls"], self._seen["total_successes"],
+            self._reward, self._info["regret"], self._info["wasted"],
+        )  # fmt: skip
+
+    def _sensitivity(self) -> Sensitivity:
+        return sensitivity(self._seen["total_pulls"])
+
+    @classmethod
+    def neighbours(cls, adjacency: Adjacency) -> list[Neighbours]:
+        """Returns the worst neighbouring histories to tell apart; see :meth:`Problem.neighbours`."""
+        return worst_neighbours(adjacency)
+
+    def _hidden(self) -> Arrays:
+        return {"mean": self._means.copy()}

@@ -1,0 +1,91 @@
+"""Where the arms' means come from: drawn, packaged, or given."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from fedbandit_envs.arms.ratings import keep_largest, packaged_means
+from fedbandit_envs.checks import require_choice, require_integer, require_number
+from fedbandit_envs.federation import Array
+from fedbandit_envs.streams import Purpose, stream
+
+DataName = Literal["movielens", "jester"]
+
+
+class Means:
+    """The law of means: common ones, from which each agent's own may differ.
+
+    Agent j's means do not depend on how many agents there are, and an arm's not on how many arms, unless a data set's
+    largest are taken.
+
+    Attributes:
+        shape: Number of agents and of arms.
+    """
+
+    def __init__(
+        self, means: DataName | Any | None, num_agents: int | None, num_arms: int | None, spread: float
+    ) -> None:
+        """Sets the law.
+
+        Args:
+            means: None for U[0, 1]; a data set's name, of which the ``num_arms`` largest are taken; or means,
+                ``(arms,)`` or ``(agents, arms)``, arrays or nested lists.
+            num_agents: None for 10, or as many as means are given for.
+            num_arms: None for 10, or as many as there are in what is given.
+            spread: Each agent's means differ from the common ones by U[-spread, spread], clipped to [0, 1].
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range, or does not fit the others.
+        """
+        require_number("spread", spread, 0, 1)
+        for name, number in (("num_agents", num_agents), ("num_arms", num_arms)):
+            if number is not None:
+                require_integer(name, number, 1)
+        self._spread = float(spread)
+        self._given: Array | None = None
+        if isinstance(means, str):
+            require_choice("means", means, get_args(DataName))
+            all_means = packaged_means(means)
+            self._given = all_means if num_arms is None else keep_largest(all_means, num_arms)
+        elif means is not None:
+            self._given = _checked(means)
+        own = self._given is not None and self._given.ndim == 2
+        if own and spread > 0:
+            raise ValueError(f"spread is {spread!r}; 0 is required where each agent's means are given")
+        given = {} if self._given is None else {"num_arms": self._given.shape[-1]}
+        if own and self._given is not None:
+            given["num_agents"] = len(self._given)
+        sizes = {"num_agents": 10, "num_arms": 10, **given}
+        for name, value in (("num_agents", num_agents), ("num_arms", num_arms)):
+            if value is not None:
+                if given.get(name, value) != value:
+                    raise ValueError(f"{name} is {value}; None or {given[name]}, as means has, is required")
+                sizes[name] = int(value)
+        self.shape = (sizes["num_agents"], sizes["num_arms"])
+
+    def draw(self, seeds: Sequence[int]) -> Array:
+        """Returns every agent's means, float64 ``(replicas, agents, arms)``."""
+        return np.stack([self._draw_one(seed) for seed in seeds])
+
+    def _draw_one(self, seed: int) -> Array:
+        common = self._given
+        if common is None:
+            common = stream(seed, Purpose.PARAMETER).random(self.shape[1])
+        means = np.broadcast_to(common, self.shape)
+        if self._spread == 0.0:
+            return means
+        apart = stream(seed, Purpose.PARAMETER, 1).uniform(-self._spread, self._spread, self.shape)
+        return np.clip(means + apart, 0.0, 1.0)
+
+
+def _checked(means: Any) -> Array:
+    array = np.array(means, np.float64)
+    if array.ndim not in (1, 2) or 0 in array.shape:
+        raise ValueError(f"means has shape {array.shape}; (arms,) or (agents, arms) is required")
+    bad = ~((array >= 0) & (array <= 1))
+    if bad.any():
+        where = [int(i) for i in np.argwhere(bad)[0]]
+        raise ValueError(f"means{where} is {array[tuple(where)]}; probabilities in [0, 1] are required")
+    return array

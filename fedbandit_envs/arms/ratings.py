@@ -1,0 +1,176 @@
+"""Arms from ratings: means that come with the package, and those of a user's own copy of MovieLens or Jester.
+
+An arm is a film or a joke, and its mean the share of users who rated it high. The SAMBA paper divides by the ratings
+that the item has received (``definition="received"``); the files behind its plots, and the means that come with this
+package, divide by all users who rated anything (``"all_users"``).
+"""
+
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from fedbandit_envs.checks import require_choice, require_integer, require_number
+from fedbandit_envs.federation import Array
+
+Definition = Literal["received", "all_users"]
+
+_NOT_RATED = 99.0
+
+
+class _MalformedError(ValueError):
+    """Says what a line has, and what is required."""
+
+
+class RatedItems(NamedTuple):
+    """Items as arms.
+
+    Attributes:
+        items: Their numbers in the ratings, ascending, int64 ``(arms,)``.
+        means: Share of users who rated them high, float64 ``(arms,)``.
+    """
+
+    items: Array
+    means: Array
+
+
+def packaged_means(name: str) -> Array:
+    """Returns the means of one of SAMBA's data sets, ``"movielens"`` or ``"jester"``, float64 ``(100,)``."""
+    text = files("fedbandit_envs.arms").joinpath(f"{name}.csv").read_text("utf-8")
+    return np.array([float(line.split(",")[1]) for line in text.splitlines()[1:]])
+
+
+def keep_largest(means: Array, num_arms: int) -> Array:
+    """Returns the largest means in the order that they had, the first ones where means are the same.
+
+    Args:
+        means: float64 ``(arms,)``.
+        num_arms: How many are kept.
+
+    Raises:
+        TypeError: ``num_arms`` is no integer.
+        ValueError: There are not as many.
+    """
+    require_integer("num_arms", num_arms, 1)
+    if num_arms > len(means):
+        raise ValueError(f"num_arms is {num_arms}; at most {len(means)}, as many as there are, is required")
+    return means[np.sort(np.argsort(-means, kind="stable")[:num_arms])]
+
+
+def movielens_means(
+    path: str | PathLike[str], definition: Definition = "received", threshold: float = 4.0
+) -> RatedItems:
+    """Reads MovieLens-100k's ``u.data``: user, film, rating from 1 to 5 and time a line, separated by tabs.
+
+    Args:
+        path: The file.
+        definition: What a mean is a share of; see the module.
+        threshold: The least rating that is high.
+
+    Raises:
+        OSError: The file cannot be read.
+        TypeError: ``threshold`` is no number.
+        ValueError: A parameter is out of its range, the file has no ratings, or a line is malformed; the error names
+            file and line.
+    """
+    require_choice("definition", definition, get_args(Definition))
+    require_number("threshold", threshold, 1, 5)
+    rated: set[tuple[int, int]] = set()
+    received: dict[int, int] = {}
+    high: dict[int, int] = {}
+
+    def read(line: str) -> None:
+        fields = line.split("\t")
+        if len(fields) != 4:
+            raise _MalformedError(
+                f"has {len(fields)} fields; user, film, rating and time, separated by tabs, are"
+            )
+        user, film, rating, _ = (int(field) for field in fields)
+        if user < 1 or film < 1 or not 1 <= rating <= 5:
+            raise _MalformedError(
+                "has user, film or rating out of range; integers >= 1, and a rating up to 5, are"
+            )
+        if (user, film) in rated:
+            raise _MalformedError(f"rates film {film} a second time for user {user}; one rating is")
+        rated.add((user, film))
+        received[film] = received.get(film, 0) + 1
+        high[film] = high.get(film, 0) + (rating >= threshold)
+
+    _read_lines(Path(path), read)
+    users = len({user for user, _ in rated})
+    films = sorted(received)
+    shares = [high[film] / (received[film] if definition == "received" else users) for film in films]
+    return RatedItems(np.array(films), np.array(shares))
+
+
+def jester_means(
+    path: str | PathLike[str], definition: Definition = "received", threshold: float = 4.5
+) -> RatedItems:
+    """Reads a matrix of Jester's, saved as text: a line a user, separated by commas, semicolons or tabs.
+
+    A line has the number of jokes that the user rated, then a rating from -10 to 10 a joke, 99 where there is none.
+    Jokes that nobody rated are no arms.
+
+    Args:
+        path: The file.
+        definition: What a mean is a share of; see the module.
+        threshold: The least rating that is high.
+
+    Raises:
+        OSError: The file cannot be read.
+        TypeError: ``threshold`` is no number.
+        ValueError: A parameter is out of its range, the file has no ratings, or a line is malformed; the error names
+            file and line.
+    """
+    require_choice("definition", definition, get_args(Definition))
+    require_number("threshold", threshold, -10, 10)
+    users: list[Array] = []
+
+    def read(line: str) -> None:
+        fields = line.replace(";", ",").replace("\t", ",").split(",")
+        number, *ratings = (float(field) for field in fields)
+        if users and len(ratings) != users[0].size:
+            raise _MalformedError(f"has {len(ratings)} ratings; {users[0].size}, as the lines before, are")
+        row = np.array(ratings)
+        rated = row != _NOT_RATED
+        if not (np.abs(row[rated]) <= 10).all():
+            raise _MalformedError("has a rating out of range; numbers in [-10, 10], or 99 for none, are")
+        if rated.sum() != number:
+            raise _MalformedError(
+                f"has {rated.sum()} ratings and says that it has {number:g}; the same number is"
+            )
+        users.append(row)
+
+    _read_lines(Path(path), read)
+    matrix = np.array(users)
+    rated = matrix != _NOT_RATED
+    received = rated.sum(axis=0)
+    jokes = np.flatnonzero(received)
+    if not jokes.size:
+        raise ValueError(f"{path} has no ratings; one at least is required")
+    high = (rated & (matrix >= threshold)).sum(axis=0)[jokes]
+    return RatedItems(jokes + 1, high / (received[jokes] if definition == "received" else len(users)))
+
+
+def _read_lines(path: Path, read: Callable[[str], None]) -> None:
+    """Reads a file line by line, and says of which line it is where one is malformed."""
+    number = 0
+    for number, line in enumerate(_lines(path), 1):
+        try:
+            read(line)
+        except _MalformedError as error:
+            raise ValueError(f"{path}, line {number} {error} required") from None
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number} is {line!r} ({error}); numbers are required") from None
+    if number == 0:
+        raise ValueError(f"{path} is empty; a line a rating, or a user, is required")
+
+
+def _lines(path: Path) -> Iterator[str]:
+    # Ratings are ASCII; other bytes become what is no number.
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            yield line.rstrip("\r\n")

@@ -1,0 +1,79 @@
+"""One round of Bernoulli arms for all rows: what is pulled, what comes of it, and regret."""
+
+import numpy as np
+
+from fedbandit_envs.compiled import kernel
+
+
+@kernel
+def _in_order(chosen, arms):
+    """Copies arms, ascending, so that sums over a superarm do not depend on how it was said."""
+    for s in range(chosen.shape[0]):
+        place = s
+        while place > 0 and arms[place - 1] > chosen[s]:
+            arms[place] = arms[place - 1]
+            place -= 1
+        arms[place] = chosen[s]
+
+
+@kernel
+def add_values(chosen, awake, values, total):
+    """Writes what superarms are worth.
+
+    Args:
+        chosen: Arms, ``(replicas, agents, slots)``.
+        awake: Which can be had, bool ``(replicas, agents, arms)``.
+        values: Of arms, same shape.
+        total: Receives the sum over a superarm's arms, each counted once, ``(replicas, agents)``.
+    """
+    arms = np.empty(chosen.shape[2], np.int64)
+    for r in range(chosen.shape[0]):
+        for j in range(chosen.shape[1]):
+            _in_order(chosen[r, j], arms)
+            worth = 0.0
+            for s in range(arms.shape[0]):
+                if awake[r, j, arms[s]] and (s == 0 or arms[s] != arms[s - 1]):
+                    worth += values[r, j, arms[s]]
+            total[r, j] = worth
+
+
+@kernel
+def play_round(
+    acting, action, draws, place, awake, cutoffs, values, best, pulls, successes, reward, regret, wasted
+):
+    """Plays one round; see :class:`~fedbandit_envs.arms.env.ArmsEnv` for the quantities.
+
+    Args:
+        acting: Who acts, bool ``(replicas, agents)``; the others pull nothing, and get 0 in what is received.
+        action: Arms, ``(replicas, agents, slots)``.
+        draws: Uniform blocks, int32 ``(replicas, rounds, agents, arms)``.
+        place: Which of the block's rounds to use, ``(replicas, agents)``.
+        awake: Which arms can be had, bool ``(replicas, agents, arms)``.
+        cutoffs: Draws below succeed, int64, same shape.
+        values: What regret is measured by, same shape.
+        best: Of the best superarm, ``(replicas, agents)``.
+        pulls: Added to, ``(replicas, agents, arms)``.
+        successes: Added to, same shape.
+        reward: Receives the number of successes, ``(replicas, agents)``.
+        regret: Receives regret, same shape.
+        wasted: Receives the number of slots that pulled nothing, same shape.
+    """
+    arms = np.empty(action.shape[2], np.int64)
+    for r in range(action.shape[0]):
+        for j in range(action.shape[1]):
+            reward[r, j], regret[r, j], wasted[r, j] = 0.0, 0.0, 0
+            if not acting[r, j]:
+                continue
+            _in_order(action[r, j], arms)
+            worth, good, idle, at = 0.0, 0, 0, place[r, j]
+            for s in range(arms.shape[0]):
+                arm = arms[s]
+                if not awake[r, j, arm] or (s > 0 and arm == arms[s - 1]):
+                    idle += 1
+                    continue
+                success = draws[r, at, j, arm] < cutoffs[r, j, arm]
+                pulls[r, j, arm] += 1
+                successes[r, j, arm] += success
+                good += success
+                worth += values[r, j, arm]
+            reward[r, j], regret[r, j], wasted[r, j] = good, best[r, j] - worth, idle

@@ -1,0 +1,68 @@
+"""Pictures of one round: as text, and as an RGB array."""
+
+import numpy as np
+
+from fedbandit_envs.canvas import blank_figure, pixels
+from fedbandit_envs.federation import Array, Arrays
+
+
+def render_ansi(scene: Arrays) -> str:
+    """Draws one replica as text: a line an arm, a column an agent.
+
+    Args:
+        scene: The replica's observation, info and true ``mean``, arrays that lead with the agents' axis.
+
+    Returns:
+        How often each agent has pulled each arm (in brackets where it sleeps now), beside the means on average over
+        agents, true and seen.
+    """
+    pulls, means = scene["total_pulls"], scene["mean"].mean(axis=0)
+    agents, arms = pulls.shape
+    awake = scene.get("awake", np.ones(pulls.shape, np.bool_))
+    together = pulls.sum(axis=0)
+    estimate = scene["total_successes"].sum(axis=0) / np.maximum(together, 1)
+    lines = [
+        f"round {int(scene['round'][0, 0])}",
+        "arm   mean   seen  " + " ".join(f"{f'a{j}':>7}" for j in range(agents)),
+    ]
+    for k in range(arms):
+        seen = f"{estimate[k]:6.3f}" if together[k] else "     -"
+        counts = (f"{pulls[j, k]}" if awake[j, k] else f"({pulls[j, k]})" for j in range(agents))
+        lines.append(f"{k:>3d} {means[k]:6.3f} {seen}  " + " ".join(f"{count:>7}" for count in counts))
+    lines.append(f"{'regret':>17}  " + " ".join(f"{regret:7.3f}" for regret in scene["regret"]))
+    return "\n".join(lines) + "\n"
+
+
+def render_rgb_array(scene: Arrays) -> Array:
+    """Draws one replica as a picture: what each agent has pulled, above what is known of each arm.
+
+    Args:
+        scene: The replica's observation, info and true ``mean``, arrays that lead with the agents' axis.
+
+    Returns:
+        uint8 ``(height, width, 3)``.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: matplotlib is missing.
+    """
+    pulls, means = scene["total_pulls"], scene["mean"]
+    agents, arms = pulls.shape
+    figure = blank_figure()
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(max(agents, 4), 8))
+
+    share = pulls / np.maximum(pulls.sum(axis=1, keepdims=True), 1)
+    cells = above.imshow(share, vmin=0, vmax=1, cmap="viridis", aspect="auto", interpolation="nearest")
+    figure.colorbar(cells, ax=above, label="share of pulls")
+    labels = [f"{j}   {regret:.2f}" for j, regret in enumerate(scene["regret"])]
+    above.set_yticks(range(agents), labels)
+    above.set(ylabel="agent, last regret", title=f"round {int(scene['round'][0, 0])}")
+
+    together = pulls.sum(axis=0)
+    estimate = np.where(together > 0, scene["total_successes"].sum(axis=0) / np.maximum(together, 1), np.nan)
+    below.bar(range(arms), means.mean(axis=0), color="lightsteelblue", label="true mean")
+    below.vlines(range(arms), means.min(axis=0), means.max(axis=0), "steelblue", label="of single agents")
+    below.plot(range(arms), estimate, "k.", label="seen by all agents together")
+    below.set(ylim=(0, 1), xlabel="arm", ylabel="mean", xlim=(-0.5, arms - 0.5))
+    figure.legend(loc="outside lower center", ncols=3)
+
+    return pixels(figure)
