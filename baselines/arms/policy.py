@@ -24,36 +24,40 @@ def _know(own_pulls, own_successes, heard_pulls, heard_successes, pulls, sums):
 
 
 @kernel(fastmath=False)
-def _pick_one(free, pulls, scores, explores, proportional, state):
-    """Returns an arm among the free ones; -1 if there is none.
-
-    The first that was never pulled; else one at random; else the first of the largest score, or one in proportion.
-    """
-    best, number, total = -1, 0, 0.0
-    for k in range(free.shape[0]):
-        if not free[k]:
-            continue
-        if not pulls[k] > 0.0:
-            return k
-        number += 1
-        total += scores[k]
-        if best < 0 or scores[k] > scores[best]:
-            best = k
-    if best < 0 or not (explores or proportional):
-        return best
-    # In exploration all weigh the same.
-    reach, threshold = 0.0, uniform(state) * (number if explores else total)
-    for k in range(free.shape[0]):
-        if free[k]:
-            reach += 1.0 if explores else scores[k]
-            if reach > threshold:
+def _best(free, pulls, scores, r):
+    """Returns the first free arm of row r that was never pulled, else the first of the largest score; -1 if none is free."""
+    best, most = -1, -1.0
+    for k in range(free.shape[1]):
+        if free[r, k]:
+            if not pulls[r, k] > 0.0:
                 return k
+            if scores[r, k] > most:
+                best, most = k, scores[r, k]
     return best
+
+
+@kernel(fastmath=False)
+def _draw(free, scores, same, r, state):
+    """Returns a free arm of row r in proportion to scores, or to the ``same`` for all; there is one."""
+    total = 0.0
+    for k in range(free.shape[1]):
+        if free[r, k]:
+            total += 1.0 if same else scores[r, k]
+    last, reach, threshold = 0, 0.0, uniform(state) * total
+    for k in range(free.shape[1]):
+        if free[r, k]:
+            last = k
+            reach += 1.0 if same else scores[r, k]
+            if reach > threshold:
+                break
+    return last
 
 
 @kernel(fastmath=False)
 def _pick(active, awake, pulls, scores, chance, proportional, states, free, arms):
     """Picks arms for all rows that act; the others keep theirs.
+
+    An arm that was never pulled comes first; then one at random where the row explores, else by scores.
 
     Args:
         active: Which act, bool ``(rows,)``.
@@ -63,19 +67,24 @@ def _pick(active, awake, pulls, scores, chance, proportional, states, free, arms
         chance: Probability of exploration, ``(rows,)``.
         proportional: Whether arms are picked in proportion to scores.
         states: Luck, uint64 ``(rows, 1, 4)``.
-        free: Scratch, bool ``(all arms,)``.
+        free: Scratch, bool ``(rows, all arms)``.
         arms: Receives arms, int64 ``(rows, slots)``; where there are fewer than slots, the first for what is left.
     """
+    slots = arms.shape[1]
     for r in range(arms.shape[0]):
         if not active[r]:
             continue
         explores = chance[r] > 0.0 and uniform(states[r, 0]) <= chance[r]
-        free[:] = awake[r]
-        for s in range(arms.shape[1]):
-            arm = _pick_one(free, pulls[r], scores[r], explores, proportional, states[r, 0])
+        if slots > 1:
+            free[r] = awake[r]
+        for s in range(slots):
+            left = free if slots > 1 else awake
+            arm = _best(left, pulls, scores, r)
+            if (explores or proportional) and arm >= 0 and pulls[r, arm] > 0.0:
+                arm = _draw(left, scores, explores, r, states[r, 0])
             arms[r, s] = max(arm, 0)
-            if arm >= 0:
-                free[arm] = False
+            if slots > 1 and arm >= 0:
+                free[r, arm] = False
 
 
 class ArmPolicy:
@@ -132,7 +141,7 @@ class ArmPolicy:
         self._marks = np.zeros((rows, number), np.bool_)
         self._chance, self._never = np.zeros((2, rows))
         self._everyone, self._all_awake = np.ones(rows, np.bool_), np.ones((rows, number), np.bool_)
-        self._free = np.ones(number, np.bool_)
+        self._free = np.ones((rows, number), np.bool_)
         senders = seen["inbox_mask"].shape or (0,) if "inbox_mask" in seen else (0,)
         self._heard = (
             [self._pool.begin(seeds.shape, senders[0], number) for _ in range(2)] if senders[0] else []

@@ -1,0 +1,67 @@
+"""Speed of Bernoulli arms in CPU time, single thread: `OMP_NUM_THREADS=1 pytest benchmarks --benchmark-only`.
+
+Each benchmark prints agent-rounds per CPU-second, the vertical federation its rounds.
+"""
+
+import time
+
+import pytest
+
+from fedbandit_envs.arms.masks import Streams, owner_keys
+from fedbandit_envs.arms.ratings import packaged_means
+from fedbandit_envs.arms.vertical import PlainSelector, run_vertical
+from fedbandit_envs.arms_v0 import parallel_env
+from fedbandit_envs.baselines.arms.owners import make_owners
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.streams import row_seeds
+
+ROUNDS = 100_000
+BLOCK = 100
+
+
+@pytest.mark.benchmark(timer=time.process_time, min_rounds=5, warmup=True, warmup_iterations=1)
+@pytest.mark.parametrize(
+    ("name", "arms"),
+    [
+        ("UCB1", 10),
+        ("UCB1", 100),
+        ("epsilon-greedy", 10),
+        ("Thompson", 10),
+        ("Softmax", 10),
+        ("Pursuit", 10),
+        ("Fed-UCB1", 10),
+        ("Priv-UCB1", 10),
+    ],
+)
+def test_a_baseline_through_the_array_face(benchmark, name, arms):
+    """Policy, wrappers and environment together: 200 replicas of ten agents, 100 rounds of an episode of 1e5."""
+    baseline = BASELINES[name]
+    env = baseline.wrap(parallel_env(num_arms=arms, max_cycles=ROUNDS))
+    policy = baseline.make_policy()
+    seeds = range(200)
+    state = {"observation": env.reset_batch(seeds).observation}
+    policy.reset(env.policy_spaces, row_seeds(seeds, 10))
+
+    def play():
+        observation = state["observation"]
+        for _ in range(BLOCK):
+            observation = env.step_batch(policy.act(observation)).observation
+        state["observation"] = observation
+
+    benchmark(play)
+    benchmark.extra_info["agent-rounds per CPU-second"] = 2000 * BLOCK / benchmark.stats["median"]
+
+
+@pytest.mark.benchmark(timer=time.process_time, min_rounds=3, warmup=True, warmup_iterations=1)
+@pytest.mark.parametrize("algorithm", ["ucb", "thompson", "epsilon-greedy", "softmax", "pursuit"])
+def test_the_vertical_federation(benchmark, algorithm):
+    """MovieLens, 100 owners, in the open, 10,000 rounds."""
+    means = packaged_means("movielens")
+
+    def play():
+        owners = make_owners(algorithm, owner_keys(0, len(means)), len(means), 10_000)
+        selector = PlainSelector(owners.choice, Streams(0, len(means)), owners.iterations)
+        run_vertical(means, owners, selector, 10_000, seed=0)
+
+    benchmark(play)
+    benchmark.extra_info["rounds per CPU-second"] = 10_000 / benchmark.stats["median"]
