@@ -25,7 +25,7 @@ def _know(own_pulls, own_successes, heard_pulls, heard_successes, pulls, sums):
 
 @kernel(fastmath=False)
 def _best(free, pulls, scores, r):
-    """Returns the first free arm of row r that was never pulled, else the first of the largest score; -1 if none is free."""
+    """Returns row r's first free arm that was never pulled, else the first of the largest score; -1 if none is free."""
     best, most = -1, -1.0
     for k in range(free.shape[1]):
         if free[r, k]:

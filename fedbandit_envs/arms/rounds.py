@@ -4,6 +4,9 @@ import numpy as np
 
 from fedbandit_envs.compiled import kernel
 
+# Without fast mathematics, so that a superarm's worth is the same number wherever it is added up: the best one's regret
+# is then exactly 0.
+
 
 @kernel
 def _in_order(chosen, arms):
@@ -16,7 +19,7 @@ def _in_order(chosen, arms):
         arms[place] = chosen[s]
 
 
-@kernel
+@kernel(fastmath=False)
 def add_values(chosen, awake, values, total):
     """Writes what superarms are worth.
 
@@ -37,7 +40,7 @@ def add_values(chosen, awake, values, total):
             total[r, j] = worth
 
 
-@kernel
+@kernel(fastmath=False)
 def play_round(
     acting, action, draws, place, awake, cutoffs, values, best, pulls, successes, reward, regret, wasted
 ):
