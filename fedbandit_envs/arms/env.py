@@ -199,10 +199,15 @@ class ArmsEnv(Problem, name="arms_v0"):
     def _measure(self) -> None:
         """Finds out what regret is measured against."""
         best = self._oracle(np.where(self._awake, self._values, -np.inf), self._slots)
-        shape = (*self._best.shape, self._slots)
+        shape, arms = (*self._best.shape, self._slots), self._law.shape[1]
         if best.shape != shape:
             raise ValueError(
                 f"oracle returns shape {best.shape}; (replicas, agents, slots) = {shape} is required"
+            )
+        if best.dtype.kind not in "iu" or best.min() < 0 or best.max() >= arms:
+            raise ValueError(
+                f"oracle returns {best.dtype} from {best.min()} to {best.max()}; arms, integers in [0, {arms - 1}], "
+                "are required"
             )
         add_values(np.ascontiguousarray(best), self._awake, self._values, self._best)
 

@@ -1,17 +1,21 @@
 """Bernoulli arms: outcomes, superarms, sleeping arms and regret, each computed once more."""
 
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
 from arms_references import adjacent
 
+from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.arms.ratings import packaged_means
 from fedbandit_envs.arms_v0 import parallel_env
 from fedbandit_envs.registration import make_federation
 from fedbandit_envs.streams import Purpose, stream
 from fedbandit_envs.testing import check_federation
 from fedbandit_envs.wrappers.participation import Participation
+from fedbandit_envs.wrappers.privacy.audit import attack
+from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
 
 VARIANTS = {
     "superarms": {"slots": 3, "num_arms": 5},
@@ -203,9 +207,43 @@ def test_bad_arguments_are_named(kwargs, error, message):
         parallel_env(**kwargs)
 
 
-def test_an_oracle_of_the_wrong_shape_is_named():
-    env = parallel_env(oracle="arms_references:all_arms")
-    with pytest.raises(
-        ValueError, match=r"oracle returns shape \(1, 10, 10\); .* = \(1, 10, 1\) is required"
-    ):
+@pytest.mark.parametrize(
+    ("oracle", "message"),
+    [
+        ("all_arms", r"oracle returns shape \(1, 10, 10\); .* = \(1, 10, 1\) is required"),
+        ("no_arm", r"oracle returns int64 from 10 to 10; arms, integers in \[0, 9\]"),
+    ],
+)
+def test_what_an_oracle_must_not_say_is_named(oracle, message):
+    env = parallel_env(oracle=f"arms_references:{oracle}")
+    with pytest.raises(ValueError, match=message):
         env.reset_batch([0])
+
+
+def test_sensitivity_by_enumeration():
+    """One pull and outcome in place of any other, and one outcome in place of the other, as they leave."""
+    left = {}
+    for arm, good in product(range(3), (0, 1)):
+        env = parallel_env(means=[float(good)] * 3, num_agents=1)
+        env.reset_batch([0])
+        env.step_batch(np.array([[arm]]))
+        left[arm, good] = np.array([array[0, 0] for array in env.release(np.ones((1, 1), bool)).values()])
+    outcomes = {key: np.array([good, total - good]) for key, (total, good) in left.items()}
+    told = env.sensitivity()
+    for changes, values in ((told.changes, left), (told.pair.changes, outcomes)):
+        for adjacency, same_arm in (("one-observation", False), ("one-outcome", True)):
+            apart = [values[a] - values[b] for a in left for b in left if a[0] == b[0] or not same_arm]
+            most, norm = changes[adjacency]
+            assert max(np.count_nonzero(difference) for difference in apart) == most
+            assert max(np.linalg.norm(difference) for difference in apart) == pytest.approx(norm)
+
+
+@pytest.mark.parametrize("adjacency", ["one-observation", "one-outcome"])
+@pytest.mark.parametrize("pair", ["as_given", "good_and_defective"])
+def test_the_worst_neighbours_prove_what_is_claimed(pair, adjacency):
+    """Lower bounds are too high with probability 1e-4 each: one of 4 in 1 of 2,500 runs, were the seeds not fixed."""
+    privatize = partial(GaussianPrivatizer, epsilon=8.0, releases=1, calibration="analytic", pair=pair)
+    evidence = attack(privatize, ArmsEnv, adjacency, samples=12_000)
+    result = evidence.against(1e-5)
+    assert result.holds, result
+    assert result.tightness >= 0.9, result

@@ -293,7 +293,7 @@ def test_mistakes_are_named():
         PlainSelector("largest", Streams(0, 5))
     with pytest.raises(ValueError, match="iterations is 0"):
         PlainSelector("argmax", Streams(0, 5), 0)
-    with pytest.raises(ValueError, match="mean is 1.1"):
+    with pytest.raises(ValueError, match=r"mean is 1.1"):
         OwnerArm(1.1, bytes(32))
     with pytest.raises(ValueError, match="key has 5 bytes"):
         Keystream(b"short")

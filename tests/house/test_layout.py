@@ -63,4 +63,6 @@ def test_wheel_holds_every_module(tmp_path):
     }
     packaged = {name for name in inside if name.endswith(".py")}
     assert packaged == expected
-    assert "fedbandit_envs/py.typed" in inside
+    data = {path.relative_to(ROOT).as_posix() for path in (ROOT / "fedbandit_envs").rglob("*.csv")}
+    assert {*data, "fedbandit_envs/py.typed"} <= inside
+    assert data

@@ -162,6 +162,11 @@ def all_arms(values, slots):
     return np.argsort(values, axis=-1)
 
 
+def no_arm(values, slots):
+    """An oracle that names what is not there."""
+    return np.full((*values.shape[:-1], slots), values.shape[-1])
+
+
 class LeastPulled:
     """A user's own rule: whoever was picked least has the largest score."""
 
