@@ -1,10 +1,7 @@
 """The classic policies by name: an agent for each rule, on what it knows itself and what it hears."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from fedbandit_envs.arms.oracle import make_oracle
-from fedbandit_envs.baselines.arms.policy import ArmPolicy
+from fedbandit_envs.baselines.arms.policy import ArmPolicy, PoolSpec
 from fedbandit_envs.baselines.arms.rules import (
     UCB,
     EpsilonDecreasing,
@@ -14,10 +11,7 @@ from fedbandit_envs.baselines.arms.rules import (
     Softmax,
     Thompson,
 )
-from fedbandit_envs.baselines.pool import Pool
 from fedbandit_envs.federation import Arrays
-
-PoolSpec = Pool | str | Mapping[str, Any]
 
 
 class EpsilonGreedyPolicy(ArmPolicy):

@@ -101,9 +101,9 @@ def _require_sum(shares: Array) -> None:
 
 
 def _make_learner(learner: Policy | str | Mapping[str, Any]) -> Policy:
-    if hasattr(learner, "act"):
-        return learner  # type: ignore[return-value] - a policy is whatever acts
     spec = {"name": learner} if isinstance(learner, str) else learner
+    if not isinstance(spec, Mapping) and hasattr(spec, "act"):
+        return spec
     if not isinstance(spec, Mapping) or not isinstance(spec.get("name"), str):
         raise TypeError(f"learner is {learner!r}; a policy, a name or a mapping with a name is required")
     try:

@@ -1,5 +1,8 @@
 """A bandit agent: a rule's scores of what is known, own and heard, and the arms that are pulled for them."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from gymnasium import spaces as gymnasium_spaces
 
@@ -10,6 +13,8 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.pool import Pool, make_pool
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
+
+PoolSpec = Pool | str | Mapping[str, Any]
 
 
 @kernel(fastmath=False)
@@ -96,7 +101,7 @@ class ArmPolicy:
     Arms that sleep are not. An ``oracle`` takes the place of the largest scores.
     """
 
-    def __init__(self, rule: Rule, pool: Pool | str | dict = "sum", oracle: Oracle | None = None) -> None:
+    def __init__(self, rule: Rule, pool: PoolSpec = "sum", oracle: Oracle | None = None) -> None:
         """Sets the policy up.
 
         Args:

@@ -25,14 +25,18 @@ class OwnerBank(Protocol):
         choice: How the last iteration picks.
         iterations: How often owners submit scores in a round; all iterations but the last pick by the largest, and tell
             owners no more than who it was.
-        pulls: How often each owner was picked, int64 ``(size,)``.
-        sums: Its rewards so far, added up, likewise.
     """
 
     choice: Choice
     iterations: int
-    pulls: Array
-    sums: Array
+
+    @property
+    def pulls(self) -> Array:
+        """How often each owner was picked, int64 ``(size,)``."""
+
+    @property
+    def sums(self) -> Array:
+        """The rewards of each so far, added up, int64 ``(size,)``."""
 
     def explores(self, round_: int) -> bool:
         """Says whether an owner is to be picked at random in this round: nobody submits a score."""
