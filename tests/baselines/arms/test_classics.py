@@ -115,15 +115,16 @@ def test_rows_stay_rows_where_arms_sleep_and_agents_too(name):
     check_policy(POLICIES[name], lambda: Participation(parallel_env(**small), "uniform"))
 
 
-def test_who_sits_out_keeps_its_probabilities():
-    """Pursuit in turn is Pursuit alone, only slower."""
+@pytest.mark.parametrize("make_policy", [PursuitPolicy, UCB1])
+def test_who_sits_out_goes_on_where_it_was(make_policy):
+    """In turn agents do what they do alone, only slower: probabilities stand still, and t counts own rounds."""
     actions = []
     for env in (parallel_env(num_agents=2), Participation(parallel_env(num_agents=2), "in_turn")):
-        policy, played = PursuitPolicy(), []
+        policy, played = make_policy(), []
         observation = env.reset_batch([0]).observation
         policy.reset(env.policy_spaces, row_seeds([0], 2))
         pulls = np.zeros((1, 2, 10), np.int64)
-        for t in range(60):
+        for t in range(200):
             arms = policy.act(observation).copy()
             if t % 2 == 0 or "active" not in observation:
                 played.append(arms[0, 0])
@@ -135,7 +136,7 @@ def test_who_sits_out_keeps_its_probabilities():
                 **env.step_batch(arms).observation,
                 **{name: array.copy() for name, array in seen.items()},
             }
-        actions.append(played[:30])
+        actions.append(played[:100])
     assert actions[0] == actions[1]
 
 
