@@ -110,4 +110,8 @@ def _make_learner(learner: Policy | str | Mapping[str, Any]) -> Policy:
         make = resolve(f"{_LEARNERS}:{spec['name']}")
     except AttributeError:
         raise ValueError(f"learner name is {spec['name']!r}; a policy of {_LEARNERS} is required") from None
-    return make(**{name: value for name, value in spec.items() if name != "name"})
+    arguments = {name: value for name, value in spec.items() if name != "name"}
+    try:
+        return make(**arguments)
+    except TypeError as error:
+        raise TypeError(f"learner {spec['name']!r} with arguments {arguments}: {error}") from None

@@ -81,7 +81,12 @@ class Means:
 
 
 def _checked(means: Any) -> Array:
-    array = np.array(means, np.float64)
+    try:
+        array = np.array(means, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"means is {means!r} ({error}); numbers, (arms,) or (agents, arms), are required"
+        ) from None
     if array.ndim not in (1, 2) or 0 in array.shape:
         raise ValueError(f"means has shape {array.shape}; (arms,) or (agents, arms) is required")
     bad = ~((array >= 0) & (array <= 1))

@@ -185,6 +185,12 @@ def test_values_pull_the_largest_of_those_awake():
         ({"means": "netflix"}, ValueError, "means is 'netflix'"),
         ({"means": [0.5, 1.2]}, ValueError, r"means\[1\] is 1.2"),
         ({"means": [0.5, np.nan]}, ValueError, r"means\[1\] is nan"),
+        (
+            {"means": [[0.5, 0.2], [0.5]]},
+            ValueError,
+            r"means is \[\[0.5, 0.2\], \[0.5\]\] .* are required",
+        ),
+        ({"means": ["a"]}, ValueError, r"means is \['a'\]"),
         ({"means": [[[0.5]]]}, ValueError, r"means has shape \(1, 1, 1\)"),
         ({"means": [0.5, 0.5], "num_arms": 3}, ValueError, "num_arms is 3; None or 2"),
         ({"means": [[0.5], [0.5]], "num_agents": 3}, ValueError, "num_agents is 3; None or 2"),

@@ -104,9 +104,17 @@ def test_bad_parameters_are_named(kwargs, message):
         FairLearn(**kwargs)
 
 
-def test_a_learner_must_be_a_policy():
-    with pytest.raises(TypeError, match="learner is 7"):
-        FairLearn(7)
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (7, "learner is 7"),
+        ({"epsilon": 0.1}, "a mapping with a name is required"),
+        ({"name": "UCB1", "scal": 1}, "learner 'UCB1' with arguments {'scal': 1}"),
+    ],
+)
+def test_a_learner_must_be_a_policy(learner, message):
+    with pytest.raises(TypeError, match=message):
+        FairLearn(learner)
 
 
 @pytest.mark.parametrize(
