@@ -74,11 +74,12 @@ class Keystream:
         self._blocks: dict[int, tuple[int, Array]] = {}
 
     def words(self, round_: int, iteration: int = 0) -> Array:
-        """Returns the words of one round and iteration, uint64 ``(width,)``; not to be written to."""
+        """Returns the words of one round and iteration, uint64 ``(width,)``, read-only."""
         number, place = divmod(round_, self._rounds)
         held, block = self._blocks.get(iteration, (-1, None))
         if block is None or held != number:
             block = self._prepare(self._draw(number, iteration))
+            block.flags.writeable = False
             self._blocks[iteration] = (number, block)
         return block[place]
 
@@ -105,7 +106,7 @@ class Permutations(Keystream):
         self._places = np.uint64((1 << owners.bit_length()) - 1)
 
     def order(self, round_: int, iteration: int = 0) -> Array:
-        """Returns who stands where: place p of the permuted list holds what owner ``order[p]`` sent, ``(owners,)``."""
+        """Returns who stands where: place p of the permuted list holds what owner ``order[p]`` sent, int64 ``(owners,)``."""
         return self.words(round_, iteration)
 
     def _prepare(self, block: Array) -> Array:
