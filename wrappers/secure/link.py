@@ -43,7 +43,9 @@ class LinkKeys(NamedTuple):
 class Link:
     """One end of a link."""
 
-    def __init__(self, peer: str, keys: LinkKeys, longest: int, counts: Counts, transcript: Transcript | None):
+    def __init__(
+        self, peer: str, keys: LinkKeys, longest: int, counts: Counts, transcript: Transcript | None
+    ):
         """Starts the link: both directions begin with frame 0.
 
         Args:
@@ -101,7 +103,8 @@ class Link:
             payload: bytes = self._open(bytes(4) + frame[:_NUMBER_BYTES], frame[_NUMBER_BYTES:], None)
         except self._invalid_tag as error:
             raise TamperedFrameError(
-                f"frame {number} from {peer} has a wrong tag: it was changed, or sealed with another key", peer
+                f"frame {number} from {peer} has a wrong tag: it was changed, or sealed with another key",
+                peer,
             ) from error
         return payload
 

@@ -23,6 +23,7 @@ from fedbandit_envs.wrappers.secure.plan import Plan
 from fedbandit_envs.wrappers.secure.roles.role import Message, Role
 from fedbandit_envs.wrappers.secure.transcript import Transcript
 
+
 class Comp(Role):
     """Holds the key that owners encrypt scores with, and draws the luck of proportional picks."""
 
@@ -60,7 +61,11 @@ class Comp(Role):
             if kind is not Kind.PLAN:
                 raise self._unexpected(peer, kind)
             return self._begin(content)
-        if self.done or kind not in (Kind.SCORES, Kind.COMMON_SCORE) or (kind is Kind.COMMON_SCORE and self._iteration):
+        if (
+            self.done
+            or kind not in (Kind.SCORES, Kind.COMMON_SCORE)
+            or (kind is Kind.COMMON_SCORE and self._iteration)
+        ):
             raise self._unexpected(peer, kind)
         at = self.round, self._iteration
         explores = kind is Kind.COMMON_SCORE
@@ -92,7 +97,9 @@ class Comp(Role):
     def _common(self, content: bytes) -> Array:
         """Reads Controller's score, which comes in the open (of the link) and padded."""
         if len(content) != self._arms * encrypted_bytes(SCORE_BYTES):
-            raise ProtocolError(f"a common score has {len(content)} bytes; as many as scores have are required")
+            raise ProtocolError(
+                f"a common score has {len(content)} bytes; as many as scores have are required"
+            )
         return np.full(self._arms, np.frombuffer(content[:SCORE_BYTES], "<f8")[0])
 
     def _advance(self, plan: Plan, explores: bool) -> None:

@@ -92,7 +92,9 @@ class Controller(Role):
         if plan.arms != self._arms:
             raise ProtocolError(f"the plan is for {plan.arms} owners; there are {self._arms}")
         if plan.algorithm != self._algorithm:
-            raise ProtocolError(f"the plan is for {plan.algorithm}; Controller was set up for {self._algorithm}")
+            raise ProtocolError(
+                f"the plan is for {plan.algorithm}; Controller was set up for {self._algorithm}"
+            )
         self._key = PublicKey(modulus, self.counts)
         self._explores = self._algorithm.bank([self._coin], self._arms, plan.budget).explores
         self._plan = plan

@@ -18,7 +18,9 @@ class Customer(Role):
         reward: The cumulative reward, once it is known.
     """
 
-    def __init__(self, links: Mapping[str, LinkKeys], plan: Plan, transcript: Transcript | None = None) -> None:
+    def __init__(
+        self, links: Mapping[str, LinkKeys], plan: Plan, transcript: Transcript | None = None
+    ) -> None:
         """Sets the role up.
 
         Args:

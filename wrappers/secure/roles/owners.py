@@ -85,7 +85,9 @@ class Owners(Role):
         marks = self._cipher.decrypt(content, len(self._own), MARK_BYTES, bound)
         place = marks.find(1)
         if marks.count(0) + (place >= 0) != len(marks):
-            raise ProtocolError(f"marks of round {self.round} are {list(marks)}; zeros and at most one 1 are required")
+            raise ProtocolError(
+                f"marks of round {self.round} are {list(marks)}; zeros and at most one 1 are required"
+            )
         if not self._exploring:
             self._bank.mark(self.round, self._iteration, np.frombuffer(marks, np.bool_).copy())
         self._iteration += 1

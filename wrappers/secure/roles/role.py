@@ -39,7 +39,9 @@ class Role(ABC):
         done: Whether its part is done.
     """
 
-    def __init__(self, name: str, links: Mapping[str, LinkKeys], arms: int, transcript: Transcript | None) -> None:
+    def __init__(
+        self, name: str, links: Mapping[str, LinkKeys], arms: int, transcript: Transcript | None
+    ) -> None:
         """Sets up the links.
 
         Args:
@@ -52,7 +54,9 @@ class Role(ABC):
         self.counts = Counts()
         self.transcript = transcript
         longest = longest_frame(arms)
-        self.links = {peer: Link(peer, keys, longest, self.counts, transcript) for peer, keys in links.items()}
+        self.links = {
+            peer: Link(peer, keys, longest, self.counts, transcript) for peer, keys in links.items()
+        }
         self.round = 0
         self.done = False
 
