@@ -1,8 +1,8 @@
 """Links: each has a key of its own a direction, numbers its frames, and seals them whole.
 
-A frame is a sequence number (8 bytes) and the payload under AES-256-GCM, with that number as the nonce: a direction's key
-never meets a number twice. So an observer sees nothing but lengths, and a frame that was changed, repeated, left out,
-swapped with another or taken from another link is refused.
+A frame is a sequence number (8 bytes) and the payload under AES-256-GCM, with that number as the nonce: the key of a
+direction never meets a number twice. So an observer sees nothing but lengths, and a frame that was changed, repeated,
+left out, swapped with another or taken from another link is refused.
 """
 
 from typing import NamedTuple

@@ -74,8 +74,8 @@ class Plan:
 
         Raises:
             TypeError: A number is none.
-            ValueError: A number is out of its range, the choice is unknown, or the run is so long that the key of owners
-                and Comp would wear out.
+            ValueError: A number is out of its range, the choice is unknown, or the run is so long that the key of
+                owners and Comp would wear out.
         """
         require_integer("arms", self.arms, 1)
         require_integer("budget", self.budget, self.arms)

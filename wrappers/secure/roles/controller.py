@@ -72,6 +72,12 @@ class Controller(Role):
             return ["customer"]
         return ["comp"] if self._asked else [name for name in self._places if name not in self._sent]
 
+    def needs(self, peer: str) -> bool:
+        """Says whether something is still to come from a peer: from Comp and owners until they have sent their last."""
+        if self.done or self._plan is None or self.round <= self._plan.budget:
+            return not self.done
+        return peer == "customer" or (peer in self._places and peer not in self._sent)
+
     def _answer(self, peer: str, kind: Kind, content: bytes) -> list[Message]:
         if peer not in self.waits_for():
             raise self._unexpected(peer, kind)

@@ -91,10 +91,14 @@ class Role(ABC):
         link.accept(payload)
         return self._seal(answers)
 
-    def stop(self, error: SecureError) -> list[Sealed]:
-        """Returns what tells all peers that the run is over."""
-        told = json.dumps({"culprit": error.culprit, "reason": str(error)[:500]}).encode()
+    def stop(self, culprit: str, reason: str) -> list[Sealed]:
+        """Returns what tells all peers that the run is over, and by whom."""
+        told = json.dumps({"culprit": culprit, "reason": reason[:500]}).encode()
         return self._seal([Message(peer, Kind.STOP, told) for peer in self.links])
+
+    def needs(self, peer: str) -> bool:
+        """Says whether something is still to come from a peer."""
+        return not self.done
 
     @abstractmethod
     def waits_for(self) -> list[str]:
