@@ -1,8 +1,6 @@
-"""The command line: ``fedbandit list``, ``run``, ``quickstart``, ``audit``, ``reproduce``."""
+"""The command line: ``fedbandit list``, ``run``, ``quickstart``, ``audit``, ``reproduce``; SAMBA's has its own file."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from itertools import groupby
@@ -13,8 +11,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
 from fedbandit_envs.baselines.registry import BASELINES
@@ -26,15 +22,16 @@ from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
 from fedbandit_envs.leaderboard.row_check import MixedRowsError
 from fedbandit_envs.leaderboard.run import Settings, SettingsError
 from fedbandit_envs.leaderboard.run import run as run_settings
+from fedbandit_envs.leaderboard.samba_cli import register
 from fedbandit_envs.leaderboard.simulation import Simulation
+from fedbandit_envs.leaderboard.terminal import explained, out_console, progress_bar
 from fedbandit_envs.registration import REGISTRY
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Federated bandits: environments and baselines."
 )
-_out = Console()
-_err = Console(stderr=True)
+register(app)
 
 _QUICKSTART_BASELINES = ("uniform-random", "one-of-each", "SS-UCB")
 
@@ -45,11 +42,11 @@ def list_() -> None:
     ids = Table("id", "PettingZoo", "preset", title="Environments")
     for env_id, entry in REGISTRY.items():
         ids.add_row(env_id, entry.pettingzoo, json.dumps(entry.kwargs) if entry.kwargs else "-")
-    _out.print(ids)
+    out_console.print(ids)
     baselines = Table("name", "plays", "what it does", "reference", title="Baselines")
     for name, baseline in BASELINES.items():
         baselines.add_row(name, baseline.federation.__name__, baseline.summary, baseline.reference)
-    _out.print(baselines)
+    out_console.print(baselines)
 
 
 @app.command()
@@ -77,7 +74,7 @@ def run(
 
     Exit code 2 if it cannot run as asked, or a privacy budget does not last; 1 if rows do not agree.
     """
-    with _explained(SettingsError, BudgetExhaustedError):
+    with explained(SettingsError, BudgetExhaustedError):
         settings = Settings.from_assignments(
             baseline, env_id, rounds, seeds, first_seed, set_ or [], _read_stack(stack)
         )
@@ -96,11 +93,11 @@ def run(
             interval = row["regret_ci"]
             between = "-" if interval is None else f"{interval[0]:.1f} .. {interval[1]:.1f}"
             table.add_row(str(row["round"]), f"{row['regret_mean']:.1f}", between)
-        _out.print(table)
+        out_console.print(table)
         for name, mean in result["info_mean"].items():
-            _out.print(f"{name} a round and agent: {mean:g}")
+            out_console.print(f"{name} a round and agent: {mean:g}")
         if check_rows:
-            _out.print(f"rows that agree with a policy that sees them alone: {result['checked_rows']}")
+            out_console.print(f"rows that agree with a policy that sees them alone: {result['checked_rows']}")
 
 
 @app.command()
@@ -125,7 +122,7 @@ def audit(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Attacks what a mechanism claims; exit code 1 if some claim is refuted (by chance 1 in 10,000 attacks)."""
-    with _explained(ValueError, ArithmeticError, MemoryError), _progress() as progress:
+    with explained(ValueError, ArithmeticError, MemoryError), progress_bar() as progress:
         settings = AuditSettings(mechanism, epsilon, delta, releases, samples, seed)
         task = progress.add_task(mechanism, total=len(settings.attacks))
         audited = run_audits(settings, lambda attacks: progress.advance(task, attacks))
@@ -153,7 +150,7 @@ def _print_audits(audited: list[Audited]) -> None:
                 "-" if isnan(result.tightness) else f"{result.tightness:.0%}",
                 "yes" if result.holds else "REFUTED",
             )  # fmt: skip
-        _out.print(table)
+        out_console.print(table)
 
 
 def _read_stack(text: str) -> Any:
@@ -171,7 +168,7 @@ def quickstart(
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("fedbandit-quickstart"),
 ) -> None:
     """Lets three silent baselines procure, and draws their regret. Needs the [report] extra."""
-    with _explained(SettingsError):
+    with explained(SettingsError):
         runs = [Settings(name, "FedProcurement-v0", rounds, seeds, 0) for name in _QUICKSTART_BASELINES]
     _make_folder(out)
     curves: dict[str, Simulation] = {}
@@ -186,13 +183,13 @@ def quickstart(
         between = "-" if interval is None else f"{interval[0]:,.0f} .. {interval[1]:,.0f}"
         share = 100 * (1 - half / last["regret_mean"])
         table.add_row(settings.baseline, f"{last['regret_mean']:,.0f}", between, f"{share:.0f} %")
-    _out.print(table)
-    _out.print(
+    out_console.print(table)
+    out_console.print(
         "A policy that learns incurs ever less of its regret in the last half; the placebos incur 50 %."
     )
     for suffix, draw in (("png", regret_png), ("html", regret_html)):
         path = out / f"regret.{suffix}"
-        with _explained(OSError, option="--out"):
+        with explained(OSError, option="--out"):
             draw(curves, "FedProcurement-v0, no communication", path)
         typer.echo(f"regret plot: {path.resolve()}")
 
@@ -214,7 +211,7 @@ def reproduce(
 
     With `all`, experiments that do not have the panel or the mode asked for are left out.
     """
-    with _explained(ValueError):
+    with explained(ValueError):
         require_choice("EXPERIMENT", experiment, (*EXPERIMENTS, "all"))
         names = [
             name for name, one in EXPERIMENTS.items() if mode in one.modes and panel in (*one.panels, "all")
@@ -227,10 +224,10 @@ def reproduce(
             for name in (names or EXPERIMENTS if experiment == "all" else [experiment])
         }  # fmt: skip
     _make_folder(out)
-    with _explained(SettingsError, BudgetExhaustedError), _explained(OSError, option="--out"):
+    with explained(SettingsError, BudgetExhaustedError), explained(OSError, option="--out"):
         for name, reproduction in reproductions.items():
             work = reproduction.work()
-            with _progress() as progress:
+            with progress_bar() as progress:
                 task = progress.add_task(name, total=work.size)
                 reproduction.play(work, workers, partial(progress.advance, task))
             for path in reproduction.report():
@@ -244,28 +241,14 @@ def _regret_at(result: dict[str, Any], round_: int) -> float:
 
 
 def _run_with_progress(settings: Settings, check_rows: bool = False) -> tuple[Simulation, dict[str, Any]]:
-    with _progress() as progress:
+    with progress_bar() as progress:
         task = progress.add_task(settings.baseline, total=settings.rounds)
         return run_settings(settings, lambda played: progress.advance(task, played), check_rows=check_rows)
 
 
-@contextmanager
-def _explained(*errors: type[Exception], option: str | None = None) -> Iterator[None]:
-    """Shows errors that are due to the words typed as a message, with exit code 2; others keep their traceback."""
-    try:
-        yield
-    except errors as error:
-        raise typer.BadParameter(str(error), param_hint=option) from error
-
-
 def _make_folder(out: Path) -> None:
     """Makes the folder of the results, and tries whether it takes files before anything is played."""
-    with _explained(OSError, option="--out"):
+    with explained(OSError, option="--out"):
         out.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=out):
             pass
-
-
-def _progress() -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=_err)

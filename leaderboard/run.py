@@ -132,7 +132,7 @@ class Settings:
             if not equals or len(owners) != 1 or name not in known.get(owners[0], ()):
                 allowed = ", ".join(f"{place}.{n}" for place, names in known.items() for n in sorted(names))
                 raise SettingsError(f"--set {assignment!r} is not key=value with a key among {allowed}")
-            targets[owners[0]][name] = _value(text)
+            targets[owners[0]][name] = read_value(text)
         return settings
 
 
@@ -148,7 +148,8 @@ def _arguments(factory: Any) -> set[str]:
     return names - {"self"}
 
 
-def _value(text: str) -> Any:
+def read_value(text: str) -> Any:
+    """Reads the value of a ``key=value``: JSON, else Python, else the string itself."""
     for read in (json.loads, literal_eval):
         try:
             value = read(text)

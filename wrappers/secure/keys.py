@@ -75,12 +75,12 @@ class Keyring:
             file.write(text)
 
     @classmethod
-    def take(cls, path: Path) -> "Keyring":
-        """Reads a file and removes it: keys are for one run, and frames of an earlier one must not pass in another.
+    def take(cls, path: Path, role: str) -> "Keyring":
+        """Reads a role's file and removes it: keys are for one run, and frames of one must not pass in another.
 
         Raises:
             OSError: It cannot be read or removed.
-            ValueError: It is no key file.
+            ValueError: It is no key file, or another role's; it stays where it is.
         """
         text = path.read_text()
         try:
@@ -95,6 +95,8 @@ class Keyring:
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"{path} is no key file: {error!r}") from error
+        if ring.role != role:
+            raise ValueError(f"{path} has the keys of {ring.role!r}; those of {role!r} are required")
         path.unlink()
         return ring
 

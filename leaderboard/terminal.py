@@ -1,0 +1,26 @@
+"""What all commands show alike: results, errors that words typed have caused, progress."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+out_console = Console()
+_err_console = Console(stderr=True)
+
+
+@contextmanager
+def explained(*errors: type[Exception], option: str | None = None) -> Iterator[None]:
+    """Shows errors that are due to the words typed as a message, with exit code 2; others keep their traceback."""
+    try:
+        yield
+    except errors as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error
+
+
+def progress_bar() -> Progress:
+    """Returns a bar with the time passed and the time left, on the error stream."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=_err_console)
