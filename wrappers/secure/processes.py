@@ -1,6 +1,7 @@
 """All roles in processes of their own on this machine, connected by sockets on the loopback address."""
 
 import multiprocessing
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from multiprocessing.connection import Connection as Pipe
@@ -37,7 +38,8 @@ def play_all(
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
     if "forkserver" in methods:
-        context.set_forkserver_preload(["__main__", play_in_child.__module__])
+        # Children import the main module again; what that needs is imported once, in the server they are forked from.
+        context.set_forkserver_preload([name for name in sys.modules if name.startswith("fedbandit_envs.")])
     processes: dict[str, BaseProcess] = {}
     pipes: dict[Pipe, str] = {}
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from fedbandit_envs.wrappers.secure.errors import PeerLostError, PeerTimeoutError, ProtocolError, SecureError
 from fedbandit_envs.wrappers.secure.message import Kind
-from fedbandit_envs.wrappers.secure.roles.role import Role, Sealed
+from fedbandit_envs.wrappers.secure.roles.role import Role, Sealed, reason_of
 
 HUB = "controller"
 
@@ -65,6 +65,8 @@ class Session:
             raise ProtocolError(f"{peer} is connected already", peer)
         link = self.role.links[peer]
         payload = link.open(hello)
+        if payload[0] == Kind.STOP:
+            raise reason_of(peer, payload[1:])
         if payload != _greeting(peer):
             raise ProtocolError(f"{peer} does not say that it is {peer}", peer)
         link.accept(payload)

@@ -28,7 +28,13 @@ from fedbandit_envs.wrappers.secure.transcript import Transcript
 
 
 class Owners(Role):
-    """The owners of one house; they share the key that Comp opens scores with."""
+    """The owners of one house; they share the key that Comp opens scores with.
+
+    Attributes:
+        bank: Their policies, pulls and rewards, once they have heard the plan.
+    """
+
+    bank: OwnerBank
 
     def __init__(
         self,
@@ -89,11 +95,11 @@ class Owners(Role):
                 f"marks of round {self.round} are {list(marks)}; zeros and at most one 1 are required"
             )
         if not self._exploring:
-            self._bank.mark(self.round, self._iteration, np.frombuffer(marks, np.bool_).copy())
+            self.bank.mark(self.round, self._iteration, np.frombuffer(marks, np.bool_).copy())
         self._iteration += 1
         if self._exploring or self._iteration == self._plan.iterations:
             if place >= 0:
-                self._bank.observe(place, self._own[place].pull())
+                self.bank.observe(place, self._own[place].pull())
             self.round, self._iteration = self.round + 1, 0
         return self._turn(self._plan)
 
@@ -112,7 +118,7 @@ class Owners(Role):
                 f"{bank.choice} in {bank.iterations}"
             )
         self._key = PublicKey(modulus, self.counts)
-        self._bank: OwnerBank = bank
+        self.bank = bank
         for place, arm in enumerate(self._own):
             bank.observe(place, arm.pull())
         self._plan = plan
@@ -123,13 +129,13 @@ class Owners(Role):
         """Step 2, or 6 once the budget is spent; in a round that explores owners send nothing."""
         if self.round > plan.budget:
             self.done = True
-            sums = b"".join(map(self._key.encrypt, self._bank.sums))
+            sums = b"".join(map(self._key.encrypt, self.bank.sums))
             return [Message("controller", Kind.SUMS, sums)]
-        self._exploring = self._iteration == 0 and self._bank.explores(self.round)
+        self._exploring = self._iteration == 0 and self.bank.explores(self.round)
         if self._exploring:
             return []
         at = self.round, self._iteration
-        masked = self._masks.uniform(*at) * self._bank.scores(*at)
+        masked = self._masks.uniform(*at) * self.bank.scores(*at)
         bound = bound_to(SCORES_DIRECTION, *at)
         encrypted = self._cipher.encrypt(masked.astype("<f8", copy=False).tobytes(), SCORE_BYTES, bound)
         return [Message("controller", Kind.SCORES, encrypted)]

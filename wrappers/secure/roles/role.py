@@ -82,7 +82,7 @@ class Role(ABC):
             raise ProtocolError(f"{self.name} has no link to {peer}", peer)
         payload = link.open(frame)
         if payload[0] == Kind.STOP:
-            raise _reason(peer, payload[1:])
+            raise reason_of(peer, payload[1:])
         try:
             kind = Kind(payload[0])
         except ValueError as error:
@@ -125,7 +125,8 @@ class Role(ABC):
         return [Sealed(to, self.links[to].seal(bytes((kind,)) + content)) for to, kind, content in messages]
 
 
-def _reason(peer: str, told: bytes) -> SecureError:
+def reason_of(peer: str, told: bytes) -> SecureError:
+    """Returns the error that a peer's STOP stands for."""
     try:
         parts = json.loads(told)
         culprit, reason = str(parts["culprit"]), str(parts["reason"])

@@ -1,0 +1,385 @@
+"""SAMBA over sockets: within one process for what strangers and meddlers do, in processes of their own for the rest."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+
+import pytest
+from samba_runs import cast_all, means_of, plain
+
+from fedbandit_envs.wrappers.secure.casting import cast
+from fedbandit_envs.wrappers.secure.certificates import certify, tls_context
+from fedbandit_envs.wrappers.secure.errors import (
+    FrameError,
+    OversizedFrameError,
+    PeerLostError,
+    PeerTimeoutError,
+    ReorderedFrameError,
+    ReplayedFrameError,
+    RunStoppedError,
+    SecureError,
+    TamperedFrameError,
+    TruncatedFrameError,
+)
+from fedbandit_envs.wrappers.secure.keys import deal
+from fedbandit_envs.wrappers.secure.plan import Algorithm
+from fedbandit_envs.wrappers.secure.process import Part
+from fedbandit_envs.wrappers.secure.processes import play_all
+from fedbandit_envs.wrappers.secure.run import run_secure
+from fedbandit_envs.wrappers.secure.stream import with_length
+from fedbandit_envs.wrappers.secure.tcp import connect, guarded, listen
+
+MEANS = means_of("movielens", 3)
+HERE = "127.0.0.1:0"
+
+
+async def gather(roles, leave_out=(), certificates=None, through=None, meanwhile=None, timeout=5.0):
+    """Lets roles meet over sockets of this process.
+
+    Args:
+        roles: By name.
+        leave_out: Names of roles that do not come.
+        certificates: By name, or None.
+        through: The port that owner-0 connects to, given Controller's, or None.
+        meanwhile: Awaited with Controller's port before roles connect, or None.
+        timeout: Of all.
+
+    Returns:
+        What became of each role: CPU seconds, or the error.
+    """
+    ports = asyncio.get_running_loop().create_future()
+    shown = certificates or dict.fromkeys(roles)
+    tasks = {
+        "controller": asyncio.ensure_future(
+            listen(roles["controller"], HERE, shown["controller"], timeout, ports.set_result)
+        )
+    }
+    port = await ports
+    if meanwhile is not None:
+        await meanwhile(port)
+    for name, role in roles.items():
+        if name != "controller" and name not in leave_out:
+            to = port if through is None or name != "owner-0" else await through(port)
+            tasks[name] = asyncio.ensure_future(connect(role, f"127.0.0.1:{to}", shown[name], timeout))
+    return dict(zip(tasks, await asyncio.gather(*tasks.values(), return_exceptions=True), strict=True))
+
+
+def assert_right(outcome, roles, budget=30, seed=3):
+    assert not [one for one in outcome.values() if isinstance(one, BaseException)]
+    assert roles["customer"].reward == plain(Algorithm("ucb"), MEANS, budget, seed)[0].reward
+
+
+def assert_ended(outcome, roles, error: type[SecureError], culprit: str, match: str = ""):
+    """Controller says what happened and about whom; nobody has a result, and nobody is left waiting."""
+    assert type(outcome["controller"]) is error
+    assert outcome["controller"].culprit == culprit
+    assert match in str(outcome["controller"])
+    assert all(isinstance(one, SecureError) for one in outcome.values()), outcome
+    assert roles["customer"].reward is None
+    assert outcome["customer"].culprit == culprit
+
+
+@pytest.mark.parametrize("houses", [[3], [1, 2]])
+def test_roles_meet_over_sockets(houses):
+    roles = cast_all(Algorithm("ucb"), MEANS, 30, 3, houses)
+    assert_right(asyncio.run(gather(roles)), roles)
+
+
+def test_roles_meet_under_mutual_tls():
+    roles = cast_all(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+    assert_right(asyncio.run(gather(roles, certificates=certify(roles))), roles)
+
+
+def test_certificates_of_others_are_turned_away():
+    roles = cast_all(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+    shown = certify(roles)
+    strangers = certify(roles)
+    for stranger in (shown["owner-1"], strangers["owner-0"]):
+        wrong = {**shown, "owner-0": stranger}
+        outcome = asyncio.run(gather(roles, certificates=wrong, timeout=0.7))
+        assert isinstance(outcome["owner-0"], PeerLostError)
+        assert type(outcome["controller"]) is PeerTimeoutError
+        assert outcome["controller"].culprit == "owner-0"
+        roles = cast_all(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+
+
+def test_who_comes_without_a_certificate_is_turned_away():
+    roles = cast_all(Algorithm("ucb"), MEANS, 30, 3)
+    shown = certify(roles)
+    outcome = asyncio.run(gather(roles, certificates={**shown, "comp": None}, timeout=0.7))
+    assert isinstance(outcome["comp"], PeerLostError)
+    assert outcome["controller"].culprit == "comp"
+
+
+async def whisper(port: int, *sent: bytes) -> bytes:
+    """Connects, says something, and returns what comes back until the connection ends or a while has passed."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"".join(sent))
+    with contextlib.suppress(TimeoutError, ConnectionError):
+        return await asyncio.wait_for(reader.read(), 0.3)
+    return b"still open"
+
+
+def test_strangers_are_turned_away_and_the_run_goes_on():
+    roles = cast_all(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+    stranger = cast_all(Algorithm("ucb"), MEANS, 30, 3, [1, 2])["owner-0"]
+    hello = stranger.links["controller"].seal(b"\0owner-0")
+    own = with_length(b"controller")
+
+    async def strangers(port):
+        for said in (
+            [b"GET / HTTP/1.1\r\n\r\n"],
+            [(1 << 31).to_bytes(4, "big"), b"x" * 100],
+            [with_length(b"owner-9")],
+            [with_length(b"")],
+            [with_length(b"\xff\xfe")],
+            [with_length(b"controller")],
+            [with_length(b"owner-0"), with_length(b"hello")],
+            [with_length(b"owner-0"), with_length(hello)],  # the right words, under other keys
+            [with_length(b"owner-0"), with_length(bytes(120))],
+        ):
+            assert await whisper(port, *said) in (own, b"")
+        crowd = [asyncio.ensure_future(whisper(port)) for _ in range(40)]
+        heard = await asyncio.gather(*crowd)
+        assert heard.count(b"still open") <= 4 + 16, "no more strangers at a time than that"
+
+    assert_right(asyncio.run(gather(roles, meanwhile=strangers)), roles)
+
+
+def test_a_hello_that_was_heard_opens_no_second_door():
+    roles = cast_all(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+
+    async def run():
+        heard = asyncio.get_running_loop().create_future()
+
+        async def eavesdrop(port):
+            return await meddler(port, lambda frames: _tell(heard, frames))
+
+        async def repeat():
+            return await whisper(*await heard)
+
+        replay = asyncio.ensure_future(repeat())
+        return await gather(roles, through=eavesdrop), await replay
+
+    def _tell(heard, frames):
+        port, said = frames
+        if not heard.done() and len(said) == 2:
+            heard.set_result((port, *map(with_length, said)))
+        return [said[-1]]
+
+    outcome, answer = asyncio.run(run())
+    assert answer == with_length(b"controller")
+    assert_right(outcome, roles)
+
+
+async def meddler(port: int, change: Callable[[tuple[int, list[bytes]]], list[bytes] | None]) -> int:
+    """Stands between owner-0 and Controller; what the owner says is passed on as ``change`` has it, None: no more."""
+
+    async def frames(reader) -> AsyncIterator[bytes]:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                yield await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+
+    async def pass_on(reader, writer):
+        there_reader, there = await asyncio.open_connection("127.0.0.1", port)
+
+        async def back():
+            with contextlib.suppress(ConnectionError):
+                while data := await there_reader.read(1 << 16):
+                    writer.write(data)
+            writer.close()
+
+        backward = asyncio.ensure_future(back())
+        said: list[bytes] = []
+        async for frame in frames(reader):
+            said.append(frame)
+            out = change((port, said))
+            for one in out or []:
+                there.write(one if out is None else (one if isinstance(one, Raw) else with_length(one)))
+            if out is None:
+                break
+        there.close()
+        await backward
+
+    server = await asyncio.start_server(pass_on, "127.0.0.1", 0)
+    return server.sockets[0].getsockname()[1]
+
+
+class Raw(bytes):
+    """Bytes that go into the stream as they are."""
+
+
+def _flipped(frame: bytes) -> bytes:
+    return frame[:20] + bytes([frame[20] ^ 1]) + frame[21:]
+
+
+def _later(frame: bytes) -> bytes:
+    return frame[:7] + bytes([frame[7] + 1]) + frame[8:]
+
+
+# By frame 6 (name, hello, scores of four rounds) the run is on its way.
+MEDDLING = {
+    "tampered": (lambda said: [_flipped(said[-1])], TamperedFrameError, "wrong tag"),
+    "replayed": (lambda said: [said[-1], said[-1]], ReplayedFrameError, "is the next"),
+    "from later": (lambda said: [_later(said[-1])], ReorderedFrameError, "is the next"),
+    "earlier": (lambda said: [said[3]], ReplayedFrameError, "is the next"),
+    "shortened": (lambda said: [said[-1][:-1]], TamperedFrameError, "wrong tag"),
+    "empty": (lambda said: [b""], TruncatedFrameError, "at least"),
+    "two gigabytes": (lambda said: [Raw((1 << 31).to_bytes(4, "big") + bytes(100))], OversizedFrameError, "2147483648"),
+    "lost": (lambda said: None, PeerLostError, "owner-0 has gone in round"),
+    "swallowed": (lambda said: [], PeerTimeoutError, "owner-0 sent nothing for 1.2 s in round"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", MEDDLING)
+def test_meddling_on_the_way_ends_the_run(way):
+    change, error, reason = MEDDLING[way]
+    roles = cast_all(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+
+    async def through(port):
+        return await meddler(port, lambda heard: change(heard[1]) if len(heard[1]) == 6 else [heard[1][-1]])
+
+    outcome = asyncio.run(gather(roles, through=through, timeout=1.2))
+    assert_ended(outcome, roles, error, "owner-0", reason)
+
+
+def test_a_stream_cut_within_a_frame_ends_the_run():
+    roles = cast_all(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+
+    async def through(port):
+        def change(heard):
+            said = heard[1]
+            if len(said) < 6:
+                return [said[-1]]
+            return [Raw(with_length(said[-1])[:-3])] if len(said) == 6 else None
+
+        return await meddler(port, change)
+
+    outcome = asyncio.run(gather(roles, through=through, timeout=1.2))
+    # Controller waits for the rest; nobody else can go on, so its patience decides.
+    assert_ended(outcome, roles, PeerTimeoutError, "owner-0", "sent nothing")
+
+
+def test_who_does_not_come_is_named():
+    roles = cast_all(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+    outcome = asyncio.run(gather(roles, leave_out=["owner-1"], timeout=0.5))
+    assert_ended(
+        outcome, {"customer": roles["customer"]}, PeerTimeoutError, "owner-1", "owner-1 did not connect"
+    )
+
+
+def test_a_role_that_fails_ends_the_run_for_all():
+    roles = cast_all(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+    takes = roles["comp"].handle
+
+    def fails(peer, frame):
+        if roles["comp"].round == 9:
+            raise RuntimeError("out of memory")
+        return takes(peer, frame)
+
+    roles["comp"].handle = fails
+    outcome = asyncio.run(gather(roles))
+    assert isinstance(outcome.pop("comp"), RuntimeError)
+    assert_ended(outcome, roles, RunStoppedError, "comp", "out of memory")
+
+
+def test_controller_that_is_not_there_is_named():
+    roles = cast_all(Algorithm("ucb"), MEANS, 30, 3)
+    with pytest.raises(PeerLostError, match=r"controller at 127\.0\.0\.1:1 cannot be reached"):
+        asyncio.run(connect(roles["comp"], "127.0.0.1:1", None, 0.2))
+
+
+@pytest.mark.parametrize(
+    "address", ["", "127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:70000"]
+)
+def test_addresses_are_checked(address):
+    with pytest.raises(ValueError, match="HOST:PORT is required"):
+        guarded(address, tls=True)
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:1", "192.168.0.1:1", "[::]:1", "example.org:1"])
+def test_addresses_that_others_reach_need_tls(address):
+    with pytest.raises(ValueError, match="TLS is required"):
+        guarded(address, tls=False)
+    assert guarded(address, tls=True)[1] == 1
+
+
+def test_loopback_needs_no_tls():
+    assert guarded("localhost:1", tls=False) == ("localhost", 1)
+    assert guarded("[::1]:1", tls=False) == ("::1", 1)
+
+
+def test_tls_is_modern_and_mutual():
+    import ssl
+
+    context = tls_context(certify(["comp"])["comp"], server=True)
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_3
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("epsilon-greedy", {}), ("pursuit", {"owners_per_role": 2, "tls": True})],
+    ids=["a process an owner", "two owners a process, TLS"],
+)
+def test_processes_earn_what_one_process_does(name, options):
+    here = run_secure(MEANS, Algorithm(name), 40, 5, owners_per_role=options.get("owners_per_role", 1))
+    there = run_secure(MEANS, Algorithm(name), 40, 5, transport="tcp", **options)
+    assert there.reward == here.reward == plain(Algorithm(name), MEANS, 40, 5)[0].reward
+    assert there.reports.keys() == here.reports.keys()
+    for role, report in there.reports.items():
+        ours, theirs = here.reports[role].counts, report.counts
+        # Between processes every link begins with a hello each way, and Paillier's keys have 2048 bits.
+        assert replace(theirs, frames=0, bytes=0) == replace(ours, frames=0, bytes=0)
+        assert theirs.frames == ours.frames + (len(here.reports) - 1 if role == "controller" else 1)
+
+
+@pytest.mark.parametrize(
+    ("role", "way", "match"),
+    [
+        ("owner-1", signal.SIGKILL, "owner-1"),
+        ("controller", signal.SIGKILL, "controller"),
+        ("comp", signal.SIGSTOP, "comp sent nothing for 1.5 s"),
+    ],
+)
+def test_a_process_that_is_killed_or_hangs_ends_the_run(role, way, match):
+    rings = deal(0, [1, 1])
+    parts = {
+        name: Part(ring, HERE, 1.5, Algorithm("ucb"), 10**6, (0.5,) * len(ring.owners))
+        for name, ring in rings.items()
+    }
+    running: dict[str, int] = {}
+    timer = []
+    rounds = []
+
+    def started(processes):
+        running.update(processes)
+
+    def advance(played):
+        rounds.append(played)
+        if not timer:
+            timer.append(threading.Timer(0.0, os.kill, (running[role], way)))
+            timer[0].start()
+
+    with pytest.raises(SecureError, match=match) as caught:
+        play_all(parts, advance, started)
+    assert caught.value.culprit == role
+    assert sum(rounds) > 0
+    for pid in running.values():
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_parts_that_lack_something_are_refused():
+    rings = deal(0, [1, 1])
+    with pytest.raises(ValueError, match="algorithm is None"):
+        cast(rings["controller"])
+    with pytest.raises(ValueError, match="budget is None"):
+        cast(rings["customer"], algorithm=Algorithm("ucb"))
+    with pytest.raises(ValueError, match="owner-0 has 0 means; 1, one for each owner"):
+        cast(rings["owner-0"], algorithm=Algorithm("ucb"))
+    assert issubclass(TruncatedFrameError, FrameError)
