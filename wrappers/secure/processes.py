@@ -7,6 +7,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 from fedbandit_envs.wrappers.secure.errors import PeerLostError, PeerTimeoutError, RunStoppedError
 from fedbandit_envs.wrappers.secure.process import Part, Report, play_in_child
@@ -36,7 +37,7 @@ def play_all(
     """
     # A fresh interpreter: a fork of this process would hold all keys.
     methods = multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+    context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
     if "forkserver" in methods:
         # Children import the main module again; what that needs is imported once, in the server they are forked from.
         context.set_forkserver_preload([name for name in sys.modules if name.startswith("fedbandit_envs.")])
@@ -89,7 +90,7 @@ def _gather(pipes: dict[Pipe, str], advance: Callable[[int], None], patience: fl
     return reports
 
 
-def _hear(pipe: Pipe, role: str, patience: float) -> tuple[str, object]:
+def _hear(pipe: Pipe, role: str, patience: float) -> tuple[str, Any]:
     """Returns what a process tells next.
 
     Raises:
