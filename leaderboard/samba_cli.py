@@ -25,6 +25,8 @@ from fedbandit_envs.wrappers.secure.run import TIMEOUT, Transport
 from fedbandit_envs.wrappers.secure.session import HUB
 from fedbandit_envs.wrappers.secure.tcp import guarded
 
+KEY_FILE = "keys.json"
+
 _NAMES = f"One of {', '.join(name for name, rule in OWNERS.items() if not hasattr(rule, 'needs_others'))}"
 
 AlgorithmOption = Annotated[str, typer.Option(help=f"{_NAMES}, or an entry point 'module:attribute'.")]
@@ -101,14 +103,14 @@ def samba(
 
 
 def samba_keys(
-    out: Annotated[Path, typer.Argument(help="A new folder for one key file a role.")],
+    out: Annotated[Path, typer.Argument(help="A new folder, for a folder with a key file for each role.")],
     owners: Annotated[
         list[int] | None, typer.Option(help="Owners of an owners' role. Repeat for each role.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of the run. [default: one that nobody knows]")] = None,
     tls: Annotated[bool, typer.Option(help="With certificates, for links between machines.")] = True,
 ) -> None:
-    """Deals the keys of one run, one file a role; give each machine its own and no other."""
+    """Deals the keys of one run, a folder for each role; give each machine its own and no other."""
     with explained(ValueError, TypeError), explained(OSError, option="OUT"), _ended():
         require_extra()
         rings = deal(seed_of(seed), owners or [1, 1])
@@ -117,9 +119,10 @@ def samba_keys(
             rings = {name: replace(ring, certificate=shown[name]) for name, ring in rings.items()}
         out.mkdir(mode=0o700, parents=True)
         for name, ring in rings.items():
-            path = out / f"{name}.json"
-            ring.save(path)
-            typer.echo(path)
+            folder = out / name
+            folder.mkdir(mode=0o700)
+            ring.save(folder / KEY_FILE)
+            typer.echo(folder / KEY_FILE)
 
 
 def samba_role(

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import multiprocessing
+import re
 import socket
 import subprocess
 import sys
@@ -197,46 +198,40 @@ def test_keys_for_machines(tmp_path):
     out = tmp_path / "keys"
     result = call("samba-keys", out, "--owners", 1, "--owners", 2, "--seed", 4)
     assert result.exit_code == 0, result.output
-    files = {"comp", "controller", "customer", "owner-0", "owner-1"}
-    assert (
-        {Path(line).stem for line in result.stdout.split()} == {path.stem for path in out.iterdir()} == files
-    )
-    assert all(path.stat().st_mode & 0o777 == 0o600 for path in out.iterdir())
-    assert out.stat().st_mode & 0o777 == 0o700
+    roles = {"comp", "controller", "customer", "owner-0", "owner-1"}
+    files = [Path(line) for line in result.stdout.split()]
+    assert {path.parent.name for path in files} == {path.name for path in out.iterdir()} == roles
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+    assert {folder.stat().st_mode & 0o777 for folder in (out, *out.iterdir())} == {0o700}
     assert_explained(call("samba-keys", out), "File exists")
     assert_explained(call("samba-keys", tmp_path / "other", "--owners", 0), "houses[0] is 0")
 
 
-def test_roles_on_machines_of_their_own(tmp_path):
-    """Every role by its command, under TLS; keys are gone afterwards."""
+def test_the_five_hosts_of_the_example(tmp_path):
+    """Every role by the command that docs/samba-compose.yaml gives it, under TLS; keys are gone afterwards."""
     keys = tmp_path / "keys"
-    assert call("samba-keys", keys, "--owners", 1, "--owners", 2, "--seed", 4).exit_code == 0
-    means = means_of("movielens", 3)
-    port = _free_port()
-    ucb = ("--algorithm", "ucb")
-    there = ("--connect", f"127.0.0.1:{port}")
-    words = {
-        "controller": ("--listen", f"127.0.0.1:{port}", *ucb),
-        "customer": (*there, *ucb, "--budget", "50"),
-        "comp": there,
-        "owner-0": (*there, *ucb, "--mean", str(means[0])),
-        "owner-1": (*there, *ucb, "--mean", str(means[1]), "--mean", str(means[2])),
-    }
+    assert call("samba-keys", keys, "--owners", 1, "--owners", 1, "--seed", 4).exit_code == 0
+    example = (Path(__file__).parents[2] / "docs" / "samba-compose.yaml").read_text()
+    commands = {words[2]: words for words in map(json.loads, re.findall(r"command: (\[.*\])", example))}
+    assert set(commands) == {path.name for path in keys.iterdir()}
+    here = f"127.0.0.1:{_free_port()}"
     # Forks have all modules already; apart from that they are what a shell would start.
     context = multiprocessing.get_context("fork")
     running = {}
-    for role, own in words.items():
-        typed = ["samba-role", role, "--keys", str(keys / f"{role}.json"), "--timeout", "60", "--json", *own]
+    for role, words in commands.items():
+        changed = {"/keys/keys.json": str(keys / role / "keys.json"), "0.0.0.0:7000": here, "controller:7000": here}
+        typed = [*(changed.get(word, word) for word in words[1:]), "--timeout", "60", "--json"]
+        assert sum(word in changed for word in words) == 2
         running[role] = context.Process(target=_type, args=(typed, tmp_path / role))
     for process in running.values():
         process.start()
     for process in running.values():
         process.join(120)
-    reports = {role: json.loads((tmp_path / role).read_text()) for role in running}
     assert [process.exitcode for process in running.values()] == [0] * 5
-    assert reports["customer"]["reward"] == plain(Algorithm("ucb"), means, 50, 4)[0].reward
+    reports = {role: json.loads((tmp_path / role).read_text()) for role in running}
+    assert reports["customer"]["reward"] == plain(Algorithm("ucb"), [0.31, 0.27], 1000, 4)[0].reward
     assert [report["reward"] for role, report in reports.items() if role != "customer"] == [None] * 4
-    assert not list(keys.iterdir())
+    assert not list(keys.glob("*/*"))
 
 
 def _type(words: list[str], out: Path) -> None:
@@ -262,7 +257,7 @@ def _free_port() -> int:
 )
 def test_wrong_words_for_a_role_keep_its_keys(tmp_path, words, message):
     assert call("samba-keys", tmp_path / "keys", "--no-tls").exit_code == 0
-    keys = tmp_path / "keys" / "comp.json"
+    keys = tmp_path / "keys" / "comp" / "keys.json"
     assert_explained(call("samba-role", *words, "--keys", keys), message)
     assert keys.exists()
 
@@ -279,6 +274,6 @@ def test_files_that_are_no_keys(tmp_path):
 
 def test_keys_without_certificates_stay_on_the_machine(tmp_path):
     assert call("samba-keys", tmp_path / "keys", "--no-tls").exit_code == 0
-    keys = tmp_path / "keys" / "comp.json"
+    keys = tmp_path / "keys" / "comp" / "keys.json"
     result = call("samba-role", "comp", "--keys", keys, "--connect", "192.0.2.1:1")
     assert_explained(result, "which others can reach; TLS is required")
