@@ -181,14 +181,15 @@ def test_without_the_extra_a_clear_message(tmp_path):
 import sys
 sys.modules.update(dict.fromkeys(["cryptography", "phe", "gmpy2"]))
 from fedbandit_envs.leaderboard.cli import app
-for command in (["samba"], ["samba-keys", "out"], ["samba-role", "comp", "--keys", "x"]):
+for command in (["samba"], ["samba-keys", "out"], ["samba-role", "comp", "--keys", "x"],
+                ["samba", "--plain", "--budget", "12"]):
     try:
         app(command)
     except SystemExit as ended:
         print(ended.code)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)
-    assert done.stdout.split() == ["1"] * 3
+    assert [line for line in done.stdout.splitlines() if line.isdigit()] == ["1", "1", "1", "0"]
     hint = "needs the [secure] extra: python -m pip install 'fedbandit-envs[secure]'"
     assert done.stderr.count(hint) == 3
     assert "Traceback" not in done.stderr
@@ -219,7 +220,11 @@ def test_the_five_hosts_of_the_example(tmp_path):
     context = multiprocessing.get_context("fork")
     running = {}
     for role, words in commands.items():
-        changed = {"/keys/keys.json": str(keys / role / "keys.json"), "0.0.0.0:7000": here, "controller:7000": here}
+        changed = {
+            "/keys/keys.json": str(keys / role / "keys.json"),
+            "0.0.0.0:7000": here,
+            "controller:7000": here,
+        }
         typed = [*(changed.get(word, word) for word in words[1:]), "--timeout", "60", "--json"]
         assert sum(word in changed for word in words) == 2
         running[role] = context.Process(target=_type, args=(typed, tmp_path / role))

@@ -22,3 +22,5 @@ class Kind(IntEnum):
     """Step 7: their product."""
     STOP = 7
     """The run has ended without a result: culprit and reason, as JSON."""
+    ALIVE = 8
+    """From Controller to the customer, who would otherwise hear nothing until the end; it has no content."""

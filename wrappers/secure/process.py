@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
-from time import monotonic
+from time import monotonic, process_time
 
 from fedbandit_envs.wrappers.secure.casting import cast
 from fedbandit_envs.wrappers.secure.counts import Counts
@@ -26,7 +26,7 @@ class Report:
     Attributes:
         role: Its name.
         counts: What it has done.
-        cpu_seconds: Of the run, without starting the process.
+        cpu_seconds: Of its part, from setting the role up; without starting a process.
         reward: The cumulative reward: the customer's; None for all others.
     """
 
@@ -72,13 +72,15 @@ class Part:
             OSError: Nothing can listen there.
             SecureError: The run has ended without a result.
         """
+        before = process_time()
         role = cast(self.keyring, algorithm=self.algorithm, budget=self.budget, means=self.means)
         certificate = self.keyring.certificate
         if role.name == HUB:
             coroutine = listen(role, self.address, certificate, self.timeout, listening, progress)
         else:
             coroutine = connect(role, self.address, certificate, self.timeout, progress)
-        spent = asyncio.run(coroutine)
+        asyncio.run(coroutine)
+        spent = process_time() - before
         return Report(role.name, role.counts, spent, role.reward if isinstance(role, Customer) else None)
 
 

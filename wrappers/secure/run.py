@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from math import inf
+from time import process_time
 from typing import Literal, get_args
 
 from fedbandit_envs.checks import require_choice, require_flag, require_integer, require_number
@@ -145,18 +146,22 @@ def _run_here(
 ) -> dict[str, Report]:
     if transcripts is not None:
         transcripts.update({name: Transcript() for name in rings})
-    roles = {
-        name: cast(
+    roles, before = {}, process_time()
+    set_up = {}
+    for name, ring in rings.items():
+        transcript = None if transcripts is None else transcripts[name]
+        roles[name] = cast(
             ring,
             algorithm=plan.algorithm,
             budget=plan.budget,
             means=means.get(name, ()),
-            transcript=None if transcripts is None else transcripts[name],
+            transcript=transcript,
         )
-        for name, ring in rings.items()
-    }
+        before, set_up[name] = (now := process_time()), now - before
     spent = run_roles(roles, advance)
     return {
-        name: Report(name, role.counts, spent[name], role.reward if isinstance(role, Customer) else None)
+        name: Report(
+            name, role.counts, set_up[name] + spent[name], role.reward if isinstance(role, Customer) else None
+        )
         for name, role in roles.items()
     }

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from fedbandit_envs.wrappers.secure.errors import PeerLostError, PeerTimeoutError, ProtocolError, SecureError
 from fedbandit_envs.wrappers.secure.message import Kind
-from fedbandit_envs.wrappers.secure.roles.role import Role, Sealed, reason_of
+from fedbandit_envs.wrappers.secure.roles.role import ALIVE, Role, Sealed, reason_of
 
 HUB = "controller"
 
@@ -122,10 +122,12 @@ class Session:
             self._lines[to].send(frame)
 
     def _look(self) -> None:
-        """Fails if nothing was heard for too long."""
+        """Fails if nothing was heard for too long; else lets the customer, who waits longest, hear that all is well."""
         left = self._last_heard + self._timeout - self._loop.time()
         if left > 0:
             self._watchdog = self._loop.call_later(left, self._look)
+            if "customer" in self._lines and not self.missing:
+                self._lines["customer"].send(self.role.links["customer"].seal(ALIVE))
             return
         late = self.missing or self.role.waits_for()
         what = "sent nothing"

@@ -8,7 +8,6 @@ import asyncio
 import ssl
 from collections.abc import Callable
 from ipaddress import ip_address
-from time import process_time
 
 from fedbandit_envs.wrappers.secure.certificates import peer_name, tls_context
 from fedbandit_envs.wrappers.secure.errors import PeerLostError, ProtocolError, SecureError
@@ -132,7 +131,7 @@ async def listen(
     timeout: float,
     listening: Callable[[int], None] = lambda port: None,
     progress: Callable[[int], None] = lambda round_: None,
-) -> float:
+) -> None:
     """Plays Controller's part for whoever connects.
 
     Args:
@@ -143,9 +142,6 @@ async def listen(
         listening: Told of the port, once there is one.
         progress: Told of the round when it changes.
 
-    Returns:
-        CPU seconds of the run.
-
     Raises:
         ValueError: An address that others reach needs TLS.
         OSError: Nothing can listen there.
@@ -155,14 +151,12 @@ async def listen(
     context = None if certificate is None else tls_context(certificate, server=True)
     session = Session(role, timeout, progress)
     connections: set[Connection] = set()
-    before = process_time()
     server = await asyncio.get_running_loop().create_server(
         lambda: Connection(session, connections), host, port, ssl=context
     )
     async with server:
         listening(server.sockets[0].getsockname()[1])
         await _finish(session, connections)
-    return process_time() - before
 
 
 async def connect(
@@ -171,16 +165,14 @@ async def connect(
     certificate: Certificate | None,
     timeout: float,
     progress: Callable[[int], None] = lambda round_: None,
-) -> float:
-    """Plays the part of a role other than Controller's; arguments, result and errors as :func:`listen`."""
+) -> None:
+    """Plays the part of a role other than Controller's; arguments and errors as :func:`listen`."""
     host, port = guarded(address, certificate is not None)
     context = None if certificate is None else tls_context(certificate, server=False)
     session = Session(role, _PATIENCE * timeout, progress)
     connections: set[Connection] = set()
-    before = process_time()
     await _reach(lambda: Connection(session, connections), host, port, context, timeout)
     await _finish(session, connections)
-    return process_time() - before
 
 
 async def _reach(

@@ -11,6 +11,8 @@ from fedbandit_envs.wrappers.secure.link import Link, LinkKeys, longest_frame
 from fedbandit_envs.wrappers.secure.message import Kind
 from fedbandit_envs.wrappers.secure.transcript import Transcript
 
+ALIVE = bytes((Kind.ALIVE,))
+
 
 class Sealed(NamedTuple):
     """A frame on its way."""
@@ -83,6 +85,9 @@ class Role(ABC):
         payload = link.open(frame)
         if payload[0] == Kind.STOP:
             raise reason_of(peer, payload[1:])
+        if payload == ALIVE:
+            link.accept(payload)
+            return []
         try:
             kind = Kind(payload[0])
         except ValueError as error:
