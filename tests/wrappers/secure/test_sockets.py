@@ -38,7 +38,7 @@ MEANS = means_of("movielens", 3)
 HERE = "127.0.0.1:0"
 
 
-async def gather(roles, leave_out=(), certificates=None, through=None, meanwhile=None, timeout=5.0):
+async def gather(roles, leave_out=(), certificates=None, through=None, meanwhile=None, timeout=10.0):
     """Lets roles meet over sockets of this process.
 
     Args:
