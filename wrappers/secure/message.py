@@ -23,4 +23,4 @@ class Kind(IntEnum):
     STOP = 7
     """The run has ended without a result: culprit and reason, as JSON."""
     ALIVE = 8
-    """From Controller to the customer, who would otherwise hear nothing until the end; it has no content."""
+    """From Controller to those who would else hear nothing for long; it has no content."""

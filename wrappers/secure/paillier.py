@@ -19,7 +19,7 @@ class PublicKey:
         Raises:
             ProtocolError: It has another length than keys have.
         """
-        if modulus.bit_length() != KEY_BITS or modulus % 2 == 0:
+        if modulus < 0 or modulus.bit_length() != KEY_BITS or modulus % 2 == 0:
             raise ProtocolError(
                 f"the customer's modulus has {modulus.bit_length()} bits; an odd number of {KEY_BITS} is required"
             )

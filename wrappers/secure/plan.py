@@ -120,5 +120,5 @@ class Plan:
             parts = json.loads(told)
             modulus = int(parts.pop("modulus"), 16)
             return cls(**{**parts, "algorithm": Algorithm(**parts["algorithm"])}), modulus
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ProtocolError(f"the plan of the run cannot be read: {error}") from error

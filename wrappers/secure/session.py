@@ -40,6 +40,8 @@ class Session:
         self._loop = asyncio.get_running_loop()
         self.over: asyncio.Future[None] = self._loop.create_future()
         self._lines: dict[str, Line] = {}
+        self._met: set[str] = set()
+        self._early: list[tuple[str, bytes]] = []
         self._timeout = timeout
         self._progress = progress
         self._round = 0
@@ -48,15 +50,15 @@ class Session:
 
     @property
     def missing(self) -> list[str]:
-        """Peers that are not there yet."""
-        return [peer for peer in self.role.links if peer not in self._lines]
+        """Peers that have not been there yet."""
+        return [peer for peer in self.role.links if peer not in self._met]
 
     def hello(self, peer: str) -> bytes:
         """Returns the frame that proves to a peer who this role is; the link's first."""
         return self.role.links[peer].seal(_greeting(self.role.name))
 
     def greet(self, peer: str, line: Line, hello: bytes) -> None:
-        """Takes in a peer that proves who it is; the hub answers once all are there.
+        """Takes in a peer that proves who it is; the hub answers likewise.
 
         Raises:
             SecureError: It does not, or is there already; nothing has changed.
@@ -71,17 +73,27 @@ class Session:
             raise ProtocolError(f"{peer} does not say that it is {peer}", peer)
         link.accept(payload)
         self._lines[peer] = line
+        self._met.add(peer)
         self._last_heard = self._loop.time()
-        if self.missing:
-            return
         if self.role.name == HUB:
-            for name, there in self._lines.items():
-                there.send(self.hello(name))
-        self._carry(self.role.start())
+            line.send(self.hello(peer))
+        if not self.missing:
+            self._carry(self.role.start())
+            for early in self._early:
+                self.take(*early)
 
     def take(self, peer: str, frame: bytes) -> None:
-        """Hands a peer's frame to the role, and the answers to whom they are for."""
+        """Hands a peer's frame to the role, and the answers to whom they are for; the first waits until all are there.
+
+        Raises:
+            ProtocolError: A second one comes before that.
+        """
         if self.over.done():
+            return
+        if self.missing:
+            if any(peer == other for other, _ in self._early):
+                raise ProtocolError(f"{peer} does not wait for the others", peer)
+            self._early.append((peer, frame))
             return
         self._last_heard = self._loop.time()
         try:
@@ -122,12 +134,12 @@ class Session:
             self._lines[to].send(frame)
 
     def _look(self) -> None:
-        """Fails if nothing was heard for too long; else lets the customer, who waits longest, hear that all is well."""
+        """Fails if nothing was heard for too long; else tells those who wait longest that all is well."""
         left = self._last_heard + self._timeout - self._loop.time()
         if left > 0:
             self._watchdog = self._loop.call_later(left, self._look)
-            if "customer" in self._lines and not self.missing:
-                self._lines["customer"].send(self.role.links["customer"].seal(ALIVE))
+            if self.role.name == HUB:
+                self._reassure(list(self._lines) if self.missing else ["customer"])
             return
         late = self.missing or self.role.waits_for()
         what = "sent nothing"
@@ -136,6 +148,11 @@ class Session:
         self.fail(
             PeerTimeoutError(f"{', '.join(late)} {what} for {self._timeout:g} s {self._when()}", late[0])
         )
+
+    def _reassure(self, peers: list[str]) -> None:
+        for peer in peers:
+            if peer in self._lines:
+                self._lines[peer].send(self.role.links[peer].seal(ALIVE))
 
     def _when(self) -> str:
         return f"in round {self.role.round}" if self.role.round else "before the first round"

@@ -250,6 +250,7 @@ def say(roles, sender: str, receiver: str, kind: int, content: bytes):
         ("customer", "controller", Kind.PLAN, b"no JSON", "cannot be read"),
         ("customer", "controller", Kind.PLAN, b"[1]", "cannot be read"),
         ("customer", "controller", Kind.PLAN, b'{"arms": "many"}', "cannot be read"),
+        ("customer", "controller", Kind.PLAN, b"[" * 10_000, "cannot be read"),
     ],
 )
 def test_messages_out_of_turn_are_refused(sender, receiver, kind, content, reason):
@@ -279,6 +280,7 @@ def test_plans_that_cannot_be_are_refused():
         {"choice": "first"},
         {"iterations": 0},
         {"modulus": "f"},
+        {"modulus": "-" + parts["modulus"]},
         {"extra": 1},
     ):
         roles = cast_all(Algorithm("ucb"), MEANS, 30, 0)

@@ -19,6 +19,7 @@ from fedbandit_envs.wrappers.secure.errors import (
     OversizedFrameError,
     PeerLostError,
     PeerTimeoutError,
+    ProtocolError,
     ReorderedFrameError,
     ReplayedFrameError,
     RunStoppedError,
@@ -31,6 +32,7 @@ from fedbandit_envs.wrappers.secure.plan import Algorithm
 from fedbandit_envs.wrappers.secure.process import Part
 from fedbandit_envs.wrappers.secure.processes import play_all
 from fedbandit_envs.wrappers.secure.run import run_secure
+from fedbandit_envs.wrappers.secure.session import Session
 from fedbandit_envs.wrappers.secure.stream import with_length
 from fedbandit_envs.wrappers.secure.tcp import connect, guarded, listen
 
@@ -271,6 +273,40 @@ def test_who_does_not_come_is_named():
     assert_ended(
         outcome, {"customer": roles["customer"]}, PeerTimeoutError, "owner-1", "owner-1 did not connect"
     )
+
+
+def test_roles_wait_for_who_comes_late():
+    roles = cast_all(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+
+    async def run():
+        ports = asyncio.get_running_loop().create_future()
+        tasks = [asyncio.ensure_future(listen(roles["controller"], HERE, None, 10.0, ports.set_result))]
+        port = await ports
+        for name in ("customer", "comp", "owner-1"):
+            tasks.append(asyncio.ensure_future(connect(roles[name], f"127.0.0.1:{port}", None, 10.0)))
+        await asyncio.sleep(0.5)
+        assert not any(task.done() for task in tasks), "the customer's plan is kept until all are there"
+        tasks.append(asyncio.ensure_future(connect(roles["owner-0"], f"127.0.0.1:{port}", None, 10.0)))
+        return dict(enumerate(await asyncio.gather(*tasks, return_exceptions=True)))
+
+    assert_right(asyncio.run(run()), roles)
+
+
+def test_who_does_not_wait_for_the_others_ends_the_run():
+    roles = cast_all(Algorithm("ucb"), MEANS, 30, 3)
+
+    class Nowhere:
+        def send(self, frame):
+            pass
+
+    async def run():
+        session = Session(roles["controller"], 10.0, lambda round_: None)
+        session.greet("customer", Nowhere(), roles["customer"].links["controller"].seal(b"\0customer"))
+        session.take("customer", b"early")
+        with pytest.raises(ProtocolError, match="customer does not wait for the others"):
+            session.take("customer", b"again")
+
+    asyncio.run(run())
 
 
 def test_a_role_that_fails_ends_the_run_for_all():
