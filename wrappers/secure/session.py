@@ -10,6 +10,8 @@ from fedbandit_envs.wrappers.secure.roles.role import ALIVE, Role, Sealed, reaso
 
 HUB = "controller"
 
+_NAMED = 3
+
 
 class Line(Protocol):
     """What leads to a peer."""
@@ -145,9 +147,7 @@ class Session:
         what = "sent nothing"
         if self.missing:
             what = "did not connect" + (f" (turned away: {self.refused})" if self.refused else "")
-        self.fail(
-            PeerTimeoutError(f"{', '.join(late)} {what} for {self._timeout:g} s {self._when()}", late[0])
-        )
+        self.fail(PeerTimeoutError(f"{_listed(late)} {what} for {self._timeout:g} s {self._when()}", late[0]))
 
     def _reassure(self, peers: list[str]) -> None:
         for peer in peers:
@@ -160,3 +160,8 @@ class Session:
 
 def _greeting(name: str) -> bytes:
     return bytes((Kind.HELLO,)) + name.encode()
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -60,7 +60,8 @@ class Owners(Role):
             transcript: To write down what they see, or None.
 
         Raises:
-            ValueError: There is not one mean for each owner, or it is no probability.
+            TypeError: The algorithm does not know a parameter.
+            ValueError: There is not one mean for each owner, or it is no probability; the algorithm is unknown.
         """
         super().__init__(name, links, arms, transcript)
         if len(means) != len(keys):
@@ -77,6 +78,7 @@ class Owners(Role):
         self._plan: Plan | None = None
         self._iteration = 0
         self._exploring = False
+        self._rehearse()
 
     def waits_for(self) -> list[str]:
         """Waits for the plan, or for marks."""
@@ -102,6 +104,15 @@ class Owners(Role):
                 self.bank.observe(place, self._own[place].pull())
             self.round, self._iteration = self.round + 1, 0
         return self._turn(self._plan)
+
+    def _rehearse(self) -> None:
+        """Plays a round in vain, so that nobody waits for kernels to be loaded once the run goes on."""
+        bank = self._algorithm.bank(self._keys, self._arms, self._arms + 1)
+        for place in range(len(self._own)):
+            bank.observe(place, 0)
+        for iteration in range(bank.iterations):
+            bank.scores(self._arms + 1, iteration)
+            bank.mark(self._arms + 1, iteration, np.zeros(len(self._own), np.bool_))
 
     def _begin(self, content: bytes) -> list[Message]:
         """Step 1: hears the plan; everybody pulls its arm once."""
