@@ -152,10 +152,10 @@ def samba_role(
         guarded(address, tls=True)
         played = None if algorithm is None else Algorithm(algorithm, _parameters(set_))
         with progress_bar() as bar:
-            task = bar.add_task(role, total=budget)
+            task = bar.add_task(role, total=None)
 
-            def advance(round_: int) -> None:
-                bar.update(task, completed=round_)
+            def advance(round_: int, rounds: int) -> None:
+                bar.update(task, completed=round_, total=rounds)
 
             part = Part(Keyring.take(keys, role), address, timeout, played, budget, mean or ())
             report = part.play(lambda port: typer.echo(f"{role} listens at port {port}", err=True), advance)

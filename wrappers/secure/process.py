@@ -59,13 +59,13 @@ class Part:
     def play(
         self,
         listening: Callable[[int], None] = lambda port: None,
-        progress: Callable[[int], None] = lambda round_: None,
+        progress: Callable[[int, int], None] = lambda round_, rounds: None,
     ) -> Report:
         """Plays the part to its end.
 
         Args:
             listening: Told of the port that Controller listens at.
-            progress: Told of the round when it changes.
+            progress: Told of the round when it changes, and of how many there are.
 
         Raises:
             ValueError: The part lacks something, or its address needs TLS.
@@ -88,7 +88,7 @@ def play_in_child(part: Part, pipe: Pipe) -> None:
     """Plays a part and tells through a pipe what happens: ``(event, value)``."""
     last = 0.0
 
-    def progress(round_: int) -> None:
+    def progress(round_: int, rounds: int) -> None:
         nonlocal last
         if monotonic() - last > _SECONDS_BETWEEN_REPORTS:
             last = monotonic()

@@ -29,13 +29,13 @@ class Session:
         over: Done when the role is, or with the error that has ended the run.
     """
 
-    def __init__(self, role: Role, timeout: float, progress: Callable[[int], None]) -> None:
+    def __init__(self, role: Role, timeout: float, progress: Callable[[int, int], None]) -> None:
         """Starts without peers, inside a running event loop.
 
         Args:
             role: The role.
             timeout: After so many seconds without a message, those awaited count as hung.
-            progress: Told of the round when it changes.
+            progress: Told of the round when it changes, and of how many there are.
         """
         self.role = role
         self.refused = ""
@@ -105,7 +105,7 @@ class Session:
             return
         if self.role.round != self._round:
             self._round = self.role.round
-            self._progress(self._round)
+            self._progress(self._round, self.role.budget)
         if self.role.done:
             self._watchdog.cancel()
             self.over.set_result(None)

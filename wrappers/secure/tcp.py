@@ -130,7 +130,7 @@ async def listen(
     certificate: Certificate | None,
     timeout: float,
     listening: Callable[[int], None] = lambda port: None,
-    progress: Callable[[int], None] = lambda round_: None,
+    progress: Callable[[int, int], None] = lambda round_, rounds: None,
 ) -> None:
     """Plays Controller's part for whoever connects.
 
@@ -140,7 +140,7 @@ async def listen(
         certificate: For mutual TLS; None leaves it out, which loopback addresses alone allow.
         timeout: Seconds; whoever is waited for longer counts as hung.
         listening: Told of the port, once there is one.
-        progress: Told of the round when it changes.
+        progress: Told of the round when it changes, and of how many there are.
 
     Raises:
         ValueError: An address that others reach needs TLS.
@@ -164,7 +164,7 @@ async def connect(
     address: str,
     certificate: Certificate | None,
     timeout: float,
-    progress: Callable[[int], None] = lambda round_: None,
+    progress: Callable[[int, int], None] = lambda round_, rounds: None,
 ) -> None:
     """Plays the part of a role other than Controller's; arguments and errors as :func:`listen`."""
     host, port = guarded(address, certificate is not None)

@@ -1,10 +1,14 @@
 """SAMBA earns what the same run in the open earns, bit for bit, however owners are spread."""
 
+from math import inf
+
 import pytest
 from samba_runs import ALGORITHMS, DATA, assert_same, cast_all, means_of, plain, play
 
 from fedbandit_envs.wrappers.secure.counts import Counts
 from fedbandit_envs.wrappers.secure.plan import Algorithm
+from fedbandit_envs.wrappers.secure.run import run_secure
+from fedbandit_envs.wrappers.secure.transcript import Transcript
 
 
 @pytest.mark.parametrize("data", DATA)
@@ -40,6 +44,29 @@ def test_parameters_reach_all_roles():
     expected, noted = plain(algorithm, means, 80, 0)
     assert sum(one.scores is None for one in noted) > 50
     assert_same(play(cast_all(algorithm, means, 80, 0, [2, 2])), expected)
+
+
+def test_a_run_by_its_one_function():
+    means = means_of("jester", 4)
+    transcripts: dict[str, Transcript] = {}
+    played = []
+    run = run_secure(means, Algorithm("pursuit"), 200, 1, advance=played.append, transcripts=transcripts)
+    assert run.reward == plain(Algorithm("pursuit"), means, 200, 1)[0].reward
+    assert run.reports.keys() == transcripts.keys() == {"customer", "controller", "comp", "owner-0"}
+    assert [name for name, report in run.reports.items() if report.reward is not None] == ["customer"]
+    assert all(transcript.received for transcript in transcripts.values())
+    assert 100 < sum(played) <= 201
+    assert (run.claim.trust, run.claim.epsilon, run.claim.noise) == ("cryptography", inf, "repeatable")
+    for role in ("Owners", "Comp", "Controller", "customer"):
+        assert role in run.claim.reason
+    assert run_secure(means, Algorithm("ucb"), 20, 1 << 64).claim.noise == "secret"
+
+
+def test_what_one_transport_alone_can_do():
+    with pytest.raises(ValueError, match="transcripts is given"):
+        run_secure([0.5], Algorithm("ucb"), 9, 0, transport="tcp", transcripts={})
+    with pytest.raises(ValueError, match="tls is True"):
+        run_secure([0.5], Algorithm("ucb"), 9, 0, tls=True)
 
 
 @pytest.mark.parametrize("seed", [0, 2**130 + 1])

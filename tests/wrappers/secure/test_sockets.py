@@ -300,7 +300,7 @@ def test_who_does_not_wait_for_the_others_ends_the_run():
             pass
 
     async def run():
-        session = Session(roles["controller"], 10.0, lambda round_: None)
+        session = Session(roles["controller"], 10.0, lambda round_, rounds: None)
         session.greet("customer", Nowhere(), roles["customer"].links["controller"].seal(b"\0customer"))
         session.take("customer", b"early")
         with pytest.raises(ProtocolError, match="customer does not wait for the others"):

@@ -92,7 +92,7 @@ class Comp(Role):
         if plan.arms != self._arms:
             raise ProtocolError(f"the plan is for {plan.arms} owners; there are {self._arms}")
         self._plan = plan
-        self.round = plan.arms + 1
+        self.round, self.budget = plan.arms + 1, plan.budget
         self.done = self.round > plan.budget
         return []
 

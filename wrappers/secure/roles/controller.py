@@ -104,7 +104,7 @@ class Controller(Role):
         self._key = PublicKey(modulus, self.counts)
         self._explores = self._algorithm.bank([self._coin], self._arms, plan.budget).explores
         self._plan = plan
-        self.round = self._arms + 1
+        self.round, self.budget = self._arms + 1, plan.budget
         told = [Message("comp", Kind.PLAN, plan.as_bytes())]
         told += [Message(name, Kind.PLAN, plan.as_bytes(modulus)) for name in self._places]
         return told + self._turn(plan)

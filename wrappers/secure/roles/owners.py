@@ -133,7 +133,7 @@ class Owners(Role):
         for place, arm in enumerate(self._own):
             bank.observe(place, arm.pull())
         self._plan = plan
-        self.round = plan.arms + 1
+        self.round, self.budget = plan.arms + 1, plan.budget
         return self._turn(plan)
 
     def _turn(self, plan: Plan) -> list[Message]:

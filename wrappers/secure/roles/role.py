@@ -38,6 +38,7 @@ class Role(ABC):
         counts: What it has done.
         transcript: What it has seen, or None where nobody asked for it.
         round: t, the round that it is in; 0 before the plan.
+        budget: N; 0 before the plan.
         done: Whether its part is done.
     """
 
@@ -60,6 +61,7 @@ class Role(ABC):
             peer: Link(peer, keys, longest, self.counts, transcript) for peer, keys in links.items()
         }
         self.round = 0
+        self.budget = 0
         self.done = False
 
     def start(self) -> list[Sealed]:
