@@ -106,7 +106,7 @@ class Permutations(Keystream):
         self._places = np.uint64((1 << owners.bit_length()) - 1)
 
     def order(self, round_: int, iteration: int = 0) -> Array:
-        """Returns who stands where: place p of the permuted list holds what owner ``order[p]`` sent, int64 ``(owners,)``."""
+        """Returns who stands where, int64 ``(owners,)``: place p of the permuted list holds what ``order[p]`` sent."""
         return self.words(round_, iteration)
 
     def _prepare(self, block: Array) -> Array:
