@@ -208,6 +208,23 @@ def test_items_of_an_earlier_round_are_refused():
     assert set(kept) == {"comp", "owner-0"}
 
 
+def test_a_common_score_has_no_place_in_a_second_iteration():
+    tried = []
+
+    def change(role, takes, peer, frame):
+        if role.name == "comp" and role.round and role._iteration == 1:
+            cipher, number = role.links[peer]._open.__self__, frame[:8]
+            common = bytes((Kind.COMMON_SCORE,)) + bytes(3 * items.encrypted_bytes(8))
+            with pytest.raises(ProtocolError, match="does not expect it"):
+                takes(peer, number + cipher.encrypt(bytes(4) + number, common, None))
+            tried.append(role.round)
+
+    roles = cast_all(Algorithm("pursuit"), MEANS, 8, 2)
+    meddle(roles, change)
+    assert_same(play(roles), plain(Algorithm("pursuit"), MEANS, 8, 2)[0])
+    assert tried == [4, 5, 6, 7, 8]
+
+
 def test_frames_of_two_owners_swapped_within_a_round_are_refused():
     roles = cast_all(Algorithm("ucb"), MEANS, 30, 0, [1, 1, 1])
     first = roles["customer"].start()[0].frame
