@@ -23,7 +23,7 @@ from fedbandit_envs.wrappers.secure.errors import (
     TamperedFrameError,
     TruncatedFrameError,
 )
-from fedbandit_envs.wrappers.secure.items import ItemCipher, bound_to
+from fedbandit_envs.wrappers.secure.items import ItemCipher, bound_to, encrypted_bytes
 from fedbandit_envs.wrappers.secure.link import Link, LinkKeys
 from fedbandit_envs.wrappers.secure.message import Kind
 from fedbandit_envs.wrappers.secure.plan import Algorithm, Plan
@@ -214,7 +214,7 @@ def test_a_common_score_has_no_place_in_a_second_iteration():
     def change(role, takes, peer, frame):
         if role.name == "comp" and role.round and role._iteration == 1:
             cipher, number = role.links[peer]._open.__self__, frame[:8]
-            common = bytes((Kind.COMMON_SCORE,)) + bytes(3 * items.encrypted_bytes(8))
+            common = bytes((Kind.COMMON_SCORE,)) + bytes(3 * encrypted_bytes(8))
             with pytest.raises(ProtocolError, match="does not expect it"):
                 takes(peer, number + cipher.encrypt(bytes(4) + number, common, None))
             tried.append(role.round)
