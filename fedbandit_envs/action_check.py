@@ -53,7 +53,8 @@ class ActionCheck:
         self._dtype = np.int64 if self._whole else np.float64
         self._shape = space.shape or ()
         self._agents = list(agents)
-        self._least, self._most = np.asarray(least, self._dtype), np.asarray(most, self._dtype)
+        self._least: Array = np.asarray(least, self._dtype)
+        self._most: Array = np.asarray(most, self._dtype)
         # Integers of any dtype that comes this far are below the open end, which NaN is not.
         self._open_above = open_above and self._whole
         if open_above:

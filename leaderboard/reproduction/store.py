@@ -70,11 +70,12 @@ def _advance(played: float) -> None:
 
 def play_shard(shard: Cell, folder: Path) -> None:
     """Plays a shard and writes its file."""
-    kept = shard.play(_advance)
+    # Names are the arrays' own, whatever else the function takes by name.
+    kept: dict[str, Any] = dict(shard.play(_advance))
     file = path(shard, folder)
     partial = file.with_suffix(f".{os.getpid()}.partial")
     with partial.open("wb") as out:
-        np.savez_compressed(out, **kept)  # type: ignore[arg-type] - names are the arrays' own
+        np.savez_compressed(out, **kept)
     partial.replace(file)
 
 
