@@ -13,7 +13,7 @@ from fedbandit_envs.federation import ActionFormat, Array, Arrays
 from fedbandit_envs.linear.contexts import Features, LawName, Offer, make_law
 from fedbandit_envs.linear.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.linear.rewards import RewardLaw, RewardName
-from fedbandit_envs.linear.rounds import take_in
+from fedbandit_envs.linear.rounds import of_arms, take_in
 from fedbandit_envs.luck import Luck
 from fedbandit_envs.neighbours import Neighbours
 from fedbandit_envs.problem import MOST, Problem
@@ -180,7 +180,8 @@ class LinearProblem(Problem):
     def _pull(self, arm: Array) -> None:
         """Pulls arms, int64 ``(replicas, agents)``: draws what they pay and takes it in."""
         seen = self._seen
-        mean = np.take_along_axis(self._means, arm[..., np.newaxis], axis=-1)[..., 0]
+        mean = np.empty(arm.shape)
+        of_arms(self._means, arm, mean)
         reward, clipped = self._rewards.draw(mean, self._acting)
         self._reward[...] = reward
         self._info["clipped"][...] = clipped

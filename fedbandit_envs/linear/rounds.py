@@ -16,6 +16,20 @@ def add_observation(statistic, x, y):
 
 
 @kernel
+def of_arms(values, arm, own):
+    """Writes each row's value of its arm.
+
+    Args:
+        values: ``(replicas, agents, arms)``.
+        arm: Arms, ``(replicas, agents)``.
+        own: Receives the values, likewise.
+    """
+    for r in range(arm.shape[0]):
+        for j in range(arm.shape[1]):
+            own[r, j] = values[r, j, arm[r, j]]
+
+
+@kernel
 def take_in(acting, arm, contexts, reward, pulled, total):
     """Takes in what was pulled.
 
