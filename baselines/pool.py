@@ -32,6 +32,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from fedbandit_envs.baselines.pooled import Added, BySender, Pooled, combine, keep_nearest
 from fedbandit_envs.checks import require_integer, require_number
+from fedbandit_envs.specification import make
 
 
 @runtime_checkable
@@ -163,17 +164,4 @@ def make_pool(spec: Pool | str | Mapping[str, Any]) -> Pool:
         TypeError: The specification is none of these, or has arguments the pool does not know.
         ValueError: The name is unknown, or an argument is out of its range.
     """
-    if isinstance(spec, str):
-        spec = {"name": spec}
-    if not isinstance(spec, Mapping):
-        if isinstance(spec, type) or not isinstance(spec, Pool):
-            raise TypeError(f"pool is {spec!r}; a pool, a name or a mapping with a name is required")
-        return spec
-    arguments = dict(spec)
-    name = arguments.pop("name", None)
-    if not isinstance(name, str) or name not in POOLS:
-        raise ValueError(f"pool name is {name!r}; one of {sorted(POOLS)} is required")
-    try:
-        return POOLS[name](**arguments)
-    except TypeError as error:
-        raise TypeError(f"pool {name!r} with arguments {arguments}: {error}") from None
+    return make("pool", spec, POOLS, Pool)

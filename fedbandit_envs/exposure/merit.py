@@ -21,6 +21,7 @@ from fedbandit_envs.checks import require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.federation import Array
+from fedbandit_envs.specification import make
 
 
 @runtime_checkable
@@ -147,24 +148,7 @@ def make_merit(spec: Merit | str | Mapping[str, Any]) -> Merit:
         merit = Own(resolve(spec))
         merit.logarithm(np.linspace(-1.0, 1.0, 201))
         return merit
-    if isinstance(spec, str):
-        spec = {"name": spec}
-    if not isinstance(spec, Mapping):
-        if isinstance(spec, type) or not isinstance(spec, Merit):
-            raise TypeError(
-                f"merit is {spec!r}; a merit function, a name or a mapping with a name is required"
-            )
-        return spec
-    arguments = dict(spec)
-    name = arguments.pop("name", None)
-    if not isinstance(name, str) or name not in MERITS:
-        raise ValueError(
-            f"merit name is {name!r}; one of {sorted(MERITS)}, or 'module:function', is required"
-        )
-    try:
-        return MERITS[name](**arguments)
-    except TypeError as error:
-        raise TypeError(f"merit {name!r} with arguments {arguments}: {error}") from None
+    return make("merit", spec, MERITS, Merit, ", or 'module:function',")
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from fedbandit_envs.federation import Array
+from fedbandit_envs.specification import make
 from fedbandit_envs.wrappers.transport.fixed_schedules import (
     Doubling,
     EveryRound,
@@ -93,17 +94,4 @@ def make_schedule(spec: Schedule | str | Mapping[str, Any]) -> Schedule:
         TypeError: The specification is none of these, or has arguments the schedule does not know.
         ValueError: The name is unknown, or an argument is out of its range.
     """
-    if isinstance(spec, str):
-        spec = {"name": spec}
-    if not isinstance(spec, Mapping):
-        if isinstance(spec, type) or not isinstance(spec, Schedule):
-            raise TypeError(f"schedule is {spec!r}; a schedule, a name or a mapping with a name is required")
-        return spec
-    arguments = dict(spec)
-    name = arguments.pop("name", None)
-    if not isinstance(name, str) or name not in SCHEDULES:
-        raise ValueError(f"schedule name is {name!r}; one of {sorted(SCHEDULES)} is required")
-    try:
-        return SCHEDULES[name](**arguments)
-    except TypeError as error:
-        raise TypeError(f"schedule {name!r} with arguments {arguments}: {error}") from None
+    return make("schedule", spec, SCHEDULES, Schedule)
