@@ -65,9 +65,8 @@ class Session:
         Raises:
             SecureError: It does not, or is there already; nothing has changed.
         """
-        if peer not in self.missing:
-            raise ProtocolError(f"{peer} is connected already", peer)
         link = self.role.links[peer]
+        # The hello of a peer that is there already has been the link's first frame once, and is refused as any replay.
         payload = link.open(hello)
         if payload[0] == Kind.STOP:
             raise reason_of(peer, payload[1:])

@@ -301,7 +301,10 @@ def test_who_does_not_wait_for_the_others_ends_the_run():
 
     async def run():
         session = Session(roles["controller"], 10.0, lambda round_, rounds: None)
-        session.greet("customer", Nowhere(), roles["customer"].links["controller"].seal(b"\0customer"))
+        hello = roles["customer"].links["controller"].seal(b"\0customer")
+        session.greet("customer", Nowhere(), hello)
+        with pytest.raises(ReplayedFrameError):
+            session.greet("customer", Nowhere(), hello)
         session.take("customer", b"early")
         with pytest.raises(ProtocolError, match="customer does not wait for the others"):
             session.take("customer", b"again")
@@ -394,13 +397,13 @@ def test_processes_earn_what_one_process_does(name, options):
     [
         ("owner-1", signal.SIGKILL, "owner-1"),
         ("controller", signal.SIGKILL, "controller"),
-        ("comp", signal.SIGSTOP, "comp sent nothing for 6 s"),
+        ("comp", signal.SIGSTOP, "comp sent nothing for 10 s"),
     ],
 )
 def test_a_process_that_is_killed_or_hangs_ends_the_run(role, way, match):
     rings = deal(0, [1, 1])
     parts = {
-        name: Part(ring, HERE, 6.0, Algorithm("ucb"), 10**6, (0.5,) * len(ring.owners))
+        name: Part(ring, HERE, 10.0, Algorithm("ucb"), 10**6, (0.5,) * len(ring.owners))
         for name, ring in rings.items()
     }
     running: dict[str, int] = {}
