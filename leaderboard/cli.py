@@ -24,7 +24,7 @@ from fedbandit_envs.leaderboard.run import Settings, SettingsError
 from fedbandit_envs.leaderboard.run import run as run_settings
 from fedbandit_envs.leaderboard.samba_cli import register
 from fedbandit_envs.leaderboard.simulation import Simulation
-from fedbandit_envs.leaderboard.terminal import explained, out_console, progress_bar
+from fedbandit_envs.leaderboard.terminal import ended, explained, out_console, progress_bar
 from fedbandit_envs.registration import REGISTRY
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 
@@ -211,7 +211,7 @@ def reproduce(
 
     With `all`, experiments that do not have the panel or the mode asked for are left out.
     """
-    with explained(ValueError):
+    with explained(ValueError), ended():
         require_choice("EXPERIMENT", experiment, (*EXPERIMENTS, "all"))
         names = [
             name for name, one in EXPERIMENTS.items() if mode in one.modes and panel in (*one.panels, "all")
@@ -224,7 +224,7 @@ def reproduce(
             for name in (names or EXPERIMENTS if experiment == "all" else [experiment])
         }  # fmt: skip
     _make_folder(out)
-    with explained(SettingsError, BudgetExhaustedError), explained(OSError, option="--out"):
+    with explained(SettingsError, BudgetExhaustedError), explained(OSError, option="--out"), ended():
         for name, reproduction in reproductions.items():
             work = reproduction.work()
             with progress_bar() as progress:

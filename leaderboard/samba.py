@@ -1,13 +1,13 @@
 """Runs of SAMBA as data: what was asked for, what came out, encrypted or in the open."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field
 from secrets import randbits
 from time import perf_counter, process_time
 from typing import Any, get_args
 
 from fedbandit_envs.arms.masks import Streams, owner_keys
-from fedbandit_envs.arms.vertical import PlainSelector, run_vertical
+from fedbandit_envs.arms.vertical import PlainSelector, VerticalResult, run_vertical
 from fedbandit_envs.checks import require_choice
 from fedbandit_envs.leaderboard.ratings_source import arm_means
 from fedbandit_envs.wrappers.secure.counts import Counts
@@ -79,8 +79,8 @@ def run_samba(
     algorithm = Algorithm(settings.algorithm, settings.parameters)
     start = perf_counter()
     if settings.plain:
-        reward, spent = _run_plain(means.tolist(), algorithm, settings.budget, seed)
-        counts, claim, seconds = Counts(), None, {"plain": spent}
+        result, spent = run_plain(means.tolist(), algorithm, settings.budget, seed)
+        reward, counts, claim, seconds = result.reward, Counts(), None, {"plain": spent}
     else:
         run = run_secure(
             means.tolist(), algorithm, settings.budget, seed,
@@ -101,12 +101,18 @@ def run_samba(
     }
 
 
-def _run_plain(means: list[float], algorithm: Algorithm, budget: int, seed: int) -> tuple[int, float]:
-    """Returns the cumulative reward and CPU seconds of a run in the open."""
+def run_plain(
+    means: list[float], algorithm: Algorithm, budget: int, seed: int, note: Collection[int] = ()
+) -> tuple[VerticalResult, float]:
+    """Runs in the open; see :func:`~fedbandit_envs.arms.vertical.run_vertical` for arguments and errors.
+
+    Returns:
+        What the run has earned, and its CPU seconds.
+    """
     arms = len(means)
     plan = Plan.make(algorithm, arms, budget)
     bank = algorithm.bank(owner_keys(seed, arms), arms, budget)
     selector = PlainSelector(plan.choice, Streams(seed, arms), plan.iterations)
     before = process_time()
-    result = run_vertical(means, bank, selector, budget, seed)
-    return result.reward, process_time() - before
+    result = run_vertical(means, bank, selector, budget, seed, note=note)
+    return result, process_time() - before

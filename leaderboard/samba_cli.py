@@ -1,8 +1,6 @@
 """The command line of SAMBA: ``fedbandit samba``, ``samba-keys`` and ``samba-role``."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -14,9 +12,8 @@ from fedbandit_envs.baselines.arms.owners import OWNERS
 from fedbandit_envs.checks import require_choice
 from fedbandit_envs.leaderboard.run import read_value
 from fedbandit_envs.leaderboard.samba import SambaSettings, run_samba, seed_of
-from fedbandit_envs.leaderboard.terminal import explained, out_console, progress_bar
+from fedbandit_envs.leaderboard.terminal import ended, explained, out_console, progress_bar
 from fedbandit_envs.wrappers.secure.certificates import certify
-from fedbandit_envs.wrappers.secure.errors import MissingExtraError, SecureError
 from fedbandit_envs.wrappers.secure.keys import Keyring, deal
 from fedbandit_envs.wrappers.secure.libraries import require_extra
 from fedbandit_envs.wrappers.secure.plan import Algorithm
@@ -73,7 +70,7 @@ def samba(
 
     Exit code 2 if it cannot run as asked; 1 if the run has ended without a result.
     """
-    with explained(ValueError), _ended():
+    with explained(ValueError), ended():
         require_choice("--transport", transport, get_args(Transport))
         settings = SambaSettings(
             algorithm, ratings, arms, budget, seed, "tcp" if transport == "tcp" else "local",
@@ -81,7 +78,7 @@ def samba(
         )  # fmt: skip
     with (
         explained(ValueError, TypeError, OSError, AttributeError, ModuleNotFoundError),
-        _ended(),
+        ended(),
         progress_bar() as bar,
     ):
         task = bar.add_task(f"{algorithm}{' in the open' if plain else ''}", total=max(1, budget - arms))
@@ -111,7 +108,7 @@ def samba_keys(
     tls: Annotated[bool, typer.Option(help="With certificates, for links between machines.")] = True,
 ) -> None:
     """Deals the keys of one run, a folder for each role; give each machine its own and no other."""
-    with explained(ValueError, TypeError), explained(OSError, option="OUT"), _ended():
+    with explained(ValueError, TypeError), explained(OSError, option="OUT"), ended():
         require_extra()
         rings = deal(seed_of(seed), owners or [1, 1])
         if tls:
@@ -142,7 +139,7 @@ def samba_role(
     as_json: JsonOption = False,
 ) -> None:
     """Plays one role of SAMBA; the others may be on other machines. Exit codes as `fedbandit samba`."""
-    with explained(ValueError, TypeError, OSError, AttributeError, ModuleNotFoundError), _ended():
+    with explained(ValueError, TypeError, OSError, AttributeError, ModuleNotFoundError), ended():
         require_extra()
         address, other, option = (
             (listen, connect, "--listen") if role == HUB else (connect, listen, "--connect")
@@ -175,13 +172,3 @@ def _parameters(assignments: list[str] | None) -> dict[str, Any]:
             raise ValueError(f"--set is {assignment!r}; key=value is required")
         parameters[key] = read_value(text)
     return parameters
-
-
-@contextmanager
-def _ended() -> Iterator[None]:
-    """Shows why a run has ended without a result, or cannot begin here, with exit code 1."""
-    try:
-        yield
-    except (SecureError, MissingExtraError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(1) from error

@@ -7,6 +7,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from fedbandit_envs.wrappers.secure.errors import MissingExtraError, SecureError
+
 out_console = Console()
 _err_console = Console(stderr=True)
 
@@ -18,6 +20,16 @@ def explained(*errors: type[Exception], option: str | None = None) -> Iterator[N
         yield
     except errors as error:
         raise typer.BadParameter(str(error), param_hint=option) from error
+
+
+@contextmanager
+def ended() -> Iterator[None]:
+    """Shows why an encrypted run has ended without a result, or cannot begin here, with exit code 1."""
+    try:
+        yield
+    except (SecureError, MissingExtraError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from error
 
 
 def progress_bar() -> Progress:

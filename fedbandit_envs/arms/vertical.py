@@ -4,7 +4,7 @@ Each owner submits a score, a selector picks by the largest or in proportion, an
 Rounds are counted from 1, as in the paper: in the first K each owner is picked once; a selector picks from K + 1 on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -207,15 +207,23 @@ class VerticalResult(NamedTuple):
         reward: The cumulative reward.
         pulls: How often each owner was picked, int64 ``(owners,)``.
         sums: Its rewards, added up, likewise.
+        noted: The cumulative reward after each of the rounds that were to be noted.
     """
 
     reward: int
     pulls: Array
     sums: Array
+    noted: tuple[int, ...] = ()
 
 
 def run_vertical(
-    means: Sequence[float] | Array, owners: OwnerBank, selector: Selector, budget: int, seed: int
+    means: Sequence[float] | Array,
+    owners: OwnerBank,
+    selector: Selector,
+    budget: int,
+    seed: int,
+    *,
+    note: Collection[int] = (),
 ) -> VerticalResult:
     """Spends a budget of rounds (SAMBA, Figure 3).
 
@@ -225,19 +233,23 @@ def run_vertical(
         selector: Picks an owner.
         budget: N, the rounds in all.
         seed: Of the run; rewards follow from it.
+        note: Rounds after which the cumulative reward is kept, in order, from K to N.
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: The budget does not pay for one round of each owner, the bank has another number of owners, or a
-            score is bad.
+        ValueError: The budget does not pay for one round of each owner, the bank has another number of owners, a round
+            to note is out of its range or order, or a score is bad.
     """
     number = len(means)
     require_integer("budget", budget, number)
+    if list(note) != [round_ for round_ in sorted(set(note)) if number <= round_ <= budget]:
+        raise ValueError(f"note is {list(note)}; rising integers in [{number}, {budget}] are required")
     if len(owners.pulls) != number:
         raise ValueError(f"owners has {len(owners.pulls)} policies; {number}, one a mean, are required")
     arms = [OwnerArm(mean, keys.reward) for mean, keys in zip(means, owner_keys(seed, number), strict=True)]
     for place, arm in enumerate(arms):
         owners.observe(place, arm.pull())
+    noted = [int(owners.sums.sum())] if number in note else []
     for round_ in range(number + 1, budget + 1):
         if owners.explores(round_):
             picked = selector.explore(round_)
@@ -247,4 +259,6 @@ def run_vertical(
                 owners.mark(round_, iteration, picked)
         place = int(picked.argmax())
         owners.observe(place, arms[place].pull())
-    return VerticalResult(int(owners.sums.sum()), owners.pulls.copy(), owners.sums.copy())
+        if round_ in note:
+            noted.append(int(owners.sums.sum()))
+    return VerticalResult(int(owners.sums.sum()), owners.pulls.copy(), owners.sums.copy(), tuple(noted))

@@ -13,6 +13,9 @@ from fedbandit_envs.leaderboard.reproduction import (
     feducb_reports,
     pfcb,
     pfcb_reports,
+    samba,
+    samba_privacy_reports,
+    samba_reports,
 )
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Results, Scale
 from fedbandit_envs.leaderboard.reproduction.page import Section
@@ -21,6 +24,7 @@ from fedbandit_envs.leaderboard.reproduction.store import Cell
 _REGRET = {"y": "cumulative regret per agent", "xscale": "log", "yscale": "log"}
 _FRR = {"y": "regret / silent regret (FRR)", "xscale": "log", "yscale": "linear"}
 
+_TIME = {"y": "CPU seconds", "xscale": "linear", "yscale": "log"}
 _FAIRNESS = {"y": "cumulative fairness regret per agent", "xscale": "log", "yscale": "log"}
 _OVER_SILENT = {"y": "regret / silent regret", "xscale": "log", "yscale": "log"}
 
@@ -45,6 +49,16 @@ def _fairx(
     panels: dict[str, str] = fairx.ONE_PANEL,
 ) -> Experiment:
     return Experiment(f"Exposure fairness, {title}", axes, scales, panels, fairx.describe, cells, report)
+
+
+def _samba(
+    title: str,
+    axes: dict[str, str],
+    scales: dict[str, Scale],
+    cells: Callable[[Plan], Mapping[str, Cell]],
+    report: Callable[[Section, samba_reports.Results], None],
+) -> Experiment:
+    return Experiment(f"SAMBA, {title}", axes, scales, samba.PANELS, samba.describe, cells, report)
 
 
 EXPERIMENTS = {
@@ -188,5 +202,47 @@ EXPERIMENTS = {
         fairx.price,
         fairx_reports.price,
         fairx.PRICE_SCALES,
+    ),
+    "samba-fig8a": _samba(
+        "Figure 8 (a): execution time against N, K = 100",
+        {"x": "N", **_TIME},
+        samba.FIG8A_SCALES,
+        samba.fig8a,
+        samba_reports.fig8a,
+    ),
+    "samba-fig8b": _samba(
+        "Figure 8 (b): execution time against K",
+        {"x": "K", **_TIME},
+        samba.FIG8B_SCALES,
+        samba.fig8b,
+        samba_reports.fig8b,
+    ),
+    "samba-fig8c": _samba(
+        "Figure 8 (c): cumulative reward against N, K = 100",
+        {"x": "N", "y": "cumulative reward", "xscale": "linear", "yscale": "linear"},
+        samba.FIG8C_SCALES,
+        samba.fig8c,
+        samba_reports.fig8c,
+    ),
+    "samba-fig8d": _samba(
+        "Figure 8 (d): shares of the CPU time by participant",
+        {
+            "x": "1: one owner, 2: Controller, 3: data customer, 4: Comp",
+            "y": "% of the CPU time",
+            "xscale": "linear",
+            "yscale": "log",
+        },
+        samba.FIG8D_SCALES,
+        samba.fig8d,
+        samba_reports.fig8d,
+    ),
+    "samba-privacy": Experiment(
+        "Noise beside encryption: differential privacy and SAMBA on the same arms",
+        {"x": "epsilon", "y": "regret a pull", "xscale": "log", "yscale": "log"},
+        samba.PRIVACY_SCALES,
+        samba.PANELS,
+        samba.describe_privacy,
+        samba.privacy,
+        samba_privacy_reports.privacy,
     ),
 }
