@@ -351,3 +351,11 @@ def test_rewards_on_movielens_are_the_published_ones(algorithm):
 
 def test_every_algorithm_is_tried():
     assert {*ALGORITHMS, "reinforcement-comparison"} == {*OWNERS}
+
+
+@pytest.mark.parametrize("note", [(4, 20), (5, 21), (9, 7), (7, 7)])
+def test_rounds_that_cannot_be_noted_are_refused(note):
+    bank = make_owners("ucb", owner_keys(0, 5), 5, 20)
+    with pytest.raises(ValueError, match=r"note is \[.*rising integers in \[5, 20\] are required"):
+        run_vertical(MEANS, bank, PlainSelector("argmax", Streams(0, 5)), 20, 0, note=note)
+    assert not bank.pulls.any()

@@ -1,0 +1,240 @@
+"""SAMBA's Figure 8, and noise beside encryption: pages at a tiny scale, cells against runs, verdicts on made-up runs."""
+
+import csv
+import sys
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from samba_runs import means_of, plain
+from typer.testing import CliRunner
+
+from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.leaderboard.reproduction import samba, samba_reports, store
+from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
+from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
+from fedbandit_envs.leaderboard.reproduction.page import Section
+from fedbandit_envs.leaderboard.reproduction.samba_runs import Selected, Selection
+from fedbandit_envs.leaderboard.samba import SambaSettings
+from fedbandit_envs.wrappers.secure import paillier
+from fedbandit_envs.wrappers.secure.plan import Algorithm
+
+TINY = {
+    "samba-fig8a": Scale(220, 2, {"share": (0.5, 1.0)}),
+    "samba-fig8b": Scale(40, 2, {"arms": (4, 9)}),
+    "samba-fig8c": Scale(220, 2, {"share": (0.5, 1.0)}),
+    "samba-fig8d": Scale(30, 2, {"arms": (3, 9)}),
+    "samba-privacy": Scale(40, 2, {"arms": (4,), "epsilon": (0.5, 8.0)}),
+}
+SAID = {
+    "samba-fig8a": (
+        "is linear in N",
+        "at most an order of magnitude",
+        "double",
+        "around 15 minutes",
+        "slowest",
+    ),
+    "samba-fig8b": ("is linear in N and K", "at most an order of magnitude", "double", "not run here"),
+    "samba-fig8c": ("always produces the best rewards", "arms at random"),
+    "samba-fig8d": ("most time-consuming node", "has an equal share", "roughly equivalent", "is negligible"),
+    "samba-privacy": (
+        "who sees what",
+        "No paper sets",
+        "regret a pull",
+        "one-observation",
+        "cryptography",
+        "local",
+    ),
+}
+
+
+def reproduce(*words):
+    return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb", "COLUMNS": "200"})
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("name", TINY)
+def test_every_experiment_of_samba_writes_its_page(tmp_path, monkeypatch, name):
+    if name != "samba-fig8c":
+        pytest.importorskip("phe")
+        pytest.importorskip("cryptography")
+    monkeypatch.setattr(paillier, "KEY_BITS", 512)
+    monkeypatch.setitem(EXPERIMENTS, name, replace(EXPERIMENTS[name], scales={"small": TINY[name]}))
+    panels = ["jester"] if name == "samba-fig8a" else ["movielens", "jester"]
+    ran = reproduce(name, "--out", tmp_path, *(("--panel", "jester") if len(panels) == 1 else ()))
+    assert ran.exit_code == 0, ran.output
+    stem = f"{name}-small" + ("-jester" if len(panels) == 1 else "")
+    page = (tmp_path / f"{stem}.md").read_text()
+    for words in SAID[name]:
+        assert words in page, words
+    for panel in panels:
+        assert f"## {samba.PANELS[panel]}" in page
+    if name in ("samba-fig8a", "samba-fig8b"):
+        runs = 6 * 2 * 2
+        assert page.count(f"of the same seed has: {runs} of {runs}.") == len(panels)
+    assert "nan" not in page
+    assert (tmp_path / f"{stem}.png").stat().st_size > 10_000
+    with (tmp_path / f"{stem}.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["panel"] for row in rows} == set(panels)
+    for row in rows:
+        assert 0 < float(row["low"]) <= float(row["value"]) <= float(row["high"])
+
+
+def played(cell, folder):
+    for shard in cell.split():
+        store.play_shard(shard, folder)
+    return store.load(cell.split(), folder)
+
+
+@pytest.mark.parametrize("algorithm", samba.ALGORITHMS)
+def test_a_cell_earns_what_runs_of_its_seeds_do_at_every_budget(tmp_path, algorithm):
+    parameters = samba.PARAMETERS["movielens"].get(algorithm, {})
+    settings = SambaSettings(algorithm, "movielens", 6, 120, 3, parameters=parameters, plain=True)
+    result = played(Selection(settings, 7, (6, 50, 120)), tmp_path)
+    assert len(Selection(settings, 7).split()) == 2
+    for place in range(7):
+        for budget in (6, 50, 120):
+            alone, _ = plain(Algorithm(algorithm, parameters), means_of("movielens", 6), budget, 3 + place)
+            assert result.noted[budget][place] == alone.reward
+        assert result.reward[place] == alone.reward
+        np.testing.assert_array_equal(result.pulls[place], alone.pulls)
+        gaps = max(means_of("movielens", 6)) - np.array(means_of("movielens", 6))
+        assert result.regret[place] == pytest.approx(sum(gaps * alone.pulls))
+    assert result.spent.shape == (7,)
+    assert result.cpu_seconds >= result.spent.sum() > 0
+
+
+OTHER = {
+    "algorithm": "thompson", "ratings": "jester", "arms": 7, "budget": 121, "seed": 4, "transport": "tcp",
+    "parameters": {"scale": 1.0}, "owners_per_role": 2, "tls": True, "timeout": 3.0, "plain": False,
+}  # fmt: skip
+
+
+def test_a_key_tells_every_setting_apart(tmp_path):
+    pytest.importorskip("phe")
+    assert set(OTHER) == {field.name for field in fields(SambaSettings)}
+    settings = SambaSettings("ucb", "movielens", 6, 120, 3, plain=True)
+    cell = Selection(settings, 2)
+    others = [replace(cell, settings=replace(settings, **{name: value})) for name, value in OTHER.items()]
+    others += [replace(cell, seeds=3), replace(cell, note=(120,))]
+    assert len({store.path(one, tmp_path) for one in [cell, *others]}) == len(others) + 1
+
+
+def test_cells_that_cannot_be_are_refused():
+    settings = SambaSettings("ucb", "movielens", 6, 120, None, plain=True)
+    with pytest.raises(ValueError, match="seed is None"):
+        Selection(settings, 2)
+    pytest.importorskip("phe")
+    with pytest.raises(ValueError, match="note is"):
+        Selection(replace(settings, seed=0, plain=False), 2, (7,))
+
+
+def test_too_few_rounds_for_all_owners_are_refused(tmp_path):
+    for name in ("samba-fig8c", "samba-fig8a", "samba-fig8b", "samba-fig8d"):
+        if name != "samba-fig8c":
+            pytest.importorskip("phe")
+        ran = reproduce(name, "--out", tmp_path, "--rounds", 99)
+        assert ran.exit_code == 2
+        assert "rounds is 99" in ran.output
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [name for name in TINY if name != "samba-fig8c"])
+def test_without_the_extra_nothing_is_played(tmp_path, monkeypatch, name):
+    monkeypatch.setitem(sys.modules, "phe", None)
+    ran = reproduce(name, "--out", tmp_path / "new")
+    assert ran.exit_code == 1
+    assert "needs the [secure] extra: python -m pip install 'fedbandit-envs[secure]'" in ran.output
+    assert not (tmp_path / "new").exists()
+
+
+def test_rewards_need_no_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "phe", None)
+    assert set(samba.fig8c(Plan("movielens", TINY["samba-fig8c"], "default"))) == set(samba.ALGORITHMS)
+
+
+def made_up(algorithm, arms, budget, *, encrypted, **roles):
+    """A run of two seeds that has taken these CPU seconds."""
+    seconds = {name: np.full(2, float(value)) for name, value in (roles or {"plain": 1.0}).items()}
+    return Selected(
+        algorithm, arms, budget, np.array([3, 4]), {}, np.zeros((2, 0)), np.zeros(2), seconds,
+        {"trust": "cryptography"} if encrypted else None, np.array([0.5]), 1.0,
+    )  # fmt: skip
+
+
+def report_of(write, results):
+    section = Section("jester")
+    write(section, {str(place): result for place, result in enumerate(results)})
+    return "\n".join(section.text)
+
+
+def times(seconds):
+    """A page of Figure 8 (a) where encrypted runs take as long as said, those in the open one second."""
+    return report_of(
+        samba_reports.fig8a,
+        [
+            made_up(
+                name,
+                100,
+                budget,
+                encrypted=encrypted,
+                **({"comp": seconds(name, budget)} if encrypted else {}),
+            )
+            for name in samba.ALGORITHMS
+            for budget in (1_000, 2_000, 4_000)
+            for encrypted in (False, True)
+        ],
+    )
+
+
+def test_verdicts_on_time_follow_from_the_times():
+    slower = {"pursuit": 2.0, "thompson": 1.1, "epsilon-greedy": 0.9}
+    page = times(lambda name, budget: slower.get(name, 1.0) * budget / 1_000)
+    assert "for all six, holds" in page
+    assert 'at most an order of magnitude": holds (1 to 8 times)' in page
+    assert "of the others, holds (2.000" in page
+    assert 'one iteration: holds; "fixed epsilon is the fastest": holds' in page
+    page = times(lambda name, budget: (budget / 1_000) ** 3)
+    assert "for all six, does **not** hold" in page
+    assert 'at most an order of magnitude": does **not** hold (1 to 64 times)' in page
+    assert "of the others, does **not** hold (1.000" in page
+
+
+def shares(comp, owners, controller, customer):
+    roles = {"comp": comp, "controller": controller, "customer": customer}
+    return report_of(
+        samba_reports.fig8d,
+        [
+            made_up(
+                name, arms, 500, encrypted=True, **roles, **{f"owner-{i}": v for i, v in enumerate(owners)}
+            )
+            for name in samba.ALGORITHMS
+            for arms in (2, 20)
+        ],
+    )
+
+
+def test_verdicts_on_shares_follow_from_the_shares():
+    page = shares(10.0, (2.0, 2.2), 2.0, 0.1)
+    assert page.count(": holds") == 5
+    page = shares(2.0, (2.0, 2.6), 5.0, 1.0)
+    assert page.count(": holds") == 1  # the shares of Comp are the same here
+    assert page.count(": does **not** hold") == 4
+
+
+def test_the_published_runs_stand_beside_ours_at_their_own_size():
+    section = Section("movielens")
+    results = {}
+    for name, (mean, sd) in samba_reports.PUBLISHED.items():
+        noted = {100_000: np.array([mean - sd, mean + sd]) * (1.2 if name == "ucb" else 1)}
+        results[name] = Selected(
+            name, 100, 100_000, noted[100_000], noted, np.full((2, 2), 50_000), np.zeros(2),
+            {"plain": np.ones(2)}, None, np.array([0.5, 0.5]), 1.0,
+        )  # fmt: skip
+    samba_reports.fig8c(section, results)
+    page = "\n".join(section.text)
+    assert page.count("| agrees |") == 5
+    assert "| **differs**, by +20.0% |" in page
+    # 1e5 fair coins: half the root.
+    assert "about 158 for the arms" in page
