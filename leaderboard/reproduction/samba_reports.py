@@ -152,10 +152,7 @@ def _same(results: Results) -> str:
     pairs = [(r.reward, opened[r.algorithm, r.arms, r.budget]) for r in results.values() if r.encrypted]
     same = sum(int(np.sum(first == second)) for first, second in pairs)
     total = sum(first.size for first, _ in pairs)
-    return (
-        f"* Encrypted runs that have earned exactly what the run in the open of the same seed has: {same} of "
-    )
-    f"{total}."
+    return f"* Encrypted runs that have earned exactly what the one of their seed in the open has: {same} of {total}."
 
 
 def fig8c(section: Section, results: Results) -> None:

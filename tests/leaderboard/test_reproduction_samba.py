@@ -1,4 +1,4 @@
-"""SAMBA's Figure 8, and noise beside encryption: pages at a tiny scale, cells against runs, verdicts on made-up runs."""
+"""SAMBA's Figure 8, and noise beside encryption: tiny pages, cells against runs, verdicts on made-up runs."""
 
 import csv
 import sys
@@ -71,7 +71,7 @@ def test_every_experiment_of_samba_writes_its_page(tmp_path, monkeypatch, name):
         assert f"## {samba.PANELS[panel]}" in page
     if name in ("samba-fig8a", "samba-fig8b"):
         runs = 6 * 2 * 2
-        assert page.count(f"of the same seed has: {runs} of {runs}.") == len(panels)
+        assert page.count(f"of their seed in the open has: {runs} of {runs}.") == len(panels)
     assert "nan" not in page
     assert (tmp_path / f"{stem}.png").stat().st_size > 10_000
     with (tmp_path / f"{stem}.csv").open() as file:
