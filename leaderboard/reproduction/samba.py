@@ -73,9 +73,8 @@ def describe(scale: Scale, mode: str) -> str:
         "Parameters as behind the paper's plots: epsilon = 0.1, or 1/log2 t; tau = 0.06 (MovieLens), 0.02 (Jester); "
         "beta = 0.1, 0.2. Rewards are those of runs in the open: an encrypted run earns the same, bit for bit, which "
         "tests show for all six. Times are CPU seconds of all roles together, in one process, keys of 2048 and 256 "
-        "bits dealt anew in each run; the paper's are seconds of another machine. ± and brackets are 95 % "
-        "intervals over "
-        "runs."
+        "bits dealt anew in each run; the paper's are seconds of another machine. ± and brackets are 95 % intervals "
+        "over runs."
     )
 
 
@@ -84,13 +83,11 @@ def describe_privacy(scale: Scale, mode: str) -> str:
     arms = int(scale.sweeps["arms"][0])
     return (
         f"the same K = {arms} arms and {AGENTS * scale.rounds:,} pulls in all, {scale.trials} runs. Two federations: "
-        f"horizontal, {AGENTS} agents who each pull any arm in each of {scale.rounds:,} rounds, learn by UCB1 "
-        "from what "
-        "they have seen and from what others tell, which noise hides; and vertical, an owner an arm, of whom "
-        "UCB1 picks one "
-        f"in each of {AGENTS * scale.rounds:,} rounds, among scores that are encrypted. No paper sets the two "
-        "side by side. "
-        "They protect different parties from each other, so numbers are for each pull, not for each round."
+        f"horizontal, {AGENTS} agents who each pull any arm in each of {scale.rounds:,} rounds, learn by UCB1 from "
+        "what they have seen and from what others tell, which noise hides; and vertical, an owner an arm, of whom "
+        f"UCB1 picks one in each of {AGENTS * scale.rounds:,} rounds, among scores that are encrypted. No paper sets "
+        "the two side by side. They protect different parties from each other, so numbers are for each pull, not for "
+        "each round."
     )
 
 

@@ -30,8 +30,7 @@ _SEES = {
     PLACEBO: "noise alone: what messages are worth without data",
     OPEN: "the selector sees every owner's score in every round, and whom it picks",
     ENCRYPTED: "the customer sees the total, exactly; Comp masked and permuted scores; owners their own pulls "
-    "and rewards; "
-    "Controller and the wire ciphertexts",
+    "and rewards; Controller and the wire ciphertexts",
 }
 
 
@@ -124,37 +123,32 @@ def _explain(section: Section, results: Mapping[str, Any], regrets: Mapping[str,
         "",
         "What each protection costs, beside the same federation without it:",
         "",
-        f"* Encryption: no reward (runs that were encrypted have {'earned' if same else '**not** earned'} "
-        "exactly what they "
-        f"do in the open); {_bytes(encrypted) / encrypted.budget:,.0f} bytes and "
+        f"* Encryption: no reward (runs that were encrypted have {'earned' if same else '**not** earned'} exactly "
+        f"what they do in the open); {_bytes(encrypted) / encrypted.budget:,.0f} bytes and "
         f"{compare(encrypted.spent, results[OPEN].spent[: encrypted.spent.size]).value:,.0f} times the CPU time.",
     ]
     placebos = _sweep(regrets, PLACEBO)
     for epsilon, regret in _sweep(regrets, PRIVATE).items():
         over = compare(regret, regrets[SILENT])
-        verdict = "pays" if over.high < 1 else "costs" if over.low > 1 else "undecided"
+        verdict = "pays" if over.high < 1 else "costs" if over.low > 1 else "may do either"
         section.text += [
             f"* Noise at epsilon {epsilon:g}: {compare(regret, regrets[SHARED])} times the regret of true data, "
-            f"{compare(regret, placebos[epsilon])} times that of noise alone; beside silence federating {verdict}.",
+            f"{compare(regret, placebos[epsilon])} times that of noise alone, {over} times that of silence: "
+            f"federating {verdict}.",
         ]
     section.text += [
         "",
         "What differs, so that a column says less than it seems to:",
         "",
-        f"* {AGENTS} agents pull {AGENTS} arms before any of them can hear of it, and tell each other in "
-        "doubling rounds only; "
-        f"owners learn from every pull. A silent agent has 1/{AGENTS} of the pulls to learn from.",
-        "* Noise guards an agent's own choices and rewards from the other agents, who use the sums; encryption "
-        "guards an "
-        "owner's from everybody, but gives the customer the exact total, which is no differential privacy (epsilon "
-        "infinite). Either may be laid over the other; neither replaces it.",
-        "* Trust `local` asks to trust nobody. Trust `cryptography` asks that no two roles collude, that all "
-        "keep to the "
-        "protocol, and that the ciphers hold; an agent's noise stays what it is if all others collude.",
+        f"* {AGENTS} agents pull {AGENTS} arms before any of them can hear of it, and tell each other in doubling "
+        f"rounds only; owners learn from every pull. A silent agent has 1/{AGENTS} of the pulls to learn from.",
+        "* Noise guards what an agent pulls and earns from the other agents, who use the sums. Encryption guards what "
+        "an owner earns and whether it is picked from the other roles, as the column says, but gives the customer the "
+        "exact total, which is no differential privacy.",
+        "* Trust `local` asks to trust nobody. Trust `cryptography` asks that no two roles collude, that all keep to "
+        "the protocol, and that the ciphers hold; an agent's noise stays what it is if all others collude.",
         "* Messages between agents are counted as numbers and a header, unencrypted; frames of SAMBA as they are "
-        "sent, all owners "
-        "in one house. CPU time of agents is that of a simulation, compiled, all agents and the environment "
-        "together, and of "
-        "loading it; that of owners is of one run after the other.",
+        "sent, all owners in one house. CPU time of agents is that of a simulation, compiled, all agents and the "
+        "environment together, and of loading it; that of owners is of one run after the other.",
         "* Regret is by the means of the arms pulled; rewards a pull are the best mean less that, for both alike.",
     ]

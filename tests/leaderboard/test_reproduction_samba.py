@@ -194,7 +194,7 @@ def test_verdicts_on_time_follow_from_the_times():
     assert "for all six, holds" in page
     assert 'at most an order of magnitude": holds (1 to 8 times)' in page
     assert "of the others, holds (2.000" in page
-    assert 'one iteration: holds; "fixed epsilon is the fastest": holds' in page
+    assert 'one iteration: holds; fixed epsilon "is the fastest": holds' in page
     page = times(lambda name, budget: (budget / 1_000) ** 3)
     assert "for all six, does **not** hold" in page
     assert 'at most an order of magnitude": does **not** hold (1 to 64 times)' in page
@@ -237,4 +237,4 @@ def test_the_published_runs_stand_beside_ours_at_their_own_size():
     assert page.count("| agrees |") == 5
     assert "| **differs**, by +20.0% |" in page
     # 1e5 fair coins: half the root.
-    assert "about 158 for the arms" in page
+    assert "sd, 75, is below what independent rewards allow, about 158 for the arms" in page
