@@ -10,6 +10,9 @@ from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 
 _COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
 _DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}  # matplotlib's names and plotly's
+BESIDE = ", in the open"
+"""Ends the name of a curve that has the colour of the one it stands beside, dotted."""
+
 _MOST_INSIDE = len(_COLOURS)
 _LEGEND_COLUMNS = 2  # a panel, of a legend below the panels
 _ROUND, _REGRET = "round", "cumulative regret per agent"
@@ -28,11 +31,17 @@ def styles(names: Collection[str]) -> dict[str, Style]:
     Raises:
         ValueError: There are more curves than looks.
     """
-    most = len(_DASHES) * len(_COLOURS)
-    if len(names) > most:
-        raise ValueError(f"names has {len(names)} curves; at most {most} can be told apart")
-    looks = (Style(colour, dashes) for dashes, colour in product(_DASHES, _COLOURS))
-    return dict(zip(names, islice(looks, len(names)), strict=True))
+    beside = [name for name in names if name.endswith(BESIDE) and name.removesuffix(BESIDE) in names]
+    own = [name for name in names if name not in beside]
+    dashes = [dash for dash in _DASHES if dash != "dotted" or not beside]
+    most = len(dashes) * len(_COLOURS)
+    if len(own) > most:
+        raise ValueError(f"names has {len(own)} curves; at most {most} can be told apart")
+    every = (Style(colour, dash) for dash, colour in product(dashes, _COLOURS))
+    looks = dict(zip(own, islice(every, len(own)), strict=True))
+    return {
+        name: looks.get(name) or Style(looks[name.removesuffix(BESIDE)].colour, "dotted") for name in names
+    }
 
 
 def regret_png(curves: Mapping[str, Simulation], title: str, path: Path) -> None:

@@ -230,7 +230,7 @@ EXPERIMENTS = {
             "x": "1: one owner, 2: Controller, 3: data customer, 4: Comp",
             "y": "% of the CPU time",
             "xscale": "linear",
-            "yscale": "log",
+            "yscale": "linear",
         },
         samba.FIG8D_SCALES,
         samba.fig8d,

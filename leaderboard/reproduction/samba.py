@@ -3,6 +3,7 @@
 from typing import Any
 
 from fedbandit_envs.checks import require_integer
+from fedbandit_envs.leaderboard.figures import BESIDE
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.reproduction.samba_runs import Selection
@@ -116,9 +117,7 @@ def budgets(scale: Scale) -> tuple[int, ...]:
 def fig8a(plan: Plan) -> dict[str, Selection]:
     """Figure 8 (a): execution time, K = 100 and varying N, and the same in the open."""
     return {
-        f"{algorithm} {budget}{', in the open' * plain}": _selection(
-            plan, algorithm, MOST_ARMS, budget, plain=plain
-        )
+        f"{algorithm} {budget}{BESIDE * plain}": _selection(plan, algorithm, MOST_ARMS, budget, plain=plain)
         for algorithm in ALGORITHMS
         for budget in budgets(plan.scale)
         for plain in (False, True)
@@ -128,7 +127,7 @@ def fig8a(plan: Plan) -> dict[str, Selection]:
 def fig8b(plan: Plan) -> dict[str, Selection]:
     """Figure 8 (b): execution time, N fixed and varying K, and the same in the open."""
     return {
-        f"{algorithm} {arms}{', in the open' * plain}": _selection(
+        f"{algorithm} {arms}{BESIDE * plain}": _selection(
             plan, algorithm, int(arms), plan.scale.rounds, plain=plain
         )
         for algorithm in ALGORITHMS

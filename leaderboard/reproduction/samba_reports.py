@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from fedbandit_envs.federation import Array
+from fedbandit_envs.leaderboard.figures import BESIDE
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, Statement, all_hold
 from fedbandit_envs.leaderboard.reproduction.page import Section
 from fedbandit_envs.leaderboard.reproduction.samba import ALGORITHMS, MOST_ARMS, PAPER_ROUNDS
@@ -85,7 +86,7 @@ def _times(section: Section, results: Results, letter: str, size_of: Callable[[S
         }
         slope, start, share = fits[name]
         row(title, f"{1e3 * slope:.3f}", f"{start:.2f}", f"{share:.4f}", overheads[name][sizes[-1]])
-    for encrypted, end in ((True, ""), (False, ", in the open")):
+    for encrypted, end in ((True, ""), (False, BESIDE)):
         for name, title in ALGORITHMS.items():
             ends = [mean_and_half_width(found[name, size, encrypted].spent) for size in sizes]
             section.curves[title + end] = (sizes, [float(m) for m, _ in ends], [float(h) for _, h in ends])
@@ -214,8 +215,8 @@ def _published(section: Section, results: Results, budget: int) -> None:
     section.text += [
         "",
         f"The authors' draws are correlated by a seeding fault, so that their UCB's sd, {sd}, is "
-        f"{'below' if sd < luck else '**not** below'} what independent rewards allow, about {luck:,.0f} for the arms that "
-        f"our UCB pulls; ours are independent, with {ucb.noted[budget].std(ddof=1):,.0f}.",
+        f"{'below' if sd < luck else '**not** below'} what independent rewards allow, about {luck:,.0f} for the arms "
+        f"that our UCB pulls; ours are independent, with {ucb.noted[budget].std(ddof=1):,.0f}.",
     ]
 
 

@@ -4,7 +4,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from fedbandit_envs.leaderboard.figures import panels_png, regret_html, regret_png, styles
+from fedbandit_envs.leaderboard.figures import BESIDE, panels_png, regret_html, regret_png, styles
 from fedbandit_envs.leaderboard.simulation import Simulation
 
 ROUNDS = np.array([1, 10, 100])
@@ -59,3 +59,13 @@ def test_regret_curves_beyond_seven_are_drawn(tmp_path):
     for name in many:
         assert f">{name}<" in text
         assert f'"name":"{name}"' in page
+
+
+def test_a_curve_beside_another_has_its_colour_dotted():
+    pairs = [name + end for end in ("", BESIDE) for name in names(14)]
+    looks = styles(pairs)
+    assert len(set(looks.values())) == 28
+    for name in names(14):
+        assert looks[name + BESIDE] == (looks[name].colour, "dotted")
+    with pytest.raises(ValueError, match="15 curves; at most 14"):
+        styles([*names(15), names(1)[0] + BESIDE])
