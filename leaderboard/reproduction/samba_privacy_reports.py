@@ -123,8 +123,8 @@ def _explain(section: Section, results: Mapping[str, Any], regrets: Mapping[str,
         "",
         "What each protection costs, beside the same federation without it:",
         "",
-        f"* Encryption: no reward (runs that were encrypted have {'earned' if same else '**not** earned'} exactly "
-        f"what they do in the open); {_bytes(encrypted) / encrypted.budget:,.0f} bytes and "
+        f"* Encryption: runs of a seed have {'earned' if same else '**not** earned'} exactly what they do in the open, "
+        f"at {_bytes(encrypted) / encrypted.budget:,.0f} bytes a pull and "
         f"{compare(encrypted.spent, results[OPEN].spent[: encrypted.spent.size]).value:,.0f} times the CPU time.",
     ]
     placebos = _sweep(regrets, PLACEBO)
