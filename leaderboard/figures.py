@@ -33,7 +33,7 @@ def styles(names: Collection[str]) -> dict[str, Style]:
     """
     beside = [name for name in names if name.endswith(BESIDE) and name.removesuffix(BESIDE) in names]
     own = [name for name in names if name not in beside]
-    dashes = [dash for dash in _DASHES if dash != "dotted" or not beside]
+    dashes = ["solid"] if beside else list(_DASHES)
     most = len(dashes) * len(_COLOURS)
     if len(own) > most:
         raise ValueError(f"names has {len(own)} curves; at most {most} can be told apart")
