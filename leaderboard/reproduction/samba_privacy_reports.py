@@ -123,8 +123,8 @@ def _explain(section: Section, results: Mapping[str, Any], regrets: Mapping[str,
         "",
         "What each protection costs, beside the same federation without it:",
         "",
-        f"* Encryption: runs of a seed have {'earned' if same else '**not** earned'} exactly what they do in the open, "
-        f"at {_bytes(encrypted) / encrypted.budget:,.0f} bytes a pull and "
+        f"* Encryption: runs of a seed have {'earned' if same else '**not** earned'} exactly what they do in the "
+        f"open, at {_bytes(encrypted) / encrypted.budget:,.0f} bytes a pull and "
         f"{compare(encrypted.spent, results[OPEN].spent[: encrypted.spent.size]).value:,.0f} times the CPU time.",
     ]
     placebos = _sweep(regrets, PLACEBO)
@@ -150,5 +150,7 @@ def _explain(section: Section, results: Mapping[str, Any], regrets: Mapping[str,
         "* Messages between agents are counted as numbers and a header, unencrypted; frames of SAMBA as they are "
         "sent, all owners in one house. CPU time of agents is that of a simulation, compiled, all agents and the "
         "environment together, and of loading it; that of owners is of one run after the other.",
-        "* Regret is by the means of the arms pulled; rewards a pull are the best mean less that, for both alike.",
+        "* Regret is by the means of the arms pulled; rewards a pull are the best mean less that, for both alike. "
+        f"SAMBA's are those of the runs in the open, of which {encrypted.reward.size} were played encrypted too, for "
+        "bytes and times.",
     ]
