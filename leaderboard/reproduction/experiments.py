@@ -238,7 +238,7 @@ EXPERIMENTS = {
     ),
     "samba-privacy": Experiment(
         "Noise beside encryption: differential privacy and SAMBA on the same arms",
-        {"x": "epsilon", "y": "regret a pull", "xscale": "log", "yscale": "log"},
+        {"x": "epsilon", "y": "regret a pull", "xscale": "log", "yscale": "linear"},
         samba.PRIVACY_SCALES,
         samba.PANELS,
         samba.describe_privacy,
