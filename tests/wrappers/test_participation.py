@@ -24,7 +24,8 @@ def federation(env_id, **kwargs):
 
 
 def constant_action(env, replicas):
-    one = np.asarray(env.single_action_space.sample()) * 0 + 1
+    env.single_action_space.seed(1)
+    one = np.asarray(env.single_action_space.sample())
     return np.broadcast_to(one, (replicas, env.max_num_agents, *one.shape)).copy()
 
 
