@@ -13,7 +13,7 @@ _DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}  # matplotlib's 
 BESIDE = ", in the open"
 """Ends the name of a curve that has the colour of the one it stands beside, dotted."""
 
-_MOST_INSIDE = len(_COLOURS)
+_MOST_INSIDE = 4
 _LEGEND_COLUMNS = 2  # a panel, of a legend below the panels
 _ROUND, _REGRET = "round", "cumulative regret per agent"
 
