@@ -5,7 +5,6 @@ from math import log
 
 import numpy as np
 
-from fedbandit_envs.baselines.exposure.optimism import SOLVERS
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ordered, ratio, regret_by_seed
 from fedbandit_envs.leaderboard.reproduction.experiment import Results
@@ -30,11 +29,10 @@ NEVER_ABOVE = 1.05
 def _chosen(name: str) -> str:
     """Says how a baseline looks for its optimistic parameter: solver, steps and scale of the radius."""
     arguments = BASELINES[name.removesuffix(PLACEBO)].policy_kwargs
-    if not name.startswith(("FairX", "Fed-", "Priv-", "B1", "B2")):
+    if "solver" not in arguments:
         return "-"
-    radius = arguments.get("beta_scale", 1.0)
-    method = arguments.get("solver", "frank_wolfe")
-    return f"{method}, {SOLVERS[method].steps}, {radius:g}" if radius else "none, 0, 0"
+    radius = arguments["beta_scale"]
+    return f"{arguments['solver']}, {arguments['steps']}, {radius:g}" if radius else "none, 0, 0"
 
 
 def _releases(result: Result) -> str:
