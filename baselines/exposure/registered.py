@@ -30,7 +30,7 @@ _FEW = {
     "privatizer": Wrapping(ContinualPrivatizer, {**_AT_TWO, "releases": _FROM_64}),
     "channel": Wrapping(Channel, {"schedule": _FROM_64}),
 }
-# Said, though they are the defaults: they change fairness regret more than the federation does, and so belong to results.
+# Said, though they are defaults: they change fairness regret more than the federation does, so results must have them.
 _SOLVED = {"solver": "frank_wolfe", "steps": 3, "beta_scale": 1.0}
 _PLACEBO = {"placebo": Wrapping(Placebo)}
 _WEIGHTED = {"shift": "weigh", "bias": "none", "beta_scale": 0.0}
