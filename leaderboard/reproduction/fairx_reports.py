@@ -291,13 +291,14 @@ def shares(section: Section, results: Results) -> None:
     order = np.argsort(-due, kind="stable")
     place = np.arange(1, due.size + 1)
     got = {name: run.totals["pulls"].mean(axis=(0, 1)) / run.rounds[-1] for name, run in results.items()}
-    section.curves["deserved"] = (place, due[order], np.zeros((2, due.size)))
     row = section.table("worker, in order of merit", "deserved", *(f"{n} ({LEARNERS[n]})" for n in results))
     for rank, arm in enumerate(order, start=1):
         row(rank, f"{due[arm]:.3f}", *(f"{got[name][arm]:.3f}" for name in results))
     for name in results:
         section.curves[name] = (place, got[name][order], np.zeros((2, due.size)))
-    row = section.table("algorithm", "sum of |deserved - got| over workers", "fairness regret at T (± 95 %)")
+    # Last, so that it lies on top of those that come near it.
+    section.curves["deserved"] = (place, due[order], np.zeros((2, due.size)))
+    row = section.table("algorithm", "absolute differences, added up over workers", "fairness regret at T (± 95 %)")
     for name, run in results.items():
         row(name, f"{np.abs(due - got[name]).sum():.3f}", regret_text(run))
     section.text += [
