@@ -298,7 +298,9 @@ def shares(section: Section, results: Results) -> None:
         section.curves[name] = (place, got[name][order], np.zeros((2, due.size)))
     # Last, so that it lies on top of those that come near it.
     section.curves["deserved"] = (place, due[order], np.zeros((2, due.size)))
-    row = section.table("algorithm", "absolute differences, added up over workers", "fairness regret at T (± 95 %)")
+    row = section.table(
+        "algorithm", "absolute differences, added up over workers", "fairness regret at T (± 95 %)"
+    )
     for name, run in results.items():
         row(name, f"{np.abs(due - got[name]).sum():.3f}", regret_text(run))
     section.text += [
