@@ -58,8 +58,6 @@ class Simplex(spaces.Box):
     def __eq__(self, other: object, /) -> bool:
         return isinstance(other, Simplex) and self.shape == other.shape
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return f"Simplex({self.shape})"
 

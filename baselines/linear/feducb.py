@@ -268,9 +268,7 @@ class FedUCB(LinUCB):
         """Returns what some rows make of what they heard, ``(some, estimators, dim + 1, dim + 1)``."""
         if self._shift == "lift":
             return lifted(pooled, variance, self._heard_ridge())
-        if self._shift == "weigh":
-            return weighed(pooled, variance, self._reward_variance)
-        return pooled
+        return weighed(pooled, variance, self._reward_variance)
 
     def act(self, observation: Arrays) -> Any:
         """Takes in own data and the inbox, then acts as LinUCB does; see :meth:`Policy.act`.
@@ -315,8 +313,11 @@ class FedUCB(LinUCB):
         heads = np.maximum(self._heard.sum(axis=-1), 1).astype(np.float64)
         variance = np.maximum(self._told_variance.total[..., 0], 0.0)
         made = self._regularisation(np.sqrt(variance), np.maximum(self._releases, 1), heads)
-        self._heard_of[news] = self._made_of(self._pooled[news], variance[news])
-        definite = rebuild(news, self._own, self._heard_of, made.shift, *self._ridges)
+        heard = self._pooled
+        if self._bias == "none":
+            heard = self._heard_of
+            heard[news] = self._made_of(self._pooled[news], variance[news])
+        definite = rebuild(news, self._own, heard, made.shift, *self._ridges)
         self._trust(made, news)
         if self._shift == "floor" or not definite.all():
             affected = np.broadcast_to(news[..., np.newaxis], definite.shape).copy()

@@ -147,6 +147,20 @@ def test_three_steps_reach_nearly_all_there_is_to_gain():
     assert np.mean(shares) >= 0.95
 
 
+def distance(gram, middle, radius, point, start):
+    """How far a point is from an ellipsoid, by scipy, in coordinates in which that is a ball."""
+    root = np.linalg.cholesky(np.linalg.inv(gram))
+    nearest = minimize(
+        lambda z: ((middle + root @ z - point) ** 2).sum(),
+        np.linalg.solve(root, start),
+        jac=lambda z: 2 * root.T @ (middle + root @ z - point),
+        constraints={"type": "ineq", "fun": lambda z: radius**2 - z @ z},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    return np.sqrt(nearest.fun)
+
+
 @pytest.mark.parametrize("size", [0.3, 3.0, 300.0])
 def test_the_projection_is_the_euclidean_one(size):
     _, gram, inverse, middle, radius = instances(20, 3)
@@ -160,17 +174,7 @@ def test_the_projection_is_the_euclidean_one(size):
             assert length <= radius[0, n]
             continue
         assert length == pytest.approx(radius[0, n], rel=1e-9)
-        root = np.linalg.cholesky(np.linalg.inv(gram[n]))
-        # In coordinates in which the ellipsoid is a ball.
-        nearest = minimize(
-            lambda z: ((middle[0, n] + root @ z - point) ** 2).sum(),  # noqa: B023 - used at once
-            np.linalg.solve(root, away),
-            jac=lambda z: 2 * root.T @ (middle[0, n] + root @ z - point),  # noqa: B023
-            constraints={"type": "ineq", "fun": lambda z: radius[0, n] ** 2 - z @ z},  # noqa: B023
-            method="SLSQP",
-            options={"ftol": 1e-14, "maxiter": 500},
-        )
-        best = np.sqrt(nearest.fun)
+        best = distance(gram[n], middle[0, n], radius[0, n], point, away)
         assert np.linalg.norm(moved - point) == pytest.approx(best, rel=1e-6)
 
 
