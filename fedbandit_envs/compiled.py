@@ -15,7 +15,9 @@ kernel: Callable[..., Any] = partial(
     nogil=True,
     # Division by zero yields inf instead of a branch that forbids vector instructions.
     error_model="numpy",
-    # Sums may be reordered into vector lanes; NaN and infinity keep their meaning.
-    fastmath={"reassoc", "contract", "nsz"},
+    # Sums keep the order in which they are written. Were they free to be reordered, the last bit would hang on how wide
+    # a processor's vector lanes are and, since loops that might overlap another array are not reordered, on where in
+    # memory arrays happen to lie. Hot sums are written four at a time instead.
+    fastmath={"nsz"},
 )
 """Compiles a function of arrays to machine code, cached on disk, releasing the GIL while it runs."""

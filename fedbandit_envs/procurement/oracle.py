@@ -21,13 +21,17 @@ FEASIBILITY_TOLERANCE = 1e-9
 @kernel(inline="always")
 def _buy_all_that_pays(quality, cost, capacity, threshold, unit_revenue, quantity):
     """Fills ``quantity`` with S1 and S2 in full; returns the surplus of quality this leaves."""
-    surplus = 0.0
     for i in range(quantity.shape[0]):
         value = unit_revenue * quality[i] - cost[i]
-        slack = quality[i] - threshold
-        units = capacity[i] if (value > 0.0) or (value == 0.0 and slack >= 0.0) else 0
-        quantity[i] = units
-        surplus += units * slack
+        quantity[i] = capacity[i] if (value > 0.0) or (value == 0.0 and quality[i] >= threshold) else 0
+    surplus = 0.0
+    # As in the sums of a round.
+    for i in range(0, quantity.shape[0] - 3, 4):
+        surplus += (
+            quantity[i] * (quality[i] - threshold) + quantity[i + 1] * (quality[i + 1] - threshold)
+        ) + (quantity[i + 2] * (quality[i + 2] - threshold) + quantity[i + 3] * (quality[i + 3] - threshold))
+    for i in range(quantity.shape[0] // 4 * 4, quantity.shape[0]):
+        surplus += quantity[i] * (quality[i] - threshold)
     return surplus
 
 
