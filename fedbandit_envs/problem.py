@@ -18,6 +18,7 @@ from fedbandit_envs.buffers import Buffers
 from fedbandit_envs.checks import require_choice, require_integer, require_seeds
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.door import Door
+from fedbandit_envs.features import Features
 from fedbandit_envs.federation import (
     ActionFormat,
     Array,
@@ -55,6 +56,7 @@ class Problem(FederatedEnv):
         information: Dtypes of the information besides ``regret``, by name.
         open_above: Whether quantities above the action space's are let through, to be dealt with and counted.
         viewers: What draws a scene, by render mode.
+        features: What a network is shown of an agent's history; None where nobody has said.
         instance_seed: None draws an instance anew each episode, from its seed; an integer fixes it; of several, an
             episode takes the one at its own seed modulo their number.
     """
@@ -63,6 +65,7 @@ class Problem(FederatedEnv):
     information: ClassVar[Mapping[str, npt.DTypeLike]] = {}
     open_above: ClassVar[bool] = False
     viewers: ClassVar[Mapping[str, Viewer]] = {}
+    features: ClassVar[type[Features] | None] = None
 
     metadata: dict[str, Any] = {"name": "problem"}  # noqa: RUF012 - PettingZoo's own form
     _height = 0

@@ -13,6 +13,7 @@ from fedbandit_envs.luck import Draws, Luck
 from fedbandit_envs.neighbours import Neighbours
 from fedbandit_envs.problem import MOST, Problem
 from fedbandit_envs.procurement.actions import CapacityPortions, QualityIndex, Quantities
+from fedbandit_envs.procurement.features import ProcurementFeatures
 from fedbandit_envs.procurement.market import LawName, make_market
 from fedbandit_envs.procurement.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.procurement.oracle import procure
@@ -114,6 +115,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
     information = {"violation": np.bool_, "excess": np.int64}  # noqa: RUF012 - never written to
     open_above = True
     viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
+    features = ProcurementFeatures
 
     def __init__(
         self,
