@@ -1,21 +1,15 @@
-"""SAMBA over sockets: within one process for what strangers and meddlers do, in processes of their own for the rest."""
+"""SAMBA over sockets within one process: what strangers and meddlers do, and who is waited for."""
 
 import asyncio
 import contextlib
-import os
-import signal
-import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 
 import pytest
 from samba_runs import cast_all, means_of, plain
 
-from fedbandit_envs.wrappers.secure.casting import cast
 from fedbandit_envs.wrappers.secure.certificates import certify, tls_context
 from fedbandit_envs.wrappers.secure.errors import (
-    FrameError,
     OversizedFrameError,
     PeerLostError,
     PeerTimeoutError,
@@ -27,11 +21,7 @@ from fedbandit_envs.wrappers.secure.errors import (
     TamperedFrameError,
     TruncatedFrameError,
 )
-from fedbandit_envs.wrappers.secure.keys import deal
 from fedbandit_envs.wrappers.secure.plan import Algorithm
-from fedbandit_envs.wrappers.secure.process import Part
-from fedbandit_envs.wrappers.secure.processes import play_all
-from fedbandit_envs.wrappers.secure.run import run_secure
 from fedbandit_envs.wrappers.secure.session import Session
 from fedbandit_envs.wrappers.secure.stream import with_length
 from fedbandit_envs.wrappers.secure.tcp import connect, guarded, listen
@@ -373,67 +363,3 @@ def test_tls_is_modern_and_mutual():
     context = tls_context(certify(["comp"])["comp"], server=True)
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.minimum_version is ssl.TLSVersion.TLSv1_3
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("epsilon-greedy", {}), ("pursuit", {"owners_per_role": 2, "tls": True})],
-    ids=["a process an owner", "two owners a process, TLS"],
-)
-def test_processes_earn_what_one_process_does(name, options):
-    here = run_secure(MEANS, Algorithm(name), 40, 5, owners_per_role=options.get("owners_per_role", 1))
-    there = run_secure(MEANS, Algorithm(name), 40, 5, transport="tcp", **options)
-    assert there.reward == here.reward == plain(Algorithm(name), MEANS, 40, 5)[0].reward
-    assert there.reports.keys() == here.reports.keys()
-    for role, report in there.reports.items():
-        ours, theirs = here.reports[role].counts, report.counts
-        # Between processes every link begins with a hello each way, and Paillier's keys have 2048 bits.
-        assert replace(theirs, frames=0, bytes=0) == replace(ours, frames=0, bytes=0)
-        assert theirs.frames == ours.frames + (len(here.reports) - 1 if role == "controller" else 1)
-
-
-@pytest.mark.parametrize(
-    ("role", "way", "match"),
-    [
-        ("owner-1", signal.SIGKILL, "owner-1"),
-        ("controller", signal.SIGKILL, "controller"),
-        ("comp", signal.SIGSTOP, "comp sent nothing for 10 s"),
-    ],
-)
-def test_a_process_that_is_killed_or_hangs_ends_the_run(role, way, match):
-    rings = deal(0, [1, 1])
-    parts = {
-        name: Part(ring, HERE, 10.0, Algorithm("ucb"), 10**6, (0.5,) * len(ring.owners))
-        for name, ring in rings.items()
-    }
-    running: dict[str, int] = {}
-    timer = []
-    rounds = []
-
-    def started(processes):
-        running.update(processes)
-
-    def advance(played):
-        rounds.append(played)
-        if not timer:
-            timer.append(threading.Timer(0.0, os.kill, (running[role], way)))
-            timer[0].start()
-
-    with pytest.raises(SecureError, match=match) as caught:
-        play_all(parts, advance, started)
-    assert caught.value.culprit == role
-    assert sum(rounds) > 0
-    for pid in running.values():
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
-
-
-def test_parts_that_lack_something_are_refused():
-    rings = deal(0, [1, 1])
-    with pytest.raises(ValueError, match="algorithm is None"):
-        cast(rings["controller"])
-    with pytest.raises(ValueError, match="budget is None"):
-        cast(rings["customer"], algorithm=Algorithm("ucb"))
-    with pytest.raises(ValueError, match="owner-0 has 0 means; 1, one for each owner"):
-        cast(rings["owner-0"], algorithm=Algorithm("ucb"))
-    assert issubclass(TruncatedFrameError, FrameError)
