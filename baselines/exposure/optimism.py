@@ -18,7 +18,7 @@ import numpy as np
 
 from fedbandit_envs.baselines.linear.ridge import estimate, factorise
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.exposure.merit import Merits
+from fedbandit_envs.exposure.merit import Merits, share_row
 from fedbandit_envs.federation import Array
 
 SolverName = Literal["frank_wolfe", "projected_gradient"]
@@ -80,18 +80,14 @@ def expect(contexts, parameter, means):
 def _climb(contexts, means, logarithms, slopes, shares, gradient):
     """Writes one row's gradient; ``shares`` is scratch, ``(arms,)``."""
     arms, dim = contexts.shape
-    largest, total, value = logarithms[0], 0.0, 0.0
-    for k in range(1, arms):
-        largest = max(largest, logarithms[k])
+    share_row(logarithms, shares)
+    value = 0.0
     for k in range(arms):
-        shares[k] = np.exp(logarithms[k] - largest)
-        total += shares[k]
         value += shares[k] * means[k]
-    value /= total
     for i in range(dim):
         gradient[i] = 0.0
     for k in range(arms):
-        weight = shares[k] / total * (1.0 + slopes[k] * (means[k] - value))
+        weight = shares[k] * (1.0 + slopes[k] * (means[k] - value))
         for i in range(dim):
             gradient[i] += weight * contexts[k, i]
 

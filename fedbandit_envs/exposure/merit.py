@@ -186,21 +186,27 @@ class Merits:
         return answers
 
 
-@kernel
-def share_out(logarithms, shares):
-    """Turns logarithms of merits into shares, which sum to 1 over the last axis; stable however large they are.
+@kernel(inline="always")
+def share_row(logarithms, shares):
+    """Turns logarithms of merits into shares, which sum to 1; stable however large they are.
 
     Args:
-        logarithms: ``(replicas, agents, arms)``.
+        logarithms: ``(arms,)``.
         shares: Receives them, same shape.
     """
+    largest, total = logarithms[0], 0.0
+    for k in range(1, shares.shape[0]):
+        largest = max(largest, logarithms[k])
+    for k in range(shares.shape[0]):
+        shares[k] = np.exp(logarithms[k] - largest)
+        total += shares[k]
+    for k in range(shares.shape[0]):
+        shares[k] /= total
+
+
+@kernel
+def share_out(logarithms, shares):
+    """Turns logarithms of merits into shares in all rows; both ``(replicas, agents, arms)``."""
     for r in range(shares.shape[0]):
         for j in range(shares.shape[1]):
-            largest, total = logarithms[r, j, 0], 0.0
-            for k in range(1, shares.shape[2]):
-                largest = max(largest, logarithms[r, j, k])
-            for k in range(shares.shape[2]):
-                shares[r, j, k] = np.exp(logarithms[r, j, k] - largest)
-                total += shares[r, j, k]
-            for k in range(shares.shape[2]):
-                shares[r, j, k] /= total
+            share_row(logarithms[r, j], shares[r, j])

@@ -1,8 +1,7 @@
 """One round of the exposure problem for all rows: which arms are drawn, and what is regretted."""
 
-import numpy as np
-
 from fedbandit_envs.compiled import kernel
+from fedbandit_envs.exposure.merit import share_row
 
 
 @kernel
@@ -32,16 +31,12 @@ def expose(acting, action, logarithms, means, luck, deserved, arm, fairness, rew
                 for k in range(arms):
                     deserved[r, j, k] = 0.0
                 continue
-            largest, total, merits = logarithms[r, j, 0], 0.0, 0.0
+            share_row(logarithms[r, j], deserved[r, j])
+            total = 0.0
             for k in range(arms):
-                largest = max(largest, logarithms[r, j, k])
                 total += action[r, j, k]
-            for k in range(arms):
-                deserved[r, j, k] = np.exp(logarithms[r, j, k] - largest)
-                merits += deserved[r, j, k]
             apart, lost = 0.0, 0.0
             for k in range(arms):
-                deserved[r, j, k] /= merits
                 due[r, j, k] += deserved[r, j, k]
                 less = deserved[r, j, k] - action[r, j, k] / total
                 apart += abs(less)
