@@ -83,6 +83,8 @@ class Features(ABC):
 class Heard:
     """What rows have heard so far of one statistic, added up; nothing where agents do not hear of each other.
 
+    Where a channel has an echo, what they have sent themselves is left out; a server's downloads hold it.
+
     Attributes:
         total: float64 ``(replicas, agents, *shape)``.
     """
@@ -90,7 +92,8 @@ class Heard:
     def __init__(self, spaces: Spaces, name: str) -> None:
         """Chooses a statistic by the name under which it is released."""
         self._name = f"inbox_{name}"
-        self._shape = spaces.release[name].shape or ()
+        # Not the release's: what is released may be kept apart by slots.
+        self._shape = spaces.observation[f"total_{name}"].shape or ()
         self.some = self._name in spaces.observation.spaces
 
     def reset(self, rows: tuple[int, int]) -> None:
@@ -99,8 +102,13 @@ class Heard:
 
     def take_in(self, observation: Arrays) -> None:
         """Adds what has arrived."""
-        if self.some:
-            self.total += observation[self._name].sum(axis=2)
+        if not self.some:
+            return
+        arrived = observation[self._name]
+        if "inbox_own" in observation:
+            own = observation["inbox_own"]
+            arrived = np.where(own.reshape(own.shape + (1,) * (arrived.ndim - 3)), 0.0, arrived)
+        self.total += arrived.sum(axis=tuple(range(2, arrived.ndim - len(self._shape))))
 
 
 def time_left(observation: Arrays, horizon: int) -> Array:

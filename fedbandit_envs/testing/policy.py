@@ -10,7 +10,7 @@ from fedbandit_envs.federation import Array, Spaces
 from fedbandit_envs.streams import row_seeds
 from fedbandit_envs.testing.episodes import SEEDS, Make, copied, fresh, rows_of
 from fedbandit_envs.testing.findings import require, require_same, taken
-from fedbandit_envs.views.control import Peer
+from fedbandit_envs.views.peers import Peer
 
 HORIZON = 120
 """Rounds that a policy plays."""

@@ -7,14 +7,15 @@ import gymnasium
 import numpy as np
 
 from fedbandit_envs.claim import Claim
-from fedbandit_envs.federation import Arrays
 from fedbandit_envs.registered import Stack
 from fedbandit_envs.streams import EpisodeSeeds
-from fedbandit_envs.views.control import Control, Peer
+from fedbandit_envs.views.control import Control
+from fedbandit_envs.views.peers import Peer
+from fedbandit_envs.views.rows import Observation, row_of
 from fedbandit_envs.views.stack import build, checked
 
 
-class FederationEnv(gymnasium.Env[Arrays, Any]):
+class FederationEnv(gymnasium.Env[Observation, Any]):
     """One learning agent among peers, or one controller of all agents, as a ``gymnasium.Env``.
 
     Observation, reward and info are those of the federation's ``agent_0``; with ``joint=True`` observation and info
@@ -32,6 +33,8 @@ class FederationEnv(gymnasium.Env[Arrays, Any]):
         joint: bool = False,
         peers: str | Peer | None = None,
         action_format: str | None = None,
+        features: bool = False,
+        peers_send: Any = None,
         max_cycles: int = 1000,
         stack: Stack = (),
         preset_stack: Stack = (),
@@ -44,6 +47,11 @@ class FederationEnv(gymnasium.Env[Arrays, Any]):
             joint: Control all agents if true, else ``agent_0`` among peers.
             peers: The other agents' policy, or its entry point; registered ids bring their own. Unused when joint.
             action_format: How actions are said; see the federation's page. None for the environment's own actions.
+            features: Show a flat box of features in [-1, 1], see the problem's class of
+                :class:`~fedbandit_envs.features.Features`, in place of the raw observation.
+            peers_send: When peers ask to send whose policy does not choose: a schedule fixed in advance, by name or
+                mapping; None for :data:`~fedbandit_envs.views.peers.PEERS_SEND`. Only where agents choose when to send;
+                unused when joint.
             max_cycles: The horizon: rounds until truncation.
             stack: Wrappers around the federation from the inside out, pairs of an entry point and keyword arguments:
                 who talks to whom, when, and through how much noise.
@@ -55,7 +63,14 @@ class FederationEnv(gymnasium.Env[Arrays, Any]):
             ValueError: A parameter is out of its range.
         """
         env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **federation_kwargs)
-        self._control = Control(env, joint=joint, peers=peers, action_format=action_format)
+        self._control = Control(
+            env,
+            joint=joint,
+            peers=peers,
+            action_format=action_format,
+            features=features,
+            peers_send=peers_send,
+        )
         self._episode_seeds = EpisodeSeeds()
         self.render_mode = env.render_mode
         self.observation_space = self._control.observation_space
@@ -63,16 +78,16 @@ class FederationEnv(gymnasium.Env[Arrays, Any]):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Arrays, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode; see ``gymnasium.Env.reset``. There are no options."""
         super().reset(seed=seed)
         observation, info = self._control.reset([self._episode_seeds.next(seed)])
-        return _first(observation), _first(info)
+        return row_of(observation, 0), row_of(info, 0)
 
-    def step(self, action: Any) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Plays one round; see ``gymnasium.Env.step`` and :meth:`Control.step` for errors."""
         observation, reward, truncated, info = self._control.step(_batch_of_one(action))
-        return _first(observation), float(reward[0]), False, truncated, _first(info)
+        return row_of(observation, 0), float(reward[0]), False, truncated, row_of(info, 0)
 
     def privacy(self) -> Claim:
         """Claims what privacy the releases of this episode had; see :meth:`FederatedEnv.privacy`."""
@@ -87,7 +102,3 @@ def _batch_of_one(action: Any) -> Any:
     if isinstance(action, Mapping):
         return {name: _batch_of_one(part) for name, part in action.items()}
     return np.asarray(action)[np.newaxis]
-
-
-def _first(arrays: Arrays) -> dict[str, Any]:
-    return {name: array[0] for name, array in arrays.items()}

@@ -13,12 +13,14 @@ from fedbandit_envs.claim import Claim
 from fedbandit_envs.federation import Array, Arrays
 from fedbandit_envs.registered import Stack
 from fedbandit_envs.streams import EpisodeSeeds
-from fedbandit_envs.views.control import Control, Peer
+from fedbandit_envs.views.control import Control
+from fedbandit_envs.views.peers import Peer
+from fedbandit_envs.views.rows import Observation, row_of
 from fedbandit_envs.views.single import FederationEnv
 from fedbandit_envs.views.stack import build, checked
 
 
-class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
+class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
     """Independent copies of :class:`~fedbandit_envs.views.single.FederationEnv`, stepped together.
 
     Trajectories equal those of a ``SyncVectorEnv`` of single environments under the same seeds. All copies share
@@ -32,6 +34,8 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
         joint: bool = False,
         peers: str | Peer | None = None,
         action_format: str | None = None,
+        features: bool = False,
+        peers_send: Any = None,
         max_cycles: int = 1000,
         max_episode_steps: int | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
@@ -47,6 +51,8 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
             joint: Control all agents if true, else ``agent_0`` among peers.
             peers: The other agents' policy, or its entry point; registered ids bring their own. Unused when joint.
             action_format: How actions are said; see the federation's page. None for the environment's own actions.
+            features: Show features, see :class:`~fedbandit_envs.views.single.FederationEnv`.
+            peers_send: When peers ask to send, see there.
             max_cycles: The horizon: rounds until truncation.
             max_episode_steps: Cuts episodes short, as Gymnasium's ``TimeLimit`` does; moves nothing else.
             autoreset_mode: ``NEXT_STEP`` or ``SAME_STEP``, or their values as strings.
@@ -66,7 +72,14 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
         if max_episode_steps is not None:
             require_integer("max_episode_steps", max_episode_steps, 1)
         env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **federation_kwargs)
-        self._control = Control(env, joint=joint, peers=peers, action_format=action_format)
+        self._control = Control(
+            env,
+            joint=joint,
+            peers=peers,
+            action_format=action_format,
+            features=features,
+            peers_send=peers_send,
+        )
         self._mode = mode
         self._episode_seeds = [EpisodeSeeds() for _ in range(num_envs)]
         self._most_steps = max_episode_steps
@@ -82,7 +95,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Arrays, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Starts all episodes; see ``gymnasium.vector.VectorEnv.reset``. There are no options.
 
         Args:
@@ -99,14 +112,14 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
             raise ValueError(f"seed has length {len(seed)}; num_envs = {self.num_envs} is required")
         return self._restart(seed)
 
-    def _restart(self, seeds: list[int | None]) -> tuple[Arrays, dict[str, Any]]:
+    def _restart(self, seeds: list[int | None]) -> tuple[Any, dict[str, Any]]:
         episodes = [kept.next(seed) for kept, seed in zip(self._episode_seeds, seeds, strict=True)]
         observation, info = self._control.reset(episodes)
         self._over = False
         self._steps = 0
         return observation, self._masked(info)
 
-    def step(self, actions: Any) -> tuple[Arrays, Array, Array, Array, dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
         """Plays one round in all copies; see ``gymnasium.vector.VectorEnv.step``.
 
         Raises:
@@ -127,7 +140,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Arrays, Any, Array]):
         if over and self._mode is AutoresetMode.SAME_STEP:
             final_obs = np.empty(self.num_envs, object)
             for i in range(self.num_envs):
-                final_obs[i] = {name: array[i] for name, array in observation.items()}
+                final_obs[i] = row_of(observation, i)
             final = {"final_obs": final_obs, "final_info": infos}
             observation, infos = self._restart(go_on)
             infos |= final | {f"_{name}": ~never for name in final}

@@ -232,7 +232,7 @@ def test_peers_see_their_own_rows_alone():
         action = policy.act(observation).copy()
         observation = env.step_batch(action).observation
         view.step(action[0, 0])
-    federation = view._control._seen
+    federation = view._control._rows._peers._seen
     for name, array in observation.items():
         np.testing.assert_array_equal(federation[name], array)
 
@@ -278,8 +278,13 @@ def test_privacy_is_told():
 
 
 def test_a_learner_chooses_when_to_send():
-    """Peers that return plain arrays are silent; the learner's messages reach them, and no one else's reach it."""
-    env = gymnasium.make("FedProcurement-v0", stack=[[CHANNEL, {"schedule": "on_request"}]], num_agents=3)
+    """Among silent peers the learner's messages reach them, and no one else's reach it."""
+    env = gymnasium.make(
+        "FedProcurement-v0",
+        stack=[[CHANNEL, {"schedule": "on_request"}]],
+        num_agents=3,
+        peers_send="silent",
+    )
     assert list(env.action_space) == ["action", "send"]
     env.reset(seed=0)
     quantity = np.ones(30, np.int64)
@@ -287,10 +292,43 @@ def test_a_learner_chooses_when_to_send():
         seen, _, _, _, info = env.step({"action": quantity, "send": send})
         assert info["messages"] == 2 * send
         assert not seen["inbox_mask"].any()
-        inbox = env.unwrapped._control._seen["inbox_mask"][0]
+        inbox = env.unwrapped._control._rows._peers._seen["inbox_mask"][0]
         np.testing.assert_array_equal(inbox, [[False] * 3] + [[bool(send), False, False]] * 2)
     # Raw data has left; through noise there would be no answer, since the learner chose when.
     assert env.unwrapped.privacy().epsilon == np.inf
+
+
+@pytest.mark.parametrize(
+    ("rule", "rounds"),
+    [({}, [1, 2, 4, 8]), ({"peers_send": {"name": "fixed_gap", "gap": 3}}, [3, 6, 9])],
+    ids=["default", "fixed gap"],
+)
+def test_peers_send_by_a_rule(rule, rounds):
+    """In its rounds the learner hears both its peers, whether or not it sends; nobody is heard in others."""
+    env = gymnasium.make(
+        "FedArms-v0", stack=[[CHANNEL, {"schedule": "on_request"}]], num_agents=3, num_arms=4, **rule
+    )
+    env.reset(seed=0)
+    heard = []
+    for t in range(1, 11):
+        seen, _, _, _, info = env.step({"action": 0, "send": t % 2})
+        np.testing.assert_array_equal(seen["inbox_mask"], [False, t in rounds, t in rounds])
+        assert info["messages"] == 2 * (t % 2)
+        heard.append(seen["inbox_pulls"].sum())
+    # What both have pulled up to the last of those rounds.
+    assert sum(heard) == 2 * rounds[-1]
+
+
+def test_bad_rules_for_peers_are_refused():
+    asking = [[CHANNEL, {"schedule": "on_request"}]]
+    with pytest.raises(
+        ValueError, match="peers_send is 'silent', but agents of this environment do not choose"
+    ):
+        gymnasium.make("FedArms-v0", peers_send="silent")
+    with pytest.raises(ValueError, match="peers_send is 'on_request', which asks agents"):
+        gymnasium.make("FedArms-v0", stack=asking, peers_send="on_request")
+    with pytest.raises(ValueError, match="schedule name is 'often'"):
+        gymnasium.make("FedArms-v0", stack=asking, peers_send="often")
 
 
 def test_peers_may_choose_when_to_send():
