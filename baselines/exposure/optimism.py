@@ -16,10 +16,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.ridge import estimate, factorise
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.exposure.merit import Merits, share_row
 from fedbandit_envs.federation import Array
+from fedbandit_envs.linear.ridge import estimate, factorise
 
 SolverName = Literal["frank_wolfe", "projected_gradient"]
 

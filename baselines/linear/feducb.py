@@ -15,7 +15,12 @@ from fedbandit_envs.baselines.linear.hearing import lifted, weighed
 from fedbandit_envs.baselines.linear.linucb import Confidence, LinUCB, judge
 from fedbandit_envs.baselines.linear.noise import BiasName, Regularisation, ShiftName, floored, regularise
 from fedbandit_envs.baselines.linear.pooling import keep, rebuild
-from fedbandit_envs.baselines.linear.ridge import (
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.pool import Pool, make_pool
+from fedbandit_envs.checks import require_choice, require_number
+from fedbandit_envs.compiled import kernel
+from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.linear.ridge import (
     Ridges,
     factorise,
     largest,
@@ -23,11 +28,6 @@ from fedbandit_envs.baselines.linear.ridge import (
     rank_one,
     transpose,
 )
-from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.pool import Pool, make_pool
-from fedbandit_envs.checks import require_choice, require_number
-from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array, Arrays, Spaces
 
 CombineName = Literal["pooled", "min"]
 

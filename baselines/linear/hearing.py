@@ -7,9 +7,9 @@ one variance for each of ``some``; what is returned is symmetric.
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.ridge import factorise
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array
+from fedbandit_envs.linear.ridge import factorise
 
 
 def lifted(statistic: Array, variance: Array, ridge: float) -> Array:

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.ridge import Ridges, estimate, largest, observe, transpose, upper_bounds
 from fedbandit_envs.checks import require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.linear.ridge import Ridges, estimate, largest, observe, transpose, upper_bounds
 from fedbandit_envs.streams import Blocks, uniform
 
 

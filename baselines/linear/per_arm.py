@@ -13,11 +13,11 @@ from fedbandit_envs.baselines.linear.forms import (
     add_shared_forms,
     add_shared_products,
 )
-from fedbandit_envs.baselines.linear.ridge import correct, largest, transpose
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.checks import require_integer, require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.linear.ridge import correct, largest, transpose
 
 
 class OwnRidges(NamedTuple):

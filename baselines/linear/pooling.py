@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.ridge import factorise, invert
 from fedbandit_envs.compiled import kernel
+from fedbandit_envs.linear.ridge import factorise, invert
 from fedbandit_envs.linear.rounds import add_observation
 
 

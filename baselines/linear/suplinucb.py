@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandit_envs.baselines.linear.forms import add_shared_forms, add_shared_products
-from fedbandit_envs.baselines.linear.ridge import correct, largest, transpose
 from fedbandit_envs.checks import require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.linear.ridge import correct, largest, transpose
 
 
 class BaseLinUCB(NamedTuple):

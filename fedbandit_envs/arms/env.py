@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.arms.actions import Arm, Values
+from fedbandit_envs.arms.features import ArmsFeatures
 from fedbandit_envs.arms.means import DataName, Means
 from fedbandit_envs.arms.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.arms.oracle import make_oracle
@@ -115,6 +116,7 @@ class ArmsEnv(Problem, name="arms_v0"):
     statistics = ("pulls", "successes")
     information = {"wasted": np.int64}  # noqa: RUF012 - never written to
     viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
+    features = ArmsFeatures
 
     def __init__(
         self,

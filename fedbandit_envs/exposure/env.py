@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.exposure.actions import Distribution, Logits, Parameter
+from fedbandit_envs.exposure.features import ExposureFeatures
 from fedbandit_envs.exposure.merit import Merit, Merits, make_merit
 from fedbandit_envs.exposure.rounds import expose
 from fedbandit_envs.exposure.viewer import render_ansi, render_rgb_array
@@ -117,6 +118,7 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
         "clipped": np.bool_,
     }
     viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
+    features = ExposureFeatures
 
     def __init__(
         self, merit: Merit | str | Mapping[str, Any] | Sequence[Any] = "exponential", **linear: Any

@@ -6,6 +6,7 @@ import numpy as np
 
 from fedbandit_envs.federation import ActionFormat, Array
 from fedbandit_envs.linear.actions import Arm, Parameter
+from fedbandit_envs.linear.features import LinearFeatures
 from fedbandit_envs.linear.model import LinearProblem
 from fedbandit_envs.linear.rounds import pseudo_regret
 from fedbandit_envs.linear.viewer import render_ansi, render_rgb_array
@@ -106,6 +107,7 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     }
     information = {"clipped": np.bool_}  # noqa: RUF012 - never written to
     viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
+    features = LinearFeatures
 
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
         return {"arm": Arm(arms), "parameter": Parameter(dim)}

@@ -7,7 +7,7 @@ import pytest
 from linear_histories import band_history, ridge_by_least_squares
 
 from fedbandit_envs.baselines.linear.forms import add_own_forms, add_shared_forms
-from fedbandit_envs.baselines.linear.ridge import (
+from fedbandit_envs.linear.ridge import (
     Ridges,
     correct,
     estimate,

@@ -1,0 +1,223 @@
+"""Features: within their bounds whatever is heard, row by row, and entry by entry what their pages say."""
+
+import gymnasium
+import numpy as np
+import pytest
+from arms_env import ArmsEnv as WithoutFeatures
+from registered import small
+
+from fedbandit_envs.arms_v0 import parallel_env as arms_env
+from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
+from fedbandit_envs.features import Features
+from fedbandit_envs.linear_v0 import parallel_env as linear_env
+from fedbandit_envs.procurement_v0 import parallel_env as procurement_env
+from fedbandit_envs.registration import REGISTRY, make_federation
+from fedbandit_envs.testing.episodes import random_actions
+from fedbandit_envs.views.rows import Rows
+from fedbandit_envs.views.stack import build
+from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
+from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrappers.transport.server import Server
+
+NOISE = ["fedbandit_envs.wrappers:GaussianPrivatizer", {"epsilon": 0.5}]
+CHANNEL = ["fedbandit_envs.wrappers:Channel", {"echo": True}]
+STACKS = {
+    "alone": [],
+    "channel": [CHANNEL],
+    "noise": [NOISE, CHANNEL],
+    "slots": [["fedbandit_envs.wrappers:Interleaved", {"period": 2}], NOISE, CHANNEL],
+    "server": [NOISE, ["fedbandit_envs.wrappers:Server", {"schedule": "every_round"}]],
+}
+
+
+def around(env_id, stack):
+    entry = REGISTRY[env_id]
+    kwargs = {**entry.kwargs, **small(env_id), "num_agents": 3, "max_cycles": 6}
+    return build(entry.federation, (*entry.stack, *stack), **kwargs)
+
+
+def observations(env, seeds=(1, 2)):
+    """What agents observe in a whole episode of random actions, copied."""
+    actions = [None, *random_actions(env, seeds, env.max_cycles)]
+    for action in actions:
+        step = env.reset_batch(seeds) if action is None else env.step_batch(action)
+        yield {name: array.copy() for name, array in step.observation.items()}
+
+
+@pytest.mark.parametrize("stack", STACKS.values(), ids=STACKS.keys())
+def test_features_are_bounded_and_made_row_by_row(env_id, stack):
+    """A row alone, in an array of another shape, has the same features; they lie in their space in every round."""
+    env = around(env_id, stack)
+    whole, alone = env.features(env.policy_spaces), env.features(env.policy_spaces)
+    whole.reset((2, 3))
+    alone.reset((1, 1))
+    assert whole.space == gymnasium.spaces.Box(
+        -1, 1, (whole.items * len(whole.each) + len(whole.shared),), np.float32
+    )
+    moved = set()
+    for observation in observations(env):
+        seen = whole.see(observation)
+        assert seen.shape == (2, 3, *whole.space.shape)
+        for row in seen.reshape(6, -1):
+            assert whole.space.contains(row)
+        own = alone.see({name: array[1:, 2:] for name, array in observation.items()})
+        np.testing.assert_array_equal(own[0, 0], seen[1, 2])
+        moved.add(seen[0, 0].tobytes())
+    assert len(moved) == 7
+
+
+def entries(features, seen):
+    """Features by name: of items ``(replicas, agents, items)``, and of those there are once ``(replicas, agents)``."""
+    split = features.items * len(features.each)
+    each = seen[..., :split].reshape(*seen.shape[:2], features.items, -1)
+    return {name: each[..., i] for i, name in enumerate(features.each)} | {
+        name: seen[..., split + i] for i, name in enumerate(features.shared)
+    }
+
+
+def told(env):
+    """Pairs of an observation and the features made of all up to it, by name."""
+    features: Features = env.features(env.policy_spaces)
+    features.reset((2, env.max_num_agents))
+    for observation in observations(env):
+        yield observation, entries(features, features.see(observation))
+
+
+def assert_close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+def test_procurement_by_hand():
+    heard = np.zeros((2, 2, 3, 5))
+    env = Channel(procurement_env(num_agents=3, num_producers=5, max_cycles=6, quality_threshold=0.7), "ring")
+    most = env.single_observation_space["capacity"].high.max()
+    for seen, found in told(env):
+        units, good = seen["total_delivered"], seen["total_good"]
+        assert_close(found["estimate"], 2 * (good + 1) / (units + 2) - 1)
+        assert_close(found["doubt"], (units + 1.0) ** -0.5)
+        heard += [seen["inbox_delivered"].sum(2), seen["inbox_good"].sum(2)]
+        assert_close(found["heard_estimate"], 2 * (heard[1] + 1) / (heard[0] + 2) - 1)
+        assert_close(found["heard_doubt"], (heard[0] + 1.0) ** -0.5)
+        assert_close(found["cost"], 2 * seen["cost"] - 1)
+        assert_close(found["capacity"], 2 * seen["capacity"] / most - 1)
+        assert_close(found["threshold"], 0.4)
+        assert_close(found["time_left"], 1 - seen["round"][..., 0] / 3)
+    assert heard.min() > 0
+
+
+def test_arms_by_hand():
+    """With an echo, an agent's own messages are not what it hears."""
+    env = Channel(arms_env(num_agents=3, num_arms=4, max_cycles=6, slots=2, awake=0.5), echo=True)
+    heard = np.zeros((2, 2, 3, 4))
+    for seen, found in told(env):
+        pulls, successes = seen["total_pulls"], seen["total_successes"]
+        assert_close(found["estimate"], 2 * (successes + 1) / (pulls + 2) - 1)
+        assert_close(found["doubt"], (pulls + 1.0) ** -0.5)
+        for agent in range(3):
+            others = [other for other in range(3) if other != agent]
+            heard[0, :, agent] += seen["inbox_pulls"][:, agent, others].sum(1)
+            heard[1, :, agent] += seen["inbox_successes"][:, agent, others].sum(1)
+        assert_close(found["heard_estimate"], 2 * (heard[1] + 1) / (heard[0] + 2) - 1)
+        assert_close(found["heard_doubt"], (heard[0] + 1.0) ** -0.5)
+        np.testing.assert_array_equal(found["awake"], np.where(seen["awake"], 1, -1))
+        assert_close(found["time_left"], 1 - seen["round"][..., 0] / 3)
+    np.testing.assert_array_equal(heard[0], seen["total_pulls"].sum(1, keepdims=True) - seen["total_pulls"])
+
+
+def ridge(contexts, statistic):
+    """Estimates and widths for contexts of norm at most 1, one row."""
+    matrix = np.eye(contexts.shape[1]) + statistic[:-1, :-1]
+    parameter = np.linalg.solve(matrix, statistic[:-1, -1])
+    widths = np.sqrt(np.einsum("ki,ik->k", contexts, np.linalg.solve(matrix, contexts.T)))
+    return np.clip(contexts @ parameter, -1, 1), widths
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_linear_by_hand(noisy):
+    """In units of the longest context; noise leaves the sum of x x^T as near as it can be to what was heard."""
+    env = linear_env(
+        num_agents=3,
+        num_arms=6,
+        dim=4,
+        max_cycles=6,
+        contexts="unit_ball",
+        context_bound=2.5,
+        reward="normal",
+    )
+    env = Channel(GaussianPrivatizer(env, epsilon=2.0) if noisy else env)
+    heard = np.zeros((2, 3, 5, 5))
+    unit = np.diag([0.4] * 4 + [1.0])
+    lifted = 0
+    for seen, found in told(env):
+        heard += seen["inbox_statistic"].sum(2)
+        for row in np.ndindex(2, 3):
+            contexts = 0.4 * seen["contexts"][row]
+            likely = (heard[row] + heard[row].T) / 2
+            values, vectors = np.linalg.eigh(likely[:4, :4])
+            lifted += values.min() < -1e-9
+            likely[:4, :4] = vectors @ np.diag(np.maximum(values, 0)) @ vectors.T
+            for name, statistic in (("", 0 * likely), ("pooled_", likely)):
+                estimates, widths = ridge(contexts, unit @ (seen["total_statistic"][row] + statistic) @ unit)
+                assert_close(found[f"{name}estimate"][row], estimates)
+                assert_close(found[f"{name}width"][row], widths)
+            assert_close(found["length"][row], 2 * np.linalg.norm(contexts, axis=-1) - 1)
+    assert (lifted > 0) == noisy
+
+
+def test_exposure_by_hand():
+    merits = ["exponential", {"name": "linear", "floor": 0.2}]
+    env = Channel(exposure_env(num_agents=2, num_arms=5, dim=3, max_cycles=6, merit=merits))
+    for _, found in told(env):
+        for name in ("", "pooled_"):
+            means = found[f"{name}estimate"].astype(float)
+            merit = np.stack([np.exp(10 * means[:, 0]), np.maximum(means[:, 1], 0.2)], axis=1)
+            shares = merit / merit.sum(-1, keepdims=True)
+            assert_close(found[f"{name}deserved"], 2 * shares - 1)
+
+
+def test_a_server_is_heard_like_a_channel_that_loses_nothing():
+    sizes = {"num_agents": 3, "num_arms": 4, "max_cycles": 6}
+    channel = Channel(arms_env(**sizes))
+    server = Server(arms_env(**sizes), "every_round", "every_round", echo=False)
+    for (_, one), (_, other) in zip(told(channel), told(server), strict=True):
+        for name in one:
+            np.testing.assert_array_equal(one[name], other[name])
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_views_show_features(env_id, joint):
+    """Those of the rows that learn, as the problem's own class makes them of what these rows observe."""
+    kwargs = {**small(env_id), "num_agents": 3, "max_cycles": 5}
+    view = gymnasium.make(env_id, features=True, joint=joint, **kwargs)
+    seen, _ = view.reset(seed=3)
+    env = view.unwrapped._control.federation
+    rows = 3 if joint else 1
+    features = env.features(env.policy_spaces)
+    features.reset((1, rows))
+    vector = gymnasium.make_vec(env_id, num_envs=1, features=True, joint=joint, **kwargs)
+    assert vector.single_observation_space == view.observation_space
+    np.testing.assert_array_equal(vector.reset(seed=3)[0][0], seen)
+    for _ in range(5):
+        inside = view.unwrapped._control._rows._seen
+        expected = features.see(inside)[0]
+        np.testing.assert_array_equal(seen, expected if joint else expected[0])
+        action = view.action_space.sample()
+        seen = view.step(action)[0]
+        np.testing.assert_array_equal(vector.step(action[np.newaxis])[0][0], seen)
+
+
+def test_features_follow_a_horizon_set_between_episodes():
+    env = make_federation("FedArms-v0", max_cycles=4)
+    rows = Rows(env, features=True)
+    for horizon in (4, 10):
+        env.max_cycles = horizon
+        rows.reset([0])
+        times = [rows.step(np.zeros((1, 10), np.int64)).observation[0, 0, -1] for _ in range(horizon)]
+        assert_close(times, 1 - 2 * np.arange(1, horizon + 1) / horizon)
+
+
+def test_a_problem_without_features_says_so():
+    with pytest.raises(ValueError, match=r"features is True, but .* has none; features=False, or a class of"):
+        Rows(WithoutFeatures(), features=True)
+    with pytest.raises(TypeError, match="features is 'yes'"):
+        gymnasium.make("FedArms-v0", features="yes")
