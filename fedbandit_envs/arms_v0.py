@@ -1,5 +1,9 @@
-"""Bernoulli arms for PettingZoo: ``arms_v0.parallel_env()``."""
+"""Bernoulli arms for PettingZoo: ``parallel_env()``, and one agent after another ``env()``."""
 
-from fedbandit_envs.arms.env import ArmsEnv as parallel_env
+from fedbandit_envs.arms.env import ArmsEnv
+from fedbandit_envs.views.parallel import Faces
 
-__all__ = ["parallel_env"]
+__all__ = ["env", "parallel_env", "raw_env"]
+
+_FACES = Faces(ArmsEnv)
+parallel_env, raw_env, env = _FACES.parallel_env, _FACES.raw_env, _FACES.env

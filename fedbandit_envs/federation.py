@@ -324,7 +324,9 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
             raise ResetNeeded("step() was called before reset()")
         if not self.agents:
             return {}, {}, {}, {}, {}
-        observation, reward, truncated, info = self.step_batch(self._stack(actions))
+        observation, reward, truncated, info = self.step_batch(
+            stacked(actions, self.single_action_space, self.possible_agents)
+        )
         over = bool(truncated[0, 0])
         names = self.agents
         if over:
@@ -336,15 +338,6 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
             dict.fromkeys(names, over),
             self._infos_by_agent(info),
         )
-
-    def _stack(self, actions: Mapping[str, Any]) -> Any:
-        """Stacks actions by agent into one replica's rows, shape ``(1, agents, ...)``."""
-        agents = self.possible_agents
-        if len(actions) != len(agents) or not all(map(actions.__contains__, agents)):
-            unknown = sorted(set(actions) - set(agents))
-            missing = [agent for agent in agents if agent not in actions]
-            raise ValueError(f"actions: one action an agent is needed; missing {missing}, unknown {unknown}")
-        return _stack_rows([actions[agent] for agent in agents], self.single_action_space, agents, "")
 
     def _observations_by_agent(self, observation: Arrays) -> dict[str, Arrays]:
         # A copy a row: agents may write into what is theirs, and find nobody else's behind it.
@@ -371,6 +364,19 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
             for j, own in enumerate(row):
                 agents[j][name] = own
         return dict(zip(self.possible_agents, agents, strict=True))
+
+
+def stacked(actions: Mapping[str, Any], space: spaces.Space[Any], agents: Sequence[str]) -> Any:
+    """Stacks actions keyed by agent into one replica's rows, ``(1, agents, ...)``.
+
+    Raises:
+        ValueError: Agents are missing or unknown, or an action has the wrong shape.
+    """
+    if len(actions) != len(agents) or not all(map(actions.__contains__, agents)):
+        unknown = sorted(set(actions) - set(agents))
+        missing = [agent for agent in agents if agent not in actions]
+        raise ValueError(f"actions: one action an agent is needed; missing {missing}, unknown {unknown}")
+    return _stack_rows([actions[agent] for agent in agents], space, agents, "")
 
 
 def _stack_rows(rows: list[Any], space: spaces.Space[Any], agents: Sequence[str], place: str) -> Any:

@@ -1,5 +1,9 @@
-"""Linear contextual bandits for PettingZoo: ``linear_v0.parallel_env()``."""
+"""Linear contextual bandits for PettingZoo: ``parallel_env()``, and one agent after another ``env()``."""
 
-from fedbandit_envs.linear.env import LinearEnv as parallel_env
+from fedbandit_envs.linear.env import LinearEnv
+from fedbandit_envs.views.parallel import Faces
 
-__all__ = ["parallel_env"]
+__all__ = ["env", "parallel_env", "raw_env"]
+
+_FACES = Faces(LinearEnv)
+parallel_env, raw_env, env = _FACES.parallel_env, _FACES.raw_env, _FACES.env

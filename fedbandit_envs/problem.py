@@ -230,14 +230,14 @@ class Problem(FederatedEnv):
         """
         return []
 
-    def render(self) -> Any:
-        """Draws replica 0 in the mode chosen at construction; nothing without a mode."""
+    def render(self, replica: int = 0) -> Any:
+        """Draws a replica in the mode chosen at construction; nothing without a mode."""
         if self.render_mode is None:
             return None
         if self._round is None:
             raise ResetNeeded("render() was called before reset()")
         arrays = {**self._seen, **self._info, **self._scenery()}
-        return self.viewers[self.render_mode]({name: array[0] for name, array in arrays.items()})
+        return self.viewers[self.render_mode]({name: array[replica] for name, array in arrays.items()})
 
     def _scenery(self) -> Arrays:
         """Returns what viewers are shown besides observation and information."""

@@ -1,5 +1,9 @@
-"""Procurement for PettingZoo: ``procurement_v0.parallel_env()``."""
+"""Procurement for PettingZoo: ``parallel_env()``, and one agent after another ``env()``."""
 
-from fedbandit_envs.procurement.env import ProcurementEnv as parallel_env
+from fedbandit_envs.procurement.env import ProcurementEnv
+from fedbandit_envs.views.parallel import Faces
 
-__all__ = ["parallel_env"]
+__all__ = ["env", "parallel_env", "raw_env"]
+
+_FACES = Faces(ProcurementEnv)
+parallel_env, raw_env, env = _FACES.parallel_env, _FACES.raw_env, _FACES.env

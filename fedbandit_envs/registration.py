@@ -1,11 +1,14 @@
 """What is registered, collected from the problems' folders, and its registration with Gymnasium and PettingZoo."""
 
+from typing import Any
+
 import gymnasium
 
 import fedbandit_envs
 from fedbandit_envs.collection import registered
 from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.registered import Registered
+from fedbandit_envs.views.parallel import parallel
 from fedbandit_envs.views.stack import build
 
 REGISTRY: dict[str, Registered] = {
@@ -31,6 +34,24 @@ def make_federation(env_id: str, **changes: object) -> FederatedEnv:
     return build(entry.federation, entry.stack, **{**entry.kwargs, **changes})
 
 
+def make_parallel(
+    env_id: str, action_format: str | None = None, features: bool = False, **changes: object
+) -> Any:
+    """Makes a registered id for PettingZoo: the federation, or with an action format or features a view of it.
+
+    Args:
+        env_id: Id in :data:`REGISTRY`.
+        action_format: See :class:`~fedbandit_envs.views.parallel.ParallelView`.
+        features: See there.
+        **changes: Arguments of the environment in place of the preset's.
+
+    Raises:
+        TypeError: An argument is unknown or has the wrong type.
+        ValueError: An argument is out of its range.
+    """
+    return parallel(make_federation(env_id, **changes), action_format, features)
+
+
 def register(entry: Registered) -> None:
     """Registers an id with Gymnasium, and with PettingZoo where it has a registry (1.27 and later)."""
     gymnasium.register(
@@ -51,7 +72,7 @@ def register(entry: Registered) -> None:
     register_with_pettingzoo(
         "parallel",
         entry.pettingzoo,
-        entry_point="fedbandit_envs.registration:make_federation",
+        entry_point="fedbandit_envs.registration:make_parallel",
         kwargs={"env_id": entry.env_id},
     )
 

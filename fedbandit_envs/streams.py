@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedbandit_envs.checks import require_integer
+
 
 class Purpose(IntEnum):
     """What a stream is for. Numbers are part of the reproducibility contract: only ever append."""
@@ -183,8 +185,15 @@ class EpisodeSeeds:
         """Returns the seed of the next episode.
 
         Args:
-            seed: A non-negative integer, or None to go on.
+            seed: A non-negative integer, of numpy's or Python's; or None to go on.
+
+        Raises:
+            TypeError: The seed is no integer.
+            ValueError: It is negative.
         """
+        if seed is not None:
+            require_integer("seed", seed, 0)
+            seed = int(seed)
         if seed is not None or self._generator is None:
             self._generator = np.random.default_rng(seed)
         return seed if seed is not None else int(self._generator.integers(2**63))

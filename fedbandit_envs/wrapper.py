@@ -76,6 +76,10 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
         """Returns what the agents do not know; see :meth:`FederatedEnv.hidden`."""
         return self.env.hidden()
 
+    def render(self, replica: int = 0) -> Any:
+        """Draws a replica, as what is wrapped draws it."""
+        return self.env.render(replica)
+
     @property
     def max_cycles(self) -> int:
         """The horizon, the same for the whole stack."""

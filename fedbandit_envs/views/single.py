@@ -80,8 +80,9 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode; see ``gymnasium.Env.reset``. There are no options."""
-        super().reset(seed=seed)
-        observation, info = self._control.reset([self._episode_seeds.next(seed)])
+        episode = self._episode_seeds.next(seed)
+        super().reset(seed=None if seed is None else episode)
+        observation, info = self._control.reset([episode])
         return row_of(observation, 0), row_of(info, 0)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:

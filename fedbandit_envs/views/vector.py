@@ -1,5 +1,6 @@
 """The native vector environment: many episodes at once through the array face."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -24,7 +25,12 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
     """Independent copies of :class:`~fedbandit_envs.views.single.FederationEnv`, stepped together.
 
     Trajectories equal those of a ``SyncVectorEnv`` of single environments under the same seeds. All copies share
-    the horizon and so truncate together; both of Gymnasium's automatic reset modes are there.
+    the horizon and so truncate together, and are reset together: of ``options={"reset_mask": mask}`` those masks alone
+    are possible that are true everywhere, as they are where whoever is done is reset. All of Gymnasium's modes of
+    automatic resets are there.
+
+    Attributes:
+        autoreset_mode: What happens at the end of an episode.
     """
 
     def __init__(
@@ -55,19 +61,17 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
             peers_send: When peers ask to send, see there.
             max_cycles: The horizon: rounds until truncation.
             max_episode_steps: Cuts episodes short, as Gymnasium's ``TimeLimit`` does; moves nothing else.
-            autoreset_mode: ``NEXT_STEP`` or ``SAME_STEP``, or their values as strings.
+            autoreset_mode: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``, or their values as strings.
             stack: Wrappers around the federation from the inside out, pairs of an entry point and keyword arguments:
                 who talks to whom, when, and through how much noise.
             preset_stack: Wrappers inside of those: what belongs to a registered id, which brings it.
             **federation_kwargs: Passed to the federation.
 
         Raises:
-            ValueError: ``num_envs`` is below 1, the mode is not one of the two, or a parameter is out of its range.
+            ValueError: ``num_envs`` is below 1, the mode is unknown, or a parameter is out of its range.
             TypeError: The stack is malformed, or a parameter has the wrong type.
         """
         mode = AutoresetMode(autoreset_mode)
-        if mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
-            raise ValueError(f"autoreset_mode is {mode}; NEXT_STEP or SAME_STEP is required")
         require_integer("num_envs", num_envs, 1)
         if max_episode_steps is not None:
             require_integer("max_episode_steps", max_episode_steps, 1)
@@ -80,7 +84,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
             features=features,
             peers_send=peers_send,
         )
-        self._mode = mode
+        self.autoreset_mode = mode
         self._episode_seeds = [EpisodeSeeds() for _ in range(num_envs)]
         self._most_steps = max_episode_steps
         self._steps = 0
@@ -94,25 +98,43 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         self.action_space = batch_space(self.single_action_space, num_envs)
 
     def reset(
-        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts all episodes; see ``gymnasium.vector.VectorEnv.reset``. There are no options.
+        """Starts all episodes; see ``gymnasium.vector.VectorEnv.reset``.
 
         Args:
             seed: None, one seed for the first copy whose successors seed the others, or one a copy.
-            options: Accepted for the API's sake.
+            options: ``reset_mask``, bool ``(num_envs,)``, true everywhere, is allowed; there are no others.
 
         Raises:
-            ValueError: The list of seeds has another length than ``num_envs``.
+            TypeError: A seed is no integer, or the mask no bool array.
+            ValueError: There are more or fewer seeds than ``num_envs``, or the mask leaves copies out.
         """
-        super().reset(seed=seed if isinstance(seed, int) else None)
-        if seed is None or isinstance(seed, int):
-            seed = [None if seed is None else seed + i for i in range(self.num_envs)]
+        self._refuse_partial_reset((options or {}).get("reset_mask"))
+        if seed is not None and np.ndim(seed) == 0:
+            require_integer("seed", seed, 0)
+            super().reset(seed=int(seed))
+            seed = range(int(seed), int(seed) + self.num_envs)
+        elif seed is None:
+            seed = [None] * self.num_envs
         if len(seed) != self.num_envs:
             raise ValueError(f"seed has length {len(seed)}; num_envs = {self.num_envs} is required")
         return self._restart(seed)
 
-    def _restart(self, seeds: list[int | None]) -> tuple[Any, dict[str, Any]]:
+    def _refuse_partial_reset(self, mask: Any) -> None:
+        if mask is None:
+            return
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+            raise TypeError(f"options['reset_mask'] is {mask!r}; a bool array is required")
+        if mask.shape != (self.num_envs,):
+            raise ValueError(f"options['reset_mask'] has shape {mask.shape}; ({self.num_envs},) is required")
+        if not mask.all():
+            raise ValueError(
+                f"options['reset_mask'] leaves out copy {int(mask.argmin())}; True everywhere is required, since all "
+                "copies share the horizon and are reset together; or vectorization_mode='sync'"
+            )
+
+    def _restart(self, seeds: Sequence[int | None]) -> tuple[Any, dict[str, Any]]:
         episodes = [kept.next(seed) for kept, seed in zip(self._episode_seeds, seeds, strict=True)]
         observation, info = self._control.reset(episodes)
         self._over = False
@@ -123,12 +145,14 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         """Plays one round in all copies; see ``gymnasium.vector.VectorEnv.step``.
 
         Raises:
-            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+            gymnasium.error.ResetNeeded: ``reset`` has not been called, or it is due and nothing else resets.
         """
         if self._over is None:
             raise ResetNeeded("step() was called before reset()")
         go_on: list[int | None] = [None] * self.num_envs
         never = np.zeros(self.num_envs, np.bool_)
+        if self._over and self.autoreset_mode is AutoresetMode.DISABLED:
+            raise ResetNeeded("the episodes are over and autoreset_mode is DISABLED; call reset first")
         if self._over:
             observation, infos = self._restart(go_on)
             return observation, np.zeros(self.num_envs), never, never.copy(), infos
@@ -137,7 +161,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         self._steps += 1
         over = over or self._steps == self._most_steps
         self._over = over
-        if over and self._mode is AutoresetMode.SAME_STEP:
+        if over and self.autoreset_mode is AutoresetMode.SAME_STEP:
             final_obs = np.empty(self.num_envs, object)
             for i in range(self.num_envs):
                 final_obs[i] = row_of(observation, i)
@@ -155,6 +179,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         return self._control.federation.privacy()
 
     def render(self) -> Any:
-        """Draws the first copy's federation, for every copy's place."""
-        picture = self._control.federation.render()
-        return None if picture is None else (picture,)
+        """Draws every copy's federation."""
+        if self.render_mode is None:
+            return None
+        return tuple(self._control.federation.render(copy) for copy in range(self.num_envs))

@@ -7,11 +7,16 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from registered import small, views
 
+from fedbandit_envs.arms_v0 import parallel_env as arms_env
 from fedbandit_envs.baselines.procurement.pfcb import PFCB as PFCBPolicy
 from fedbandit_envs.baselines.procurement.silent import OneOfEach
+from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
+from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.testing.findings import difference
+from fedbandit_envs.views.rows import Rows
 from fedbandit_envs.views.single import FederationEnv
 from fedbandit_envs.views.vector import FederationVectorEnv
 from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
@@ -33,8 +38,7 @@ def assert_infos_equal(native, sync):
     for key, value in native.items():
         if key == "final_obs":
             for mine, theirs in zip(value, sync[key], strict=True):
-                for name in mine:
-                    np.testing.assert_array_equal(mine[name], theirs[name])
+                assert not difference(mine, theirs)
         elif isinstance(value, dict):
             assert_infos_equal(value, sync[key])
         else:
@@ -47,6 +51,7 @@ def test_native_vector_env_equals_gymnasiums_own(env_id, view, mode):
     """Three episodes of three copies, step by step, against a SyncVectorEnv of single environments: the same call."""
     kwargs = {"max_cycles": 9, "max_episode_steps": 4, "num_agents": 3, **small(env_id), **view}
     native = gymnasium.make_vec(env_id, num_envs=3, autoreset_mode=mode, **kwargs)
+    assert native.autoreset_mode is mode
     sync = SyncVectorEnv(
         [lambda: gymnasium.make(env_id, **kwargs) for _ in range(3)],
         autoreset_mode=mode,
@@ -58,8 +63,7 @@ def test_native_vector_env_equals_gymnasiums_own(env_id, view, mode):
     observations = native.reset(seed=9)[0], sync.reset(seed=9)[0]
     truncations = 0
     for _ in range(14):
-        for name in observations[0]:
-            np.testing.assert_array_equal(observations[0][name], observations[1][name])
+        assert not difference(*observations)
         assert native.observation_space.contains(observations[0])
         action = native.action_space.sample()
         mine, theirs = native.step(action), sync.step(action)
@@ -73,8 +77,8 @@ def test_native_vector_env_equals_gymnasiums_own(env_id, view, mode):
 
 
 def test_vector_env_refuses():
-    with pytest.raises(ValueError, match="NEXT_STEP or SAME_STEP"):
-        gymnasium.make_vec("FedProcurement-v0", num_envs=2, autoreset_mode="Disabled")
+    with pytest.raises(ValueError, match="'Sometimes' is not a valid AutoresetMode"):
+        gymnasium.make_vec("FedProcurement-v0", num_envs=2, autoreset_mode="Sometimes")
     with pytest.raises(ValueError, match="num_envs is 0"):
         gymnasium.make_vec("FedProcurement-v0", num_envs=0)
     env = gymnasium.make_vec("FedProcurement-v0", num_envs=2)
@@ -82,6 +86,58 @@ def test_vector_env_refuses():
         env.step(env.action_space.sample())
     with pytest.raises(ValueError, match="seed has length 3; num_envs = 2"):
         env.reset(seed=[1, 2, 3])
+
+
+def test_seeds_may_be_numpys():
+    env = gymnasium.make_vec("FedArms-v0", num_envs=2, num_agents=2)
+    single = gymnasium.make("FedArms-v0", num_agents=2)
+    env.reset(seed=3)
+    expected = env.unwrapped._control.federation.hidden()
+    single.reset(seed=np.int64(4))
+    assert not difference(single.unwrapped._control.federation.hidden()["mean"], expected["mean"][1:])
+    for seed in (np.int64(3), np.array([3, 4]), [np.uint32(3), 4]):
+        env.reset(seed=seed)
+        assert not difference(env.unwrapped._control.federation.hidden(), expected)
+    for bad, error in ((1.5, TypeError), ([1.5, 2], TypeError), (-1, ValueError)):
+        with pytest.raises(error, match=r"seed is -?1.*integer"):
+            env.reset(seed=bad)
+
+
+def test_resets_by_mask_are_of_all_copies():
+    """As where whoever is done is reset: TorchRL's way, with no automatic reset. Part of them cannot be reset."""
+    env = gymnasium.make_vec("FedArms-v0", num_envs=2, max_cycles=2, autoreset_mode="Disabled")
+    first, _ = env.reset(seed=3)
+    actions = env.action_space.sample()
+    for _ in range(2):
+        over = env.step(actions)[3]
+    assert over.all()
+    with pytest.raises(ResetNeeded, match="autoreset_mode is DISABLED"):
+        env.step(actions)
+    again, _ = env.reset(seed=3, options={"reset_mask": over})
+    assert not difference(again, first)
+    env.step(actions)
+    with pytest.raises(ValueError, match=r"leaves out copy 1; .* vectorization_mode='sync'"):
+        env.reset(options={"reset_mask": np.array([True, False])})
+    with pytest.raises(ValueError, match=r"shape \(3,\); \(2,\) is required"):
+        env.reset(options={"reset_mask": np.ones(3, np.bool_)})
+    with pytest.raises(TypeError, match="a bool array is required"):
+        env.reset(options={"reset_mask": [True, True]})
+    # Refused resets have not touched the episodes, of which one round has been played.
+    assert env.step(actions)[3].all()
+
+
+def test_every_copy_is_drawn():
+    """As gymnasium.wrappers.vector.RecordVideo demands."""
+    kwargs = {"num_agents": 2, "num_arms": 3, "max_cycles": 5, "render_mode": "ansi"}
+    native = gymnasium.make_vec("FedArms-v0", num_envs=3, **kwargs)
+    sync = gymnasium.make_vec("FedArms-v0", num_envs=3, vectorization_mode="sync", **kwargs)
+    actions = np.array([0, 1, 2])
+    for env in (native, sync):
+        env.reset(seed=5)
+        env.step(actions)
+    assert native.render() == sync.render()
+    assert len(set(native.render())) == 3
+    assert gymnasium.make_vec("FedArms-v0", num_envs=3).render() is None
 
 
 HORIZONS = [
@@ -405,6 +461,99 @@ def test_bad_stacks_are_refused(view, bad, error, message):
         view(FEDERATION, stack=bad)
 
 
-def test_joint_control_cannot_choose_when_to_send():
-    with pytest.raises(ValueError, match="joint is True, but agents choose when to send"):
-        FederationEnv(FEDERATION, stack=[[CHANNEL, {"schedule": "on_request"}]], joint=True)
+def test_joint_control_chooses_when_to_send_in_a_flat_format():
+    asking = [[CHANNEL, {"schedule": "on_request"}]]
+    with pytest.raises(
+        ValueError, match=r"joint is True, but .* one of the action formats \['quantities_and_send'"
+    ):
+        FederationEnv(FEDERATION, stack=asking, joint=True)
+    env = FederationEnv(
+        "fedbandit_envs.arms.env:ArmsEnv",
+        stack=asking,
+        joint=True,
+        action_format="arm_and_send",
+        num_agents=3,
+        num_arms=4,
+    )
+    assert env.action_space == gymnasium.spaces.MultiDiscrete([8, 8, 8])
+    env.reset(seed=0)
+    seen, *_, info = env.step([1, 4, 7])
+    np.testing.assert_array_equal(seen["total_pulls"].argmax(1), [1, 0, 3])
+    np.testing.assert_array_equal(info["messages"], [0, 2, 2])
+    np.testing.assert_array_equal(
+        seen["inbox_mask"], [[False, True, True], [False, False, True], [False, True, False]]
+    )
+
+
+ASKED = np.array([[[False], [True]]])
+
+
+@pytest.mark.parametrize(
+    ("federation", "name", "space", "inner"),
+    [
+        (arms_env(num_agents=2, num_arms=4), "arm", gymnasium.spaces.Discrete(8), [[2, 0]]),
+        (
+            arms_env(num_agents=2, num_arms=4, slots=2),
+            "arm",
+            gymnasium.spaces.MultiDiscrete([4, 4, 2]),
+            [[[1, 2], [3, 0]]],
+        ),
+        (
+            parallel_env(num_agents=2, num_producers=2),
+            "portions",
+            gymnasium.spaces.Box(0, 1, (3,), np.float32),
+            [[[0.0, 0.7], [1.0, 0.2]]],
+        ),
+        (
+            linear_env(num_agents=2, dim=2),
+            "parameter",
+            gymnasium.spaces.Box(np.float32([-1, -1, 0]), np.float32([1, 1, 1])),
+            [[[-0.5, 0.7], [1.0, -1.0]]],
+        ),
+    ],
+)
+def test_flat_sending_says_what_dicts_say(federation, name, space, inner):
+    """The first agent keeps silent and the second sends; all else is the format's own."""
+    env = Channel(federation, schedule="on_request")
+    flat, mapping = env.action_formats[f"{name}_and_send"], env.action_formats[name]
+    assert flat.space == space
+    seen = env.reset_batch([0]).observation
+    own = np.array(inner, space.dtype)
+    beside = np.concatenate([own, ASKED.astype(space.dtype)], axis=-1) if own.ndim == 3 else None
+    choice = own + 4 * ASKED[..., 0] if beside is None else beside
+    assert all(space.contains(row) for row in choice[0])
+    found, expected = (
+        form.to_action(chosen, seen)
+        for form, chosen in ((flat, choice), (mapping, {"action": own, "send": ASKED[..., 0]}))
+    )
+    assert not difference(np.asarray(found["action"]), np.asarray(expected["action"]))
+    np.testing.assert_array_equal(found["send"], expected["send"])
+
+
+@pytest.mark.parametrize(
+    ("choice", "error", "message"),
+    [
+        (([[8, 0]], "arm"), ValueError, r"row 0 \(replica 0\) is 8; an integer in \[0, 7\]"),
+        (([[0, -1]], "arm"), ValueError, r"row 1 \(replica 0\) is -1; an integer in \[0, 7\]"),
+        (([[0, np.nan]], "arm"), ValueError, "is nan; an integer"),
+        (([[[0.5] * 5, [0.5] * 4 + [np.nan]]], "values"), ValueError, "entry 4 of the choice of row 1"),
+        (([[[0.5] * 5, [np.nan] * 5]], "values"), ValueError, "value 0 of row 1 .* is nan"),
+    ],
+)
+def test_bad_flat_choices_are_named(choice, error, message):
+    env = Channel(arms_env(num_agents=2, num_arms=4), schedule="on_request")
+    rows = Rows(env, action_format=f"{choice[1]}_and_send")
+    rows.reset([0])
+    with pytest.raises(error, match=message):
+        rows.step(np.array(choice[0]))
+
+
+def test_nobody_hits_a_simplex_with_a_box():
+    env = Channel(exposure_env(num_agents=2), schedule="on_request")
+    assert list(env.action_formats) == [
+        "distribution",
+        "logits",
+        "parameter",
+        "logits_and_send",
+        "parameter_and_send",
+    ]

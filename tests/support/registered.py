@@ -39,6 +39,13 @@ def views(stack: Callable[[Any], list[Any]]) -> list[Any]:
             "stack": {"stack": stack("every_round"), "peers": listener},
             "stack-joint": {"stack": stack({"name": "fixed_gap", "gap": 2}), "joint": True},
             "stack-asking": {"stack": stack("on_request"), "action_format": formats[-1]},
+            "features": {"features": True, "action_format": formats[-1]},
+            "stack-asking-features-joint": {
+                "stack": stack("on_request"),
+                "action_format": f"{formats[-1]}_and_send",
+                "features": True,
+                "joint": True,
+            },
             "stack-asking-listeners": {"stack": stack("on_request"), "peers": listener},
         }.items():
             parameters.append(pytest.param(env_id, view, id=f"{env_id}-{name}"))

@@ -13,7 +13,7 @@ from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, Fede
 from fedbandit_envs.wrapper import FederatedWrapper
 from fedbandit_envs.wrappers.transport.inbox import add_arrivals, inbox_spaces
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
-from fedbandit_envs.wrappers.transport.sending import Sending
+from fedbandit_envs.wrappers.transport.sending import FlatSending, Sending
 
 HEADER_BYTES = 16
 """Bytes of a message besides its numbers: sender (4), round in which it was sent (8) and hops left (4)."""
@@ -39,8 +39,9 @@ class Transport(FederatedWrapper):
     With a schedule that is not fixed in advance, actions become ``Dict({"action": <the environment's>,
     "send": Discrete(2)})``: in the array face a mapping of ``action`` and of ``send``, bool or integers 0
     and 1 ``(replicas, agents)``. The action formats for learning agents gain the same entry, see
-    :class:`~fedbandit_envs.wrappers.transport.sending.Sending`. Agents that choose when to send may choose by raw data,
-    so that nothing is claimed of such a federation, whatever the noise.
+    :class:`~fedbandit_envs.wrappers.transport.sending.Sending`; ``"{name}_and_send"`` is the same in a flat space, see
+    :class:`~fedbandit_envs.wrappers.transport.sending.FlatSending`. Agents that choose when to send may choose by raw
+    data, so that nothing is claimed of such a federation, whatever the noise.
 
     Information gains ``messages`` and ``bytes``, int64: the traffic of this round, by the agent on which it is booked.
     A message has :data:`HEADER_BYTES` and 8 bytes a number. :attr:`traffic` has the totals of the episode.
@@ -82,8 +83,11 @@ class Transport(FederatedWrapper):
             self.single_action_space = spaces.Dict(
                 {"action": env.single_action_space, "send": spaces.Discrete(2)}
             )
-            self.action_formats = {
-                name: Sending(action_format) for name, action_format in env.action_formats.items()
+            formats = env.action_formats.items()
+            self.action_formats = {name: Sending(action_format) for name, action_format in formats} | {
+                f"{name}_and_send": FlatSending(action_format)
+                for name, action_format in formats
+                if FlatSending.fits(action_format.space)
             }
 
     @abstractmethod

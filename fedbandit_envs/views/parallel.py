@@ -1,0 +1,144 @@
+"""PettingZoo's faces of a federation for learning agents: in parallel, and one agent after another (AEC)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gymnasium.error import ResetNeeded
+from pettingzoo import AECEnv, ParallelEnv
+from pettingzoo.utils.conversions import parallel_to_aec_wrapper
+from pettingzoo.utils.wrappers import OrderEnforcingWrapper
+
+from fedbandit_envs.claim import Claim
+from fedbandit_envs.federation import FederatedEnv, stacked
+from fedbandit_envs.streams import EpisodeSeeds
+from fedbandit_envs.views.rows import Observation, Rows, row_of
+
+
+class ParallelView(ParallelEnv[str, Any, Any]):
+    """A federation whose agents are shown features, or say what they do in an action format of their choice.
+
+    The federation's own keyed face in all else: dicts by agent, one episode at a time.
+
+    Attributes:
+        federation: The environment, with its wrappers.
+    """
+
+    def __init__(
+        self, federation: FederatedEnv, action_format: str | None = None, features: bool = False
+    ) -> None:
+        """Chooses what agents are shown and how they say what they do.
+
+        Args:
+            federation: The environment, with its wrappers.
+            action_format: See :class:`~fedbandit_envs.views.rows.Rows`.
+            features: See there.
+
+        Raises:
+            TypeError: ``features`` is no bool.
+            ValueError: ``action_format`` is unknown, or the problem has no features.
+        """
+        self._rows = Rows(federation, action_format=action_format, features=features)
+        self._episode_seeds = EpisodeSeeds()
+        self.federation = federation
+        self.metadata = federation.metadata
+        self.render_mode = federation.render_mode
+        self.possible_agents = self._rows.agents
+
+    def observation_space(self, agent: str) -> Any:
+        """Returns the observation space of ``agent``, the same object at each call."""
+        return self._rows.observation_space
+
+    def action_space(self, agent: str) -> Any:
+        """Returns the action space of ``agent``, the same object at each call."""
+        return self._rows.action_space
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """Starts an episode; see :meth:`FederatedEnv.reset`."""
+        observation, info = self._rows.reset([self._episode_seeds.next(seed)])
+        self.agents = list(self.possible_agents)
+        return self._observations(observation), self._infos(info)
+
+    def step(
+        self, actions: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
+        """Plays one round; see :meth:`FederatedEnv.step` and :meth:`Rows.step` for errors."""
+        if not hasattr(self, "agents"):
+            raise ResetNeeded("step() was called before reset()")
+        if not self.agents:
+            return {}, {}, {}, {}, {}
+        names = self.possible_agents
+        observation, reward, truncated, info = self._rows.step(
+            stacked(actions, self._rows.action_space, names)
+        )
+        if truncated.all():
+            self.agents = []
+        return (
+            self._observations(observation),
+            dict(zip(names, reward[0].tolist(), strict=True)),
+            dict.fromkeys(names, False),
+            dict(zip(names, truncated[0].tolist(), strict=True)),
+            self._infos(info),
+        )
+
+    def _observations(self, observation: Observation) -> dict[str, Any]:
+        # A copy a row: agents may write into what is theirs, and find nobody else's behind it.
+        own = row_of(observation, 0)
+        return {
+            agent: {name: array[j].copy() for name, array in own.items()}
+            if isinstance(own, Mapping)
+            else own[j].copy()
+            for j, agent in enumerate(self.possible_agents)
+        }
+
+    def _infos(self, info: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        return {
+            agent: {name: array[0, j].item() for name, array in info.items()}
+            for j, agent in enumerate(self.possible_agents)
+        }
+
+    def privacy(self) -> Claim:
+        """Claims what privacy the releases of this episode had; see :meth:`FederatedEnv.privacy`."""
+        return self.federation.privacy()
+
+    def render(self) -> Any:
+        """Draws the federation."""
+        return self.federation.render()
+
+
+def parallel(federation: FederatedEnv, action_format: str | None = None, features: bool = False) -> Any:
+    """Returns the federation's own keyed face, or a :class:`ParallelView` where something else is asked for."""
+    if action_format is None and features is False:
+        return federation
+    return ParallelView(federation, action_format, features)
+
+
+class Faces:
+    """PettingZoo's three ways to make a federation of one kind."""
+
+    def __init__(self, federation: type[FederatedEnv]) -> None:
+        """Takes the federation's class."""
+        self._federation = federation
+
+    def parallel_env(self, action_format: str | None = None, features: bool = False, **kwargs: Any) -> Any:
+        """Makes the federation; with an action format or features a :class:`ParallelView` of it.
+
+        Args:
+            action_format: One of the federation's ``action_formats``; None for the environment's own actions.
+            features: Show features, a flat box in [-1, 1], in place of raw observations.
+            **kwargs: Of the federation's class.
+
+        Raises:
+            TypeError: A parameter is unknown or has the wrong type.
+            ValueError: A parameter is out of its range.
+        """
+        return parallel(self._federation(**kwargs), action_format, features)
+
+    def raw_env(self, **kwargs: Any) -> "AECEnv[str, Any, Any]":
+        """Makes what :meth:`parallel_env` makes; agents act one after another, and the round is played after all."""
+        return parallel_to_aec_wrapper(self.parallel_env(**kwargs))
+
+    def env(self, **kwargs: Any) -> "AECEnv[str, Any, Any]":
+        """Makes what :meth:`raw_env` makes, and watches over the order of calls."""
+        return OrderEnforcingWrapper(self.raw_env(**kwargs))
