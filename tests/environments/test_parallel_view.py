@@ -29,7 +29,7 @@ def strictly():
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
         warnings.filterwarnings("error", module=r"pettingzoo\.test")
         # Raw observations are mappings, and meant to be.
-        warnings.filterwarnings("ignore", "Observation is not a NumPy array")
+        warnings.filterwarnings("ignore", r"(Observation is not a NumPy array|\w+ space for each agent prob)")
         yield
 
 
