@@ -210,6 +210,17 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
 
+    def largest_reward(self) -> Array | None:
+        """Returns the largest size that the reward of a round can have; known from reset on, constant over an episode.
+
+        Returns:
+            Numbers >= 0, float64 ``(replicas, agents)``; None where nobody has said.
+
+        Raises:
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
+        return None
+
     def permit(self, senders: Array) -> Array:
         """Says who of those who want to send may: everyone, unless a wrapper limits them.
 

@@ -216,6 +216,12 @@ class Problem(FederatedEnv):
             raise ResetNeeded("hidden() was called before reset()")
         return self._hidden()
 
+    def largest_reward(self) -> Array | None:
+        """Says how large rewards can be; see :meth:`FederatedEnv.largest_reward`."""
+        if self._round is None:
+            raise ResetNeeded("largest_reward() was called before reset()")
+        return self._largest_reward()
+
     @property
     def hidden_space(self) -> spaces.Dict:
         """One agent's space of :meth:`hidden`."""
@@ -262,6 +268,10 @@ class Problem(FederatedEnv):
         Args:
             action: One action an agent, checked: int32, int64 or float64, contiguous.
         """
+
+    def _largest_reward(self) -> Array | None:
+        """Says how large rewards can be; None where a problem does not say. See :meth:`FederatedEnv.largest_reward`."""
+        return None
 
     @abstractmethod
     def _sensitivity(self) -> Sensitivity:

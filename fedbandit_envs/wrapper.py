@@ -21,7 +21,8 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
     * ``data``: changes what agents live through or hold; any number, in any order;
     * ``noise``: randomises what leaves them and keeps accounts of it; one at most;
     * ``transport``: carries what leaves to whom it is for; one at most;
-    * ``view``: changes what agents see and nothing else; any number.
+    * ``view``: changes what agents are shown and paid, and nothing else; any number. Rewards that it changes stay in
+      the information as they were, as ``raw_reward``.
 
     Layers stand around each other in this order, whoever wrote them: noise outside of a transport would come too late.
 
@@ -67,6 +68,10 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
     def sensitivity(self) -> Sensitivity:
         """Says how much a release can betray; see :meth:`FederatedEnv.sensitivity`."""
         return self.env.sensitivity()
+
+    def largest_reward(self) -> Array | None:
+        """Says how large rewards can be; see :meth:`FederatedEnv.largest_reward`."""
+        return self.env.largest_reward()
 
     def permit(self, senders: Array) -> Array:
         """Says who of those who want to send may; see :meth:`FederatedEnv.permit`."""

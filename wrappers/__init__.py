@@ -2,11 +2,13 @@
 
 Data: :class:`Byzantine`, :class:`Interleaved`, :class:`Participation`, :class:`Placebo`. Noise:
 :class:`ContinualPrivatizer`, :class:`GaussianPrivatizer`, :class:`LaplacePrivatizer`,
-:class:`RandomizedResponsePrivatizer`. Transport: :class:`Channel`, :class:`Server`. View: :class:`Reveal`.
+:class:`RandomizedResponsePrivatizer`. Transport: :class:`Channel`, :class:`Server`. View: :class:`LearningReward`,
+:class:`Reveal`.
 """
 
 from fedbandit_envs.wrappers.byzantine import Byzantine
 from fedbandit_envs.wrappers.interleaved import Interleaved
+from fedbandit_envs.wrappers.learning_reward import LearningReward
 from fedbandit_envs.wrappers.participation import Participation
 from fedbandit_envs.wrappers.placebo import Placebo
 from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
@@ -24,6 +26,7 @@ __all__ = [
     "GaussianPrivatizer",
     "Interleaved",
     "LaplacePrivatizer",
+    "LearningReward",
     "Participation",
     "Placebo",
     "RandomizedResponsePrivatizer",

@@ -234,6 +234,9 @@ class ArmsEnv(Problem, name="arms_v0"):
     def _sensitivity(self) -> Sensitivity:
         return sensitivity(self._seen["total_pulls"])
 
+    def _largest_reward(self) -> Array:
+        return np.full(self._reward.shape, float(self._slots))
+
     @classmethod
     def neighbours(cls, adjacency: Adjacency) -> list[Neighbours]:
         """Returns the worst neighbouring histories to tell apart; see :meth:`Problem.neighbours`."""

@@ -192,6 +192,9 @@ class LinearProblem(Problem):
         bound = self._context_bound**2 + self._reward_bound**2
         return sensitivity(np.full(self._seen["total_statistic"].shape, bound))
 
+    def _largest_reward(self) -> Array:
+        return np.full(self._reward.shape, self._reward_bound)
+
     @classmethod
     def neighbours(cls, adjacency: Adjacency) -> list[Neighbours]:
         """Returns the worst neighbouring histories to tell apart; see :meth:`Problem.neighbours`."""

@@ -253,6 +253,12 @@ class ProcurementEnv(Problem, name="procurement_v0"):
     def _sensitivity(self) -> Sensitivity:
         return sensitivity(self._seen["capacity"])
 
+    def _largest_reward(self) -> Array:
+        cost, capacity = self._seen["cost"], self._seen["capacity"]
+        # Of all units that are worth their cost if all are good; of all units if none is.
+        most, least = np.maximum(self._unit_revenue - cost, 0.0) * capacity, cost * capacity
+        return np.maximum(most.sum(axis=-1), least.sum(axis=-1))
+
     @classmethod
     def neighbours(cls, adjacency: Adjacency) -> list[Neighbours]:
         """Returns the worst neighbouring histories to tell apart; see :meth:`Problem.neighbours`."""

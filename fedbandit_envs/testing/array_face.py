@@ -133,6 +133,24 @@ def check_arrays(make: Make) -> None:
             _require_read_only(f"step_batch: {name}", array)
         bad = step.reward[~np.isfinite(step.reward)]
         require(not bad.size, f"reward is {bad[:1]} in places", "finite numbers are required")
+        _require_bounded(env.largest_reward(), step.reward)
+
+
+def _require_bounded(largest: Array | None, reward: Array) -> None:
+    """Requires rewards as large as was said at most, up to rounding; of those of whom nothing was said, nothing."""
+    if largest is None:
+        return
+    require(
+        largest.dtype == np.float64 and largest.shape == reward.shape,
+        f"largest_reward() is {largest.dtype} {largest.shape}",
+        f"None, or float64 (replicas, agents) = {reward.shape}, is required",
+    )
+    beyond = np.abs(reward) > largest * (1.0 + 1e-9)
+    require(
+        not beyond.any(),
+        f"reward is {reward[beyond][:1]} where largest_reward() is {largest[beyond][:1]}",
+        "a size of at most that is required",
+    )
 
 
 def _require_told(

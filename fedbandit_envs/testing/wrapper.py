@@ -44,7 +44,10 @@ def _added(env: FederatedEnv, wrapped: FederatedEnv) -> list[FederatedWrapper]:
 
 
 def check_what_passes(wrap: Wrap, make: Make) -> None:
-    """But for data layers, rounds stay as they are; but for views, so does what agents see of them."""
+    """But for data layers, rounds stay as they are; but for views, so does what agents see of them.
+
+    Rewards that a view changes stay in the information.
+    """
     inside = make()
     added = {level.layer for level in _added(inside, wrap(inside))}
     if "data" in added:
@@ -60,6 +63,8 @@ def check_what_passes(wrap: Wrap, make: Make) -> None:
         if action is not None:
             outer = told(env.step_batch(action))
             inner = told(bare.step_batch(action["action"] if chosen else action))
+        if "view" in added:
+            outer["reward"] = outer["info"].get("raw_reward", outer.get("reward"))
         for part in [part for part in parts if part in inner]:
             require_same(
                 f"outside and inside of {type(env).__name__}, {part}",

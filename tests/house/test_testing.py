@@ -31,6 +31,18 @@ class DoublesReward(FederatedWrapper):
         return step._replace(reward=Buffers({"reward": 2 * step.reward + 1}).views["reward"])
 
 
+class ForgesRawReward(DoublesReward):
+    """outside and inside of ForgesRawReward, reward"""
+
+    def reset_batch(self, seeds):
+        reset = self.env.reset_batch(seeds)
+        return reset._replace(info={**reset.info, "raw_reward": reset.info["regret"]})
+
+    def step_batch(self, action):
+        step = super().step_batch(action)
+        return step._replace(info={**step.info, "raw_reward": step.reward})
+
+
 class StandsAnywhere(NoiseStub):
     """goes through, with NoiseStub around StandsAnywhere"""
 
@@ -72,6 +84,7 @@ WRAPPERS = [
     NoLayer,
     OtherLayer,
     DoublesReward,
+    ForgesRawReward,
     StandsAnywhere,
     PromisesNothing,
     NoiseForTheSilent,

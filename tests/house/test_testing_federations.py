@@ -146,6 +146,9 @@ class SharesLuck(ArmsEnv):
 class DrawsFromNowhere(ArmsEnv):
     """of two episodes of the same seeds"""
 
+    def _largest_reward(self):
+        return None
+
     def _play(self, action):
         super()._play(action)
         self._reward += np.random.random()  # noqa: NPY002 - what is wrong here
@@ -228,6 +231,13 @@ class BetraysByData(ArmsEnv):
     def _sensitivity(self):
         told = super()._sensitivity()
         return told._replace(scale={**told.scale, "pulls": 1.0 + self._seen["total_pulls"]})
+
+
+class PaysMoreThanItSays(ArmsEnv):
+    """reward is \\[1.\\] where largest_reward\\(\\) is \\[0.5\\]"""
+
+    def _largest_reward(self):
+        return np.full(self._reward.shape, 0.5)
 
 
 class DrawsNothing(ArmsEnv):

@@ -57,6 +57,9 @@ class ArmsEnv(Problem, name="arms_v0"):
         means = (self._mean[:, np.newaxis] * pulled).sum(axis=-1)
         self._info["regret"][...] = (self._mean.max(axis=-1, keepdims=True) - means) * self._acting
 
+    def _largest_reward(self):
+        return np.ones(self._reward.shape)
+
     def _sensitivity(self):
         ones = np.ones(self._seen["total_pulls"].shape)
         one, two, four = Change(1, 1.0), Change(2, np.sqrt(2)), Change(4, 2.0)
