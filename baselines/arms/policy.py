@@ -95,9 +95,9 @@ def _pick(active, awake, pulls, scores, chance, proportional, states, free, arms
 class ArmPolicy:
     """Pulls the arms that a rule scores best, each arm once first (SAMBA, Figure 3).
 
-    What agents hear of each other is put together by a ``pool``, pulls and successes each by themselves, and added to
-    the own counts; what noise makes impossible is brought to what could be: counts at least 0, successes no more than
-    pulls. With several slots the arms with the largest scores are pulled, or drawn in proportion one after the other.
+    What agents hear of each other is put together by a ``pool`` and added to the own counts; what noise makes
+    impossible is brought to what could be: counts at least 0, successes no more than pulls. With several slots the arms
+    with the largest scores are pulled, or drawn in proportion one after the other.
     Arms that sleep are not. An ``oracle`` takes the place of the largest scores.
     """
 
@@ -147,9 +147,8 @@ class ArmPolicy:
         self._chance, self._never = np.zeros((2, rows))
         self._everyone, self._all_awake = np.ones(rows, np.bool_), np.ones((rows, number), np.bool_)
         self._free = np.ones((rows, number), np.bool_)
-        senders = seen["inbox_mask"].shape or (0,) if "inbox_mask" in seen else (0,)
         self._heard = (
-            [self._pool.begin(seeds.shape, senders[0], number) for _ in range(2)] if senders[0] else []
+            self._pool.counts(seeds.shape, spaces, ("pulls", "successes")) if "inbox_mask" in seen else None
         )
 
     def act(self, observation: Arrays) -> Array:
@@ -174,16 +173,15 @@ class ArmPolicy:
 
     def _learn(self, observation: Arrays) -> None:
         """Puts together what is known."""
-        own = [observation[f"total_{name}"] for name in ("pulls", "successes")]
-        if not self._heard:
+        own = observation["total_pulls"], observation["total_successes"]
+        if self._heard is None:
             for known, counts in zip((self._pulls, self._sums), own, strict=True):
                 known[...] = counts.reshape(known.shape)
             return
         mask = observation["inbox_mask"]
         if mask.any():
-            for pooled, name in zip(self._heard, ("pulls", "successes"), strict=True):
-                pooled.add(mask[..., np.newaxis], observation[f"inbox_{name}"])
-        arrays = (*own, *(pooled.total for pooled in self._heard))
+            self._heard.add(observation, own, mask[..., np.newaxis])
+        arrays = (*own, self._heard.total, self._heard.good)
         _know(*(array.reshape(self._pulls.shape) for array in arrays), self._pulls, self._sums)
 
     def _mark(self, iteration: int, active: Array, awake: Array) -> None:

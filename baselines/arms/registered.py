@@ -33,6 +33,7 @@ _NOISE = Wrapping(ContinualPrivatizer, {"epsilon": 1.0, "delta": 1e-5, "releases
 _SHARED = {"channel": _DOUBLING}
 _PRIVATE = {"privatizer": _NOISE, "channel": _DOUBLING}
 _PLACEBO = {"placebo": Wrapping(Placebo), **_PRIVATE}
+_WEIGHTED = {"pool": "precision", "scale": 0.5}
 
 
 def _baseline(
@@ -83,6 +84,19 @@ BASELINES: dict[str, Baseline] = {
     ),
     "Priv-UCB1-placebo": _baseline(
         "Priv-UCB1 on messages that are noise alone", "placebo", UCB1, wrappers=_PLACEBO
+    ),
+    "UCB1-weighted": _baseline(
+        "Priv-UCB1's messages weighed by the noise known to be in them; radius halved",
+        "this package",
+        UCB1,
+        wrappers=_PRIVATE,
+        **_WEIGHTED,
+    ),
+    "UCB1-weighted-placebo": _baseline(
+        "the same on messages that are noise alone", "placebo", UCB1, wrappers=_PLACEBO, **_WEIGHTED
+    ),
+    "UCB1-weighted-true": _baseline(
+        "the same on true data", "tuned control", UCB1, wrappers=_SHARED, **_WEIGHTED
     ),
     "Fed-Thompson": _baseline(
         "true data in doubling rounds", f"{_THOMPSON}, federated", ThompsonSampling, wrappers=_SHARED

@@ -42,7 +42,6 @@ class FairX(FedUCB):
         parameter_bound: float = 1.0,
         failure: float = 0.05,
         beta_scale: float = 1.0,
-        reward_variance: float | None = None,
         pool: Pool | str | Mapping[str, Any] = "sum",
     ) -> None:
         """Sets the policy's constants; see :class:`FedUCB` for those not named here.
@@ -59,7 +58,6 @@ class FairX(FedUCB):
             parameter_bound: S.
             failure: delta'.
             beta_scale: Multiplies the radius sqrt(beta); 0 is greedy.
-            reward_variance: Likewise.
             pool: Likewise.
 
         Raises:
@@ -69,7 +67,7 @@ class FairX(FedUCB):
         super().__init__(
             shift=shift, bias=bias, threshold=threshold, ridge=ridge, noise_sd=noise_sd,
             parameter_bound=parameter_bound, failure=failure, beta_scale=beta_scale,
-            reward_variance=reward_variance, pool=pool,
+            pool=pool,
         )  # fmt: skip
         require_choice("solver", solver, SOLVERS)
         if steps is not None:

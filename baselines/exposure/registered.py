@@ -33,7 +33,7 @@ _FEW = {
 # Said, though they are defaults: they change fairness regret more than the federation does, so results must have them.
 _SOLVED = {"solver": "frank_wolfe", "steps": 3, "beta_scale": 1.0}
 _PLACEBO = {"placebo": Wrapping(Placebo)}
-_WEIGHTED = {"shift": "weigh", "bias": "none", "beta_scale": 0.0}
+_WEIGHTED = {"pool": {"name": "precision", "reward_variance": 0.01}, "beta_scale": 0.0}
 
 
 def _baseline(
@@ -152,6 +152,13 @@ BASELINES: dict[str, Baseline] = {
         "placebo",
         FairX,
         wrappers={**_PLACEBO, **_FEW},
+        **_WEIGHTED,
+    ),
+    "Priv-FairX-weighted-true": _baseline(
+        "the same on true data",
+        "tuned control",
+        FairX,
+        wrappers={"channel": Wrapping(Channel, {"schedule": _FROM_64})},
         **_WEIGHTED,
     ),
 }

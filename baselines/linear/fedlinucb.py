@@ -231,7 +231,8 @@ class AsyncLinUCB(FedUCB):
         return super().act(observation)
 
     def _wants(self, observation: Arrays, arm: Array) -> None:
-        base = (self._own - self._fresh + self._pooled)[:, :, 0]
+        assert self._told is not None
+        base = (self._own - self._fresh + self._told.statistic)[:, :, 0]
         has_grown(
             observation.get("active", self._everyone), observation["contexts"], arm, base,
             self._fresh[:, :, 0], self._ridge, self._log_growth, self._send,

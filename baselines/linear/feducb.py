@@ -11,7 +11,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
-from fedbandit_envs.baselines.linear.hearing import lifted, weighed
+from fedbandit_envs.baselines.heard import PooledGrams
+from fedbandit_envs.baselines.linear.hearing import lifted
 from fedbandit_envs.baselines.linear.linucb import Confidence, LinUCB, judge
 from fedbandit_envs.baselines.linear.noise import BiasName, Regularisation, ShiftName, floored, regularise
 from fedbandit_envs.baselines.linear.pooling import keep, rebuild
@@ -28,8 +29,11 @@ from fedbandit_envs.linear.ridge import (
     rank_one,
     transpose,
 )
+from fedbandit_envs.wrappers.privacy.announcement import variance_of
 
 CombineName = Literal["pooled", "min"]
+
+_VARIANCE = variance_of("statistic")
 
 
 @kernel
@@ -92,13 +96,17 @@ class FedUCB(LinUCB):
     V = sum of own x x^T + what was heard + shift I. Own data is exact and counts for ever, unless the channel echoes:
     then, as printed, an agent learns from the released version of its own data, and of the exact one keeps what it
     has not released yet. What the noise does to V and to the estimate is in
-    :mod:`fedbandit_envs.baselines.linear.noise`; it is read off the messages' ``noise_variance``. Without noise this is
+    :mod:`fedbandit_envs.baselines.linear.noise`; it is read off what messages announce of it. Without noise this is
     a ridge; noise that is not announced is not reckoned with, but V is lifted where it would not be positive definite.
 
     A ``pool`` that withstands liars stands for the sum of all that was heard, and is reckoned with as if it were one.
     Its noise is taken to be that of a sum over as many senders: the same pool of the variances they announce. Dropping
     costs a little more than that, pi/2 times the variance at worst (a median's); and what comes from senders who are
     not alike is not reckoned with. V is lifted where what is pooled would not be positive definite.
+
+    With the pool ``precision`` what was heard counts as so many exact observations, and nothing of its noise is
+    reckoned with any more: no shift but the ridge, no bias. No confidence is known of the radius then, see
+    :mod:`fedbandit_envs.baselines.precision`.
 
     Messages may hold several statistics (:class:`~fedbandit_envs.wrappers.interleaved.Interleaved`): then as many
     estimators are used in turn, which is Algorithm 3's subsampling.
@@ -119,15 +127,14 @@ class FedUCB(LinUCB):
         failure: float = 0.01,
         beta_scale: float = 1.0,
         alpha: float | None = None,
-        reward_variance: float | None = None,
         pool: Pool | str | Mapping[str, Any] = "sum",
     ) -> None:
         """Sets the policy's constants; see :class:`LinUCB` for those not named here.
 
         Args:
             shift: What keeps V positive definite: ``"per_agent"`` (printed), ``"on_sum"`` or ``"floor"``; see
-                :mod:`fedbandit_envs.baselines.linear.noise`; or ``"lift"`` or ``"weigh"``, without a proof; see
-                :mod:`fedbandit_envs.baselines.linear.hearing`.
+                :mod:`fedbandit_envs.baselines.linear.noise`; or ``"lift"``, without a proof; see
+                :mod:`fedbandit_envs.baselines.linear.hearing`. Of no matter where the pool leaves no noise.
             bias: What bounds the noise's share of the error: ``"printed"``, ``"root_m"``, ``"euclidean"`` or, where
                 nothing does, ``"none"``.
             combine: ``"pooled"`` acts on the bounds from all data; ``"min"`` on the smaller one of these and of those
@@ -140,7 +147,6 @@ class FedUCB(LinUCB):
             failure: See :class:`LinUCB`.
             beta_scale: See :class:`LinUCB`.
             alpha: See :class:`LinUCB`.
-            reward_variance: R^2, with which ``"weigh"`` compares the noise; None for noise_sd^2.
             pool: How what is heard is put together, see :mod:`fedbandit_envs.baselines.pool`.
 
         Raises:
@@ -155,28 +161,26 @@ class FedUCB(LinUCB):
             raise ValueError(
                 f"bias is {bias!r}; 'euclidean' is required with shift='floor', under which V has no known rho_min"
             )
-        if (shift in ("lift", "weigh")) != (bias == "none"):
+        if (shift == "lift") != (bias == "none"):
             raise ValueError(
-                f"bias is {bias!r} and shift {shift!r}; bias='none' is required with 'lift' and 'weigh', which bound "
-                "no error, and with these alone"
+                f"bias is {bias!r} and shift {shift!r}; bias='none' is required with 'lift', which bounds no error, "
+                "and with it alone"
             )
-        if reward_variance is None:
-            reward_variance = noise_sd**2
-        require_number("reward_variance", reward_variance, 0, np.inf, open_below=shift == "weigh")
         if threshold is not None:
             require_number("threshold", threshold, 0, np.inf)
         self._shift: ShiftName = shift
         self._bias: BiasName = bias
         self._combine = combine
         self._threshold = threshold
-        self._reward_variance = float(reward_variance)
         self._pool = make_pool(pool)
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
         """Forgets own data and what was heard; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: Several estimators are used in turn, but bounds are to be combined with those from own data.
+            UnfitError: Several estimators are used in turn, but bounds are to be combined with those from own data; or
+                the shift is ``"per_agent"`` and the largest noise is not known; or the pool keeps own data exact, and
+                agents hear themselves.
         """
         seen = spaces.observation.spaces
         dim = (seen["contexts"].shape or (0, 0))[1]
@@ -190,15 +194,22 @@ class FedUCB(LinUCB):
                 f"combine is 'min', but messages hold {self._estimators} statistics to be used in turn; 'pooled' is "
                 "required"
             )
-        noise = spaces.release.spaces.get("noise_variance")
-        self._worst = float(noise.high.max()) if isinstance(noise, gym_spaces.Box) else 0.0
-        self._noisy = "inbox_noise_variance" in seen
+        noise = spaces.release.spaces.get(_VARIANCE)
+        self._noisy = f"inbox_{_VARIANCE}" in seen and not self._pool.weighs
+        self._worst = float(noise.high.max()) if self._noisy and isinstance(noise, gym_spaces.Box) else 0.0
+        if np.isinf(self._worst):
+            if self._shift == "per_agent":
+                raise UnfitError(
+                    "shift is 'per_agent', which needs to know the largest variance that noise can come to have, and "
+                    "messages announce one without a bound; ContinualPrivatizer, or shift='on_sum', is required"
+                )
+            # Only what the trigger starts from, as without noise.
+            self._worst = 0.0
         self._echo = "sent" in seen
         rows = seeds.shape
         self._begin(rows, dim, self._estimators)
         self._own = np.zeros((*rows, self._estimators, dim + 1, dim + 1))
-        self._told = self._pool.begin(rows, self._senders, self._own[0, 0].size)
-        self._told_variance = self._pool.begin(rows, self._senders, 1)
+        self._told = None if inbox is None else self._pool.grams(rows, spaces)
         self._heard_of = np.zeros_like(self._own)
         self._heard = np.zeros((*rows, self._senders), np.bool_)
         self._releases = np.zeros(rows)
@@ -226,11 +237,6 @@ class FedUCB(LinUCB):
         self._waited = np.zeros(rows)
         self._synchronised = self._ridges.log_det.copy()
         self._send = np.zeros(rows, np.bool_)
-
-    @property
-    def _pooled(self) -> Array:
-        # A view made at need, since one that is kept would be copied apart from what it shows.
-        return self._told.total.reshape(self._own.shape)
 
     def _starting_noise(self) -> Array:
         """Returns the largest sd there can be on the sum of all senders' statistics, a row."""
@@ -264,12 +270,6 @@ class FedUCB(LinUCB):
         """Returns with which probability the rewards' part of the bound may fail; the noise takes the other half."""
         return self._share_of_failure() / (2 if self._noisy and self._bias != "none" else 1)
 
-    def _made_of(self, pooled: Array, variance: Array) -> Array:
-        """Returns what some rows make of what they heard, ``(some, estimators, dim + 1, dim + 1)``."""
-        if self._shift == "lift":
-            return lifted(pooled, variance, self._heard_ridge())
-        return weighed(pooled, variance, self._reward_variance)
-
     def act(self, observation: Arrays) -> Any:
         """Takes in own data and the inbox, then acts as LinUCB does; see :meth:`Policy.act`.
 
@@ -284,8 +284,8 @@ class FedUCB(LinUCB):
         if mask is not None:
             keep(*last, self._own)
             self._waited += observation["round"][..., 0] > 0
-            if mask.any():
-                self._listen(observation, mask)
+            if self._told is not None and mask.any():
+                self._listen(observation, mask, self._told)
         arm = self._pull(observation)
         if not self._asks:
             return arm
@@ -300,28 +300,25 @@ class FedUCB(LinUCB):
             self._synchronised, self._waited, self._spread, self._due, self._send,
         )  # fmt: skip
 
-    def _listen(self, observation: Arrays, mask: Array) -> None:
-        arrived, own = mask[..., np.newaxis], observation.get("inbox_own")
-        self._told.add(arrived, observation["inbox_statistic"].reshape(*mask.shape, -1), own)
-        if self._noisy:
-            self._told_variance.add(arrived, observation["inbox_noise_variance"], own)
+    def _listen(self, observation: Arrays, mask: Array, told: PooledGrams) -> None:
+        told.add(observation)
         self._heard |= mask
         if self._echo:
             self._own[observation["sent"][..., 0]] = 0.0
         news: Array = np.asarray(mask.any(axis=-1))
         self._releases += news
         heads = np.maximum(self._heard.sum(axis=-1), 1).astype(np.float64)
-        variance = np.maximum(self._told_variance.total[..., 0], 0.0)
+        pooled, variance = told.statistic, told.variance
         made = self._regularisation(np.sqrt(variance), np.maximum(self._releases, 1), heads)
-        heard = self._pooled
-        if self._bias == "none":
+        heard = pooled
+        if self._shift == "lift":
             heard = self._heard_of
-            heard[news] = self._made_of(self._pooled[news], variance[news])
+            heard[news] = lifted(pooled[news], variance[news], self._heard_ridge())
         definite = rebuild(news, self._own, heard, made.shift, *self._ridges)
         self._trust(made, news)
         if self._shift == "floor" or not definite.all():
             affected = np.broadcast_to(news[..., np.newaxis], definite.shape).copy()
-            self._lift(affected if self._shift == "floor" else ~definite, made)
+            self._lift(affected if self._shift == "floor" else ~definite, made, pooled)
         self._waited[news] = 0
         self._synchronised[news] = self._ridges.log_det[news]
 
@@ -335,10 +332,10 @@ class FedUCB(LinUCB):
             held[news] = value[news][..., np.newaxis]
         self._spread = np.where(news, made.most - made.least, self._spread)
 
-    def _lift(self, where: Array, made: Regularisation) -> None:
+    def _lift(self, where: Array, made: Regularisation, pooled: Array) -> None:
         """Lifts eigenvalues of V to the ridge, where no shift was added or it was not enough."""
         dim = self._ridges.moment.shape[-1]
-        gram = (self._own + 0.5 * (self._pooled + np.swapaxes(self._pooled, -1, -2)))[where][..., :dim, :dim]
+        gram = (self._own + 0.5 * (pooled + np.swapaxes(pooled, -1, -2)))[where][..., :dim, :dim]
         added, reach, error = (
             np.broadcast_to(value[..., np.newaxis], where.shape)[where]
             for value in (made.shift, made.reach, made.error)

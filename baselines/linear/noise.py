@@ -17,7 +17,7 @@ part of that is bounded is named by ``bias``:
 * ``euclidean``: ||(N + c I) theta* - h|| <= c S + s (sqrt(d (1 + S^2) / 2 + S^2 / 2) + sqrt((1 + 2 S^2) log_union)) in
   the Euclidean norm, which moves <x, estimate> by at most that times ||V^-1 x||. It vanishes with the data, as neither
   of the others does, and c = Lambda + ridge suffices;
-* ``none``: not at all, for ``lift`` and ``weigh`` (:mod:`fedbandit_envs.baselines.linear.hearing`).
+* ``none``: not at all, for ``lift`` (:mod:`fedbandit_envs.baselines.linear.hearing`).
 """
 
 from typing import Literal, NamedTuple
@@ -27,7 +27,7 @@ import numpy as np
 from fedbandit_envs.baselines.linear.linucb import Confidence
 from fedbandit_envs.federation import Array
 
-ShiftName = Literal["per_agent", "on_sum", "floor", "lift", "weigh"]
+ShiftName = Literal["per_agent", "on_sum", "floor", "lift"]
 BiasName = Literal["printed", "root_m", "euclidean", "none"]
 
 

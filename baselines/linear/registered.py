@@ -32,6 +32,10 @@ _TREE_PRINTED = {**_AT_ONE, "mechanism": "tree", "sigma": "printed"}
 _AT_SIX = {"name": "determinant", "growth": 6.0}
 _PRINTED = {"shift": "per_agent", "bias": "printed"}
 _FLOOR = {"shift": "floor", "bias": "euclidean"}
+_PLACEBO = {"placebo": Wrapping(Placebo)}
+_PRIVATE = {"privatizer": _SQRT_TOEPLITZ, "channel": Wrapping(Channel, _SYNCHRONISED)}
+# Of a reward from Beta(mu, 1 - mu), averaged over what is played; the most there can be is 0.125.
+_WEIGHTED = {"pool": {"name": "precision", "reward_variance": 0.12}, "alpha": 0.4}
 _TRIMMED = {"name": "trimmed_senders", "share": 0.4}
 
 
@@ -94,20 +98,20 @@ BASELINES: dict[str, Baseline] = {
         "noisy data in doubling rounds: exact sigma, square-root factorisation, shift on the sum",
         f"{_DUBEY}, Algorithm 1 mended",
         FedUCB,
-        wrappers={"privatizer": _SQRT_TOEPLITZ, "channel": Wrapping(Channel, _SYNCHRONISED)},
+        wrappers=_PRIVATE,
     ),
     "FedUCB-floor": _baseline(
         "the same noise, eigenvalues lifted, the error's Euclidean bound",
         f"{_DUBEY}, Algorithm 1 mended",
         FedUCB,
-        wrappers={"privatizer": _SQRT_TOEPLITZ, "channel": Wrapping(Channel, _SYNCHRONISED)},
+        wrappers=_PRIVATE,
         **_FLOOR,
     ),
     "FedUCB-min": _baseline(
         "FedUCB-floor, never more optimistic than own data alone",
         f"{_DUBEY}, Algorithm 1 mended",
         FedUCB,
-        wrappers={"privatizer": _SQRT_TOEPLITZ, "channel": Wrapping(Channel, _SYNCHRONISED)},
+        wrappers=_PRIVATE,
         combine="min",
         **_FLOOR,
     ),
@@ -115,7 +119,7 @@ BASELINES: dict[str, Baseline] = {
         "FedUCB-min, without the two in five senders furthest from the median",
         f"{_DUBEY}; pool after {_BLANCHARD}",
         FedUCB,
-        wrappers={"privatizer": _SQRT_TOEPLITZ, "channel": Wrapping(Channel, _SYNCHRONISED)},
+        wrappers=_PRIVATE,
         combine="min",
         pool=_TRIMMED,
         **_FLOOR,
@@ -144,13 +148,30 @@ BASELINES: dict[str, Baseline] = {
         "FedUCB-min on messages that are noise alone",
         "placebo",
         FedUCB,
-        wrappers={
-            "placebo": Wrapping(Placebo),
-            "privatizer": _SQRT_TOEPLITZ,
-            "channel": Wrapping(Channel, _SYNCHRONISED),
-        },
+        wrappers={**_PLACEBO, **_PRIVATE},
         combine="min",
         **_FLOOR,
+    ),
+    "FedUCB-weighted": _baseline(
+        "FedUCB's messages weighed by the noise known to be in them; radius 0.4",
+        "this package",
+        FedUCB,
+        wrappers=_PRIVATE,
+        **_WEIGHTED,
+    ),
+    "FedUCB-weighted-placebo": _baseline(
+        "the same on messages that are noise alone",
+        "placebo",
+        FedUCB,
+        wrappers={**_PLACEBO, **_PRIVATE},
+        **_WEIGHTED,
+    ),
+    "FedUCB-weighted-true": _baseline(
+        "the same on true data",
+        "tuned control",
+        FedUCB,
+        wrappers={"channel": Wrapping(Channel, _SYNCHRONISED)},
+        **_WEIGHTED,
     ),
     "OFUL-shared": _baseline(
         "true data of every round, through a server, to everybody",

@@ -75,9 +75,12 @@ class PFCB(SSUCB):
     negative or tiny. The guards refuse w <= 0 and y outside [0, w], and skip the comparison while W = 0; so W stays
     positive and Y / W a probability. With ``check=False`` and true messages this is FCB.
 
-    What is accepted is put together by a ``pool``, units and good units each by themselves. With the sum, messages are
+    What is accepted is put together by a ``pool``. With the sum, messages are
     compared in turn, each with the estimate that has taken in the one before, as printed; with another pool all of a
-    round are compared with the estimate from before, so that no liar who comes first has others refused.
+    round are compared with the estimate from before, so that no liar who comes first has others refused. ``precision``
+    makes of each message as many units as it is worth, and is meant for ``check=False, guards=False, omega2=1``: what
+    its noise leaves nothing of counts for nothing. W is then own units and those, and the radius is as good as
+    :mod:`fedbandit_envs.baselines.precision` says.
     """
 
     def __init__(
@@ -128,28 +131,30 @@ class PFCB(SSUCB):
         self._pool = make_pool(pool)
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Forgets what was heard; see :meth:`Policy.reset`."""
+        """Forgets what was heard; see :meth:`Policy.reset`.
+
+        Raises:
+            UnfitError: The pool keeps own data exact, and agents hear themselves.
+        """
         super().reset(spaces, seeds)
         inbox = spaces.observation.spaces.get("inbox_mask")
         num_agents = 1 if inbox is None else (inbox.shape or (1,))[0]
         self._log_agents = 0.0 if self._radius == "own" else log(num_agents)
         self._divisor = float(num_agents) if self._radius == "printed" else 1.0
-        rows, producers = seeds.shape, self._heard_units.shape[-1]
-        self._units, self._good = (self._pool.begin(rows, num_agents, producers) for _ in range(2))
-        self._heard_units, self._heard_good = self._units.total, self._good.total
-        self._accepted = np.zeros((*rows, num_agents, producers), np.bool_)
+        if inbox is not None:
+            self._heard = self._pool.counts(seeds.shape, spaces, ("delivered", "good"))
+            self._heard_units, self._heard_good = self._heard.total, self._heard.good
+        self._accepted = np.zeros((*seeds.shape, num_agents, self._heard_units.shape[-1]), np.bool_)
 
     def act(self, observation: Arrays) -> Array:
         """Takes in the inbox, then acts as SS-UCB; see :meth:`Policy.act`."""
         mask = observation.get("inbox_mask")
         if mask is not None and mask.any():
-            units, good = observation["inbox_delivered"], observation["inbox_good"]
+            own = observation["total_delivered"], observation["total_good"]
             _accept(
-                mask, units, good, observation["round"], observation["total_delivered"], observation["total_good"],
+                mask, observation["inbox_delivered"], observation["inbox_good"], observation["round"], *own,
                 self._heard_units, self._heard_good, self._check, self._guards, self._omega1, self._omega2,
                 self._pool.additive, self._accepted,
             )  # fmt: skip
-            own = observation.get("inbox_own")
-            self._units.add(self._accepted, units, own, self._omega2)
-            self._good.add(self._accepted, good, own, self._omega2)
+            self._heard.add(observation, own, self._accepted, self._omega2)
         return super().act(observation)

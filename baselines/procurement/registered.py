@@ -21,6 +21,15 @@ _DOUBLING_PRINTED = Wrapping(Channel, {"schedule": {"name": "doubling", "mode": 
 _EVERY_ROUND = Wrapping(Channel, {"schedule": "every_round"})
 _GAUSSIAN = Wrapping(GaussianPrivatizer, {"epsilon": 1.0})
 _POOLED = {"check": False, "omega2": 1.0}
+_PLACEBO = {"placebo": Wrapping(Placebo)}
+_PRIVATE = {"privatizer": _GAUSSIAN, "channel": _DOUBLING}
+_WEIGHTED = {
+    **_POOLED,
+    "guards": False,
+    "pool": "precision",
+    "radius_scale": 0.3,
+    "exploration_rounds": 0,
+}
 
 
 def _baseline(
@@ -80,7 +89,7 @@ BASELINES: dict[str, Baseline] = {
         "noisy data in doubling rounds, checked and guarded",
         f"{_SOLANKI}, Algorithm 2 mended",
         PFCB,
-        wrappers={"privatizer": _GAUSSIAN, "channel": _DOUBLING},
+        wrappers=_PRIVATE,
     ),
     "P-FCB-printed": _baseline(
         "noisy data, 16 communications, no guards: diverges",
@@ -93,6 +102,27 @@ BASELINES: dict[str, Baseline] = {
         "P-FCB on messages that are noise alone",
         "placebo",
         PFCB,
-        wrappers={"placebo": Wrapping(Placebo), "privatizer": _GAUSSIAN, "channel": _DOUBLING},
+        wrappers={**_PLACEBO, **_PRIVATE},
+    ),
+    "P-FCB-weighted": _baseline(
+        "P-FCB's messages weighed by the noise known to be in them; radius times 0.3, no exploration round",
+        "this package",
+        PFCB,
+        wrappers=_PRIVATE,
+        **_WEIGHTED,
+    ),
+    "P-FCB-weighted-placebo": _baseline(
+        "the same on messages that are noise alone",
+        "placebo",
+        PFCB,
+        wrappers={**_PLACEBO, **_PRIVATE},
+        **_WEIGHTED,
+    ),
+    "P-FCB-weighted-true": _baseline(
+        "the same on true data",
+        "tuned control",
+        PFCB,
+        wrappers={"channel": _DOUBLING},
+        **_WEIGHTED,
     ),
 }

@@ -166,14 +166,21 @@ def private(plan: Plan) -> dict[str, Run]:
     """Whether private federation pays: ours and Priv against tuned silence, over epsilon and agents."""
     noisy = plan.panel == "0.5"
     env_id = "FedExposureNoisy-v0" if noisy else "FedExposure-v0"
-    policy = {"noise_sd": 0.5 if noisy else 0.1}
+    noise_sd = 0.5 if noisy else 0.1
+    policy: dict[str, Any] = {"noise_sd": noise_sd}
+    weighing = {**policy, "pool": {"name": "precision", "reward_variance": noise_sd**2}}
     runs = {}
     for agents in map(int, plan.scale.sweeps["agents"]):
         runs[f"{GREEDY} {agents}"] = _cell(plan, GREEDY, env_id=env_id, policy=policy, num_agents=agents)
         for epsilon in plan.scale.sweeps["epsilon"]:
             for name in (PRIV, WEIGHTED, WEIGHTED + PLACEBO):
                 runs[f"{name} {agents} {epsilon:g}"] = _cell(
-                    plan, name, env_id=env_id, policy=policy, epsilon=epsilon, num_agents=agents
+                    plan,
+                    name,
+                    env_id=env_id,
+                    policy=policy if name == PRIV else weighing,
+                    epsilon=epsilon,
+                    num_agents=agents,
                 )
     return runs
 

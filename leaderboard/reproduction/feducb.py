@@ -11,6 +11,7 @@ from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.run import Settings
 from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.wrappers.privacy.announcement import variance_of
 
 DELTA = 0.1
 
@@ -102,7 +103,7 @@ def noise_sd(baseline: str, rounds: int) -> float:
     On the diagonal, for the baseline's own epsilon; off it, 1 / sqrt(2) of that.
     """
     released = BASELINES[baseline].wrap(parallel_env(max_cycles=rounds)).policy_spaces.release
-    variance = released["noise_variance"]
+    variance = released[variance_of("statistic")]
     assert isinstance(variance, spaces.Box)
     return float(np.sqrt(variance.high.max()))
 

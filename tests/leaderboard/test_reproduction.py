@@ -143,9 +143,9 @@ def test_shards_keep_claims_and_traffic(tmp_path):
         delta = None if claim["composition"] == "basic" else 0.1
         expected = accountant.epsilon(delta, composition=claim["composition"], adjacency=claim["adjacency"])
         assert claim == vars(expected)
-    # In rounds 256 and 512 each of ten agents reaches nine others, with two numbers a producer and a header.
+    # In rounds 256 and 512 each of ten agents reaches nine others, with two numbers a producer, their noise, a header.
     np.testing.assert_array_equal(result.traffic["messages"], np.full((2, 10), 18))
-    np.testing.assert_array_equal(result.traffic["bytes"], np.full((2, 10), 18 * (16 + 8 * 60)))
+    np.testing.assert_array_equal(result.traffic["bytes"], np.full((2, 10), 18 * (16 + 8 * 120)))
     np.testing.assert_allclose(result.traffic["messages"], result.info["messages"] * 600)
 
 

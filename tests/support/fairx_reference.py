@@ -49,8 +49,8 @@ class Agent:
             self.own += np.outer(z, z)
         if "inbox_mask" in seen and seen["inbox_mask"].any():
             self.heard = self.heard + seen["inbox_statistic"][seen["inbox_mask"]].sum(axis=0)
-            if "inbox_noise_variance" in seen:
-                self.variance += seen["inbox_noise_variance"][seen["inbox_mask"]].sum()
+            if "inbox_statistic_noise_variance" in seen:
+                self.variance += seen["inbox_statistic_noise_variance"][seen["inbox_mask"], 0, 0].sum()
         if self.echo and seen["sent"][0]:
             self.own = np.zeros_like(self.own)
         d = self.dim

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.federation import Array, Arrays
 from fedbandit_envs.sensitivity import Change, Sensitivity
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.announcement import variance_of
 from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten
 from fedbandit_envs.wrappers.privacy.sharing import SharingPrivatizer
 
@@ -18,6 +20,8 @@ class AdditivePrivatizer(SharingPrivatizer):
 
     # Of the standard noise, for each of the shares.
     _multipliers: Array
+    # Of the standard noise.
+    _unit_variance: ClassVar[float]
 
     def _describe(self, sensitivity: Sensitivity) -> list[Event]:
         self._scale = flatten(sensitivity.scale)
@@ -30,6 +34,11 @@ class AdditivePrivatizer(SharingPrivatizer):
             self._draw(self._generators[replica][agent], self._noise[replica, agent])
         multipliers = self._multipliers[self._share(index)][..., np.newaxis]
         return unflatten(flatten(statistic) + multipliers * self._scale * self._noise, statistic)
+
+    def _announce(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
+        deviations = self._multipliers[self._share(index)][..., np.newaxis] * self._scale
+        variances = unflatten(self._unit_variance * deviations**2, statistic)
+        return {variance_of(name): array for name, array in variances.items()}
 
     def _changes(self, sensitivity: Sensitivity) -> Mapping[Adjacency, Change]:
         """Says how neighbours show in what gets the noise."""

@@ -6,7 +6,6 @@ from math import ceil, log, sqrt
 from typing import Any, Literal
 
 import numpy as np
-from gymnasium import spaces
 
 from fedbandit_envs.checks import require_choice, require_integer
 from fedbandit_envs.claim import Adjacency
@@ -15,6 +14,7 @@ from fedbandit_envs.sensitivity import Change, Sensitivity
 from fedbandit_envs.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier, gaussian_delta
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.announcement import variance_of, with_variances
 from fedbandit_envs.wrappers.privacy.budget import Budget
 from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten
 from fedbandit_envs.wrappers.privacy.noise.honaker import HonakerNoise
@@ -45,11 +45,10 @@ class ContinualPrivatizer(Privatizer):
     sigma_N = s/sqrt(2), so the diagonal has the standard deviation s and the rest sigma_N. A symmetric change of
     Frobenius norm F then has mu = F/s in one draw, and F/s times the largest column norm of the mechanism in all.
 
-    Releases also carry ``noise_variance``, float64 ``(replicas, agents, 1)``: by how much the variance of the noise
-    on the sums has changed, for the value with the largest scale (on the diagonal, of a symmetric statistic). Added
-    up like everything else it tells receivers how noisy is what they hold. It depends on no data. The bound of its
-    space in ``single_release_space`` is the largest variance that a sum may come to have; it stands for the horizon
-    and a draw of the environment at construction, and from each reset on for that episode.
+    What releases say of their noise is by how much its variance on the sums has changed, half as much off the diagonal
+    of a symmetric statistic as on it. The bound of its space in ``single_release_space`` is the largest variance that a
+    sum may come to have; it stands for the horizon and a draw of the environment at construction, and from each reset
+    on for that episode.
     """
 
     examples = (
@@ -126,7 +125,6 @@ class ContinualPrivatizer(Privatizer):
         drawn, share = _layout(sensitivity)
         self._drawn = drawn
         self._deviation = self._multiplier * scale * share
-        self._unit_variance = (self._multiplier * scale.max(axis=2)) ** 2
         self._noise.start(rows[0] * rows[1], int(drawn.max()) + 1)
 
     def _calibrate(self, sensitivity: Sensitivity) -> None:
@@ -160,12 +158,7 @@ class ContinualPrivatizer(Privatizer):
         )
         largest = max(float(array.max()) for array in sensitivity.scale.values())
         worst = self._noise.worst_variance * (self._multiplier * largest) ** 2
-        self.single_release_space = spaces.Dict(
-            {
-                **self.env.single_release_space.spaces,
-                "noise_variance": spaces.Box(-worst, worst, (1,), np.float64),
-            }
-        )
+        self.single_release_space = with_variances(self.env.single_release_space, -worst, worst)
 
     def _count(self) -> int:
         """Returns the planned number of releases for the present horizon."""
@@ -183,15 +176,20 @@ class ContinualPrivatizer(Privatizer):
 
     def _randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         values = flatten(statistic)
-        variance = np.zeros((*sends.shape, 1))
         if self._multiplier > 0:
             for done in np.unique(index[sends]).tolist():
                 now = sends & (index == done)
                 noise = self._advance(now, done + 1)
                 values[now] += self._deviation[now] * noise[:, self._drawn]
-                grown = self._noise.variance(done + 1) - self._noise.variance(done)
-                variance[now, 0] = grown * self._unit_variance[now]
-        return {**unflatten(values, statistic), "noise_variance": variance}
+        return unflatten(values, statistic)
+
+    def _announce(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
+        grown = np.zeros((*sends.shape, 1))
+        for done in np.unique(index[sends]).tolist():
+            now = sends & (index == done)
+            grown[now] = self._noise.variance(done + 1) - self._noise.variance(done)
+        variances = unflatten(grown * self._deviation**2, statistic)
+        return {variance_of(name): array for name, array in variances.items()}
 
     def _advance(self, now: Array, z: int) -> Array:
         """Makes the noise of agents' z-th release, ``(agents that release, draws of one)``, in units of a draw."""

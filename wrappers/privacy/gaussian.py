@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
+from gymnasium import spaces
 
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv
@@ -17,6 +18,7 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import (
 )
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.additive import AdditivePrivatizer
+from fedbandit_envs.wrappers.privacy.announcement import COVARIANCE, variance_of
 from fedbandit_envs.wrappers.privacy.budget import Budget
 
 
@@ -32,11 +34,13 @@ class GaussianPrivatizer(AdditivePrivatizer):
     procurement, both can only grow, by k together: so the joint sensitivity is k and a message costs the promise once.
     The sum has twice the variance; at sqrt(2) times the epsilon it has the same variance and privacy as by default, and
     good outcomes have half the variance. How neighbours show is said by the environment
-    (:class:`~fedbandit_envs.sensitivity.Pair`).
+    (:class:`~fedbandit_envs.sensitivity.Pair`). Releases then also carry ``noise_covariance``, of the noise in totals
+    and in good outcomes, value by value.
     """
 
     examples = ({"epsilon": 0.9}, {"epsilon": 0.9, "calibration": "analytic", "noise_seed": 2**64})
 
+    _unit_variance = 1.0
     # The arrays of the pair, where that is what gets the noise.
     _names: Pair
 
@@ -86,6 +90,12 @@ class GaussianPrivatizer(AdditivePrivatizer):
         if pair not in ("as_given", "good_and_defective"):
             raise ValueError(f"pair is {pair!r}; 'as_given' or 'good_and_defective' is required")
         self._pair = pair
+        if pair == "good_and_defective":
+            # Which arrays make the pair is known from the first reset on; they have the shape of any other.
+            shape = next(iter(env.single_release_space.values())).shape or ()
+            self.single_release_space = spaces.Dict(
+                {**self.single_release_space.spaces, COVARIANCE: spaces.Box(0, np.inf, shape, np.float64)}
+            )
         self._delta = delta
         self._calibration = calibration
         self._share_out()
@@ -131,6 +141,13 @@ class GaussianPrivatizer(AdditivePrivatizer):
         total, good = statistic[self._names.total], statistic[self._names.good]
         noisy = super()._randomise({"good": good, "defective": total - good}, sends, index)
         return {self._names.total: noisy["good"] + noisy["defective"], self._names.good: noisy["good"]}
+
+    def _announce(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
+        announced = super()._announce(statistic, sends, index)
+        if self._pair == "as_given":
+            return announced
+        each = announced[variance_of(self._names.good)]
+        return {**announced, variance_of(self._names.total): 2 * each, COVARIANCE: each}
 
     def _changes(self, sensitivity: Sensitivity) -> Mapping[Adjacency, Change]:
         if self._pair == "as_given" or sensitivity.pair is None:

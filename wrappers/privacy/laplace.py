@@ -22,6 +22,7 @@ class LaplacePrivatizer(AdditivePrivatizer):
     """
 
     examples = ({"epsilon": 1.0},)
+    _unit_variance = 2.0
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ from fedbandit_envs.streams import Entropy, is_secret, noise_streams
 from fedbandit_envs.wrapper import FederatedWrapper
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant, Stand
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.announcement import with_variances
 from fedbandit_envs.wrappers.privacy.budget import Budget, BudgetExhaustedError
 
 
@@ -29,6 +30,10 @@ class Privatizer(FederatedWrapper):
     Noise follows from the episode's seed unless ``noise_seed`` is given. Runs then repeat, and whoever knows or finds
     that seed can draw the noise again: the claim says ``repeatable``. With a ``noise_seed`` of 64 bits or more that
     nobody else knows it says ``secret``; such a seed is for one run only.
+
+    Releases also say how noisy they are: beside each array ``name`` stands ``{name}_noise_variance``, of its shape, see
+    :mod:`fedbandit_envs.wrappers.privacy.announcement`. Noise goes by what is public to the claims: scales (in
+    procurement capacities, which are no agent's secret there) and the number of releases so far.
     """
 
     layer = "noise"
@@ -46,6 +51,7 @@ class Privatizer(FederatedWrapper):
     ) -> None:
         """Wraps ``env``; see the mechanisms for the arguments."""
         super().__init__(env)
+        self.single_release_space = with_variances(env.single_release_space)
         if not epsilon > 0:
             raise ValueError(f"epsilon is {epsilon!r}; a number > 0 (infinity for no noise) is required")
         require_choice("on_exhausted", on_exhausted, ("raise", "silence"))
@@ -117,7 +123,7 @@ class Privatizer(FederatedWrapper):
         return permitted & self._can_afford(permitted) if self._on_exhausted == "silence" else permitted
 
     def _release(self, sends: Array) -> Arrays:
-        """Lets randomised data out: increments as the environment names them, float64.
+        """Lets randomised data out: increments as the environment names them, float64, and how noisy they are.
 
         Raises:
             BudgetExhaustedError: A sender's budget does not allow for it (``on_exhausted="raise"``). Nothing
@@ -126,7 +132,10 @@ class Privatizer(FederatedWrapper):
         if self._on_exhausted == "raise":
             self._refuse_exhausted(self._can_afford(sends))
         statistic = self.env._release(sends)
-        randomised = self._randomise(statistic, sends, self._sent)
+        randomised = {
+            **self._randomise(statistic, sends, self._sent),
+            **self._announce(statistic, sends, self._sent),
+        }
         for event, times in self._plan(sends, self._sent).items():
             self._accountant.record(event, times)
         self._sent += sends
@@ -175,6 +184,20 @@ class Privatizer(FederatedWrapper):
             statistic: What the environment released.
             sends: Who sends, bool ``(replicas, agents)``; results of others are not used.
             index: How often each agent has released before, ``(replicas, agents)``.
+        """
+
+    @abstractmethod
+    def _announce(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
+        """Says how noisy a release is.
+
+        Args:
+            statistic: What the environment released; nothing may be told of it but what leaves exactly.
+            sends: Who sends, bool ``(replicas, agents)``; results of others are not used.
+            index: How often each agent has released before, ``(replicas, agents)``.
+
+        Returns:
+            For each array, by the name of :func:`~fedbandit_envs.wrappers.privacy.announcement.variance_of`, by how
+            much the variance of the noise on the agent's sums grows; its shape, float64.
         """
 
     @abstractmethod

@@ -9,6 +9,7 @@ from fedbandit_envs.federation import Array, Arrays, FederatedEnv
 from fedbandit_envs.sensitivity import Change, Pair, Sensitivity
 from fedbandit_envs.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.announcement import variance_of
 from fedbandit_envs.wrappers.privacy.budget import Budget
 from fedbandit_envs.wrappers.privacy.sharing import SharingPrivatizer
 
@@ -20,7 +21,8 @@ class RandomizedResponsePrivatizer(SharingPrivatizer):
     counted. What is released as their number is the unbiased estimate, which need not lie between 0 and the total.
 
     Totals leave exactly as they are: ``one-outcome`` is all that is protected, and claims for any other
-    adjacency are infinite.
+    adjacency are infinite. Each outcome adds as much noise to the estimate, whether it was good or not, so the variance
+    announced tells no more than totals do.
     """
 
     examples = ({"epsilon": 1.0},)
@@ -79,10 +81,8 @@ class RandomizedResponsePrivatizer(SharingPrivatizer):
         # A liar may count fewer than none, or more good ones than there are: of those no outcome can be flipped.
         total = np.maximum(statistic[self._names.total], 0)
         good = np.clip(statistic[self._names.good], 0, total)
-        # An entry a row, whatever the axes of values are.
-        share = self._share(index).reshape(index.shape + (1,) * (good.ndim - 2))
-        # Both probabilities from the smaller one, which keeps its digits.
-        flip = 1 / (1 + np.exp(np.minimum(self._shares, 700.0))) * np.isfinite(self._shares)
+        share = self._share_by_row(index, good.ndim)
+        flip = self._flip()
         reported = np.zeros(good.shape)
         for replica, agent in np.argwhere(sends):
             generator = self._generators[replica][agent]
@@ -97,3 +97,23 @@ class RandomizedResponsePrivatizer(SharingPrivatizer):
             self._names.total: total.astype(np.float64),
             self._names.good: (reported - flip[share] * total) / contrast,
         }
+
+    def _announce(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
+        total = np.maximum(statistic[self._names.total], 0)
+        share = self._share_by_row(index, total.ndim)
+        flip = self._flip()
+        each = flip * (1 - flip) / np.tanh(self._shares / 2) ** 2
+        return {
+            variance_of(self._names.total): np.zeros(total.shape),
+            variance_of(self._names.good): each[share] * total,
+        }
+
+    def _share_by_row(self, index: Array, axes: int) -> Array:
+        """Returns the index of the share that a release gets, with as many axes as values have."""
+        return self._share(index).reshape(index.shape + (1,) * (axes - 2))
+
+    def _flip(self) -> Array:
+        """Returns the probability that an outcome is flipped, for each of the shares."""
+        # From the smaller one of both probabilities, which keeps its digits.
+        flip: Array = 1 / (1 + np.exp(np.minimum(self._shares, 700.0))) * np.isfinite(self._shares)
+        return flip

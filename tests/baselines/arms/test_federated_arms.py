@@ -113,7 +113,7 @@ def test_the_claim_of_private_ucb1_is_dp_accountings(rounds):
     first = BASELINES["Priv-UCB1"].wrap(parallel_env(max_cycles=rounds))
     first.reset_batch([0])
     observation = first.step_batch(np.zeros((1, 10), np.int64)).observation
-    sigma = np.sqrt(observation["inbox_noise_variance"][0, 0, 1, 0])
+    sigma = np.sqrt(observation["inbox_pulls_noise_variance"][0, 0, 1, 0])
     # (1 - x)^(-1/2) = sum_k binom(2k, k) / 4^k x^k.
     k = np.arange(releases)
     column = np.sqrt(((binom(2 * k, k) / 4.0**k) ** 2).sum())
@@ -129,10 +129,12 @@ def test_the_noise_of_private_ucb1_is_what_it_announces():
     env = BASELINES["Priv-UCB1-placebo"].wrap(parallel_env(num_arms=50, max_cycles=100))
     env.reset_batch(range(20))
     observation = env.step_batch(np.zeros((20, 10), np.int64)).observation
-    told = np.concatenate(
-        [observation[f"inbox_{name}"][:, 0, 1:] for name in ("pulls", "successes")], axis=-1
+    told, announced = (
+        np.concatenate(
+            [observation[f"inbox_{name}{of}"][:, 0, 1:] for name in ("pulls", "successes")], axis=-1
+        )
+        for of in ("", "_noise_variance")
     )
-    announced = observation["inbox_noise_variance"][:, 0, 1:]
     assert (told**2 / announced).mean() == pytest.approx(1.0, abs=0.04)
 
 

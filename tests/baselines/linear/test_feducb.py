@@ -48,7 +48,7 @@ def test_alone_it_is_linucb_bit_for_bit(num_agents, wrap):
     """Without company or noise: the same estimates, determinants and arms."""
     fed, lin = FedUCB(failure=0.02), LinUCB(failure=0.02)
     env = wrap(linear(num_agents=num_agents))
-    noisy = "inbox_noise_variance" in env.single_observation_space.spaces
+    noisy = "inbox_statistic_noise_variance" in env.single_observation_space.spaces
     if noisy:
         # Half the failures are set aside for noise that never comes.
         lin = LinUCB(failure=0.01)
@@ -250,7 +250,7 @@ def test_the_default_threshold_is_the_paper_s():
     printed = FedUCB(shift="per_agent", bias="printed")
     printed.reset(spaces, row_seeds([0], 4))
     # Lambda of each of four agents, at the first release: rho_min = 4 Lambda and rho_max three times that.
-    worst = np.sqrt(spaces.release["noise_variance"].high[0])
+    worst = np.sqrt(spaces.release["statistic_noise_variance"].high[0, 0])
     least = 4 * worst * (4 * 2 + 2 * np.log(2 * 4 * np.pi**2 / (6 * 0.01)))
     assert printed._due == pytest.approx(2 * 300 * 4 / (np.log(3 + 300 / (4 * least)) + 1))
     np.testing.assert_allclose(np.linalg.inv(printed._ridges.inverse[0, 0, 0]), least * np.eye(4))

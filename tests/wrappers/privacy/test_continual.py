@@ -50,23 +50,23 @@ def test_without_noise_increments_add_up_to_the_truth(mechanism, chunks):
         held += got["statistic"]
         true[who] = env.unwrapped.total[who]
         assert held == pytest.approx(true, rel=1e-12)
-        assert not got["noise_variance"].any()
+        assert not got["statistic_noise_variance"].any()
     assert env.privacy().epsilon in (0.0, math.inf)
 
 
 def prefix_noise(env, seeds, releases: int) -> tuple[np.ndarray, np.ndarray]:
-    """Noise of the prefix sums (releases, replicas, agents, size, size), and its announced variances."""
+    """Noise of the prefix sums (releases, replicas, agents, size, size), and its announced variances, likewise."""
     env.reset_batch(seeds)
-    held, variance = np.zeros_like(env.unwrapped.total), np.zeros((*env.unwrapped.total.shape[:2], 1))
+    held, variance = np.zeros_like(env.unwrapped.total), np.zeros_like(env.unwrapped.total)
     noise, variances = [], []
     for _ in range(releases):
         env.step_batch(nothing_to_choose(env))
         got = env.release(everyone(env))
         held += got["statistic"]
-        variance += got["noise_variance"]
+        variance += got["statistic_noise_variance"]
         noise.append(held - env.unwrapped.total)
         variances.append(variance.copy())
-    return np.array(noise), np.array(variances)[..., 0]
+    return np.array(noise), np.array(variances)
 
 
 # Of 8,000 agents each diagonal has 3 values: 24,000 draws, so a variance errs by sqrt(2/24,000) = 0.91 %, and 6 in the
@@ -79,13 +79,14 @@ def test_noise_has_the_variance_announced(mechanism, sigma):
     env = ContinualPrivatizer(SumsEnv(4000, bound=2.0, max_cycles=7), 1.0, 0.1, mechanism, sigma)
     noise, announced = prefix_noise(env, [0, 1], 7)
     assert np.array_equal(noise, noise.swapaxes(-1, -2))
-    space = env.single_release_space["noise_variance"]
-    assert announced.max() == pytest.approx(space.high[0])
+    space = env.single_release_space["statistic_noise_variance"]
+    assert announced.max() == pytest.approx(space.high[0, 0])
     diagonal = np.diagonal(noise, axis1=-2, axis2=-1)
     above = noise[..., *np.triu_indices(3, 1)]
     for z in range(7):
-        assert (diagonal[z] ** 2).mean() == pytest.approx(announced[z].mean(), rel=5 * 0.0091)
-        assert (above[z] ** 2).mean() == pytest.approx(announced[z].mean() / 2, rel=5 * 0.0091)
+        assert (diagonal[z] ** 2).mean() == pytest.approx(announced[z, 0, 0, 0, 0], rel=5 * 0.0091)
+        assert (above[z] ** 2).mean() == pytest.approx(announced[z, 0, 0, 0, 1], rel=5 * 0.0091)
+        assert announced[z, 0, 0, 0, 1] == pytest.approx(announced[z, 0, 0, 0, 0] / 2)
 
 
 class Slots(SumsEnv):
@@ -133,7 +134,7 @@ def test_exact_noise_is_as_large_as_the_formulas_say(mechanism, adjacency):
         SumsEnv(bound=bound), epsilon, delta, mechanism, releases=n, adjacency=adjacency
     )
     env.reset_batch([0])
-    first = float(env.release(everyone(env))["noise_variance"][0, 0, 0])
+    first = float(env.release(everyone(env))["statistic_noise_variance"][0, 0, 0, 0])
     k = np.arange(n)
     squares = np.array([math.comb(2 * i, i) / 4**i for i in k]) ** 2
     column = {"sqrt_toeplitz": squares.sum()}.get(mechanism, 4.0)
@@ -148,7 +149,7 @@ def test_printed_noise_is_fed_ucbs(mechanism):
     n, epsilon, delta, bound = 100, 0.5, 0.1, 2.0
     env = ContinualPrivatizer(SumsEnv(bound=bound), epsilon, delta, mechanism, "printed", n)
     env.reset_batch([0])
-    first = float(env.release(everyone(env))["noise_variance"][0, 0, 0])
+    first = float(env.release(everyone(env))["statistic_noise_variance"][0, 0, 0, 0])
     m = 1 + math.ceil(math.log2(n))
     assert first == pytest.approx(2 * 16 * m * bound**2 * math.log(2 / delta) ** 2 / epsilon**2)
     # Far more than is needed.
@@ -258,11 +259,12 @@ def test_basic_composition_takes_the_promise_twice_for_a_replacement():
 def test_the_plan_follows_schedule_and_horizon():
     env = SumsEnv(1, max_cycles=30)
     private = ContinualPrivatizer(env, 1.0, 0.1, "tree", releases={"name": "fixed_gap", "gap": 10})
-    wide = private.single_release_space["noise_variance"].high[0]
+    wide = private.single_release_space["statistic_noise_variance"].high[0, 0]
     env.max_cycles = 150
     private.reset_batch([0])
     # 3 releases have 2 levels and 2 nodes at worst; 15 have 4 and 4.
-    assert private.single_release_space["noise_variance"].high[0] == pytest.approx(wide * (4 * 4) / (2 * 2))
+    wider = private.single_release_space["statistic_noise_variance"].high[0, 0]
+    assert wider == pytest.approx(wide * (4 * 4) / (2 * 2))
     for _ in range(15):
         private.release(everyone(private))
     with pytest.raises(BudgetExhaustedError, match="releases=15"):
@@ -285,7 +287,7 @@ def test_silence_ends_what_the_plan_does_not_allow():
         assert env.permit(everyone(env)).all()
         env.release(everyone(env))
     assert not env.permit(everyone(env)).any()
-    assert not env.release(everyone(env))["noise_variance"].any()
+    assert not env.release(everyone(env))["statistic_noise_variance"].any()
 
 
 def test_wrapping_leaves_the_environment_as_it_is():
@@ -309,18 +311,18 @@ def test_procurement_gets_noise_in_proportion_to_capacity(mechanism):
     # 24,000 draws of each name: the deviation errs by 0.46 %, 5 of these 6e-7.
     for name in ("delivered", "good"):
         assert (got[name] / capacity).std() == pytest.approx(sd, rel=5 * 0.0046)
-    assert got["noise_variance"][..., 0] == pytest.approx((sd * capacity.max(axis=2)) ** 2)
+        assert got[f"{name}_noise_variance"] == pytest.approx((sd * capacity) ** 2)
 
 
 def test_it_stands_in_a_channel_and_in_pettingzoo():
     private = ContinualPrivatizer(procurement(), 1.0, 0.1, releases=20, adjacency="one-quantity")
     env = Channel(private)
-    assert env.single_observation_space["inbox_noise_variance"].shape == (3, 1)
+    assert env.single_observation_space["inbox_good_noise_variance"].shape == (3, 4)
     parallel_api_test(env, num_cycles=15)
     env.reset_batch([0])
     step = env.step_batch(np.zeros((1, 3, 4), np.int64))
-    assert (step.observation["inbox_noise_variance"][0, 0, 1:] > 0).all()
-    numbers = 4 + 4 + 1
+    assert (step.observation["inbox_good_noise_variance"][0, 0, 1:] > 0).all()
+    numbers = 2 * (4 + 4)
     assert step.info["bytes"].tolist() == [[2 * (16 + 8 * numbers)] * 3]
 
 
