@@ -1,0 +1,423 @@
+"""Weighing by known noise: against plain numpy, on true data, on noise alone, and in any order."""
+
+import numpy as np
+import pytest
+from gymnasium import spaces as gym_spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedbandit_envs.arms_v0 import parallel_env as arms
+from fedbandit_envs.baselines.arms.classics import UCB1
+from fedbandit_envs.baselines.linear.feducb import FedUCB
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.pool import make_pool
+from fedbandit_envs.baselines.precision import Precision
+from fedbandit_envs.baselines.procurement.pfcb import PFCB
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines.weighing import weighed
+from fedbandit_envs.exposure_v0 import parallel_env as exposure
+from fedbandit_envs.federation import Spaces
+from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.linear_v0 import parallel_env as linear
+from fedbandit_envs.procurement_v0 import parallel_env as procurement
+from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.testing import check_policy
+from fedbandit_envs.wrappers import (
+    Channel,
+    ContinualPrivatizer,
+    GaussianPrivatizer,
+    Interleaved,
+    LaplacePrivatizer,
+    Participation,
+    RandomizedResponsePrivatizer,
+    Server,
+)
+
+POOL = {"check": False, "guards": False, "omega2": 1.0, "pool": "precision"}
+SOMETIMES = {"name": "fixed_gap", "gap": 3}
+
+
+def worth(w, y, v_w, v_y, v_wy, q):
+    """How many units a message is worth, and how many good ones, by the formula's words."""
+    if w <= 4 * np.sqrt(v_w):
+        return 0.0, 0.0
+    r = min(max(y / w, 0.0), 1.0)
+    variance = (max(v_y - 2 * r * v_wy + r**2 * v_w, 0.0) + q * (1 - q) * w) / w**2
+    n = q * (1 - q) / variance
+    return n, n * r
+
+
+def worth_of(messages, own, before):
+    """All of them for one value: ``messages`` rows of w, y, v_w, v_y and v_wy."""
+    total, good = own[0] + before[0], own[1] + before[1]
+    q = min(max((good + 1) / (total + 2), 0.02), 0.98)
+    return np.sum([worth(*message, q) for message in messages] or [(0.0, 0.0)], axis=0)
+
+
+def inbox(told, mask):
+    names = ("delivered", "good", "delivered_noise_variance", "good_noise_variance", "noise_covariance")
+    arrays = {
+        f"inbox_{name}": np.where(mask[..., np.newaxis], array, 0)
+        for name, array in zip(names, told, strict=True)
+    }
+    return {**arrays, "inbox_mask": mask}
+
+
+def spaces_of(senders, values, low):
+    box = gym_spaces.Box(-np.inf, np.inf, (senders, values), np.float64)
+    seen = gym_spaces.Dict({"inbox_delivered": box, "inbox_good": box})
+    released = gym_spaces.Dict({"good_noise_variance": gym_spaces.Box(low, np.inf, (values,), np.float64)})
+    return Spaces(seen, gym_spaces.Discrete(2), 10, released, senders, {})
+
+
+def drawn(luck, senders, values=5):
+    """Messages of any kind: much noise and little, negative numbers, more good units than there are."""
+    shape = (2, 3, senders, values)
+    sd = 10.0 ** luck.uniform(-1, 3, shape)
+    w = luck.uniform(-50, 400, shape)
+    y = w * luck.uniform(-0.3, 1.3, shape)
+    v_w, v_y = sd**2, sd**2 * luck.choice([0.0, 0.5, 1.0], shape)
+    v_wy = luck.uniform(-1, 1, shape) * np.sqrt(v_w * v_y)
+    return np.stack([w, y, v_w * (luck.random(shape) < 0.8), v_y, v_wy]), luck.random(shape[:3]) < 0.7
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32), senders=st.integers(1, 6), rounds=st.integers(1, 4), continual=st.booleans()
+)
+def test_counts_are_worth_what_numpy_says(seed, senders, rounds, continual):
+    """Each message by itself where its noise is its own; else the sum of all that was told."""
+    luck = np.random.default_rng(seed)
+    pool = Precision().counts(
+        (2, 3), spaces_of(senders, 5, -1.0 if continual else 0.0), ("delivered", "good")
+    )
+    total, sums = np.zeros((2, 2, 3, 5)), np.zeros((5, 2, 3, 5))
+    for _ in range(rounds):
+        told, mask = drawn(luck, senders)
+        own = luck.integers(0, 100, (2, 3, 5)).astype(float)
+        own = own, np.floor(own * luck.random(own.shape))
+        pool.add(inbox(told, mask), own, mask[..., np.newaxis])
+        expected = total.copy()
+        for r, j, i in np.ndindex(2, 3, 5):
+            messages = told[:, r, j, mask[r, j], i].T
+            if continual:
+                if not mask[r, j].any():
+                    continue
+                sums[:, r, j, i] += messages.sum(axis=0)
+                messages = [sums[:, r, j, i]]
+                expected[:, r, j, i] = 0
+            mine = own[0][r, j, i], own[1][r, j, i]
+            expected[:, r, j, i] += worth_of(messages, mine, total[:, r, j, i])
+        total = expected
+        np.testing.assert_allclose([pool.total, pool.good], total, rtol=1e-9, atol=1e-9)
+        assert ((pool.good >= 0) & (pool.good <= pool.total)).all()
+
+
+def test_counts_do_not_depend_on_the_order_of_senders_and_values():
+    luck = np.random.default_rng(3)
+    told, mask = drawn(luck, 6)
+    own = np.full((2, 3, 5), 20.0), np.full((2, 3, 5), 7.0)
+    senders, values = luck.permutation(6), luck.permutation(5)
+    results = []
+    for low in (0.0, -1.0):
+        for some in (slice(None), senders):
+            for which in (slice(None), values):
+                pool = Precision().counts((2, 3), spaces_of(6, 5, low), ("delivered", "good"))
+                now = mask[:, :, some]
+                pool.add(inbox(told[:, :, :, some][..., which], now), own, now[..., np.newaxis])
+                results.append(np.stack([pool.total, pool.good])[..., np.argsort(np.arange(5)[which])])
+    for first, others in ((results[0], results[1:4]), (results[4], results[5:])):
+        assert first.any()
+        for result in others:
+            np.testing.assert_allclose(result, first, rtol=1e-9, atol=1e-12)
+
+
+def test_messages_that_are_no_numbers_count_for_nothing():
+    pool = Precision().counts((1, 1), spaces_of(3, 1, 0.0), ("delivered", "good"))
+    told = np.zeros((5, 1, 1, 3, 1))
+    told[0, 0, 0, :, 0] = np.nan, np.inf, -np.inf
+    mask = np.ones((1, 1, 3), np.bool_)
+    own = np.ones((1, 1, 1)), np.ones((1, 1, 1))
+    pool.add(inbox(told, mask), own, mask[..., np.newaxis])
+    assert not pool.total.any()
+
+
+def gram_worth(heard, variance, reward_variance):
+    """The Gram matrix and the moment, direction by direction."""
+    heard = (heard + heard.T) / 2
+    values, vectors = np.linalg.eigh(heard[:-1, :-1])
+    gram, moment = np.zeros_like(heard[:-1, :-1]), np.zeros(len(heard) - 1)
+    for g, v in zip(values, vectors.T, strict=True):
+        if g > 0:
+            gram += g**2 / (g + variance / reward_variance) * np.outer(v, v)
+            moment += g / (g + variance / reward_variance) * v * (v @ heard[:-1, -1])
+    return gram, moment
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_gram_matrices_are_worth_what_numpy_says(seed):
+    luck = np.random.default_rng(seed)
+    contexts = luck.normal(size=(4, 2, 30, 5))
+    statistic = np.swapaxes(contexts, -1, -2) @ contexts + luck.normal(size=(4, 2, 5, 5)) * 10
+    variance = np.array([0.0, 1.0, 100.0, 1e4])
+    result = weighed(statistic, variance, 0.12)
+    np.testing.assert_allclose(result, np.swapaxes(result, -1, -2), atol=1e-9)
+    for n, e in np.ndindex(4, 2):
+        gram, moment = gram_worth(statistic[n, e], variance[n], 0.12)
+        np.testing.assert_allclose(result[n, e, :-1, :-1], gram, atol=1e-9)
+        np.testing.assert_allclose(result[n, e, :-1, -1], moment, atol=1e-9)
+
+
+def test_gram_matrices_without_noise_are_the_true_ones():
+    draws = np.random.default_rng(0).normal(size=(3, 2, 40, 5))
+    statistic = np.swapaxes(draws, -1, -2) @ draws
+    np.testing.assert_allclose(weighed(statistic, np.zeros(3), 0.01), statistic, atol=1e-10)
+
+
+def test_gram_matrices_of_pure_noise_weigh_next_to_nothing():
+    """What comes of it is a small part of one observation."""
+    noise = np.random.default_rng(1).normal(size=(200, 1, 6, 6)) * 50
+    trace = np.trace(weighed(noise, np.full(200, 2500.0), 0.01)[..., :5, :5], axis1=-2, axis2=-1)
+    assert (trace >= 0).all()
+    assert trace.max() < 1.0
+
+
+PROCUREMENT = {
+    "gaussian": lambda env: GaussianPrivatizer(env, 50.0, calibration="analytic"),
+    "good and defective": lambda env: GaussianPrivatizer(
+        env, 2.0, 0.1, "analytic", pair="good_and_defective"
+    ),
+    "laplace": lambda env: LaplacePrivatizer(env, 20.0),
+    "randomised response": lambda env: RandomizedResponsePrivatizer(env, 1.0),
+    "continual": lambda env: ContinualPrivatizer(env, 5.0, 0.1, adjacency="one-quantity"),
+}
+CARRIERS = {
+    "channel": lambda env: Channel(env, schedule=SOMETIMES, topology="ring", delay=1, loss=0.2),
+    "server": lambda env: Server(env, schedule=SOMETIMES, answers="every_round", echo=False),
+}
+
+
+@pytest.mark.parametrize("carry", CARRIERS.values(), ids=CARRIERS)
+@pytest.mark.parametrize("privatize", PROCUREMENT.values(), ids=PROCUREMENT)
+def test_buyers_hold_what_the_messages_they_saw_are_worth(privatize, carry):
+    """From their observations alone, agent by agent."""
+    env = carry(privatize(procurement(num_agents=4, num_producers=3, max_cycles=40)))
+    policy = PFCB(**POOL, exploration_rounds=0, radius_scale=0.3)
+    policy.reset(env.policy_spaces, row_seeds([0, 1], 4))
+    observation = env.reset_batch([0, 1]).observation
+    held, sums = np.zeros((2, 2, 4, 3)), np.zeros((5, 2, 4, 3))
+    continual = isinstance(env.env, ContinualPrivatizer)
+    for _ in range(40):
+        action = policy.act(observation)
+        told = np.stack([
+            observation.get(f"inbox_{name}", np.zeros(observation["inbox_good"].shape))
+            for name in (
+                "delivered", "good", "delivered_noise_variance", "good_noise_variance", "noise_covariance"
+            )
+        ])  # fmt: skip
+        before = held.copy()
+        for r, j, i in np.ndindex(2, 4, 3):
+            messages = told[:, r, j, observation["inbox_mask"][r, j], i].T
+            if not len(messages):
+                continue
+            if continual:
+                sums[:, r, j, i] += messages.sum(axis=0)
+                messages, held[:, r, j, i] = [sums[:, r, j, i]], 0
+            own = observation["total_delivered"][r, j, i], observation["total_good"][r, j, i]
+            held[:, r, j, i] += worth_of(messages, own, before[:, r, j, i])
+        np.testing.assert_allclose([policy._heard.total, policy._heard.good], held, rtol=1e-9, atol=1e-9)
+        observation = env.step_batch(action).observation
+    assert held.any()
+
+
+def test_arms_behind_continual_releases_are_weighed_as_one_sum():
+    """UCB1-weighted, from observations alone: pulls and successes of all others, with the variance of their sums."""
+    env = BASELINES["UCB1-weighted"].wrap(
+        arms(num_agents=6, num_arms=3, max_cycles=3000), {"privatizer": {"epsilon": 5.0}}
+    )
+    policy = BASELINES["UCB1-weighted"].make_policy()
+    policy.reset(env.policy_spaces, row_seeds([0], 6))
+    observation = env.reset_batch([0]).observation
+    sums, held = np.zeros((5, 1, 6, 3)), np.zeros((2, 1, 6, 3))
+    for _ in range(600):
+        action = policy.act(observation)
+        if observation["inbox_mask"].any():
+            for n, name in enumerate(
+                ("pulls", "successes", "pulls_noise_variance", "successes_noise_variance")
+            ):
+                sums[n] += observation[f"inbox_{name}"].sum(axis=2)
+            for r, j, i in np.ndindex(1, 6, 3):
+                own = observation["total_pulls"][r, j, i], observation["total_successes"][r, j, i]
+                held[:, r, j, i] = worth_of([sums[:, r, j, i]], own, held[:, r, j, i])
+        np.testing.assert_allclose([policy._heard.total, policy._heard.good], held, rtol=1e-9, atol=1e-9)
+        observation = env.step_batch(action).observation
+    assert (held[0] > 0).mean() > 0.5
+
+
+LINEAR = {
+    "continual": lambda env: ContinualPrivatizer(env, 2.0, 0.1, "tree"),
+    "gaussian": lambda env: GaussianPrivatizer(env, 20.0, 0.1, "analytic"),
+    "interleaved": lambda env: ContinualPrivatizer(Interleaved(env, 2), 2.0, 0.1),
+}
+
+
+@pytest.mark.parametrize("carry", CARRIERS.values(), ids=CARRIERS)
+@pytest.mark.parametrize("privatize", LINEAR.values(), ids=LINEAR)
+def test_regressions_hold_what_all_they_heard_is_worth(privatize, carry):
+    """From their observations alone: own data exact, everything heard weighed as one sum."""
+    env = carry(privatize(linear(num_agents=4, num_arms=4, dim=3, max_cycles=40)))
+    policy = FedUCB(pool={"name": "precision", "reward_variance": 0.12})
+    policy.reset(env.policy_spaces, row_seeds([0, 1], 4))
+    observation = env.reset_batch([0, 1]).observation
+    own = np.zeros((2, 4, 2, 4, 4))
+    slots = 2 if len(env.single_release_space["statistic"].shape) == 3 else 1
+    heard, variance = np.zeros((2, 4, slots, 4, 4)), np.zeros((2, 4, slots))
+    expected = np.zeros((2, 4, slots, 3, 4))
+    for t in range(40):
+        action = policy.act(observation)
+        if t:
+            z = np.concatenate([observation["pulled_context"], observation["last_reward"]], axis=-1)
+            own[:, :, (t - 1) % slots] += z[..., :, np.newaxis] * z[..., np.newaxis, :]
+        mask = observation["inbox_mask"]
+        arrived = mask[..., np.newaxis, np.newaxis, np.newaxis]
+        told = observation["inbox_statistic"].reshape(2, 4, -1, slots, 4, 4)
+        announced = observation["inbox_statistic_noise_variance"].reshape(told.shape)
+        heard += np.where(arrived, told, 0).sum(axis=2)
+        variance += np.where(arrived[..., 0, 0], announced[..., 0, 0], 0).sum(axis=2)
+        for r, j, e in np.ndindex(2, 4, slots):
+            if mask[r, j].any():
+                gram, moment = gram_worth(heard[r, j, e], variance[r, j, e], 0.12)
+                expected[r, j, e] = np.hstack([gram, moment[:, np.newaxis]])
+            gram = np.linalg.inv(policy._ridges.inverse[r, j, e])
+            np.testing.assert_allclose(
+                gram,
+                np.eye(3) + own[r, j, e, :3, :3] + expected[r, j, e, :, :3],
+                atol=1e-9 * (1 + gram.max()),
+            )
+            moment = own[r, j, e, :3, 3] + expected[r, j, e, :, 3]
+            np.testing.assert_allclose(policy._ridges.moment[r, j, e], moment, atol=1e-9)
+        observation = env.step_batch(action).observation
+    assert expected.any()
+
+
+@pytest.mark.parametrize("noise", [None, np.inf])
+def test_without_noise_it_is_the_sum(noise):
+    """Counts and Gram matrices are the true ones, and so are the actions; also behind a privatizer without noise."""
+
+    def buyers():
+        env = procurement(num_agents=4, num_producers=5, max_cycles=60)
+        return Channel(env if noise is None else GaussianPrivatizer(env, noise), schedule=SOMETIMES)
+
+    def bandits():
+        env = linear(num_agents=4, num_arms=5, dim=3, max_cycles=60)
+        return Channel(env if noise is None else ContinualPrivatizer(env, noise, 0.1), schedule=SOMETIMES)
+
+    for make, policy_of, kwargs in (
+        (buyers, PFCB, {"check": False, "omega2": 1.0}),
+        (bandits, FedUCB, {"alpha": 0.5}),
+    ):
+        envs = make(), make()
+        policies = policy_of(**kwargs), policy_of(**kwargs, pool="precision")
+        observations = []
+        for env, policy in zip(envs, policies, strict=True):
+            policy.reset(env.policy_spaces, row_seeds([0, 1], 4))
+            observations.append(env.reset_batch([0, 1]).observation)
+        for _ in range(60):
+            actions = [policy.act(seen) for policy, seen in zip(policies, observations, strict=True)]
+            np.testing.assert_array_equal(*actions)
+            observations = [
+                env.step_batch(action).observation for env, action in zip(envs, actions, strict=True)
+            ]
+        if policy_of is PFCB:
+            for name in ("total", "good"):
+                np.testing.assert_allclose(*(getattr(policy._heard, name) for policy in policies), atol=1e-9)
+        else:
+            np.testing.assert_allclose(*(policy._ridges.inverse for policy in policies), atol=1e-9)
+            np.testing.assert_allclose(*(policy._told.statistic for policy in policies), atol=1e-9)
+
+
+SILENCE = {
+    "P-FCB-weighted-placebo": (
+        "SS-UCB",
+        {"radius_scale": 0.3, "exploration_rounds": 0},
+        procurement,
+        1000,
+        1e-9,
+    ),
+    "FedUCB-weighted-placebo": ("LinUCB", {"alpha": 0.4}, lambda **kw: linear(num_arms=20, **kw), 1000, 0.03),
+    "Priv-FairX-weighted-placebo": ("FairX-LinUCB-greedy", {}, exposure, 2000, 0.03),
+    "UCB1-weighted-placebo": ("UCB1-0.5", {}, arms, 2000, 0.01),
+}
+
+
+@pytest.mark.parametrize("name", SILENCE)
+def test_a_placebo_is_silence_with_the_same_constants(name):
+    """Exactly where noise is cut off, else nearly: fixed seeds, means over ten agents and five episodes."""
+    silent, kwargs, make, rounds, tolerance = SILENCE[name]
+    regret = [
+        simulate(
+            BASELINES[baseline].wrap(make(max_cycles=rounds)), BASELINES[baseline].make_policy(**changes), range(5)
+        ).regret[-1].mean()
+        for baseline, changes in ((name, {}), (silent, kwargs))
+    ]  # fmt: skip
+    assert regret[0] == pytest.approx(regret[1], rel=tolerance)
+
+
+@pytest.mark.parametrize(("name", "plain", "make"), [
+    ("P-FCB-weighted", "P-FCB", procurement),
+    ("FedUCB-weighted", "FedUCB-min", linear),
+    ("UCB1-weighted", "Priv-UCB1", arms),
+])  # fmt: skip
+def test_claims_and_messages_are_those_of_the_wrappers(name, plain, make):
+    told = []
+    for baseline in (BASELINES[name], BASELINES[plain]):
+        env = baseline.wrap(make(max_cycles=600, num_agents=3))
+        simulate(env, baseline.make_policy(), range(2))
+        told.append((env.privacy(), {key: array.tolist() for key, array in env.traffic.items()}))
+    assert told[0] == told[1]
+    assert 0 < told[0][0].epsilon < np.inf
+
+
+def test_policies_that_weigh_keep_to_their_rows():
+    """Also where sums are weighed, agents sit rounds out, and rows hear at different times."""
+
+    def federation(make, **kwargs):
+        return Participation(make(num_agents=4, **kwargs), {"name": "probability", "probability": 0.7})
+
+    def continual(env):
+        return Server(ContinualPrivatizer(env, 20.0, 0.1), schedule=SOMETIMES, echo=False, loss=0.3)
+
+    def fresh(env):
+        return Channel(GaussianPrivatizer(env, 0.9), schedule=SOMETIMES, topology="ring", loss=0.3, delay=1)
+
+    for wrap in (continual, fresh):
+        check_policy(lambda: PFCB(**POOL), lambda wrap=wrap: wrap(federation(procurement, num_producers=5)))
+        check_policy(lambda: UCB1(pool="precision"), lambda wrap=wrap: wrap(federation(arms, num_arms=5)))
+        check_policy(
+            lambda: FedUCB(pool="precision"), lambda wrap=wrap: wrap(federation(linear, num_arms=5, dim=3))
+        )
+
+
+@pytest.mark.parametrize(("make", "policy"), [
+    (procurement, lambda: PFCB(pool="precision")),
+    (linear, lambda: FedUCB(pool="precision")),
+])  # fmt: skip
+def test_echoes_are_refused_since_own_data_stay_exact(make, policy):
+    spaces = Channel(make(num_agents=3), echo=True).policy_spaces
+    with pytest.raises(UnfitError, match="echo=False is required"):
+        policy().reset(spaces, row_seeds([0], 3))
+
+
+@pytest.mark.parametrize(
+    ("variance", "error"), [(0, ValueError), (-1.0, ValueError), (np.inf, ValueError), ("1", TypeError)]
+)
+def test_bad_variances_are_named(variance, error):
+    with pytest.raises(error, match="reward_variance is"):
+        make_pool({"name": "precision", "reward_variance": variance})
+
+
+def test_noise_without_a_bound_is_refused_where_one_is_needed():
+    spaces = Channel(GaussianPrivatizer(linear(num_agents=3), 0.5, 0.1)).policy_spaces
+    with pytest.raises(UnfitError, match="shift is 'per_agent'"):
+        FedUCB(shift="per_agent").reset(spaces, row_seeds([0], 3))
+    FedUCB().reset(spaces, row_seeds([0], 3))
