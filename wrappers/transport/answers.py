@@ -21,6 +21,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.checks import require_number
 from fedbandit_envs.federation import Array, Arrays
+from fedbandit_envs.wrappers.privacy.announcement import variance_of
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 
 
@@ -107,7 +108,10 @@ class ByDeterminant:
 
     def refuse_unfit(self, released: spaces.Dict) -> None:
         """Wants a matrix among what is released."""
-        matrices = [name for name, space in released.items() if _is_square(space.shape)]
+        announced = {variance_of(name) for name in released}
+        matrices = [
+            name for name, space in released.items() if _is_square(space.shape) and name not in announced
+        ]
         if len(matrices) != 1:
             raise ValueError(
                 f"answers are by determinant, and the environment releases {list(released)}, of which {matrices} are "
