@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from channels import NAMES, PRODUCERS, assert_same, private, run_of, small
 
+from fedbandit_envs.wrappers.privacy.announcement import variance_of
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 
@@ -14,11 +15,12 @@ def test_an_echo_is_what_others_hear_at_once_and_for_free(delay):
     without = run_of(Channel(private(small()), **arguments), [0, 1], 20)
     own = np.arange(4)
     echoes = {}
+    told = (*NAMES, *map(variance_of, NAMES))
     for t, (step, plain) in enumerate(zip(with_echo, without, strict=True), start=1):
         assert (step["inbox_mask"][:, own, own] == (t % 5 == 0)).all()
         if t % 5 == 0:
-            echoes[t] = {name: step[f"inbox_{name}"][:, own, own].copy() for name in NAMES}
-        for name in NAMES:
+            echoes[t] = {name: step[f"inbox_{name}"][:, own, own].copy() for name in told}
+        for name in told:
             heard = plain["inbox_mask"]
             if heard.any():
                 np.testing.assert_array_equal(
