@@ -185,7 +185,7 @@ def test_gram_matrices_of_pure_noise_weigh_next_to_nothing():
 PROCUREMENT = {
     "gaussian": lambda env: GaussianPrivatizer(env, 50.0, calibration="analytic"),
     "good and defective": lambda env: GaussianPrivatizer(
-        env, 2.0, 0.1, "analytic", pair="good_and_defective"
+        env, 200.0, 0.1, "analytic", pair="good_and_defective"
     ),
     "laplace": lambda env: LaplacePrivatizer(env, 20.0),
     "randomised response": lambda env: RandomizedResponsePrivatizer(env, 1.0),
