@@ -77,7 +77,8 @@ def test_infinite_epsilon_is_the_unprivatised_run_bit_for_bit(privatize):
         play(raw)
         play(private)
         expected, got = raw.release(who), private.release(who)
-        assert expected.keys() == got.keys()
+        assert expected.keys() == {name for name in got if "noise" not in name}
+        assert not any(array.any() for name, array in got.items() if "noise" in name)
         for name in expected:
             assert got[name].dtype == np.float64
             assert np.array_equal(expected[name], got[name])
@@ -121,8 +122,8 @@ def test_the_silent_release_zero_and_keep_their_data(privatize):
     env.reset_batch([0])
     play(env)
     got = env.release(np.array([[True, False, False]]))
-    for array in got.values():
-        assert (array[0, 0] != 0).any()
+    for name, array in got.items():
+        assert (array[0, 0] != 0).any() or "noise" in name
         assert not array[0, 1:].any()
     assert env.accountant.counts.sum(axis=0).tolist() == [[1, 0, 0]]
     assert env.unwrapped.release(everyone(env))["delivered"][0, 1:].all()
