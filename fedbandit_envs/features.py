@@ -4,6 +4,7 @@ Raw counts teach nothing: they grow without bound, and what matters about them i
 """
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces as gym_spaces
@@ -109,6 +110,17 @@ class Heard:
             own = observation["inbox_own"]
             arrived = np.where(own.reshape(own.shape + (1,) * (arrived.ndim - 3)), 0.0, arrived)
         self.total += arrived.sum(axis=tuple(range(2, arrived.ndim - len(self._shape))))
+
+
+def highest(space: gym_spaces.Space[Any]) -> float:
+    """Returns the largest entry that an element of a box can have.
+
+    Raises:
+        TypeError: The space is no box.
+    """
+    if not isinstance(space, gym_spaces.Box):
+        raise TypeError(f"space is {space}; a Box is required")
+    return float(space.high.max())
 
 
 def time_left(observation: Arrays, horizon: int) -> Array:

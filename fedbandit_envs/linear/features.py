@@ -3,7 +3,7 @@
 import numpy as np
 
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.features import Features, Heard, time_left
+from fedbandit_envs.features import Features, Heard, highest, time_left
 from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.linear.ridge import factorise
 
@@ -35,7 +35,7 @@ class LinearFeatures(Features):
         """Reads sizes and bounds from the spaces; see :class:`~fedbandit_envs.features.Features`."""
         contexts = spaces.observation.spaces["contexts"]
         self.items, dim = contexts.shape or (0, 0)
-        self._longest = float(contexts.high.max())
+        self._longest = highest(contexts)
         # Turns sums of [x; y][x; y]^T into those of [z; y][z; y]^T.
         unit = np.append(np.full(dim, 1.0 / self._longest), 1.0)
         self._units = np.outer(unit, unit)

@@ -1,6 +1,6 @@
 """Features of the procurement problem; see :mod:`fedbandit_envs.features`."""
 
-from fedbandit_envs.features import Features, Heard, laplace, time_left
+from fedbandit_envs.features import Features, Heard, highest, laplace, time_left
 from fedbandit_envs.federation import Array, Arrays, Spaces
 
 
@@ -28,9 +28,7 @@ class ProcurementFeatures(Features):
         """Reads bounds from the spaces; see :class:`~fedbandit_envs.features.Features`."""
         seen = spaces.observation.spaces
         self.items = (seen["cost"].shape or (0,))[0]
-        self._most_cost, self._most_units = (
-            max(float(seen[name].high.max()), 1e-9) for name in ("cost", "capacity")
-        )
+        self._most_cost, self._most_units = (max(highest(seen[name]), 1e-9) for name in ("cost", "capacity"))
         self._horizon = spaces.horizon
         self._heard = Heard(spaces, "delivered"), Heard(spaces, "good")
         told = ("heard_estimate", "heard_doubt") if self._heard[0].some else ()

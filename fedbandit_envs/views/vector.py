@@ -111,15 +111,17 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
             ValueError: There are more or fewer seeds than ``num_envs``, or the mask leaves copies out.
         """
         self._refuse_partial_reset((options or {}).get("reset_mask"))
-        if seed is not None and np.ndim(seed) == 0:
+        if isinstance(seed, Sequence | np.ndarray):
+            seeds = list(seed)
+        elif seed is None:
+            seeds = [None] * self.num_envs
+        else:
             require_integer("seed", seed, 0)
             super().reset(seed=int(seed))
-            seed = range(int(seed), int(seed) + self.num_envs)
-        elif seed is None:
-            seed = [None] * self.num_envs
-        if len(seed) != self.num_envs:
-            raise ValueError(f"seed has length {len(seed)}; num_envs = {self.num_envs} is required")
-        return self._restart(seed)
+            seeds = list(range(int(seed), int(seed) + self.num_envs))
+        if len(seeds) != self.num_envs:
+            raise ValueError(f"seed has length {len(seeds)}; num_envs = {self.num_envs} is required")
+        return self._restart(seeds)
 
     def _refuse_partial_reset(self, mask: Any) -> None:
         if mask is None:
