@@ -57,6 +57,9 @@ class ArmsEnv(Problem, name="arms_v0"):
     | `total_successes` | (K,) | int64 | with how many successes |
     | `awake` | (K,) | bool | which arms can be pulled now; only with `awake` < 1 |
 
+    Views for learning agents also offer `features=True`: a flat box in [-1, 1] in place of all this, see
+    :class:`~fedbandit_envs.arms.features.ArmsFeatures`.
+
     ## Starting State
 
     Means are drawn from U[0, 1] (or taken as given) and nothing has been pulled. With `instance_seed=None` every
@@ -96,7 +99,7 @@ class ArmsEnv(Problem, name="arms_v0"):
     fewer the largest means are kept. `fedbandit_envs.arms.ratings` makes means from a copy of the ratings themselves.
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
-    `fedbandit_envs.arms_v0.parallel_env()` is the federation itself.
+    `fedbandit_envs.arms_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
 
     ## References
 

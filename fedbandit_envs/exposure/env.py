@@ -54,6 +54,9 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
 
     Before the first round the third to fifth are 0. Policies find the merit functions in `Spaces.public["merits"]`.
 
+    Views for learning agents also offer `features=True`: a flat box in [-1, 1] in place of all this, see
+    :class:`~fedbandit_envs.exposure.features.ExposureFeatures`.
+
     ## Starting State
 
     theta* is drawn uniformly from [0, 1]^d and scaled to norm 1 (or by another law, or taken as given), and the first
@@ -91,7 +94,7 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
     | `FedExposureLinear-v0` | the same with f(mu) = max(mu, 0.1) |
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
-    `fedbandit_envs.exposure_v0.parallel_env()` is the federation itself.
+    `fedbandit_envs.exposure_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
 
     ## References
 

@@ -43,6 +43,9 @@ class LinearEnv(LinearProblem, name="linear_v0"):
 
     Before the first round the last three are 0.
 
+    Views for learning agents also offer `features=True`: a flat box in [-1, 1] in place of all this, see
+    :class:`~fedbandit_envs.linear.features.LinearFeatures`.
+
     ## Starting State
 
     theta* is drawn uniformly from the unit sphere (or taken as given), and the first arms are offered. With
@@ -82,7 +85,7 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     | `FedLinearInTurn-v0` | the same, agents take turns |
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
-    `fedbandit_envs.linear_v0.parallel_env()` is the federation itself.
+    `fedbandit_envs.linear_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
 
     ## References
 

@@ -61,6 +61,9 @@ class ProcurementEnv(Problem, name="procurement_v0"):
     | `total_delivered` | (m,) | int64 | units delivered so far |
     | `total_good` | (m,) | int64 | good ones among them |
 
+    Views for learning agents also offer `features=True`: a flat box in [-1, 1] in place of all this, see
+    :class:`~fedbandit_envs.procurement.features.ProcurementFeatures`.
+
     ## Starting State
 
     A market is drawn (or taken as given) and nothing has been bought. With `instance_seed=None` every episode draws its
@@ -98,7 +101,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
     | `FedProcurementHomogeneous-v0` | as the first, costs and capacities shared by all agents |
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
-    `fedbandit_envs.procurement_v0.parallel_env()` is the federation itself.
+    `fedbandit_envs.procurement_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
 
     ## References
 

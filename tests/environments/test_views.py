@@ -126,6 +126,21 @@ def test_resets_by_mask_are_of_all_copies():
     assert env.step(actions)[3].all()
 
 
+def test_arguments_of_the_vector_environment():
+    """They are given directly; Gymnasium's own vector environments take them as vector_kwargs."""
+    kwargs = {"num_agents": 2, "num_arms": 3, "num_envs": 2}
+    native = gymnasium.make_vec("FedArms-v0", autoreset_mode="SameStep", **kwargs)
+    sync = gymnasium.make_vec(
+        "FedArms-v0",
+        vectorization_mode="sync",
+        vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP},
+        **kwargs,
+    )
+    assert native.autoreset_mode is sync.autoreset_mode is AutoresetMode.SAME_STEP
+    with pytest.raises(gymnasium.error.Error, match="can be passed arguments only through kwargs"):
+        gymnasium.make_vec("FedArms-v0", vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP}, **kwargs)
+
+
 def test_every_copy_is_drawn():
     """As gymnasium.wrappers.vector.RecordVideo demands."""
     kwargs = {"num_agents": 2, "num_arms": 3, "max_cycles": 5, "render_mode": "ansi"}

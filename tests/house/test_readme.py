@@ -16,6 +16,15 @@ def test_python_blocks_run(block, capsys):
     assert "{" in (printed := capsys.readouterr().out) or re.search(r": \d+", printed)
 
 
+def test_the_page_on_learning_runs():
+    """Its blocks, one after another, end with an environment that asks whether to send."""
+    page = (Path(__file__).parents[2] / "docs" / "learning.md").read_text()
+    names = {"__name__": "learning"}
+    for _, block in re.findall(r"^```(python)\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL):
+        exec(compile(block, "learning.md", "exec"), names)
+    assert names["env"].action_space.shape == (31,)
+
+
 def test_all_blocks_are_python_or_one_of_the_two_commands():
     assert {language for language, _ in BLOCKS} == {"python", "bash"}
     commands = [text for language, text in BLOCKS if language == "bash"]
