@@ -49,30 +49,57 @@ class LinearFeatures(Features):
         self._likely = self._heard.total
 
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
-        own = observation["total_statistic"]
+        own = observation["total_statistic"] * self._units
         contexts = np.ascontiguousarray(observation["contexts"]) / self._longest
         each[..., 0], each[..., 1], length = self._judged(contexts, own)
         each[..., 2] = 2.0 * np.minimum(length, 1.0) - 1.0
         if self._heard.some:
             if observation["inbox_mask"].any():
                 self._heard.take_in(observation)
-                self._likely = _nearest_sum(self._heard.total)
+                self._likely = _nearest_sum(self._heard.total * self._units)
             each[..., 3], each[..., 4], _ = self._judged(contexts, own + self._likely)
         shared[..., 0] = time_left(observation, self._horizon)
 
     def _judged(self, contexts: Array, statistic: Array) -> tuple[Array, Array, Array]:
         """Returns estimates, widths and norms of arms, ``(replicas, agents, arms)``."""
         judged = np.empty((3, *contexts.shape[:3]))
-        _judge(contexts, statistic * self._units, *judged)
+        _judge(contexts, statistic, *judged)
         return np.clip(judged[0], -1.0, 1.0), np.minimum(judged[1], 1.0), judged[2]
 
 
+_SLACK = 1e-6
+"""By how much what was heard may fall short of a sum of z z^T, beside the identity that is added to it: rounding."""
+
+
 def _nearest_sum(statistic: Array) -> Array:
-    """Replaces sum x x^T in a noisy sum of [x; y][x; y]^T by the nearest positive semidefinite matrix."""
+    """Replaces sum z z^T, in noisy sums of [z; y][z; y]^T, by the nearest positive semidefinite matrix."""
     likely = (statistic + statistic.swapaxes(-1, -2)) / 2.0
-    values, vectors = np.linalg.eigh(likely[..., :-1, :-1])
-    likely[..., :-1, :-1] = (vectors * np.maximum(values, 0.0)[..., np.newaxis, :]) @ vectors.swapaxes(-1, -2)
+    none = np.empty(statistic.shape[:2], np.bool_)
+    _find_indefinite(likely, none)
+    if none.any():
+        values, vectors = np.linalg.eigh(likely[none, :-1, :-1])
+        values = np.maximum(values, 0.0)
+        likely[none, :-1, :-1] = (vectors * values[:, np.newaxis]) @ vectors.swapaxes(-1, -2)
     return likely
+
+
+@kernel
+def _find_indefinite(statistic, indefinite):
+    """Finds matrices without their last row and column that are not positive semidefinite, up to the slack.
+
+    Args:
+        statistic: Symmetric, ``(replicas, agents, dim + 1, dim + 1)``.
+        indefinite: Receives which, bool ``(replicas, agents)``.
+    """
+    dim = statistic.shape[2] - 1
+    matrix, factor = np.empty((dim, dim)), np.empty((dim, dim))
+    for r in range(statistic.shape[0]):
+        for j in range(statistic.shape[1]):
+            for i in range(dim):
+                for h in range(dim):
+                    matrix[i, h] = statistic[r, j, i, h]
+                matrix[i, i] += _SLACK
+            indefinite[r, j] = np.isnan(factorise(matrix, factor))
 
 
 @kernel
@@ -87,8 +114,9 @@ def _judge(contexts, statistic, estimate, width, length):
         length: Receives ||z||, likewise.
     """
     replicas, agents, arms, dim = contexts.shape
-    matrix, factor = np.empty((dim, dim)), np.empty((dim, dim))
-    moment, white = np.empty(dim), np.empty(dim)
+    matrix, factor, moment = np.empty((dim, dim)), np.empty((dim, dim)), np.empty(dim)
+    # Transposed, so that arms fill vector lanes.
+    white = np.empty((dim, arms))
     for r in range(replicas):
         for j in range(agents):
             for i in range(dim):
@@ -96,22 +124,30 @@ def _judge(contexts, statistic, estimate, width, length):
                     matrix[i, h] = statistic[r, j, i, h]
                 matrix[i, i] += 1.0
             factorise(matrix, factor)
+            mean, square, own = estimate[r, j], width[r, j], length[r, j]
+            for k in range(arms):
+                mean[k] = 0.0
+                square[k] = 0.0
+                own[k] = 0.0
             for i in range(dim):
+                scale = 1.0 / factor[i, i]
                 value = statistic[r, j, i, dim]
                 for h in range(i):
                     value -= factor[i, h] * moment[h]
-                moment[i] = value / factor[i, i]
-            for k in range(arms):
-                mean, square, own = 0.0, 0.0, 0.0
-                for i in range(dim):
+                moment[i] = value * scale
+                row = white[i]
+                for k in range(arms):
                     z = contexts[r, j, k, i]
-                    value = z
-                    for h in range(i):
-                        value -= factor[i, h] * white[h]
-                    white[i] = value / factor[i, i]
-                    mean += white[i] * moment[i]
-                    square += white[i] * white[i]
-                    own += z * z
-                estimate[r, j, k] = mean
-                width[r, j, k] = np.sqrt(square)
-                length[r, j, k] = np.sqrt(own)
+                    own[k] += z * z
+                    row[k] = z
+                for h in range(i):
+                    weight, above = factor[i, h], white[h]
+                    for k in range(arms):
+                        row[k] -= weight * above[k]
+                for k in range(arms):
+                    row[k] *= scale
+                    mean[k] += row[k] * moment[i]
+                    square[k] += row[k] * row[k]
+            for k in range(arms):
+                square[k] = np.sqrt(square[k])
+                own[k] = np.sqrt(own[k])
