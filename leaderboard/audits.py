@@ -81,6 +81,7 @@ MECHANISMS: dict[str, Mechanism] = {
         (("one-outcome", "exact"), ("one-outcome", "basic"), ("one-outcome", "parallel")),
     ),
     "sqrt-toeplitz": _continual(mechanism="sqrt_toeplitz"),
+    "blt": _continual(mechanism="blt"),
     "tree": _continual(mechanism="tree"),
     "tree-printed": _continual(mechanism="tree", sigma="printed"),
     "honaker": _continual(mechanism="honaker"),

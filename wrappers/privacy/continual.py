@@ -17,6 +17,8 @@ from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.announcement import variance_of, with_variances
 from fedbandit_envs.wrappers.privacy.budget import Budget
 from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten
+from fedbandit_envs.wrappers.privacy.noise.blt import BltNoise
+from fedbandit_envs.wrappers.privacy.noise.dyadic import DyadicNoise
 from fedbandit_envs.wrappers.privacy.noise.honaker import HonakerNoise
 from fedbandit_envs.wrappers.privacy.noise.prefix_noise import PrefixNoise
 from fedbandit_envs.wrappers.privacy.noise.sqrt_toeplitz import SqrtToeplitzNoise
@@ -24,10 +26,11 @@ from fedbandit_envs.wrappers.privacy.noise.tree import TreeNoise
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 
-MechanismName = Literal["sqrt_toeplitz", "tree", "honaker"]
+MechanismName = Literal["sqrt_toeplitz", "blt", "tree", "honaker"]
 
-NOISES: dict[MechanismName, Callable[[int], PrefixNoise]] = {
+NOISES: dict[MechanismName, type[PrefixNoise]] = {
     "sqrt_toeplitz": SqrtToeplitzNoise,
+    "blt": BltNoise,
     "tree": TreeNoise,
     "honaker": HonakerNoise,
 }
@@ -75,8 +78,8 @@ class ContinualPrivatizer(Privatizer):
             env: The environment, not yet privatized.
             epsilon: Of all releases of an agent together; infinity adds no noise.
             delta: Of all releases of an agent together.
-            mechanism: ``"sqrt_toeplitz"``, the least noise, whose memory grows with the releases; or ``"tree"`` or
-                ``"honaker"``.
+            mechanism: ``"sqrt_toeplitz"``, the least noise, whose memory and time grow with the releases; ``"blt"``,
+                as little to a thousandth, in constant memory and time; or ``"tree"`` or ``"honaker"``.
             sigma: ``"exact"``, the least noise that will do, or ``"printed"``, FedUCB's for trees: sigma_N =
                 4 sqrt(m) ln(2/delta)/epsilon scales, where m = 1 + ceil(log2 n), the tree's depth for n releases.
             releases: Planned number of releases of an agent, after which the budget is exhausted; or the schedule,
@@ -101,9 +104,9 @@ class ContinualPrivatizer(Privatizer):
         super().__init__(env, epsilon, Budget.of(budget), on_exhausted, noise_seed)
         require_choice("mechanism", mechanism, tuple(NOISES))
         require_choice("sigma", sigma, ("exact", "printed"))
-        if sigma == "printed" and mechanism == "sqrt_toeplitz":
+        if sigma == "printed" and not issubclass(NOISES[mechanism], DyadicNoise):
             raise ValueError(
-                "sigma is 'printed', FedUCB's formula in the depth of a tree, and mechanism is 'sqrt_toeplitz', which "
+                f"sigma is 'printed', FedUCB's formula in the depth of a tree, and mechanism is {mechanism!r}, which "
                 "has no tree; 'exact' is required"
             )
         self._epsilon = float(epsilon)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pettingzoo.test import parallel_api_test
+from prefix_factors import column_squares, measured_factor
 from sums_env import SumsEnv
 
 from fedbandit_envs.procurement.env import ProcurementEnv
@@ -19,6 +20,16 @@ from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 MECHANISMS = list(NOISES)
+
+
+def counted(mechanism: str, z: int, planned: int) -> float:
+    """The squared column norm that is counted of the first z releases."""
+    if mechanism == "sqrt_toeplitz":
+        return sum((math.comb(2 * k, k) / 4**k) ** 2 for k in range(z))
+    if mechanism == "blt":
+        betrayed = column_squares(measured_factor(NOISES["blt"](planned), planned))
+        return betrayed[min(1 << (z - 1).bit_length(), planned) - 1]
+    return z.bit_length()
 
 
 def everyone(env) -> np.ndarray:
@@ -135,11 +146,8 @@ def test_exact_noise_is_as_large_as_the_formulas_say(mechanism, adjacency):
     )
     env.reset_batch([0])
     first = float(env.release(everyone(env))["statistic_noise_variance"][0, 0, 0, 0])
-    k = np.arange(n)
-    squares = np.array([math.comb(2 * i, i) / 4**i for i in k]) ** 2
-    column = {"sqrt_toeplitz": squares.sum()}.get(mechanism, 4.0)
     norm = {"one-observation": math.sqrt(2), "one-observation-added": 1.0}[adjacency]
-    sd = bound * norm * math.sqrt(column) * analytic_noise_multiplier(epsilon, delta)
+    sd = bound * norm * math.sqrt(counted(mechanism, n, n)) * analytic_noise_multiplier(epsilon, delta)
     # The first prefix sum has one draw; the diagonal of (Nhat + Nhat^T)/sqrt(2) has sqrt(2) sigma_N.
     assert math.sqrt(first) == pytest.approx(sd, rel=1e-9)
 
@@ -227,12 +235,8 @@ def test_compositions_after_any_number_of_releases(mechanism):
     env.reset_batch([0])
     for z in range(1, 10):
         env.release(everyone(env))
-        levels = z.bit_length()
-        square = {"sqrt_toeplitz": sum((math.comb(2 * k, k) / 4**k) ** 2 for k in range(z))}.get(
-            mechanism, levels
-        )
-        whole = {"sqrt_toeplitz": sum((math.comb(2 * k, k) / 4**k) ** 2 for k in range(9))}.get(mechanism, 4)
-        mu = math.sqrt(square / whole) / analytic_noise_multiplier(1.0, 0.05)
+        share = counted(mechanism, z, 9) / counted(mechanism, 9, 9)
+        mu = math.sqrt(share) / analytic_noise_multiplier(1.0, 0.05)
         ask = env.accountant.epsilon
         for adjacency, factor in (("one-observation", 1.0), ("one-observation-added", math.sqrt(0.5))):
             zcdp = ask(1e-4, composition="zcdp", adjacency=adjacency).epsilon
@@ -306,8 +310,7 @@ def test_procurement_gets_noise_in_proportion_to_capacity(mechanism):
     env.reset_batch(range(2000))
     capacity = env.sensitivity().scale["good"]
     got = env.release(np.ones((2000, 3), np.bool_))
-    column = {"sqrt_toeplitz": 1 + 1 / 4 + 9 / 64 + 25 / 256 + (35 / 128) ** 2}.get(mechanism, 3)
-    sd = math.sqrt(8 * column) * analytic_noise_multiplier(1.0, 0.1)
+    sd = math.sqrt(8 * counted(mechanism, 5, 5)) * analytic_noise_multiplier(1.0, 0.1)
     # 24,000 draws of each name: the deviation errs by 0.46 %, 5 of these 6e-7.
     for name in ("delivered", "good"):
         assert (got[name] / capacity).std() == pytest.approx(sd, rel=5 * 0.0046)
@@ -346,6 +349,7 @@ def test_additive_noise_takes_its_changes_from_the_environment(make):
         ({"mechanism": "oak"}, ValueError, "mechanism is 'oak'; one of 'sqrt_toeplitz'"),
         ({"sigma": "small"}, ValueError, "sigma is 'small'"),
         ({"sigma": "printed"}, ValueError, "mechanism is 'sqrt_toeplitz', which has no tree"),
+        ({"sigma": "printed", "mechanism": "blt"}, ValueError, "mechanism is 'blt', which has no tree"),
         ({"sigma": "printed", "mechanism": "tree", "epsilon": 1e4}, ValueError, "gives delta"),
         ({"releases": 0}, ValueError, "releases is 0"),
         ({"releases": 2.5}, TypeError, "releases is 2.5"),

@@ -1,30 +1,20 @@
 """The noise of continual release against matrices written down independently."""
 
+from copy import copy
+
 import numpy as np
 import pytest
+from prefix_factors import column_squares, measured_factor
 from scipy.special import binom
 
 from fedbandit_envs.wrappers.privacy.continual import NOISES
+from fedbandit_envs.wrappers.privacy.noise.blt import BltNoise
+from fedbandit_envs.wrappers.privacy.noise.buffered_toeplitz import fitted
 from fedbandit_envs.wrappers.privacy.noise.honaker import HonakerNoise
 from fedbandit_envs.wrappers.privacy.noise.sqrt_toeplitz import SqrtToeplitzNoise
 from fedbandit_envs.wrappers.privacy.noise.tree import TreeNoise
 
 SIZES = (1, 2, 3, 7, 8, 13, 40, 65)
-
-
-def measured_factor(noise, n: int) -> np.ndarray:
-    """B: what each draw does to the prefix sums of 1 .. n, by feeding one draw a row."""
-    total = sum(noise.draws(z) for z in range(1, n + 1))
-    noise.start(total, 1)
-    every = np.arange(total)
-    rows, done = [], 0
-    for z in range(1, n + 1):
-        draws = np.zeros((noise.draws(z), total, 1))
-        for i in range(noise.draws(z)):
-            draws[i, done + i] = 1.0
-        done += noise.draws(z)
-        rows.append(noise.advance(every, z, draws)[:, 0])
-    return np.cumsum(rows, axis=0)
 
 
 def covers(node: tuple[int, int], n: int) -> np.ndarray:
@@ -94,11 +84,54 @@ def test_variances_are_those_of_the_factors(name, n):
 @pytest.mark.parametrize("n", SIZES)
 def test_column_norms_are_all_that_releases_betray(name, n):
     noise = NOISES[name](n)
-    factor = measured_factor(noise, n)
+    betrayed = column_squares(measured_factor(noise, n))
+    assert [noise.column_square(z) for z in range(1, n + 1)] == pytest.approx(betrayed)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_buffered_noise_is_counted_at_the_next_power_of_two(n):
+    noise = BltNoise(n)
+    betrayed = column_squares(measured_factor(noise, n))
     for z in range(1, n + 1):
-        # What is released of the windows is B C: C is B's inverse times the prefix sums, for both mechanisms.
-        c = np.linalg.solve(factor[:z, :z], np.tril(np.ones((z, z))))
-        assert noise.column_square(z) == pytest.approx((c**2).sum(axis=0).max())
+        ahead = min(1 << (z - 1).bit_length(), n)
+        assert noise.column_square(z) == pytest.approx(betrayed[ahead - 1], rel=1e-12)
+        assert noise.column_square(z) >= betrayed[z - 1] * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_buffered_noise_divides_by_a_few_geometric_sequences(n):
+    factor = measured_factor(BltNoise(n), n)
+    toeplitz = fitted(n)
+    powers = toeplitz.decays ** np.arange(n - 1)[:, np.newaxis]
+    first = np.concatenate(([1.0], powers @ toeplitz.weights))
+    c = np.array([[first[z - i] if z >= i else 0.0 for i in range(n)] for z in range(n)])
+    assert factor @ c == pytest.approx(np.tril(np.ones((n, n))), abs=1e-12)
+
+
+@pytest.mark.parametrize("coefficients", ["weights", "decays"])
+@pytest.mark.parametrize("index", range(3))
+def test_a_coefficient_that_is_not_the_one_counted_shows_in_the_columns(coefficients, index):
+    """Each of the three buffers' two, a thousandth off."""
+    n = 100
+    noise = BltNoise(n)
+    assert len(getattr(noise._toeplitz, coefficients)) == 3
+    noise._toeplitz = copy(noise._toeplitz)
+    mutant = getattr(noise._toeplitz, coefficients).copy()
+    mutant[index] *= 1.001
+    setattr(noise._toeplitz, coefficients, mutant)
+    assert noise.column_square(n) != pytest.approx(column_squares(measured_factor(noise, n))[-1], rel=1e-6)
+
+
+BUFFERS = {1: 1, 7: 2, 31: 2, 100: 3, 255: 3, 1000: 4, 10_000: 5, 16_383: 5, 100_000: 6, 1 << 20: 8}
+
+
+@pytest.mark.parametrize(("n", "buffers"), BUFFERS.items())
+def test_a_few_buffers_do_what_the_square_root_does(n, buffers):
+    """The standard deviation of the noisiest prefix sum at equal privacy; sizes between are the worst ones."""
+    toeplitz, root = BltNoise(n), SqrtToeplitzNoise(n)
+    assert len(fitted(n).decays) == buffers
+    deviation = {noise: np.sqrt(noise.column_square(n) * noise.worst_variance) for noise in (toeplitz, root)}
+    assert 1 - 1e-12 <= deviation[toeplitz] / deviation[root] <= 1.0004
 
 
 @pytest.mark.parametrize("n", SIZES)

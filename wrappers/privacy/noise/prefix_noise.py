@@ -27,7 +27,7 @@ class PrefixNoise(ABC):
 
     @abstractmethod
     def column_square(self, z: int) -> float:
-        """Returns the largest squared norm of a column of C's first z rows; 1 <= z <= releases."""
+        """Returns the largest squared norm of a column of C's first z rows, or more; 1 <= z <= releases."""
 
     @abstractmethod
     def variance(self, z: int) -> float:
