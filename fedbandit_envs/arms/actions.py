@@ -21,9 +21,19 @@ class Arm:
             else spaces.MultiDiscrete(np.full(slots, num_arms, np.int64), dtype=np.int64)
         )
 
+        self._slots = slots
+
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Array:
         """Returns ``choice`` as it is."""
         return choice
+
+    def allowed(self, observation: Mapping[str, Array]) -> Array:
+        """Says which arms are awake, slot by slot; all, where none is: whatever is chosen then pulls nothing."""
+        if "awake" not in observation:
+            some = observation["total_pulls"]
+            return np.ones((*some.shape[:2], self._slots * some.shape[2]), np.bool_)
+        awake = observation["awake"]
+        return np.tile(awake | ~awake.any(axis=2, keepdims=True), self._slots)
 
 
 class Values:

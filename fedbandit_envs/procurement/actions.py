@@ -21,10 +21,17 @@ class Quantities:
     def __init__(self, num_producers: int, max_capacity: int) -> None:
         """Sets the space ``MultiDiscrete([max_capacity + 1] * num_producers)``."""
         self.space: spaces.Space[Any] = quantity_space(num_producers, max_capacity)
+        self._units = np.arange(max_capacity + 1)
 
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Array:
         """Returns ``choice`` as it is."""
         return choice
+
+    def allowed(self, observation: Mapping[str, Array]) -> Array:
+        """Says which quantities are within capacity, producer by producer."""
+        capacity = observation["capacity"]
+        within = self._units <= capacity[..., np.newaxis]
+        return within.reshape(*capacity.shape[:2], -1)
 
 
 class CapacityPortions:

@@ -1,0 +1,44 @@
+"""A federation as other libraries want to see it."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fedbandit_envs.federation import FederatedEnv
+    from fedbandit_envs.views.sb3 import FederationVecEnv
+
+
+def to_sb3(
+    env: "FederatedEnv", action_format: str | None = None, replicas: int = 4, features: bool = True
+) -> "FederationVecEnv":
+    """Makes a ``VecEnv`` of Stable-Baselines3 of a federation: every agent of every replica is a row.
+
+    One model acts for all agents and learns from all of them (parameter sharing); each row has the observations,
+    rewards and messages of its own agent only. Needs the ``[sb3]`` extra.
+
+    Args:
+        env: The federation, with its wrappers. It is the ``VecEnv``'s own from here on.
+        action_format: One of the federation's ``action_formats``; None for the first of them, the environment's own
+            actions.
+        replicas: How many federations are played side by side.
+        features: Whether observations are one flat float32 ``Box`` of features, which ``"MlpPolicy"`` takes; else they
+            are the federation's ``Dict``, for ``"MultiInputPolicy"``.
+
+    Returns:
+        A ``VecEnv`` of ``replicas * agents`` rows, agents of the first replica first.
+
+    Raises:
+        ImportError: Stable-Baselines3 is not installed.
+        TypeError: ``env`` is no federation, or an argument has the wrong type.
+        ValueError: The action format is unknown or one that SB3 does not take, there are no features, or ``replicas``
+            is below 1.
+    """
+    try:
+        from fedbandit_envs.views.sb3 import FederationVecEnv
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("stable_baselines3", "torch"):
+            raise
+        raise ImportError(
+            f"{error.name} cannot be imported ({error}); to_sb3 needs the [sb3] extra: "
+            "python -m pip install 'fedbandit-envs[sb3]'"
+        ) from error
+    return FederationVecEnv(env, action_format, replicas, features)

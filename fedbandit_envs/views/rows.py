@@ -13,6 +13,7 @@ from gymnasium import spaces
 from fedbandit_envs.checks import require_choice, require_flag
 from fedbandit_envs.features import Features
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.views.masks import MaskedFormat
 from fedbandit_envs.views.peers import Peers
 
 Observation = Arrays | Array
@@ -131,6 +132,24 @@ class Rows:
         return RowsStep(
             self._shown(), step.reward[:, :learners], step.truncated[:, :learners], self._own(step.info)
         )
+
+    @property
+    def masked(self) -> bool:
+        """Whether the action format says which choices are allowed."""
+        return isinstance(self._format, MaskedFormat)
+
+    def allowed(self) -> Array:
+        """Says which choices are allowed now, bool ``(replicas, agents, entries)``; see :class:`MaskedFormat`.
+
+        Raises:
+            AttributeError: The action format does not say.
+        """
+        if not isinstance(self._format, MaskedFormat):
+            raise AttributeError(
+                f"actions in {self.action_space} have no masks; an action_format that has, or an algorithm without "
+                "masks, is required"
+            )
+        return self._format.allowed(self._seen)
 
     def _own(self, arrays: Arrays) -> Arrays:
         """Takes the rows of the agents that learn."""

@@ -1,0 +1,193 @@
+"""The view for Stable-Baselines3: a ``VecEnv`` whose rows are the agents of many replicas."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
+
+from fedbandit_envs.checks import require_integer
+from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.simplex import Simplex
+from fedbandit_envs.streams import EpisodeSeeds
+from fedbandit_envs.views.rows import Observation, Rows, row_of
+from fedbandit_envs.wrapper import layers
+
+
+class FederationVecEnv(VecEnv):
+    """Row ``replica * agents + agent`` is that agent of that replica; made by :func:`fedbandit_envs.views.to_sb3`.
+
+    All rows reach the horizon together: infos then hold ``TimeLimit.truncated`` and ``terminal_observation``, and
+    the next episodes start. ``seed(s)`` gives replica r the seed s + r at the next reset; episodes after it follow from
+    that. Where the action format says what is allowed, ``env_method("action_masks")`` has the masks of sb3-contrib.
+
+    Attributes and methods of rows are the federation's, which all rows share.
+
+    Attributes:
+        federation: The federation, with its wrappers.
+    """
+
+    def __init__(
+        self, federation: FederatedEnv, action_format: str | None, replicas: int, features: bool
+    ) -> None:
+        """Takes control of all agents; see :func:`fedbandit_envs.views.to_sb3`."""
+        if not isinstance(federation, FederatedEnv):
+            raise TypeError(
+                f"env is a {type(federation).__name__}; a FederatedEnv is required, such as "
+                "fedbandit_envs.make_federation(id), with or without wrappers of this package around it"
+            )
+        require_integer("replicas", replicas, 1)
+        self._learners = Rows(federation, action_format=action_format, features=features)
+        if not _is_taken(self._learners.action_space):
+            formats = federation.action_formats
+            taken = [name for name, other in formats.items() if _is_taken(other.space)]
+            raise ValueError(
+                f"action_format is {action_format or next(iter(formats))!r}, whose space "
+                f"{self._learners.action_space} SB3 does not take; one of {', '.join(map(repr, taken))} is required"
+            )
+        self.federation = federation
+        self._replicas = int(replicas)
+        self._agents = federation.max_num_agents
+        self._episode_seeds = [EpisodeSeeds() for _ in range(replicas)]
+        super().__init__(
+            self._replicas * self._agents, self._learners.observation_space, self._learners.action_space
+        )
+
+    def reset(self) -> Any:
+        """Starts an episode in all replicas.
+
+        Returns:
+            The observations, leading axis ``rows``.
+        """
+        given = self._seeds[:: self._agents]
+        self._reset_seeds()
+        self._reset_options()
+        return self._restart(given)
+
+    def _restart(self, seeds: Sequence[int | None]) -> Any:
+        start = self._learners.reset(
+            [kept.next(seed) for kept, seed in zip(self._episode_seeds, seeds, strict=True)]
+        )
+        self.reset_infos = _by_row(start.info)
+        return _copied(start.observation)
+
+    def step_async(self, actions: Array) -> None:
+        """Says what rows do next.
+
+        Args:
+            actions: Elements of the action space, leading axis ``rows``.
+
+        Raises:
+            ValueError: They have the wrong shape.
+        """
+        shape = (self.num_envs, *(self.action_space.shape or ()))
+        actions = np.asarray(actions)
+        if actions.shape != shape:
+            raise ValueError(f"actions has shape {actions.shape}; (rows, ...) = {shape} is required")
+        self._choice = actions.reshape(self._replicas, self._agents, *shape[1:])
+
+    def step_wait(self) -> tuple[Any, Array, Array, list[dict[str, Any]]]:
+        """Plays a round.
+
+        Returns:
+            Observations; rewards, float32 ``(rows,)``; whether an episode is over, bool ``(rows,)``; infos, a dict a
+            row. Where it is over, observations are the first of the next episode.
+        """
+        step = self._learners.step(self._choice)
+        observation = _copied(step.observation)
+        reward, done = _flat(step.reward).astype(np.float32), _flat(step.truncated).copy()
+        infos = _by_row({**step.info, "TimeLimit.truncated": step.truncated})
+        if done[0]:
+            for row, info in enumerate(infos):
+                info["terminal_observation"] = row_of(observation, row)
+            observation = self._restart([None] * self._replicas)
+        return observation, reward, done, infos
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Says from which seeds the next reset starts: replica r from ``seed + r``; see ``VecEnv.seed``.
+
+        Returns:
+            The seed of each row's replica.
+        """
+        seeds = list(super().seed(seed))
+        self._seeds = [seeds[row // self._agents] for row in range(self.num_envs)]
+        return self._seeds
+
+    def action_masks(self) -> Array:
+        """Returns which choices are allowed now, bool ``(rows, entries)``.
+
+        Raises:
+            AttributeError: The action format does not say.
+        """
+        return _flat(self._learners.allowed())
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """Returns an attribute of the federation, once for each row asked for."""
+        value = getattr(self.federation, attr_name)
+        return [value for _ in self._get_indices(indices)]
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Says whether rows have an attribute; ``action_masks`` they have if the action format says what is allowed."""
+        return self._learners.masked if attr_name == "action_masks" else super().has_attr(attr_name)
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Sets an attribute of the federation.
+
+        Raises:
+            ValueError: Only some rows are named.
+        """
+        if set(self._get_indices(indices)) != set(range(self.num_envs)):
+            raise ValueError(f"indices is {indices!r}; None is required, since all rows share one federation")
+        setattr(self.federation, attr_name, value)
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """Calls a method of the federation once, and returns its answer for each row asked for.
+
+        Of ``action_masks`` each row gets its own.
+        """
+        rows = list(self._get_indices(indices))
+        if method_name == "action_masks":
+            masks = self.action_masks()
+            return [masks[row] for row in rows]
+        answer = getattr(self.federation, method_name)(*method_args, **method_kwargs)
+        return [answer for _ in rows]
+
+    def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:
+        """Says whether the federation is wrapped by a class."""
+        wrapped = any(isinstance(layer, wrapper_class) for layer in layers(self.federation))
+        return [wrapped for _ in self._get_indices(indices)]
+
+    def get_images(self) -> Sequence[Array | None]:
+        """Draws the first replica."""
+        return [self.federation.render()]
+
+    def close(self) -> None:
+        """Closes the federation."""
+        self.federation.close()
+
+
+def _is_taken(space: spaces.Space[Any]) -> bool:
+    return isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete) and not isinstance(
+        space, Simplex
+    )
+
+
+def _flat(array: Array) -> Array:
+    """Gives an array of ``(replicas, agents, ...)`` one leading axis, ``rows``."""
+    return array.reshape(-1, *array.shape[2:])
+
+
+def _copied(observation: Observation) -> Any:
+    """Gives observations one leading axis and to the caller: the federation's hold until the next round only."""
+    if isinstance(observation, dict):
+        return {name: _flat(array).copy() for name, array in observation.items()}
+    return _flat(observation)
+
+
+def _by_row(info: Arrays) -> list[dict[str, Any]]:
+    columns = [_flat(array).tolist() for array in info.values()]
+    return [dict(zip(info, values, strict=True)) for values in zip(*columns, strict=True)]
