@@ -1,4 +1,4 @@
-"""The command line: ``fedbandit list``, ``run``, ``quickstart``, ``audit``, ``reproduce``; SAMBA's has its own file."""
+"""The command line: ``fedbandit list``, ``run``, ``quickstart``, ``audit``, ``reproduce``, ``tune``; SAMBA's has its own file."""
 
 import json
 from dataclasses import asdict
@@ -17,6 +17,7 @@ from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.checks import require_choice
 from fedbandit_envs.leaderboard.audits import MECHANISMS, Audited, AuditSettings, run_audits
 from fedbandit_envs.leaderboard.figures import regret_html, regret_png
+from fedbandit_envs.leaderboard.reproduction import store
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
 from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
 from fedbandit_envs.leaderboard.row_check import MixedRowsError
@@ -25,6 +26,7 @@ from fedbandit_envs.leaderboard.run import run as run_settings
 from fedbandit_envs.leaderboard.samba_cli import register
 from fedbandit_envs.leaderboard.simulation import Simulation
 from fedbandit_envs.leaderboard.terminal import ended, explained, out_console, progress_bar
+from fedbandit_envs.leaderboard.tuning import TUNINGS, cells, findings
 from fedbandit_envs.registration import REGISTRY
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 
@@ -232,6 +234,46 @@ def reproduce(
                 reproduction.play(work, workers, partial(progress.advance, task))
             for path in reproduction.report():
                 typer.echo(path)
+
+
+@app.command()
+def tune(
+    problem: Annotated[str, typer.Argument(help=f"One of {', '.join(TUNINGS)}, or all.")],
+    rounds: Annotated[int | None, typer.Option(help="Horizon T, if not the problem's.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Number of seeds, if not the problem's.")] = None,
+    workers: Annotated[int, typer.Option(help="Processes that play.", min=1)] = 2,
+    out: Annotated[Path, typer.Option(help="Folder for the constants found.")] = Path("fedbandit-tuning"),
+) -> None:
+    """Tunes a problem's baselines, silent ones first: one grid, one budget, seeds that no experiment plays.
+
+    Writes tuned.json, of which the package has a copy that `SS-UCB-tuned` and its like read. Can be stopped and started
+    again.
+    """
+    with explained(ValueError):
+        require_choice("PROBLEM", problem, (*TUNINGS, "all"))
+        plans = {name: cells(name, rounds, seeds) for name in (TUNINGS if problem == "all" else [problem])}
+    _make_folder(out)
+    folder = out / "shards"
+    runs = [run for plan in plans.values() for grid in plan.values() for tried in grid for run in tried]
+    left = store.missing_shards([shard for run in runs for shard in run.split()], folder)
+    with explained(OSError, option="--out"), progress_bar() as progress:
+        task = progress.add_task("tune", total=sum(shard.size for shard in left))
+        if left:
+            store.play(left, folder, workers, partial(progress.advance, task))
+    changed = "".join(f" --{name} {value}" for name, value in (("rounds", rounds), ("seeds", seeds)) if value)
+    found = findings(plans, lambda run: store.load(run.split(), folder), f"fedbandit tune {problem}{changed}")
+    table = Table("tuned form", "of", "constants", "regret", "as registered", title="Tuned")
+    for name, entry in found["baselines"].items():
+        regrets = {json.dumps(constants): regret for constants, regret in entry["tried"]}
+        printed = entry["tried"][-1]
+        table.add_row(
+            name, entry["of"], json.dumps(entry["chosen"]), f"{regrets[json.dumps(entry['chosen'])]:.1f}",
+            f"{printed[1]:.1f}",
+        )  # fmt: skip
+    out_console.print(table)
+    path = out / "tuned.json"
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    typer.echo(path)
 
 
 def _regret_at(result: dict[str, Any], round_: int) -> float:
