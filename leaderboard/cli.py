@@ -1,4 +1,4 @@
-"""The command line: ``fedbandit list``, ``run``, ``quickstart``, ``audit``, ``reproduce``, ``tune``; SAMBA's has its own file."""
+"""The command line: ``list``, ``run``, ``quickstart``, ``audit``, ``reproduce``, ``tune``; SAMBA's has its own file."""
 
 import json
 from dataclasses import asdict

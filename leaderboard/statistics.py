@@ -1,5 +1,7 @@
 """Statistics of results over seeds."""
 
+from typing import Literal
+
 import numpy as np
 from scipy.stats import t as student
 
@@ -24,12 +26,23 @@ def mean_and_half_width(values: Array, level: float = 0.95) -> tuple[Array, Arra
     return mean, quantile * values.std(axis=-1, ddof=1) / np.sqrt(count)
 
 
-def ratio_with_interval(
-    numerator: Array, denominator: Array, strata: Array, level: float = 0.95, resamples: int = 2000
-) -> tuple[float, float, float]:
-    """Returns the ratio of two means over paired seeds, with a stratified bootstrap interval.
+Middle = Literal["mean", "median"]
+"""By what values of seeds are summed up."""
 
-    Seeds are resampled within each stratum and in pairs: both means see the same luck.
+MIDDLES = {"mean": np.mean, "median": np.median}
+
+
+def ratio_with_interval(
+    numerator: Array,
+    denominator: Array,
+    strata: Array,
+    level: float = 0.95,
+    resamples: int = 2000,
+    middle: Middle = "mean",
+) -> tuple[float, float, float]:
+    """Returns the ratio of two means or medians over paired seeds, with a stratified bootstrap interval.
+
+    Seeds are resampled within each stratum and in pairs: both see the same luck.
 
     Args:
         numerator: One value a seed, ``(seeds,)``.
@@ -37,6 +50,7 @@ def ratio_with_interval(
         strata: Stratum of each seed, same shape.
         level: Coverage of the percentile interval.
         resamples: Number of bootstrap resamples.
+        middle: Of what the ratio is.
 
     Returns:
         Ratio, lower and upper end.
@@ -49,6 +63,7 @@ def ratio_with_interval(
         ],
         axis=1,
     )
-    ratios = numerator[picks].mean(axis=1) / denominator[picks].mean(axis=1)
+    of = MIDDLES[middle]
+    ratios = of(numerator[picks], axis=1) / of(denominator[picks], axis=1)
     low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
-    return float(numerator.mean() / denominator.mean()), float(low), float(high)
+    return float(of(numerator) / of(denominator)), float(low), float(high)

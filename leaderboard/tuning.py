@@ -102,12 +102,8 @@ def cells(problem: str, rounds: int | None = None, seeds: int | None = None) -> 
             require_integer(name, value, 1)
 
     def run(baseline: str, constants: Constants, env_id: str) -> Run:
-        return Run(
-            Settings(
-                baseline, env_id, rounds or tuning.rounds, seeds or tuning.seeds, FIRST_SEED,
-                policy_kwargs=constants,
-            )  # fmt: skip
-        )
+        budget = rounds or tuning.rounds, seeds or tuning.seeds
+        return Run(Settings(baseline, env_id, *budget, FIRST_SEED, policy_kwargs=constants))
 
     return {
         name: [[run(baseline, constants, env_id) for env_id in tuning.env_ids] for constants in tuning.grid]

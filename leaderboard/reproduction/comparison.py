@@ -14,14 +14,14 @@ import numpy as np
 
 from fedbandit_envs.federation import Array
 from fedbandit_envs.leaderboard.reproduction.runs import Result
-from fedbandit_envs.leaderboard.statistics import ratio_with_interval
+from fedbandit_envs.leaderboard.statistics import MIDDLES, Middle, ratio_with_interval
 
 Statement = Literal["holds", "does **not** hold", "undecided"]
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Mean regret of one run over that of another, on the same instances under the same luck.
+    """Mean (or median) regret of one run over that of another, on the same instances under the same luck.
 
     Attributes:
         value: The ratio.
@@ -71,13 +71,14 @@ def regret_by_seed(result: Result, checkpoint: int = -1) -> Array:
     return means
 
 
-def ratio(numerator: Result, denominator: Result, checkpoint: int = -1) -> Ratio:
+def ratio(numerator: Result, denominator: Result, checkpoint: int = -1, middle: Middle = "mean") -> Ratio:
     """Compares two runs over the same seeds.
 
     Args:
         numerator: The run above.
         denominator: The run below.
         checkpoint: Index of the round.
+        middle: Of what the ratio is: seeds' mean, or their median.
 
     Raises:
         ValueError: The runs have different numbers of seeds, or their seeds take different instances in turn.
@@ -90,9 +91,11 @@ def ratio(numerator: Result, denominator: Result, checkpoint: int = -1) -> Ratio
             f"{instances} are required"
         )
     strata = np.arange(above.size) % instances.count
-    single = [above[strata == i].mean() / below[strata == i].mean() for i in range(instances.count)]
+    of = MIDDLES[middle]
+    single = [float(of(above[strata == i]) / of(below[strata == i])) for i in range(instances.count)]
     name = instances.name if instances.count > 1 else ""
-    return Ratio(*ratio_with_interval(above, below, strata), min(single), max(single), name)
+    interval = ratio_with_interval(above, below, strata, middle=middle)
+    return Ratio(*interval, min(single), max(single), name)
 
 
 def all_hold(statements: Iterable[Statement]) -> Statement:

@@ -1,0 +1,180 @@
+"""What the page on private federation says."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ratio, regret_by_seed
+from fedbandit_envs.leaderboard.reproduction.experiment import Results
+from fedbandit_envs.leaderboard.reproduction.page import Section, regret_text
+from fedbandit_envs.leaderboard.reproduction.private_federation import (
+    LINES,
+    NEVER_ABOVE,
+    OURS,
+    OURS_TUNED,
+    PAPER,
+    PAPER_TUNED,
+    PLACEBO,
+    PROBLEMS,
+    SILENT,
+    TRUE,
+    TUNED,
+    Problem,
+)
+from fedbandit_envs.leaderboard.reproduction.runs import Result
+
+
+def report(section: Section, results: Results) -> None:
+    """Writes a panel: bounds, what tuning buys, and the sweeps."""
+    if section.panel == "agents":
+        _agents(section, results)
+        return
+    problem = PROBLEMS[section.panel]
+    _bounds(section, problem, results)
+    _lines(section, problem, results)
+    _epsilons(section, results)
+
+
+def _middle(result: Result) -> str:
+    return f"{np.median(regret_by_seed(result)):.0f}"
+
+
+def _at_most(value: Ratio, bound: float | None) -> str:
+    return "as found" if bound is None else f"at most {bound:.3g}: {value.at_most(bound)}"
+
+
+def _bounds(section: Section, problem: Problem, results: Results) -> None:
+    """Writes what was to be shown, at the full horizon."""
+    section.text += [
+        "",
+        f"At the full horizon, behind the privatizers as registered (ratios of {problem.middle}s over instances):",
+    ]
+    row = section.table(
+        "setting", "run", "baseline", "regret at T (± 95 %)", "median", f"{OURS} over it", "asked"
+    )
+    for case in problem.cases:
+        found = {line: results[f"{case.title}: {line}"] for line in (TUNED, PAPER, OURS)}
+        for line, bound in ((TUNED, case.over_silence), (PAPER, case.over_paper), (OURS, None)):
+            value = "", "1", ""
+            if line != OURS:
+                over = ratio(found[OURS], found[line], middle=problem.middle)
+                section.add(f"{case.title}: {OURS} / {line}", "", over)
+                value = "", str(over), _at_most(over, bound)
+            row(
+                case.title, line, problem.names[line], regret_text(found[line]), _middle(found[line]),
+                *value[1:],
+            )  # fmt: skip
+    claims = results[f"{problem.cases[0].title}: {OURS}"].claims
+    section.text += ["", "What its agent that spent most has spent in the first setting:"]
+    first = claims[0]["adjacency"]
+    section.claims(
+        claim for claim in claims if claim["adjacency"] == first and claim["composition"] != "zcdp"
+    )
+
+
+def _lines(section: Section, problem: Problem, results: Results) -> None:
+    """Writes what all lines have at the sweeps' horizon."""
+    case = problem.cases[0]
+    section.text += ["", f"All lines at the sweeps' horizon ({case.title}):"]
+    row = section.table("run", "baseline", "regret (± 95 %)", "median", f"/ {SILENT}", f"/ {TUNED}")
+    for line in LINES:
+        against = [ratio(results[line], results[base]) for base in (SILENT, TUNED)]
+        section.add(f"{line} / {TUNED}", "", against[1])
+        row(line, problem.names[line], regret_text(results[line]), _middle(results[line]), *against)
+    placebo = ratio(results[PLACEBO], results[TUNED])
+    within = "holds" if placebo.low <= 1 <= placebo.high else "does **not** hold"
+    section.text += [
+        "",
+        f"* What tuning alone buys, without a message: {ratio(results[TUNED], results[SILENT])} of untuned silence's "
+        f"regret; for the paper's form {ratio(results[PAPER_TUNED], results[PAPER])} of its own.",
+        f"* The paper's form against untuned silence, as papers compare: {ratio(results[PAPER], results[SILENT])}; "
+        f"tuned against tuned: {ratio(results[PAPER_TUNED], results[TUNED])}.",
+        f"* Ours against tuned silence: {ratio(results[OURS], results[TUNED])}, with constants of its own "
+        f"{ratio(results[OURS_TUNED], results[TUNED])}. The least that messages could give, on true data: "
+        f"{ratio(results[TRUE], results[TUNED])}.",
+        f"* A placebo is silence (1 within the interval): {within} ({placebo}).",
+    ]
+
+
+def _swept(results: Results, line: str) -> dict[str, dict[float, Result]]:
+    """Returns a line's runs by delta, then by epsilon."""
+    found: dict[str, dict[float, Result]] = {}
+    for run, result in results.items():
+        name, comma, rest = run.partition(", delta ")
+        if comma and name == line:
+            delta, epsilon = rest.split()
+            found.setdefault(delta, {})[float(epsilon)] = result
+    return found
+
+
+def pays_from(points: Mapping[float, Ratio]) -> str:
+    """Says from where on a line has less than silence: the least x from which on every interval is below 1."""
+    paying: list[float] = []
+    for x, value in sorted(points.items(), reverse=True):
+        if value.at_most(1) != "holds":
+            break
+        paying.append(x)
+    if not paying:
+        return "nowhere here"
+    return f"from {paying[-1]:g}" + (" on, the least tried" if len(paying) == len(points) else " on")
+
+
+def _epsilons(section: Section, results: Results) -> None:
+    """Writes regret against epsilon, as claimed for all releases together."""
+    ours, paper = _swept(results, OURS), _swept(results, PAPER)
+    section.text += [
+        "",
+        "Against epsilon, at which all releases of an agent are claimed together, composed exactly:",
+    ]
+    row = section.table(
+        "delta", "epsilon", f"{OURS} (± 95 %)", f"/ {TUNED}", f"never above? (lower end at most {NEVER_ABOVE:g})",
+        "half-width", f"{PAPER} / {TUNED}", f"{OURS} / {PAPER}",
+    )  # fmt: skip
+    curves: dict[str, dict[float, Ratio]] = {}
+    for delta, points in ours.items():
+        for epsilon, result in points.items():
+            value = ratio(result, results[TUNED])
+            curves.setdefault(f"{OURS}, delta {delta}", {})[epsilon] = value
+            beside = paper.get(delta, {}).get(epsilon)
+            texts = ["-", "-"]
+            if beside is not None:
+                other = ratio(beside, results[TUNED])
+                curves.setdefault(f"{PAPER}, delta {delta}", {})[epsilon] = other
+                texts = [str(other), str(ratio(result, beside))]
+            held = "holds" if value.low <= NEVER_ABOVE else "does **not** hold"
+            row(
+                delta, f"{epsilon:g}", regret_text(result), value, held,
+                f"{(value.high - value.low) / 2:.3f}", *texts,
+            )  # fmt: skip
+    for name, values in curves.items():
+        section.draw_ratios(name, values)
+    epsilons = list(next(iter(ours.values())))
+    for line in (SILENT, PLACEBO, TRUE):
+        flat = ratio(results[line], results[TUNED]).value
+        section.curves[line] = (epsilons, [flat] * len(epsilons), np.zeros((2, len(epsilons))))
+    section.text += ["", *_breaks("epsilon", curves.items())]
+
+
+def _breaks(what: str, curves: Iterable[tuple[str, Mapping[float, Ratio]]]) -> list[str]:
+    return [
+        f"* {name} has less regret than tuned silence (interval below 1), in {what}: {pays_from(points)}."
+        for name, points in curves
+    ]
+
+
+def _agents(section: Section, results: Results) -> None:
+    """Writes regret against the number of agents, of all problems."""
+    row = section.table("problem", "agents", f"{TUNED} (± 95 %)", f"{OURS} / {TUNED}", f"{PAPER} / {TUNED}")
+    curves: dict[str, dict[float, Ratio]] = {}
+    for run, silence in results.items():
+        name, _, rest = run.partition(", ")
+        line, _, agents = rest.rpartition(" ")
+        if line != TUNED:
+            continue
+        values = [ratio(results[f"{name}, {other} {agents}"], silence) for other in (OURS, PAPER)]
+        for other, value in zip((OURS, PAPER), values, strict=True):
+            curves.setdefault(f"{other}, {name}", {})[float(agents)] = value
+        row(name, agents, regret_text(silence), *values)
+    for name, points in curves.items():
+        section.draw_ratios(name, points)
+    section.text += ["", *_breaks("agents", curves.items())]
