@@ -262,7 +262,7 @@ def tune(
             store.play(left, folder, workers, partial(progress.advance, task))
     changed = "".join(f" --{name} {value}" for name, value in (("rounds", rounds), ("seeds", seeds)) if value)
     found = findings(plans, lambda run: store.load(run.split(), folder), f"fedbandit tune {problem}{changed}")
-    table = Table("tuned form", "of", "constants", "regret", "as registered", title="Tuned")
+    table = Table("tuned form", "of", "constants", "regret", "at the papers' radius", title="Tuned")
     for name, entry in found["baselines"].items():
         regrets = {json.dumps(constants): regret for constants, regret in entry["tried"]}
         printed = entry["tried"][-1]

@@ -53,21 +53,29 @@ TUNINGS = {
         20_000,
         4,
         tuple({"radius_scale": r, "exploration_rounds": rounds} for rounds in (0, 1) for r in RADII),
-        {"SS-UCB-tuned": "SS-UCB", "P-FCB-tuned": "P-FCB"},
+        {"SS-UCB-tuned": "SS-UCB", "P-FCB-tuned": "P-FCB", "P-FCB-weighted-tuned": "P-FCB-weighted"},
     ),
     "linear": Tuning(
         ("FedLinear-v0",),
         8_000,
         3,
         _scaled("beta_scale"),
-        {"LinUCB-tuned": "LinUCB", "FedUCB-min-tuned": "FedUCB-min"},
+        {
+            "LinUCB-tuned": "LinUCB",
+            "FedUCB-min-tuned": "FedUCB-min",
+            "FedUCB-weighted-tuned": "FedUCB-weighted",
+        },
     ),
     "exposure": Tuning(
         ("FedExposure-v0",),
         20_000,
         3,
         _scaled("beta_scale"),
-        {"FairX-tuned": "FairX-LinUCB", "Priv-FairX-tuned": "Priv-FairX-LinUCB"},
+        {
+            "FairX-tuned": "FairX-LinUCB",
+            "Priv-FairX-tuned": "Priv-FairX-LinUCB",
+            "Priv-FairX-weighted-tuned": "Priv-FairX-weighted",
+        },
     ),
     "arms": Tuning(
         ("FedArms-v0",),
@@ -75,7 +83,7 @@ TUNINGS = {
         24,
         # UCB1 says its radius as what stands under the root, and refuses 0.
         tuple({"scale": round(2.0 * radius**2, 6)} for radius in RADII if radius > 0),
-        {"UCB1-tuned": "UCB1", "Priv-UCB1-tuned": "Priv-UCB1"},
+        {"UCB1-tuned": "UCB1", "Priv-UCB1-tuned": "Priv-UCB1", "UCB1-weighted-tuned": "UCB1-weighted"},
     ),
 }
 """By problem. The problem's baselines share grid, rounds and seeds, so none is tuned better than another."""

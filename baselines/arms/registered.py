@@ -17,6 +17,7 @@ from fedbandit_envs.baselines.arms.classics import (
 from fedbandit_envs.baselines.arms.fair import FairLearn
 from fedbandit_envs.baselines.baseline import Baseline, Wrapping
 from fedbandit_envs.baselines.policy import Policy
+from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.wrappers.placebo import Placebo
 from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
@@ -33,7 +34,7 @@ _NOISE = Wrapping(ContinualPrivatizer, {"epsilon": 1.0, "delta": 1e-5, "releases
 _SHARED = {"channel": _DOUBLING}
 _PRIVATE = {"privatizer": _NOISE, "channel": _DOUBLING}
 _PLACEBO = {"placebo": Wrapping(Placebo), **_PRIVATE}
-_WEIGHTED = {"pool": "precision", "scale": 0.5}
+_WEIGHTED = {"pool": "precision", **constants("UCB1-tuned")}
 
 
 def _baseline(
@@ -86,7 +87,7 @@ BASELINES: dict[str, Baseline] = {
         "Priv-UCB1 on messages that are noise alone", "placebo", UCB1, wrappers=_PLACEBO
     ),
     "UCB1-weighted": _baseline(
-        "Priv-UCB1's messages weighed by the noise known to be in them; radius halved",
+        "Priv-UCB1's messages weighed by the noise known to be in them; constants of UCB1-tuned",
         "this package",
         UCB1,
         wrappers=_PRIVATE,

@@ -8,6 +8,7 @@ from fedbandit_envs.baselines.exposure.fairx import FairX
 from fedbandit_envs.baselines.exposure.protocol import planned, scheduled
 from fedbandit_envs.baselines.exposure.simple import BestArm, Clairvoyant, EqualShares
 from fedbandit_envs.baselines.policy import Policy
+from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.exposure.env import ExposureEnv
 from fedbandit_envs.wrappers.placebo import Placebo
 from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
@@ -33,7 +34,7 @@ _FEW = {
 # Said, though they are defaults: they change fairness regret more than the federation does, so results must have them.
 _SOLVED = {"solver": "frank_wolfe", "steps": 3, "beta_scale": 1.0}
 _PLACEBO = {"placebo": Wrapping(Placebo)}
-_WEIGHTED = {"pool": {"name": "precision", "reward_variance": 0.01}, "beta_scale": 0.0}
+_WEIGHTED = {"pool": {"name": "precision", "reward_variance": 0.01}, **constants("FairX-tuned")}
 
 
 def _baseline(

@@ -10,6 +10,7 @@ from fedbandit_envs.baselines.linear.linucb import LinUCB, UniformArm
 from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
 from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
 from fedbandit_envs.baselines.policy import Policy
+from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.placebo import Placebo
@@ -35,7 +36,7 @@ _FLOOR = {"shift": "floor", "bias": "euclidean"}
 _PLACEBO = {"placebo": Wrapping(Placebo)}
 _PRIVATE = {"privatizer": _SQRT_TOEPLITZ, "channel": Wrapping(Channel, _SYNCHRONISED)}
 # Of a reward from Beta(mu, 1 - mu), averaged over what is played; the most there can be is 0.125.
-_WEIGHTED = {"pool": {"name": "precision", "reward_variance": 0.12}, "alpha": 0.4}
+_WEIGHTED = {"pool": {"name": "precision", "reward_variance": 0.12}, **constants("LinUCB-tuned")}
 _TRIMMED = {"name": "trimmed_senders", "share": 0.4}
 
 
@@ -153,7 +154,7 @@ BASELINES: dict[str, Baseline] = {
         **_FLOOR,
     ),
     "FedUCB-weighted": _baseline(
-        "FedUCB's messages weighed by the noise known to be in them; radius 0.4",
+        "FedUCB's messages weighed by the noise known to be in them; constants of LinUCB-tuned",
         "this package",
         FedUCB,
         wrappers=_PRIVATE,

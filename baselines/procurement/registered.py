@@ -7,6 +7,7 @@ from fedbandit_envs.baselines.baseline import Baseline, Wrapping
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.procurement.pfcb import PFCB
 from fedbandit_envs.baselines.procurement.silent import SSUCB, Clairvoyant, OneOfEach, UniformRandom
+from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers.placebo import Placebo
 from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
@@ -27,8 +28,8 @@ _WEIGHTED = {
     **_POOLED,
     "guards": False,
     "pool": "precision",
-    "radius_scale": 0.3,
-    "exploration_rounds": 0,
+    # Silence's: so it is silence but for what it hears.
+    **constants("SS-UCB-tuned"),
 }
 
 
@@ -105,7 +106,7 @@ BASELINES: dict[str, Baseline] = {
         wrappers={**_PLACEBO, **_PRIVATE},
     ),
     "P-FCB-weighted": _baseline(
-        "P-FCB's messages weighed by the noise known to be in them; radius times 0.3, no exploration round",
+        "P-FCB's messages weighed by the noise known to be in them; constants of SS-UCB-tuned",
         "this package",
         PFCB,
         wrappers=_PRIVATE,
