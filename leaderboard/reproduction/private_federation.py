@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.run import Settings
@@ -15,6 +16,7 @@ NEVER_ABOVE = 1.02
 
 SILENT, TUNED, PAPER, PAPER_TUNED = "untuned silence", "tuned silence", "paper's form", "paper's form, tuned"
 OURS, OURS_TUNED, TRUE, PLACEBO = "weighted", "weighted, tuned", "true data", "placebo"
+BOUNDS = (TUNED, PAPER, OURS, OURS_TUNED)
 LINES = (SILENT, TUNED, PAPER, PAPER_TUNED, OURS, OURS_TUNED, PLACEBO, TRUE)
 
 
@@ -67,8 +69,12 @@ class Problem:
 
 
 def _names(silent: str, tuned: str, paper: str, paper_tuned: str, ours: str) -> dict[str, str]:
-    ours_all = (f"{ours}{end}" for end in ("", "-tuned", "-placebo", "-true"))
-    return dict(zip(LINES, (silent, tuned, paper, paper_tuned, *ours_all), strict=True))
+    own = f"{ours}-tuned"
+    if constants(own) == constants(tuned):
+        # The same run, which need not be played twice.
+        own = ours
+    names = (silent, tuned, paper, paper_tuned, ours, own, f"{ours}-placebo", f"{ours}-true")
+    return dict(zip(LINES, names, strict=True))
 
 
 # 0.5^2, of a reward's noise.
@@ -227,7 +233,7 @@ def cells(plan: Plan) -> dict[str, Run]:
     runs = {
         f"{case.title}: {line}": _cell(problem, line, plan, case, swept=False)
         for case in problem.cases
-        for line in (TUNED, PAPER, OURS)
+        for line in BOUNDS
     }
     runs |= {line: _cell(problem, line, plan, first) for line in LINES}
     for delta in sweeps["delta"]:

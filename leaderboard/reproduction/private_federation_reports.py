@@ -8,6 +8,7 @@ from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ratio, reg
 from fedbandit_envs.leaderboard.reproduction.experiment import Results
 from fedbandit_envs.leaderboard.reproduction.page import Section, regret_text
 from fedbandit_envs.leaderboard.reproduction.private_federation import (
+    BOUNDS,
     LINES,
     NEVER_ABOVE,
     OURS,
@@ -50,20 +51,22 @@ def _bounds(section: Section, problem: Problem, results: Results) -> None:
         f"At the full horizon, behind the privatizers as registered (ratios of {problem.middle}s over instances):",
     ]
     row = section.table(
-        "setting", "run", "baseline", "regret at T (± 95 %)", "median", f"{OURS} over it", "asked"
-    )
+        "setting", "run", "baseline", "regret at T (± 95 %)", "median", f"{OURS} over it", "asked",
+        f"{OURS_TUNED} over it", "asked",
+    )  # fmt: skip
     for case in problem.cases:
-        found = {line: results[f"{case.title}: {line}"] for line in (TUNED, PAPER, OURS)}
-        for line, bound in ((TUNED, case.over_silence), (PAPER, case.over_paper), (OURS, None)):
-            value = "", "1", ""
-            if line != OURS:
-                over = ratio(found[OURS], found[line], middle=problem.middle)
-                section.add(f"{case.title}: {OURS} / {line}", "", over)
-                value = "", str(over), _at_most(over, bound)
-            row(
-                case.title, line, problem.names[line], regret_text(found[line]), _middle(found[line]),
-                *value[1:],
-            )  # fmt: skip
+        found = {line: results[f"{case.title}: {line}"] for line in BOUNDS}
+        asked = {TUNED: case.over_silence, PAPER: case.over_paper}
+        for line, result in found.items():
+            verdicts: list[str] = []
+            for mine in (OURS, OURS_TUNED):
+                if line not in asked:
+                    verdicts += ["", ""]
+                    continue
+                over = ratio(found[mine], result, middle=problem.middle)
+                section.add(f"{case.title}: {mine} / {line}", "", over)
+                verdicts += [str(over), _at_most(over, asked[line])]
+            row(case.title, line, problem.names[line], regret_text(result), _middle(result), *verdicts)
     claims = results[f"{problem.cases[0].title}: {OURS}"].claims
     section.text += ["", "What its agent that spent most has spent in the first setting:"]
     first = claims[0]["adjacency"]

@@ -98,7 +98,7 @@ def test_every_problem_compares_the_same_lines_under_the_same_luck():
                 if name.startswith(f"{case.title}: ")
             }
             assert settings[0] == case.env_id
-    assert len(private_federation.cells(plan._replace(panel="procurement"))) == 6 + 8 + 12
+    assert len(private_federation.cells(plan._replace(panel="procurement"))) == 8 + 8 + 12
     procurement = private_federation.cells(plan._replace(panel="procurement"))
     main = next(iter(procurement.values())).settings
     assert (main.rounds, main.seeds, federation(main).max_num_agents) == (100_000, 40, 10)
