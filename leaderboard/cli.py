@@ -26,7 +26,7 @@ from fedbandit_envs.leaderboard.run import run as run_settings
 from fedbandit_envs.leaderboard.samba_cli import register
 from fedbandit_envs.leaderboard.simulation import Simulation
 from fedbandit_envs.leaderboard.terminal import ended, explained, out_console, progress_bar
-from fedbandit_envs.leaderboard.tuning import TUNINGS, cells, findings
+from fedbandit_envs.leaderboard.tuning import TUNINGS, cells, findings, written
 from fedbandit_envs.registration import REGISTRY
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 
@@ -272,7 +272,7 @@ def tune(
         )  # fmt: skip
     out_console.print(table)
     path = out / "tuned.json"
-    path.write_text(json.dumps(found, indent=1) + "\n")
+    path.write_text(written(found))
     typer.echo(path)
 
 

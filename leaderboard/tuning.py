@@ -4,6 +4,7 @@ What a policy gains by being tuned is not owed to what it hears. So silence is t
 it is tuned on the same grid of constants, over as many rounds of as many seeds: the same ones.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -167,3 +168,12 @@ def findings(
         "first_seed": FIRST_SEED,
         "baselines": baselines,
     }
+
+
+def written(found: Mapping[str, Any]) -> str:
+    """Writes what :func:`findings` returned as JSON, a line a baseline."""
+    head = json.dumps({name: value for name, value in found.items() if name != "baselines"}, indent=1)
+    lines = ",\n".join(
+        f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in found["baselines"].items()
+    )
+    return f'{head[:-2]},\n "baselines": {{\n{lines}\n }}\n}}\n'
