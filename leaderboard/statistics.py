@@ -1,6 +1,7 @@
 """Statistics of results over seeds."""
 
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import t as student
@@ -29,7 +30,7 @@ def mean_and_half_width(values: Array, level: float = 0.95) -> tuple[Array, Arra
 Middle = Literal["mean", "median"]
 """By what values of seeds are summed up."""
 
-MIDDLES = {"mean": np.mean, "median": np.median}
+MIDDLES: Mapping[Middle, Callable[..., Any]] = {"mean": np.mean, "median": np.median}
 
 
 def ratio_with_interval(

@@ -11,6 +11,8 @@ from importlib.metadata import version
 from math import exp, log
 from typing import Any
 
+import numpy as np
+
 from fedbandit_envs.checks import require_choice, require_integer
 from fedbandit_envs.leaderboard.reproduction.comparison import regret_by_seed
 from fedbandit_envs.leaderboard.reproduction.runs import Result, Run
@@ -150,17 +152,14 @@ def findings(
         tuning = TUNINGS[problem]
         for name, grid in plans.items():
             played = grid[0][0].settings
-            tried = [
-                [constants, round(mean_regret([load(run) for run in runs]), 2)]
-                for constants, runs in zip(tuning.grid, grid, strict=True)
-            ]
+            regrets = [round(mean_regret([load(run) for run in runs]), 2) for runs in grid]
             baselines[name] = {
                 "of": tuning.baselines[name],
                 "env_ids": list(tuning.env_ids),
                 "rounds": played.rounds,
                 "seeds": played.seeds,
-                "chosen": min(tried, key=lambda pair: pair[1])[0],
-                "tried": tried,
+                "chosen": tuning.grid[int(np.argmin(regrets))],
+                "tried": [list(pair) for pair in zip(tuning.grid, regrets, strict=True)],
             }
     return {
         "command": command,

@@ -8,6 +8,7 @@ from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.run import Settings
+from fedbandit_envs.leaderboard.statistics import Middle
 from fedbandit_envs.wrappers.privacy.accounting.claimed import equal_shares
 from fedbandit_envs.wrappers.transport.fixed_schedules import Doubling
 
@@ -61,7 +62,7 @@ class Problem:
     names: Mapping[str, str]
     cases: tuple[Case, ...]
     delta: float
-    middle: str = "mean"
+    middle: Middle = "mean"
     rounds: float = 1.0
     trials: int = 1
     swept: int = 1
@@ -141,7 +142,7 @@ SCALES = {
         {
             "epsilon": (0.01, 0.1, 1.0, 10.0),
             "delta": (0.1, 1e-5),
-            "agents": (2, 10, 30),
+            "agents": (2, 5, 20),
             "part": (0.2,),
         },
     ),
