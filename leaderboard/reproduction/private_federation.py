@@ -33,6 +33,7 @@ class Case:
         over_paper: The most that it may be of the paper's form's; None likewise.
         policy: Changes to all policies.
         weighing: Changes to ours, besides.
+        lines: What is compared; the paper's form where a bound is set against it.
     """
 
     title: str
@@ -42,6 +43,7 @@ class Case:
     over_paper: float | None = None
     policy: Mapping[str, Any] = field(default_factory=dict)
     weighing: Mapping[str, Any] = field(default_factory=dict)
+    lines: tuple[str, ...] = BOUNDS
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ PROBLEMS = {
                 None,
                 {"noise_sd": 0.5},
                 _NOISIER,
+                (TUNED, OURS, OURS_TUNED),
             ),
         ),
         0.1,
@@ -234,7 +237,7 @@ def cells(plan: Plan) -> dict[str, Run]:
     runs = {
         f"{case.title}: {line}": _cell(problem, line, plan, case, swept=False)
         for case in problem.cases
-        for line in BOUNDS
+        for line in case.lines
     }
     runs |= {line: _cell(problem, line, plan, first) for line in LINES}
     for delta in sweeps["delta"]:

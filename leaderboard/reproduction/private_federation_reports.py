@@ -8,7 +8,6 @@ from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ratio, reg
 from fedbandit_envs.leaderboard.reproduction.experiment import Results
 from fedbandit_envs.leaderboard.reproduction.page import Section, regret_text
 from fedbandit_envs.leaderboard.reproduction.private_federation import (
-    BOUNDS,
     LINES,
     NEVER_ABOVE,
     OURS,
@@ -55,7 +54,7 @@ def _bounds(section: Section, problem: Problem, results: Results) -> None:
         f"{OURS_TUNED} over it", "asked",
     )  # fmt: skip
     for case in problem.cases:
-        found = {line: results[f"{case.title}: {line}"] for line in BOUNDS}
+        found = {line: results[f"{case.title}: {line}"] for line in case.lines}
         asked = {TUNED: case.over_silence, PAPER: case.over_paper}
         for line, result in found.items():
             verdicts: list[str] = []
