@@ -40,7 +40,10 @@ def _middle(result: Result) -> str:
 
 
 def _at_most(value: Ratio, bound: float | None) -> str:
-    return "as found" if bound is None else f"at most {bound:.3g}: {value.at_most(bound)}"
+    if bound is None:
+        return "as found"
+    met = "met" if value.value <= bound else "**missed**"
+    return f"at most {bound:.3g}: {met}; by the interval: {value.at_most(bound)}"
 
 
 def _bounds(section: Section, problem: Problem, results: Results) -> None:
@@ -82,7 +85,10 @@ def _lines(section: Section, problem: Problem, results: Results) -> None:
     for line in LINES:
         against = [ratio(results[line], results[base]) for base in (SILENT, TUNED)]
         section.add(f"{line} / {TUNED}", "", against[1])
-        row(line, problem.names[line], regret_text(results[line]), _middle(results[line]), *against)
+        texts = [
+            "1" if line == base else str(each) for base, each in zip((SILENT, TUNED), against, strict=True)
+        ]
+        row(line, problem.names[line], regret_text(results[line]), _middle(results[line]), *texts)
     placebo = ratio(results[PLACEBO], results[TUNED])
     within = "holds" if placebo.low <= 1 <= placebo.high else "does **not** hold"
     section.text += [
