@@ -26,6 +26,7 @@ STACKS = {
     "channel": [CHANNEL],
     "noise": [NOISE, CHANNEL],
     "slots": [["fedbandit_envs.wrappers:Interleaved", {"period": 2}], NOISE, CHANNEL],
+    "liars": [["fedbandit_envs.wrappers:Byzantine", {"agents": [0], "attack": "garbage"}], CHANNEL],
     "server": [NOISE, ["fedbandit_envs.wrappers:Server", {"schedule": "every_round"}]],
 }
 
