@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from fedbandit_envs.announcement import COVARIANCE, variance_of
 from fedbandit_envs.baselines.heard import GramsApart
 from fedbandit_envs.baselines.pooled import Added
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
-from fedbandit_envs.wrappers.privacy.announcement import COVARIANCE, independent, variance_of
+from fedbandit_envs.linear.weighing import weighed
+from fedbandit_envs.wrappers.privacy.announcement import independent
 
 
 @kernel
@@ -71,30 +73,6 @@ class WeighedCounts:
             worth[:, ~news] = 0.0
         self.total += weight * worth[0]
         self.good += weight * worth[1]
-
-
-def weighed(statistic: Array, variance: Array, reward_variance: float) -> Array:
-    """Turns what was heard, summed, into as many exact observations as it is worth.
-
-    Args:
-        statistic: G + N, b and what is beside them, ``(some, ..., dim + 1, dim + 1)``.
-        variance: nu, ``(some,)``.
-        reward_variance: R^2 > 0.
-
-    Returns:
-        The same with the Gram matrix and the moment of these observations, symmetric.
-    """
-    heard = 0.5 * (statistic + np.swapaxes(statistic, -1, -2))
-    values, vectors = np.linalg.eigh(heard[..., :-1, :-1])
-    values = np.maximum(values, 0.0)
-    noise = (variance / reward_variance).reshape(-1, *(1,) * (values.ndim - 1))
-    # Where both are 0 there is nothing to weigh.
-    share = values / np.maximum(values + noise, np.finfo(np.float64).tiny)
-    across = np.swapaxes(vectors, -1, -2)
-    moment = (vectors * share[..., np.newaxis, :]) @ (across @ heard[..., :-1, -1:])
-    heard[..., :-1, :-1] = (vectors * (share * values)[..., np.newaxis, :]) @ across
-    heard[..., :-1, -1] = heard[..., -1, :-1] = moment[..., 0]
-    return heard
 
 
 class WeighedGrams:

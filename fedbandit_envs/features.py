@@ -4,11 +4,13 @@ Raw counts teach nothing: they grow without bound, and what matters about them i
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
+from fedbandit_envs.announcement import COVARIANCE, variance_of
 from fedbandit_envs.federation import Array, Arrays, Spaces
 
 
@@ -82,34 +84,73 @@ class Features(ABC):
 
 
 class Heard:
-    """What rows have heard so far of one statistic, added up; nothing where agents do not hear of each other.
+    """What rows have heard so far of some arrays, added up; nothing where agents do not hear of each other.
 
     Where a channel has an echo, what they have sent themselves is left out; a server's downloads hold it.
 
     Attributes:
-        total: float64 ``(replicas, agents, *shape)``.
+        some: Whether agents hear of each other.
+        totals: By name, float64 ``(replicas, agents, *shape)``; 0 for what no message holds.
     """
 
-    def __init__(self, spaces: Spaces, name: str) -> None:
-        """Chooses a statistic by the name under which it is released."""
-        self._name = f"inbox_{name}"
-        # Not the release's: what is released may be kept apart by slots.
-        self._shape = spaces.observation[f"total_{name}"].shape or ()
-        self.some = self._name in spaces.observation.spaces
+    def __init__(self, spaces: Spaces, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Chooses arrays by the names under which they are released.
+
+        Args:
+            spaces: What policies are told of the environment.
+            shapes: The arrays' own shapes by name; what is released in several slots is added up over them.
+        """
+        self._shapes = dict(shapes)
+        self.some = "inbox_mask" in spaces.observation.spaces
 
     def reset(self, rows: tuple[int, int]) -> None:
         """Forgets an episode; see :meth:`Features.reset`."""
-        self.total = np.zeros((*rows, *self._shape))
+        self.totals = {name: np.zeros((*rows, *shape)) for name, shape in self._shapes.items()}
 
     def take_in(self, observation: Arrays) -> None:
         """Adds what has arrived."""
-        if not self.some:
-            return
-        arrived = observation[self._name]
-        if "inbox_own" in observation:
-            own = observation["inbox_own"]
-            arrived = np.where(own.reshape(own.shape + (1,) * (arrived.ndim - 3)), 0.0, arrived)
-        self.total += arrived.sum(axis=tuple(range(2, arrived.ndim - len(self._shape))))
+        for name, total in self.totals.items():
+            arrived = observation.get(f"inbox_{name}")
+            if arrived is None:
+                continue
+            if "inbox_own" in observation:
+                own = observation["inbox_own"]
+                arrived = np.where(own.reshape(own.shape + (1,) * (arrived.ndim - 3)), 0.0, arrived)
+            total += arrived.sum(axis=tuple(range(2, 2 + arrived.ndim - total.ndim)))
+
+
+class HeardCounts:
+    """What rows have heard so far of counts of outcomes and of good ones among them.
+
+    Attributes:
+        some: Whether agents hear of each other.
+    """
+
+    def __init__(self, spaces: Spaces, of: str, good: str) -> None:
+        """Chooses both counts by the names under which they are released."""
+        self._names = (good, of, variance_of(good), variance_of(of), COVARIANCE)
+        shape = spaces.observation[f"total_{of}"].shape or ()
+        self._heard = Heard(spaces, dict.fromkeys(self._names, shape))
+        self.some = self._heard.some
+
+    def reset(self, rows: tuple[int, int]) -> None:
+        """Forgets an episode; see :meth:`Features.reset`."""
+        self._heard.reset(rows)
+
+    def hear(self, observation: Arrays) -> tuple[Array, Array]:
+        """Takes in what has arrived and returns :func:`laplace` of all that it is worth.
+
+        Through noise of variance v_good, v_of and covariance v_both, ``of`` heard outcomes are worth so many exact ones
+        that their mean is as sure: of (of / 4) / (v + of / 4), v = v_good - 2 p v_both + p^2 v_of, p = good / of, where
+        an outcome has the variance 1 / 4.
+        """
+        self._heard.take_in(observation)
+        good, of, of_good, of_all, of_both = (self._heard.totals[name] for name in self._names)
+        of = np.maximum(of, 0.0)
+        share = np.clip(good / np.maximum(of, 1e-9), 0.0, 1.0)
+        noise = np.maximum(of_good - 2.0 * share * of_both + share * share * of_all, 0.0)
+        worth = of * (of / np.maximum(of + 4.0 * noise, 1e-9))
+        return laplace(worth * share, worth)
 
 
 def highest(space: gym_spaces.Space[Any]) -> float:
@@ -130,9 +171,5 @@ def time_left(observation: Arrays, horizon: int) -> Array:
 
 
 def laplace(good: Array, of: Array) -> tuple[Array, Array]:
-    """Returns, both in [-1, 1], Laplace's estimate (good + 1) / (of + 2), and how sure it is, 1 / sqrt(of + 1).
-
-    What was heard through noise may be any numbers: ``of`` counts as at least 0, and ``good`` lies between.
-    """
-    of = np.maximum(of, 0.0)
-    return 2.0 * (np.clip(good, 0.0, of) + 1.0) / (of + 2.0) - 1.0, 1.0 / np.sqrt(of + 1.0)
+    """Returns Laplace's estimate p = (good + 1) / (of + 2) as 2 p - 1, and doubt, 1 / sqrt(of + 1): both in [-1, 1]."""
+    return 2.0 * (good + 1.0) / (of + 2.0) - 1.0, 1.0 / np.sqrt(of + 1.0)

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
+from fedbandit_envs.announcement import variance_of
 from fedbandit_envs.baselines.heard import PooledGrams
 from fedbandit_envs.baselines.linear.hearing import lifted
 from fedbandit_envs.baselines.linear.linucb import Confidence, LinUCB, judge
@@ -29,7 +30,6 @@ from fedbandit_envs.linear.ridge import (
     rank_one,
     transpose,
 )
-from fedbandit_envs.wrappers.privacy.announcement import variance_of
 
 CombineName = Literal["pooled", "min"]
 

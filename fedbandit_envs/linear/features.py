@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from fedbandit_envs.announcement import variance_of
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.features import Features, Heard, highest, time_left
 from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.linear.ridge import factorise
+from fedbandit_envs.linear.weighing import weighed
 
 
 class LinearFeatures(Features):
@@ -25,8 +27,9 @@ class LinearFeatures(Features):
     |---|---|
     | `time_left` | 1 before the first round, falling to -1 after the last |
 
-    What was heard through noise may be no sum of z z^T; the nearest positive semidefinite matrix stands for it. A
-    server's downloads with `echo` hold own data, which then counts twice.
+    What was heard through noise counts for as many exact observations as it is worth
+    (:func:`~fedbandit_envs.linear.weighing.weighed`), where a reward has the variance B^2 / 4, the largest that one in
+    [0, B] can have. A server's downloads with `echo` hold own data, which then counts twice.
     """
 
     shared = ("time_left",)
@@ -40,13 +43,15 @@ class LinearFeatures(Features):
         unit = np.append(np.full(dim, 1.0 / self._longest), 1.0)
         self._units = np.outer(unit, unit)
         self._horizon = spaces.horizon
-        self._heard = Heard(spaces, "statistic")
+        self._noise = variance_of("statistic")
+        self._heard = Heard(spaces, dict.fromkeys(("statistic", self._noise), (dim + 1, dim + 1)))
+        self._reward_variance = highest(spaces.observation["last_reward"]) ** 2 / 4.0
         told = ("pooled_estimate", "pooled_width") if self._heard.some else ()
         self.each = ("estimate", "width", "length", *told)
 
     def _begin(self, rows: tuple[int, int]) -> None:
         self._heard.reset(rows)
-        self._likely = self._heard.total
+        self._worth = self._heard.totals["statistic"]
 
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
         own = observation["total_statistic"] * self._units
@@ -56,9 +61,22 @@ class LinearFeatures(Features):
         if self._heard.some:
             if observation["inbox_mask"].any():
                 self._heard.take_in(observation)
-                self._likely = _nearest_sum(self._heard.total * self._units)
-            each[..., 3], each[..., 4], _ = self._judged(contexts, own + self._likely)
+                self._worth = self._weighed()
+            each[..., 3], each[..., 4], _ = self._judged(contexts, own + self._worth)
         shared[..., 0] = time_left(observation, self._horizon)
+
+    def _weighed(self) -> Array:
+        """Returns the exact observations that what was heard is worth, in the units of z."""
+        heard = self._heard.totals["statistic"] * self._units
+        noise = np.diagonal(self._heard.totals[self._noise], axis1=-2, axis2=-1).max(axis=-1)
+        # True sums are left as they are, which costs less; a liar's are none, without noise too.
+        none = np.empty(noise.shape, np.bool_)
+        _find_indefinite(heard, none)
+        none |= noise > 0.0
+        if none.any():
+            variance = np.maximum(noise[none], 0.0) / self._longest**2
+            heard[none] = weighed(heard[none], variance, self._reward_variance)
+        return heard
 
     def _judged(self, contexts: Array, statistic: Array) -> tuple[Array, Array, Array]:
         """Returns estimates, widths and norms of arms, ``(replicas, agents, arms)``."""
@@ -68,19 +86,7 @@ class LinearFeatures(Features):
 
 
 _SLACK = 1e-6
-"""By how much what was heard may fall short of a sum of z z^T, beside the identity that is added to it: rounding."""
-
-
-def _nearest_sum(statistic: Array) -> Array:
-    """Replaces sum z z^T, in noisy sums of [z; y][z; y]^T, by the nearest positive semidefinite matrix."""
-    likely = (statistic + statistic.swapaxes(-1, -2)) / 2.0
-    none = np.empty(statistic.shape[:2], np.bool_)
-    _find_indefinite(likely, none)
-    if none.any():
-        values, vectors = np.linalg.eigh(likely[none, :-1, :-1])
-        values = np.maximum(values, 0.0)
-        likely[none, :-1, :-1] = (vectors * values[:, np.newaxis]) @ vectors.swapaxes(-1, -2)
-    return likely
+"""By how much a sum of z z^T may fall short of being one, beside the identity that is added to it: rounding."""
 
 
 @kernel
@@ -88,7 +94,7 @@ def _find_indefinite(statistic, indefinite):
     """Finds matrices without their last row and column that are not positive semidefinite, up to the slack.
 
     Args:
-        statistic: Symmetric, ``(replicas, agents, dim + 1, dim + 1)``.
+        statistic: ``(replicas, agents, dim + 1, dim + 1)``; the lower triangles are read.
         indefinite: Receives which, bool ``(replicas, agents)``.
     """
     dim = statistic.shape[2] - 1

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.announcement import variance_of
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.run import Settings
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.wrappers.privacy.announcement import variance_of
 
 DELTA = 0.1
 

@@ -14,10 +14,10 @@ from fedbandit_envs.baselines.pool import make_pool
 from fedbandit_envs.baselines.precision import Precision
 from fedbandit_envs.baselines.procurement.pfcb import PFCB
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.baselines.weighing import weighed
 from fedbandit_envs.exposure_v0 import parallel_env as exposure
 from fedbandit_envs.federation import Spaces
 from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.linear.weighing import weighed
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.procurement_v0 import parallel_env as procurement
 from fedbandit_envs.streams import row_seeds

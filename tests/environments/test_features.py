@@ -135,7 +135,7 @@ def ridge(contexts, statistic):
 
 @pytest.mark.parametrize("noisy", [False, True])
 def test_linear_by_hand(noisy):
-    """In units of the longest context; noise leaves the sum of x x^T as near as it can be to what was heard."""
+    """In units of the longest context; what is heard through noise is worth fewer exact observations."""
     env = linear_env(
         num_agents=3,
         num_arms=6,
@@ -145,24 +145,51 @@ def test_linear_by_hand(noisy):
         context_bound=2.5,
         reward="normal",
     )
-    env = Channel(GaussianPrivatizer(env, epsilon=2.0) if noisy else env)
-    heard = np.zeros((2, 3, 5, 5))
+    env = Channel(GaussianPrivatizer(env, epsilon=200.0, calibration="analytic") if noisy else env)
+    heard, noise = np.zeros((2, 3, 5, 5)), np.zeros((2, 3, 5, 5))
     unit = np.diag([0.4] * 4 + [1.0])
-    lifted = 0
     for seen, found in told(env):
         heard += seen["inbox_statistic"].sum(2)
+        if noisy:
+            noise += seen["inbox_statistic_noise_variance"].sum(2)
         for row in np.ndindex(2, 3):
             contexts = 0.4 * seen["contexts"][row]
-            likely = (heard[row] + heard[row].T) / 2
-            values, vectors = np.linalg.eigh(likely[:4, :4])
-            lifted += values.min() < -1e-9
-            likely[:4, :4] = vectors @ np.diag(np.maximum(values, 0)) @ vectors.T
-            for name, statistic in (("", 0 * likely), ("pooled_", likely)):
-                estimates, widths = ridge(contexts, unit @ (seen["total_statistic"][row] + statistic) @ unit)
+            worth = unit @ (heard[row] + heard[row].T) @ unit / 2
+            values, vectors = np.linalg.eigh(worth[:4, :4])
+            # Rewards in [-1, 1] are taken to have the variance 1 / 4; the moment's noise is in units of z.
+            variance = np.diag(noise[row]).max() * 0.4**2
+            kept = [max(value, 0) / (value + 4 * variance) if value > 1e-12 else 0 for value in values]
+            worth[:4, 4] = vectors @ np.diag(kept) @ vectors.T @ worth[:4, 4]
+            worth[:4, :4] = vectors @ np.diag(kept * np.maximum(values, 0)) @ vectors.T
+            for name, statistic in (("", 0 * worth), ("pooled_", worth)):
+                estimates, widths = ridge(contexts, unit @ seen["total_statistic"][row] @ unit + statistic)
                 assert_close(found[f"{name}estimate"][row], estimates)
                 assert_close(found[f"{name}width"][row], widths)
             assert_close(found["length"][row], 2 * np.linalg.norm(contexts, axis=-1) - 1)
-    assert (lifted > 0) == noisy
+    assert (noise.max() > 0) == noisy
+
+
+@pytest.mark.parametrize("pair", ["as_given", "good_and_defective"])
+def test_noise_makes_heard_counts_worth_less(pair):
+    """As many exact outcomes as give a mean of the same variance, where one has 1 / 4; own data counts in full."""
+    env = arms_env(num_agents=3, num_arms=2, max_cycles=40)
+    env = Channel(GaussianPrivatizer(env, epsilon=30.0, calibration="analytic", pair=pair))
+    pulls, successes, of_pulls, of_successes, of_both = np.zeros((5, 2, 3, 2))
+    for seen, found in told(env):
+        pulls += seen["inbox_pulls"].sum(2)
+        successes += seen["inbox_successes"].sum(2)
+        of_pulls += seen["inbox_pulls_noise_variance"].sum(2)
+        of_successes += seen["inbox_successes_noise_variance"].sum(2)
+        of_both += seen["inbox_noise_covariance"].sum(2) if "inbox_noise_covariance" in seen else 0
+        clear = pulls > 1
+        n, p = pulls[clear], np.clip(successes[clear] / pulls[clear], 0, 1)
+        variance = of_successes[clear] - 2 * p * of_both[clear] + p**2 * of_pulls[clear]
+        worth = n * (n / 4) / (n / 4 + variance)
+        assert_close(found["heard_doubt"][clear], (worth + 1) ** -0.5)
+        assert_close(found["heard_estimate"][clear], 2 * (p * worth + 1) / (worth + 2) - 1)
+    assert clear.any()
+    assert of_both.any() == (pair == "good_and_defective")
+    assert (worth < 0.9 * n).all()
 
 
 def test_exposure_by_hand():

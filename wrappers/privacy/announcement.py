@@ -14,13 +14,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-COVARIANCE = "noise_covariance"
-"""Names what two arrays' noises have in common, value by value, where they do."""
-
-
-def variance_of(name: str) -> str:
-    """Returns the name under which the noise's variance of an array is announced."""
-    return f"{name}_noise_variance"
+from fedbandit_envs.announcement import variance_of
 
 
 def with_variances(released: spaces.Dict, low: float = 0.0, high: float = np.inf) -> spaces.Dict:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fedbandit_envs.announcement import variance_of
 from fedbandit_envs.checks import require_choice, require_integer
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv
@@ -14,7 +15,7 @@ from fedbandit_envs.sensitivity import Change, Sensitivity
 from fedbandit_envs.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier, gaussian_delta
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
-from fedbandit_envs.wrappers.privacy.announcement import variance_of, with_variances
+from fedbandit_envs.wrappers.privacy.announcement import with_variances
 from fedbandit_envs.wrappers.privacy.budget import Budget
 from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten
 from fedbandit_envs.wrappers.privacy.noise.blt import BltNoise

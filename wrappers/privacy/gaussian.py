@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.announcement import COVARIANCE, variance_of
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv
 from fedbandit_envs.sensitivity import Change, Pair, Sensitivity
@@ -18,7 +19,6 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import (
 )
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.additive import AdditivePrivatizer
-from fedbandit_envs.wrappers.privacy.announcement import COVARIANCE, variance_of
 from fedbandit_envs.wrappers.privacy.budget import Budget
 
 

@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fedbandit_envs.announcement import variance_of
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv
 from fedbandit_envs.sensitivity import Change, Pair, Sensitivity
 from fedbandit_envs.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
-from fedbandit_envs.wrappers.privacy.announcement import variance_of
 from fedbandit_envs.wrappers.privacy.budget import Budget
 from fedbandit_envs.wrappers.privacy.sharing import SharingPrivatizer
 
