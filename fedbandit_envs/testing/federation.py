@@ -1,6 +1,6 @@
 """Conformance of environments."""
 
-from fedbandit_envs.testing import array_face, door, keyed_face, refusals
+from fedbandit_envs.testing import array_face, door, features, keyed_face, refusals
 from fedbandit_envs.testing.episodes import Make
 
 CHECKS = (
@@ -13,6 +13,7 @@ CHECKS = (
     array_face.check_replicas,
     array_face.check_pickling,
     array_face.check_rendering,
+    features.check_features,
     keyed_face.check_parallel_api,
     keyed_face.check_both_faces,
     keyed_face.check_copies,

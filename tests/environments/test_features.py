@@ -13,6 +13,7 @@ from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.procurement_v0 import parallel_env as procurement_env
 from fedbandit_envs.registration import REGISTRY, make_federation
 from fedbandit_envs.testing.episodes import random_actions
+from fedbandit_envs.testing.features import check_features
 from fedbandit_envs.views.rows import Rows
 from fedbandit_envs.views.stack import build
 from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
@@ -22,8 +23,6 @@ from fedbandit_envs.wrappers.transport.server import Server
 NOISE = ["fedbandit_envs.wrappers:GaussianPrivatizer", {"epsilon": 0.5}]
 CHANNEL = ["fedbandit_envs.wrappers:Channel", {"echo": True}]
 STACKS = {
-    "alone": [],
-    "channel": [CHANNEL],
     "noise": [NOISE, CHANNEL],
     "slots": [["fedbandit_envs.wrappers:Interleaved", {"period": 2}], NOISE, CHANNEL],
     "liars": [["fedbandit_envs.wrappers:Byzantine", {"agents": [0], "attack": "garbage"}], CHANNEL],
@@ -46,25 +45,9 @@ def observations(env, seeds=(1, 2)):
 
 
 @pytest.mark.parametrize("stack", STACKS.values(), ids=STACKS.keys())
-def test_features_are_bounded_and_made_row_by_row(env_id, stack):
-    """A row alone, in an array of another shape, has the same features; they lie in their space in every round."""
-    env = around(env_id, stack)
-    whole, alone = env.features(env.policy_spaces), env.features(env.policy_spaces)
-    whole.reset((2, 3))
-    alone.reset((1, 1))
-    assert whole.space == gymnasium.spaces.Box(
-        -1, 1, (whole.items * len(whole.each) + len(whole.shared),), np.float32
-    )
-    moved = set()
-    for observation in observations(env):
-        seen = whole.see(observation)
-        assert seen.shape == (2, 3, *whole.space.shape)
-        for row in seen.reshape(6, -1):
-            assert whole.space.contains(row)
-        own = alone.see({name: array[1:, 2:] for name, array in observation.items()})
-        np.testing.assert_array_equal(own[0, 0], seen[1, 2])
-        moved.add(seen[0, 0].tobytes())
-    assert len(moved) == 7
+def test_features_behind_noise_and_liars(env_id, stack):
+    """Within their bounds, row by row, whatever is heard."""
+    check_features(lambda: around(env_id, stack))
 
 
 def entries(features, seen):

@@ -563,6 +563,16 @@ def test_bad_flat_choices_are_named(choice, error, message):
         rows.step(np.array(choice[0]))
 
 
+def test_half_a_wish_to_send_sends_nothing():
+    env = Channel(arms_env(num_agents=2, num_arms=4), schedule="on_request")
+    rows = Rows(env, action_format="values_and_send")
+    rows.reset([0])
+    choice = np.full((1, 2, 5), 0.5, np.float32)
+    assert rows.step(choice).info["messages"].tolist() == [[0, 0]]
+    choice[0, 1, -1] = np.nextafter(np.float32(0.5), np.float32(1.0))
+    assert rows.step(choice).info["messages"].tolist() == [[0, 1]]
+
+
 def test_nobody_hits_a_simplex_with_a_box():
     env = Channel(exposure_env(num_agents=2), schedule="on_request")
     assert list(env.action_formats) == [

@@ -5,11 +5,13 @@ import pytest
 from arms_env import Arm, ArmsEnv
 
 from fedbandit_envs.buffers import Buffers
+from fedbandit_envs.features import Features
 from fedbandit_envs.luck import Draws, Luck
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.sensitivity import Change
 from fedbandit_envs.streams import Purpose, uniform
 from fedbandit_envs.testing import check_federation
+from fedbandit_envs.testing.features import check_features
 
 
 class ShowsBuffers(ArmsEnv):
@@ -273,6 +275,70 @@ class SeedsItself(ArmsEnv):
         return super().reset(SeedsItself.resets if seed is None else seed)
 
 
+class Shares(Features):
+    """How often each arm was pulled, a round: what features are."""
+
+    each = ("share",)
+    shared = ()
+
+    def __init__(self, spaces):
+        self.items = spaces.action.n
+
+    def _begin(self, rows):
+        self.rounds = 0
+
+    def _write(self, observation, each, shared):
+        self.rounds += 1
+        each[..., 0] = observation["total_pulls"] / self.rounds
+
+
+class Counts(Shares):
+    def _write(self, observation, each, shared):
+        each[..., 0] = observation["total_pulls"]
+
+
+class SharesOfAll(Shares):
+    def _write(self, observation, each, shared):
+        super()._write({"total_pulls": observation["total_pulls"].mean((0, 1))}, each, shared)
+
+
+class Remembering(Shares):
+    rounds = 0
+
+    def _begin(self, rows):
+        pass
+
+
+class OneBuffer(Shares):
+    def see(self, observation):
+        super().see(observation)
+        return self._features
+
+
+class ShowsCounts(ArmsEnv):
+    """Counts.see: 'features'"""
+
+    features = Counts
+
+
+class ShowsOthersRows(ArmsEnv):
+    """SharesOfAll.see: features of one row, alone and among others"""
+
+    features = SharesOfAll
+
+
+class ShowsTheLastEpisode(ArmsEnv):
+    """Remembering.reset: features of an episode and of the same one played again"""
+
+    features = Remembering
+
+
+class ShowsOneBuffer(ArmsEnv):
+    """OneBuffer.see: what was returned before"""
+
+    features = OneBuffer
+
+
 class Half(Arm):
     def to_action(self, choice, observation):
         return choice / 2
@@ -298,3 +364,10 @@ FEDERATIONS = [thing for thing in FEDERATIONS if thing not in (ArmsEnv, Procurem
 def test_broken_federations_are_caught(broken):
     with pytest.raises(AssertionError, match=broken.__doc__):
         check_federation(broken)
+
+
+def test_sound_features_pass():
+    class Sound(ArmsEnv):
+        features = Shares
+
+    check_features(Sound)

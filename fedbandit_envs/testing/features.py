@@ -1,0 +1,61 @@
+"""Checks of what networks are shown of an agent's history."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from gymnasium import spaces
+
+from fedbandit_envs.features import Features
+from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.testing.episodes import SEEDS, Make, fresh, random_actions, require_in_space, rows_of
+from fedbandit_envs.testing.findings import require_same, taken
+
+_PLACE = (slice(-1, None), slice(-1, None))
+
+
+def _observed(env: FederatedEnv) -> Iterator[Arrays]:
+    yield env.reset_batch(SEEDS).observation
+    for action in random_actions(env):
+        yield env.step_batch(action).observation
+
+
+def check_features(make: Make) -> None:
+    """Features lie in their space, follow from a row's own observations, and forget an episode; where there are any."""
+    env = fresh(make)
+    kind: type[Features] | None = getattr(env, "features", None)
+    if kind is None:
+        return
+    whole, alone = kind(env.policy_spaces), kind(env.policy_spaces)
+    rows = rows_of(env)
+    episodes: list[list[Array]] = []
+    for _ in range(2):
+        whole.reset(rows)
+        alone.reset((1, 1))
+        shown: list[Array] = []
+        kept: list[Array] = []
+        for observation in _observed(env):
+            seen = whole.see(observation)
+            require_in_space(
+                f"{kind.__name__}.see:", {"features": seen}, spaces.Dict({"features": whole.space}), rows
+            )
+            require_same(
+                f"{kind.__name__}.see: features of one row, alone and among others",
+                alone.see(taken(observation, _PLACE)),
+                seen[_PLACE],
+                "equality is required: features of a row follow from what that row has observed",
+            )
+            shown.append(seen)
+            kept.append(np.array(seen))
+        require_same(
+            f"{kind.__name__}.see: what was returned before",
+            shown,
+            kept,
+            "an array of the caller's own is required",
+        )
+        episodes.append(kept)
+    require_same(
+        f"{kind.__name__}.reset: features of an episode and of the same one played again",
+        episodes[1],
+        episodes[0],
+        "equality is required: let _begin forget what was kept of an episode",
+    )
