@@ -1,4 +1,4 @@
-"""What the view for Stable-Baselines3 costs beside what learns from it: `pytest benchmarks/bench_sb3.py --benchmark-only`.
+"""What the view for Stable-Baselines3 costs beside learning: `pytest benchmarks/bench_sb3.py --benchmark-only`.
 
 Prints the VecEnv's share of PPO's wall time, collecting and learning together, at 40 rows.
 """
@@ -12,8 +12,8 @@ from fedbandit_envs.views import to_sb3
 
 pytest.importorskip("stable_baselines3")
 
-import torch  # noqa: E402
-from stable_baselines3 import PPO  # noqa: E402
+import torch
+from stable_baselines3 import PPO
 
 STEPS = 40 * 128
 

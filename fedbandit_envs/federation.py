@@ -8,7 +8,7 @@ nowhere else.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from fedbandit_envs.claim import Claim
 from fedbandit_envs.door import Door
 from fedbandit_envs.sensitivity import Sensitivity
 from fedbandit_envs.streams import EpisodeSeeds
+
+if TYPE_CHECKING:
+    from fedbandit_envs.features import Features
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
@@ -35,6 +38,8 @@ class Spaces(NamedTuple):
         release: Space of what one agent releases; where noise has public bounds, they are here.
         agents: Number of agents in the federation, public to all.
         public: What else is known to all from the start, by name; the environment's page says what it is.
+        action_formats: Ways to say actions, by name, the environment's own first.
+        features: What a network is shown of an agent's history; None where nobody has said.
     """
 
     observation: spaces.Dict
@@ -43,6 +48,8 @@ class Spaces(NamedTuple):
     release: spaces.Dict
     agents: int
     public: Mapping[str, Any]
+    action_formats: Mapping[str, "ActionFormat"]
+    features: "type[Features] | None"
 
 
 class BatchReset(NamedTuple):
@@ -293,6 +300,8 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
             self.single_release_space,
             self.max_num_agents,
             self.public,
+            self.action_formats,
+            getattr(self, "features", None),
         )
 
     def observation_space(self, agent: str) -> spaces.Dict:

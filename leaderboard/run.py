@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.baselines.policy import Policy, UnfitError
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines.registry import find_baseline
 from fedbandit_envs.checks import require_choice, require_integer
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.federation import FederatedEnv
@@ -28,6 +28,7 @@ from fedbandit_envs.views.stack import build as build_stack
 from fedbandit_envs.views.stack import checked
 
 _CHECKED_ROWS = 3
+_REST = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 # Of setting up: numbers that are too large overflow, or ask for more memory than there is.
 _WRONG = (ValueError, TypeError, ArithmeticError, MemoryError)
 
@@ -50,7 +51,8 @@ class Settings:
     """All that determines a run.
 
     Attributes:
-        baseline: Name in ``BASELINES``.
+        baseline: Name of a baseline, or entry point of a policy; see
+            :func:`~fedbandit_envs.baselines.registry.find_baseline`.
         env_id: Id in ``REGISTRY``.
         rounds: Horizon, up to 2**53.
         seeds: Number of seeds, each a replica.
@@ -78,8 +80,8 @@ class Settings:
         Raises:
             SettingsError: Names the parameter, its value and what is allowed.
         """
-        with _refusing(*_WRONG):
-            require_choice("baseline", self.baseline, BASELINES)
+        with _refusing(*_WRONG, ImportError, AttributeError):
+            find_baseline(self.baseline)
             require_choice("env_id", self.env_id, REGISTRY)
             require_integer("rounds", self.rounds, 1)
             if self.rounds > MOST:
@@ -116,12 +118,13 @@ class Settings:
                 or ambiguous.
         """
         settings = cls(baseline, env_id, rounds, seeds, first_seed, stack=stack)
+        found = find_baseline(baseline)
         known = {
             "env": _arguments(resolve(REGISTRY[env_id].federation)) - {"max_cycles", "render_mode"},
-            "policy": _arguments(BASELINES[baseline].policy),
+            "policy": _arguments(found.policy),
         }
         targets = {"env": settings.env_kwargs, "policy": settings.policy_kwargs}
-        for part, wrapping in BASELINES[baseline].wrappers.items():
+        for part, wrapping in found.wrappers.items():
             known[part] = _arguments(wrapping.make) - {"env"}
             targets[part] = settings.wrapper_kwargs.setdefault(part, {})
         for assignment in assignments:
@@ -142,7 +145,7 @@ def _arguments(factory: Any) -> set[str]:
     classes = factory.__mro__ if isinstance(factory, type) else ()
     for function in [vars(one)["__init__"] for one in classes if "__init__" in vars(one)] or [factory]:
         parameters = inspect.signature(function).parameters.values()
-        names |= {p.name for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD}
+        names |= {p.name for p in parameters if p.kind not in _REST}
         if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
             break
     return names - {"self"}
@@ -180,8 +183,8 @@ def build(settings: Settings) -> tuple[FederatedEnv, Policy]:
         SettingsError: An argument is out of its range or has the wrong type, or the baseline does not play this
             environment.
     """
-    baseline = BASELINES[settings.baseline]
-    with _refusing(*_WRONG):
+    baseline = find_baseline(settings.baseline)
+    with _refusing(*_WRONG, ImportError, OSError):
         env = baseline.wrap(federation(settings), settings.wrapper_kwargs)
         return env, baseline.make_policy(**settings.policy_kwargs)
 
@@ -238,7 +241,7 @@ def run(
         BudgetExhaustedError: A privatizer refuses a release.
         MixedRowsError: The policy acts for a row that was checked as it would not for that row alone.
     """
-    baseline = BASELINES[settings.baseline]
+    baseline = find_baseline(settings.baseline)
     env, policy = build(settings)
     make_alone = partial(baseline.make_policy, **settings.policy_kwargs)
     checked = RowCheck(policy, make_alone, _CHECKED_ROWS if check_rows else 0)

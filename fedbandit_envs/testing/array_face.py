@@ -57,6 +57,8 @@ def check_spaces(make: Make) -> None:
         env.single_release_space,
         env.max_num_agents,
         env.public,
+        env.action_formats,
+        getattr(env, "features", None),
     )
     require(
         env.policy_spaces == spaces_told,

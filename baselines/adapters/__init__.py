@@ -1,0 +1,17 @@
+"""Agents that nobody here wrote, as policies: to be scored, and to be peers."""
+
+from fedbandit_envs.baselines.adapters.functions import AgentFunctions
+from fedbandit_envs.baselines.adapters.mabwiser import MABWiserPolicy
+from fedbandit_envs.baselines.adapters.predictor import PredictPolicy
+from fedbandit_envs.baselines.adapters.river import RiverPolicy
+from fedbandit_envs.baselines.adapters.sb3 import SB3Policy
+from fedbandit_envs.baselines.adapters.torchrl import TorchRLPolicy
+
+__all__ = [
+    "AgentFunctions",
+    "MABWiserPolicy",
+    "PredictPolicy",
+    "RiverPolicy",
+    "SB3Policy",
+    "TorchRLPolicy",
+]

@@ -1,0 +1,45 @@
+"""Rows in blocks of one size, so that what a network computes for a row does not hang on how many there are."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fedbandit_envs.baselines.adapters.meaning import Observation
+from fedbandit_envs.federation import Array
+
+BLOCK = 64
+"""Rows that a network is fed at once.
+
+Matrix products of different sizes are summed in different orders: a network fed with one row may answer otherwise, in
+the last bit, than for the same row among forty. In blocks of one size, filled up with zeros, it does not.
+"""
+
+
+def in_blocks(rows: Observation, size: int = BLOCK) -> Iterator[tuple[slice, Any]]:
+    """Yields the rows of a block, and the block: copies, filled up with zeros.
+
+    Args:
+        rows: One array, or arrays by name, leading axis ``rows``.
+        size: Rows of a block.
+    """
+    number = len(next(iter(rows.values())) if isinstance(rows, dict) else rows)
+    for start in range(0, number, size):
+        here = slice(start, min(start + size, number))
+        if isinstance(rows, dict):
+            yield here, {name: _filled_up(array[here], size) for name, array in rows.items()}
+        else:
+            yield here, _filled_up(rows[here], size)
+
+
+def _filled_up(rows: Array, size: int) -> Array:
+    block = np.zeros((size, *rows.shape[1:]), rows.dtype)
+    block[: len(rows)] = rows
+    return block
+
+
+def flat(array: Any) -> Any:
+    """Gives arrays of ``(replicas, agents, ...)`` one leading axis, ``rows``."""
+    if isinstance(array, dict):
+        return {name: flat(part) for name, part in array.items()}
+    return array.reshape(-1, *array.shape[2:])

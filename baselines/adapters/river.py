@@ -1,0 +1,64 @@
+"""A bandit policy of river, one a row."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fedbandit_envs.baselines.adapters.row_learners import RowLearners
+from fedbandit_envs.checks import require_choice
+
+
+class _River:
+    """Tells a policy of ``river.bandit`` of one row's pulls."""
+
+    def __init__(self, policy: Any) -> None:
+        self._policy = policy
+
+    def choose(self, arms: list[int]) -> Any:
+        return self._policy.pull(arms)
+
+    def learn(self, arm: int, reward: float) -> None:
+        self._policy.update(arm, reward)
+
+
+def _plays(member: Any, base: Any) -> bool:
+    """Says whether a member of ``river.bandit`` is a class of policies without contexts."""
+    return (
+        isinstance(member, type)
+        and issubclass(member, base.Policy)
+        and not issubclass(member, base.ContextualPolicy)
+    )
+
+
+class RiverPolicy(RowLearners):
+    """Pulls arms by ``river.bandit``; arms may sleep."""
+
+    def __init__(
+        self, policy: str | Callable[[int], Any] = "UCB", parameters: Mapping[str, Any] | None = None
+    ) -> None:
+        """Says which policy.
+
+        Args:
+            policy: A class of ``river.bandit`` by name; or what makes a policy, given a seed, for those whose
+                parameters are objects of river's.
+            parameters: Of the class, besides its seed.
+
+        Raises:
+            ImportError: river is not installed.
+            ValueError: river has no such class.
+        """
+        try:
+            from river import bandit
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                f"{error.name} cannot be imported; RiverPolicy needs: python -m pip install river"
+            ) from error
+        known = [name for name in bandit.__all__ if _plays(getattr(bandit, name), bandit.base)]
+        if isinstance(policy, str):
+            require_choice("policy", policy, known)
+
+        def make(arms: int, seed: int) -> _River:
+            if not isinstance(policy, str):
+                return _River(policy(seed))
+            return _River(getattr(bandit, policy)(**(parameters or {}), seed=seed))
+
+        super().__init__("river", make)

@@ -1,0 +1,85 @@
+"""Learners of arms that nobody here wrote: one a row, which is told what its row's pulls earned."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from gymnasium import spaces as gym_spaces
+
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.federation import Array, Arrays, Spaces
+
+
+class Learner(Protocol):
+    """One row's learner."""
+
+    def choose(self, arms: list[int]) -> int:
+        """Returns one of the arms that are awake."""
+
+    def learn(self, arm: int, reward: float) -> None:
+        """Is told what a pull earned."""
+
+
+class RowLearners:
+    """Lets a learner of its own pull arms for each row of the arms problem, one arm a round.
+
+    What agents hear of each other is not told to learners, which have no word for it. A row in which all arms sleep,
+    or which does not act, asks nobody.
+    """
+
+    def __init__(self, who: str, make: Callable[[int, int], Learner]) -> None:
+        """Says what learners there are.
+
+        Args:
+            who: Whose they are, for messages.
+            make: Makes one, given the number of arms and a seed below 2^32.
+        """
+        self._who = who
+        self._make = make
+
+    def reset(self, spaces: Spaces, seeds: Array) -> None:
+        """Makes learners of all rows; see :meth:`Policy.reset`.
+
+        Raises:
+            UnfitError: This is no problem of arms, or several are pulled in a round.
+        """
+        arms = spaces.action
+        if not isinstance(arms, gym_spaces.Discrete) or "total_successes" not in spaces.observation.spaces:
+            raise UnfitError(
+                f"{self._who} pulls one arm a round of FedArms and its like; actions here are {arms}"
+            )
+        number = int(arms.n)
+        self._learners = [self._make(number, int(seed) % 2**32) for seed in seeds.flat]
+        self._everything = list(range(number))
+        self._known = np.zeros((2, seeds.size, number), np.int64)
+        self._arms = np.zeros(seeds.shape, np.int64)
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`.
+
+        Raises:
+            ValueError: A learner's choice is none of the arms it may choose from; the message names agent and replica.
+        """
+        shape = self._known.shape[1:]
+        counts = np.stack([observation[f"total_{name}"].reshape(shape) for name in ("pulls", "successes")])
+        pulls, successes = counts - self._known
+        self._known = counts
+        for row, arm in np.argwhere(pulls):
+            self._learners[row].learn(int(arm), float(successes[row, arm]))
+        active = observation["active"].reshape(-1) if "active" in observation else np.ones(shape[0], np.bool_)
+        awake = observation["awake"].reshape(shape) if "awake" in observation else None
+        for row in np.flatnonzero(active):
+            arms = self._everything if awake is None else np.flatnonzero(awake[row]).tolist()
+            if arms:
+                self._arms.flat[row] = self._choice(int(row), arms)
+        return self._arms
+
+    def _choice(self, row: int, arms: list[int]) -> int:
+        arm = self._learners[row].choose(arms)
+        if arm not in arms:
+            replica, agent = divmod(row, self._arms.shape[1])
+            raise ValueError(
+                f"{self._who} answers {arm!r} for agent_{agent} of replica {replica}; one of the arms {arms} is "
+                "required"
+            )
+        return int(arm)

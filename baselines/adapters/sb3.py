@@ -1,0 +1,164 @@
+"""A model of Stable-Baselines3 or sb3-contrib as a policy."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces as gym_spaces
+
+from fedbandit_envs.baselines.adapters.blocks import BLOCK, flat, in_blocks
+from fedbandit_envs.baselines.adapters.meaning import Meaning
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.federation import Array, Arrays, Spaces
+
+_LIBRARIES = ("stable_baselines3", "sb3_contrib")
+
+
+class SB3Policy:
+    """Plays every row by one model, each with its own history, memory and luck.
+
+    Recurrent models have one memory a row. A model that samples is asked row by row, which takes about 0.3 ms each: its
+    luck then follows from the row's seed alone. Masks reach models that know of them.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        algorithm: str | None = None,
+        action_format: str | None = None,
+        features: bool = True,
+        deterministic: bool = True,
+        normalizer: Any = None,
+    ) -> None:
+        """Takes a model.
+
+        Args:
+            model: The model, or the path of the file that its ``save`` wrote.
+            algorithm: For a path, the class that wrote it: ``"PPO"``, ``"RecurrentPPO"`` and so on.
+            action_format: That of the view on which it was trained.
+            features: Likewise.
+            deterministic: Whether actions are the most likely ones, else samples.
+            normalizer: The ``VecNormalize`` through which it was trained, or the path of the file that its ``save``
+                wrote; None where there was none.
+
+        Raises:
+            ImportError: The libraries are not installed.
+            ValueError: There is no such algorithm.
+            FileNotFoundError: There is no such file.
+        """
+        self._meaning = Meaning(action_format, features)
+        self._model = _load(algorithm, model) if isinstance(model, str | Path) else model
+        self._normalizer = _unpickled(normalizer) if isinstance(normalizer, str | Path) else normalizer
+        self._deterministic = deterministic
+        self._takes_masks = "action_masks" in signature(self._model.predict).parameters
+
+    def reset(self, spaces: Spaces, seeds: Array) -> None:
+        """Forgets an episode; see :meth:`Policy.reset`.
+
+        Raises:
+            UnfitError: The model was trained on observations or actions of another shape.
+        """
+        self._meaning.reset(spaces, seeds)
+        for what in ("observation_space", "action_space"):
+            trained, here = getattr(self._model, what), getattr(self._meaning, what)
+            if _shape(trained) != _shape(here):
+                raise UnfitError(
+                    f"the model was trained with {what} {trained}, but rows have {here}; the action_format, features "
+                    "and environment of its training are required"
+                )
+        self._luck = [np.random.default_rng(int(seed)) for seed in seeds.flat]
+        self._memory: dict[int, Any] = {}
+        self._first = True
+
+    def act(self, observation: Arrays) -> Any:
+        """Returns the model's actions; see :meth:`Policy.act`.
+
+        Raises:
+            ValueError: The model answers NaN.
+        """
+        shown = flat(self._meaning.shown(observation))
+        if self._normalizer is not None:
+            shown = self._normalizer.normalize_obs(shown)
+        masks = self._meaning.allowed() if self._takes_masks else None
+        rows = {"seen": shown} if not isinstance(shown, dict) else dict(shown)
+        if masks is not None:
+            rows["masks"] = flat(masks)
+        space = self._meaning.action_space
+        answers = np.empty((len(self._luck), *(space.shape or ())), space.dtype)
+        with _luck_kept(self._model):
+            for here, block in in_blocks(rows, BLOCK if self._deterministic else 1):
+                if not self._deterministic:
+                    _seed(self._model, int(self._luck[here.start].integers(2**32)))
+                answers[here] = self._predict(here, block, isinstance(shown, dict))[: here.stop - here.start]
+        self._first = False
+        return self._meaning.action_of_rows(type(self._model).__name__, answers)
+
+    def _predict(self, here: slice, block: Arrays, named: bool) -> Array:
+        masks = {"action_masks": block.pop("masks")} if "masks" in block else {}
+        starts = np.full(len(next(iter(block.values()))), self._first)
+        answer, self._memory[here.start] = self._model.predict(
+            block if named else block["seen"],
+            self._memory.get(here.start),
+            starts,
+            self._deterministic,
+            **masks,
+        )
+        return answer
+
+
+def _load(algorithm: str | None, path: str | Path) -> Any:
+    for library in _LIBRARIES:
+        try:
+            found = getattr(import_module(library), algorithm or "", None)
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                f"{error.name} cannot be imported; SB3Policy needs the [sb3] extra: "
+                "python -m pip install 'fedbandit-envs[sb3]'"
+            ) from error
+        if found is not None:
+            return found.load(path, device="cpu")
+    raise ValueError(
+        f"algorithm is {algorithm!r}; the name of the class in {' or '.join(_LIBRARIES)} that wrote {str(path)!r} is "
+        "required"
+    )
+
+
+def _unpickled(path: str | Path) -> Any:
+    import pickle
+
+    with open(path, "rb") as file:
+        return pickle.load(file)
+
+
+def _shape(space: gym_spaces.Space[Any]) -> Any:
+    """Says what a network can tell of a space; bounds are not among it, which normalisation changes."""
+    if isinstance(space, gym_spaces.Dict):
+        return {name: _shape(part) for name, part in space.items()}
+    sizes = getattr(space, "n", None), np.ravel(getattr(space, "nvec", ())).tolist()
+    return type(space), space.shape, sizes
+
+
+def _seed(model: Any, seed: int) -> None:
+    """Seeds everything that models sample from."""
+    import torch
+
+    torch.manual_seed(seed)
+    # The off-policy algorithms for discrete actions explore by these two.
+    np.random.seed(seed)  # noqa: NPY002
+    model.action_space.seed(seed)
+
+
+@contextmanager
+def _luck_kept(model: Any) -> Iterator[None]:
+    """Leaves the luck of everybody else as it was."""
+    import torch
+
+    numpys, spaces = np.random.get_state(), model.action_space.np_random.bit_generator.state  # noqa: NPY002
+    with torch.random.fork_rng(devices=[]):
+        yield
+    np.random.set_state(numpys)  # noqa: NPY002
+    model.action_space.np_random.bit_generator.state = spaces

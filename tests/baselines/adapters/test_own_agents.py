@@ -1,0 +1,142 @@
+"""Agents without a library: objects that predict, and functions of one agent's observation."""
+
+import numpy as np
+import pytest
+from registered import small
+
+from fedbandit_envs.baselines.adapters import AgentFunctions, PredictPolicy
+from fedbandit_envs.baselines.arms import UCB1
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.registration import make_federation
+from fedbandit_envs.testing import check_policy
+from fedbandit_envs.wrappers.transport.channel import Channel
+
+ARMS, PROCUREMENT = "FedArms-v0", "FedProcurement-v0"
+
+
+def make(env_id=ARMS, **changes):
+    return make_federation(env_id, **{**small(env_id), "num_agents": 3, "max_cycles": 20, **changes})
+
+
+class Optimist:
+    """UCB1 on raw observations, as an object that predicts for all rows at once."""
+
+    def predict(self, observation):
+        pulls, successes = observation["total_pulls"], observation["total_successes"]
+        radius = np.sqrt(2 * np.log(observation["round"] + 1) / np.maximum(pulls, 1))
+        return np.where(pulls > 0, successes / np.maximum(pulls, 1) + radius, np.inf).argmax(axis=1)
+
+
+def ucb1(observation):
+    """The same for one row."""
+    return Optimist().predict({name: array[np.newaxis] for name, array in observation.items()})[0]
+
+
+@pytest.mark.parametrize(
+    "make_policy",
+    [
+        lambda: PredictPolicy(Optimist(), features=False),
+        lambda: AgentFunctions(lambda agent, seed: ucb1),
+        lambda: AgentFunctions({f"agent_{j}": ucb1 for j in range(3)}),
+    ],
+    ids=["predict", "made functions", "functions"],
+)
+def test_an_adapted_ucb1_earns_what_the_baseline_earns(make_policy):
+    env = make(max_cycles=200)
+    adapted, baseline = (simulate(env, policy, range(4)) for policy in (make_policy(), UCB1()))
+    np.testing.assert_allclose(adapted.regret, baseline.regret, rtol=0, atol=1e-9)
+
+
+class Drawer:
+    """Draws quality estimates, and remembers how often it was asked."""
+
+    def __init__(self, agent, seed):
+        self.rng, self.asked = np.random.default_rng(seed), 0
+
+    def __call__(self, features):
+        self.asked += 1
+        size = 3 if self.asked % 2 else 2
+        return np.repeat(self.rng.random(3)[:1], 3) * size / 3
+
+
+class Doubtful:
+    """Is as optimistic of producers as it is in doubt."""
+
+    def predict(self, features):
+        return (features[:, [1, 5, 9]] / 2 + 0.5).astype(np.float32), "state"
+
+
+def test_adapted_agents_act_row_by_row():
+    check_policy(
+        lambda: AgentFunctions(Drawer, "index", features=True),
+        lambda: make(PROCUREMENT, num_producers=3),
+    )
+    check_policy(lambda: PredictPolicy(Doubtful(), "index"), lambda: make(PROCUREMENT, num_producers=3))
+    check_policy(lambda: AgentFunctions(lambda agent, seed: ucb1), make)
+
+
+def test_functions_choose_when_to_send():
+    def talkative(observation):
+        return {"action": ucb1(observation), "send": int(observation["round"][0] % 2)}
+
+    env = Channel(make(), schedule="on_request")
+    curve = simulate(env, AgentFunctions(dict.fromkeys(env.possible_agents, talkative)), [0])
+    assert curve.messages[-1].sum() == 10 * 3 * 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (np.ones(2), r"the function of agent_1 of replica 0 answers with shape \(2,\); \(4,\) is required"),
+        (
+            np.array([0, 1, np.nan, 0]),
+            r"the function answers nan, entry 2, for agent_1 of replica 0; a number",
+        ),
+        (None, r"agent_1 of replica 0 answers with shape \(\)"),
+    ],
+)
+def test_wrong_answers_name_agent_and_row(answer, message):
+    agents = {f"agent_{j}": lambda observation: np.zeros(4) for j in range(3)}
+    agents["agent_1"] = lambda observation: answer
+    with pytest.raises(ValueError, match=message):
+        simulate(make(PROCUREMENT, num_producers=4), AgentFunctions(agents, "index"), range(2))
+
+
+class Says:
+    def __init__(self, answer):
+        self.answer = answer
+
+    def predict(self, features):
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (np.ones((5, 4)), r"Says answers all rows together with shape \(5, 4\); \(6, 4\) is required"),
+        (np.ones((6, 3)), r"Says answers agent_0 of replica 0, and all other rows, with shape \(3,\)"),
+        (np.where(np.arange(24) == 18, np.nan, 0).reshape(6, 4), "nan, entry 2, for agent_1 of replica 1"),
+        (np.ones((6, 4)) * 2, r"quality estimate of row 0 \(replica 0\) for producer 0 is 2.0"),
+        (None, r"with shape \(\)"),
+    ],
+)
+def test_wrong_predictions_name_agent_and_row(answer, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(make(PROCUREMENT, num_producers=4), PredictPolicy(Says(answer), "index"), range(2))
+
+
+def test_what_does_not_fit_is_named():
+    with pytest.raises(TypeError, match=r"agent is 3; an object with predict\(observations\) is required"):
+        PredictPolicy(3)
+    with pytest.raises(
+        UnfitError, match=r"action_format is 'index'; one of 'arm', 'values' is required here"
+    ):
+        simulate(make(), PredictPolicy(Optimist(), "index"), [0])
+    with pytest.raises(UnfitError, match=r"agents has no function for agent_1, agent_2; one an agent"):
+        simulate(make(), AgentFunctions({"agent_0": ucb1}), [0])
+    sending = AgentFunctions(dict.fromkeys([f"agent_{j}" for j in range(3)], ucb1))
+    with pytest.raises(
+        ValueError, match=r"agent_0 of replica 0 answers .*; a mapping of \['action', 'send'\]"
+    ):
+        simulate(Channel(make(), schedule="on_request"), sending, [0])

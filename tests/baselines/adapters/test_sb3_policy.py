@@ -1,0 +1,162 @@
+"""Models of SB3 and sb3-contrib as policies: the same actions as on the view they were trained on, row by row."""
+
+import numpy as np
+import pytest
+from registered import small
+
+from fedbandit_envs.baselines.adapters import SB3Policy
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.leaderboard.run import Settings, run
+from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.registration import make_federation
+from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.testing import check_policy
+from fedbandit_envs.views import to_sb3
+
+sb3 = pytest.importorskip("stable_baselines3")
+contrib = pytest.importorskip("sb3_contrib")
+
+import torch  # noqa: E402
+from stable_baselines3.common.vec_env import VecNormalize  # noqa: E402
+
+ARMS, PROCUREMENT, EXPOSURE = "FedArms-v0", "FedProcurement-v0", "FedExposure-v0"
+LSTM = {"lstm_hidden_size": 16}
+MODELS = {
+    "PPO": (sb3.PPO, "MlpPolicy", EXPOSURE, "logits", True, {}),
+    "PPO-dict": (sb3.PPO, "MultiInputPolicy", ARMS, None, False, {}),
+    "DQN": (sb3.DQN, "MlpPolicy", ARMS, None, True, {"exploration_final_eps": 0.5}),
+    "SAC": (sb3.SAC, "MlpPolicy", PROCUREMENT, "index", True, {"policy_kwargs": {"net_arch": [16]}}),
+    "RecurrentPPO": (
+        contrib.RecurrentPPO, "MlpLstmPolicy", PROCUREMENT, "index", True, {"policy_kwargs": LSTM},
+    ),
+    "MaskablePPO": (contrib.MaskablePPO, "MlpPolicy", ARMS, None, True, {}),
+}  # fmt: skip
+
+
+def make(env_id, **changes):
+    return make_federation(env_id, **{**small(env_id), "num_agents": 2, "max_cycles": 9, **changes})
+
+
+def changes_of(name):
+    return {"awake": 0.6} if name == "MaskablePPO" else {}
+
+
+def model_of(name):
+    """A model as it is before training: its mean is not 0, since a small noise is put on its parameters."""
+    algorithm, network, env_id, action_format, features, arguments = MODELS[name]
+    env = to_sb3(make(env_id, **changes_of(name)), action_format, replicas=3, features=features)
+    model = algorithm(network, env, seed=0, device="cpu", **arguments)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.policy.parameters():
+            parameter += 0.3 * torch.randn(parameter.shape, generator=generator)
+    return model, env_id, {"action_format": action_format, "features": features}
+
+
+@pytest.mark.parametrize(
+    ("name", "deterministic"), [*((name, True) for name in MODELS), ("PPO", False), ("DQN", False)]
+)
+def test_models_act_row_by_row(name, deterministic):
+    model, env_id, view = model_of(name)
+    # Samples take longer: a single agent, in several replicas.
+    changes = {**changes_of(name), **({} if deterministic else {"num_agents": 1})}
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    check_policy(
+        lambda: SB3Policy(model, deterministic=deterministic, **view), lambda: make(env_id, **changes)
+    )
+    assert torch.equal(before[0], torch.get_rng_state())
+    np.testing.assert_array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_act_as_on_the_view(name):
+    """Two episodes: regrets of the policy are those of SB3's own loop over the VecEnv, memory and masks included."""
+    model, env_id, view = model_of(name)
+    changes = changes_of(name)
+    env = to_sb3(make(env_id, **changes), replicas=3, **view)
+    policy = SB3Policy(model, **view)
+    for seed in (4, 9):
+        curve = simulate(make(env_id, **changes), policy, range(seed, seed + 3))
+        env.seed(seed)
+        seen, state, start, regret = env.reset(), None, np.ones(6, np.bool_), np.zeros(6)
+        for _ in range(9):
+            masks = (
+                {"action_masks": np.stack(env.env_method("action_masks"))} if name == "MaskablePPO" else {}
+            )
+            action, state = model.predict(seen, state, start, deterministic=True, **masks)
+            seen, _, start, infos = env.step(action)
+            regret += [info["regret"] for info in infos]
+        np.testing.assert_allclose(curve.regret[-1].ravel(), regret, rtol=1e-5, atol=1e-9)
+        assert regret.std() > 0
+
+
+def test_a_saved_model_plays_with_its_normalizer(tmp_path):
+    """As a file, from the command line's settings, through the averages of its training."""
+    view = {"action_format": "logits"}
+    env = VecNormalize(to_sb3(make(EXPOSURE), replicas=2, **view))
+    model = sb3.PPO("MlpPolicy", env, n_steps=9, batch_size=12, seed=0, device="cpu").learn(72)
+    model.save(tmp_path / "ppo.zip")
+    env.save(tmp_path / "averages.pkl")
+    env.training = False
+    env.seed(0)
+    seen, regret = env.reset(), np.zeros(4)
+    for _ in range(9):
+        seen, _, _, infos = env.step(model.predict(seen, deterministic=True)[0])
+        regret += [info["regret"] for info in infos]
+    assignments = [
+        f"model={tmp_path / 'ppo.zip'}", "algorithm=PPO", "action_format=logits",
+        f"normalizer={tmp_path / 'averages.pkl'}", "num_agents=2",
+        *(f"env.{name}={value}" for name, value in small(EXPOSURE).items() if name != "num_agents"),
+    ]  # fmt: skip
+    settings = Settings.from_assignments(
+        "fedbandit_envs.baselines.adapters:SB3Policy", EXPOSURE, 9, 2, 0, assignments
+    )
+    _, result = run(settings, check_rows=True)
+    np.testing.assert_allclose(result["per_seed"], regret.reshape(2, 2).mean(axis=1), rtol=1e-5)
+    assert len(result["checked_rows"]) == 3
+    unnormalized = simulate(make(EXPOSURE), SB3Policy(model, **view), range(2))
+    assert not np.allclose(unnormalized.regret[-1], regret.reshape(2, 2))
+
+
+def test_what_does_not_fit_is_named(tmp_path):
+    model, *_ = model_of("PPO")
+    with pytest.raises(
+        UnfitError, match=r"trained with action_space Box.*the action_format, features and environment"
+    ):
+        simulate(make(EXPOSURE), SB3Policy(model, action_format="parameter"), [0])
+    with pytest.raises(UnfitError, match=r"trained with observation_space Box"):
+        simulate(make(EXPOSURE), SB3Policy(model, action_format="logits", features=False), [0])
+    with pytest.raises(
+        ValueError, match=r"algorithm is None; the name of the class in stable_baselines3 or sb3_contrib"
+    ):
+        SB3Policy(tmp_path / "model.zip")
+    with pytest.raises(FileNotFoundError):
+        SB3Policy(tmp_path / "model.zip", "PPO")
+
+
+def test_nan_names_agent_and_row():
+    model, _, view = model_of("SAC")
+    with torch.no_grad():
+        next(model.policy.actor.parameters())[0] = np.nan
+    with pytest.raises(
+        ValueError, match="SAC answers nan, entry 0, for agent_0 of replica 0; a number is required"
+    ):
+        simulate(make(PROCUREMENT), SB3Policy(model, **view), [0])
+
+
+def test_a_model_is_a_peer():
+    """A policy of another's plays a learner's peers as any policy does."""
+    import gymnasium
+
+    model, _, view = model_of("MaskablePPO")
+    env = gymnasium.make(
+        ARMS, peers=SB3Policy(model, **view), **{**small(ARMS), "num_agents": 2, "awake": 0.6}
+    )
+    env.reset(seed=3)
+    policy, federation = SB3Policy(model, **view), make(ARMS, awake=0.6)
+    start = federation.reset_batch([3])
+    policy.reset(federation.policy_spaces, row_seeds([3], 2))
+    _, _, _, _, info = env.step(1)
+    action = policy.act(start.observation).copy()
+    action[0, 0] = 1
+    assert info["regret"] == federation.step_batch(action).info["regret"][0, 0]

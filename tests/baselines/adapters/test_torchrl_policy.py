@@ -1,0 +1,115 @@
+"""TorchRL: its check of our environments, and its modules as policies."""
+
+import numpy as np
+import pytest
+from registered import small
+
+from fedbandit_envs.baselines.adapters import TorchRLPolicy
+from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.procurement_v0 import parallel_env
+from fedbandit_envs.registration import REGISTRY, make_federation
+from fedbandit_envs.streams import EpisodeSeeds
+from fedbandit_envs.testing import check_policy
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchrl")
+
+from tensordict.nn import TensorDictModule  # noqa: E402
+from torchrl.envs import PettingZooWrapper, check_env_specs  # noqa: E402
+from torchrl.modules import MLP, MultiAgentMLP, ProbabilisticActor  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested using")
+
+ARMS, PROCUREMENT = "FedArms-v0", "FedProcurement-v0"
+
+
+def make(env_id, **changes):
+    return make_federation(env_id, **{**small(env_id), "num_agents": 3, "max_cycles": 9, **changes})
+
+
+@pytest.mark.parametrize("env_id", sorted(REGISTRY))
+def test_torchrls_check_passes_and_regret_reaches_its_keys(env_id):
+    federation = make(env_id)
+    if "distribution" in federation.action_formats:
+        pytest.skip("TorchRL samples boxes and not simplices")
+    env = PettingZooWrapper(federation)
+    check_env_specs(env, seed=0)
+    rollout = env.rollout(20)
+    assert rollout.batch_size == (9,)
+    regret = rollout["next", "agent", "info", "regret"]
+    assert regret.shape == (9, 3)
+    federation.reset_batch([0])
+    assert rollout["next", "agent", "truncated"][-1].all()
+    assert not rollout["next", "agent", "terminated"].any()
+
+
+def grouped():
+    """A network shared by agents, each of which sees itself alone."""
+    features = make(PROCUREMENT)
+    inputs = features.features(features.policy_spaces).space.shape[0]
+    outputs = features.action_formats["index"].space.shape[0]
+    torch.manual_seed(0)
+    net = MultiAgentMLP(inputs, outputs, 3, centralized=False, share_params=True, depth=1, num_cells=16)
+    return TensorDictModule(
+        torch.nn.Sequential(net, torch.nn.Sigmoid()),
+        in_keys=[("agent", "observation")],
+        out_keys=[("agent", "action")],
+    )
+
+
+def sampler():
+    """A categorical actor on raw counts, without a group."""
+    torch.manual_seed(0)
+    net = TensorDictModule(
+        torch.nn.Sequential(_Cast(), MLP(5, 5, num_cells=[16])),
+        in_keys=[("observation", "total_pulls")],
+        out_keys=["logits"],
+    )
+    return ProbabilisticActor(
+        net, in_keys=["logits"], out_keys=["action"], distribution_class=torch.distributions.Categorical,
+        return_log_prob=False,
+    )  # fmt: skip
+
+
+class _Cast(torch.nn.Module):
+    def forward(self, counts):
+        return counts.float()
+
+
+def test_modules_act_row_by_row():
+    module, actor = grouped(), sampler()
+    check_policy(lambda: TorchRLPolicy(module, "index"), lambda: make(PROCUREMENT))
+    check_policy(lambda: TorchRLPolicy(actor, features=False, group=None), lambda: make(ARMS, num_arms=5))
+
+
+def test_a_module_plays_as_in_torchrls_own_loop():
+    module = grouped()
+    # TorchRL resets with the seed, and then once more without.
+    episodes = EpisodeSeeds()
+    episodes.next(5)
+    curve = simulate(make(PROCUREMENT), TorchRLPolicy(module, "index"), [episodes.next()])
+    env = PettingZooWrapper(
+        parallel_env(
+            **{**small(PROCUREMENT), "num_agents": 3, "max_cycles": 9}, action_format="index", features=True
+        )
+    )
+    env.set_seed(5)
+    with torch.no_grad():
+        rollout = env.rollout(9, module)
+    np.testing.assert_allclose(
+        rollout["next", "agent", "info", "regret"].sum(dim=0).numpy(), curve.regret[-1, 0], rtol=1e-4
+    )
+
+
+def test_wrong_answers_name_agent_and_row():
+    module = TensorDictModule(
+        lambda seen: torch.where(torch.arange(3)[:, None] == 2, torch.nan, seen[..., :3]),
+        in_keys=[("agent", "observation")],
+        out_keys=[("agent", "action")],
+    )
+    with pytest.raises(
+        ValueError, match="answers nan, entry 0, for agent_2 of replica 0; a number is required"
+    ):
+        simulate(make(PROCUREMENT, num_producers=3), TorchRLPolicy(module, "index"), range(2))
+    with pytest.raises(ValueError, match=r"with shape \(3,\); \(4,\) is required"):
+        simulate(make(PROCUREMENT, num_producers=4), TorchRLPolicy(module, "index"), range(2))
