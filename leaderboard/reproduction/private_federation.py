@@ -176,10 +176,10 @@ def describe(scale: Scale, mode: str) -> str:
         "silence but for what it hears, and nothing in it was tuned on what it is measured on. True data and the "
         "placebo are the same policy in the same rounds without noise and on noise alone. All lines meet the same "
         "instances under the same luck. Brackets behind ratios are 95 % bootstrap intervals over paired instances, "
-        "somewhat too narrow where these are few. A tuned radius gives no confidence, in silence or in company. Messages "
-        "announce the variance of their noise, which depends on no data (in procurement on capacities, which claims take "
-        "to be public); who announces less than there is counts for more than he should: this pool withstands no liars. "
-        "Claims cover no agent whose later choices change with what was altered."
+        "somewhat too narrow where these are few. A tuned radius gives no confidence, in silence or in company. "
+        "Messages announce the variance of their noise, which depends on no data (in procurement on capacities, which "
+        "claims take to be public); who announces less than there is counts for more than he should: this pool "
+        "withstands no liars. Claims cover no agent whose later choices change with what was altered."
     )
 
 
