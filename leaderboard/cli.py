@@ -256,7 +256,8 @@ def tune(
     folder = out / "shards"
     runs = [run for plan in plans.values() for grid in plan.values() for tried in grid for run in tried]
     left = store.missing_shards([shard for run in runs for shard in run.split()], folder)
-    with explained(OSError, option="--out"), progress_bar() as progress:
+    wrong = explained(SettingsError, BudgetExhaustedError)
+    with wrong, explained(OSError, option="--out"), progress_bar() as progress:
         task = progress.add_task("tune", total=sum(shard.size for shard in left))
         if left:
             store.play(left, folder, workers, partial(progress.advance, task))

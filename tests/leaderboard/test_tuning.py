@@ -76,6 +76,15 @@ def test_words_typed_wrongly_are_explained(tmp_path, words, message):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.usefixtures("in_this_process")
+def test_a_horizon_that_no_schedule_fits_is_explained(tmp_path):
+    ran = tune("procurement", "--rounds", 1, "--seeds", 1, "--out", tmp_path)
+    assert ran.exit_code == 2, ran.output
+    assert isinstance(ran.exception, SystemExit)
+    assert "max_cycles is 1; at least 2 is required" in " ".join(ran.output.replace("│", " ").split())
+    assert not (tmp_path / "tuned.json").exists()
+
+
 def test_a_file_in_the_place_of_the_folder_is_explained(tmp_path):
     there = tmp_path / "file"
     there.write_text("")
