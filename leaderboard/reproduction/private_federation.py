@@ -80,6 +80,8 @@ def _names(silent: str, tuned: str, paper: str, paper_tuned: str, ours: str) -> 
     return dict(zip(LINES, names, strict=True))
 
 
+# Agents there are if nothing is said: runs with as many are those of the other sweeps.
+_USUAL = 10
 # 0.5^2, of a reward's noise.
 _NOISIER = {"pool": {"name": "precision", "reward_variance": 0.25}}
 
@@ -145,7 +147,7 @@ SCALES = {
         {
             "epsilon": (0.01, 0.1, 1.0, 10.0),
             "delta": (0.1, 1e-5),
-            "agents": (2, 5, 20),
+            "agents": (2, 5, 10, 20),
             "part": (0.2,),
         },
     ),
@@ -219,7 +221,7 @@ def _cell(
         privatizer["delta"] = delta
     settings = Settings(
         problem.names[line], case.env_id, rounds, trials, 0,
-        {} if agents is None else {"num_agents": agents}, policy,
+        {} if agents in (None, _USUAL) else {"num_agents": agents}, policy,
         {} if line in (SILENT, TUNED, TRUE) else {"privatizer": privatizer},
     )  # fmt: skip
     return Run(settings, delta=delta)
