@@ -79,7 +79,7 @@ PROBLEMS = {
         "FedProcurement-v0",
         "SS-UCB-tuned",
         "P-FCB-weighted",
-        1.0,
+        0.3,
         2,
         {
             "P-FCB's rounds and shares": Candidate(doubling(200, 40_000), "decreasing", _GIVEN),
