@@ -10,6 +10,7 @@ import numpy as np
 from fedbandit_envs.announcement import variance_of
 from fedbandit_envs.checks import require_choice, require_integer
 from fedbandit_envs.claim import Adjacency
+from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv
 from fedbandit_envs.sensitivity import Change, Sensitivity
 from fedbandit_envs.streams import Entropy
@@ -125,11 +126,11 @@ class ContinualPrivatizer(Privatizer):
     def _prepare(self, sensitivity: Sensitivity) -> None:
         self._calibrate(sensitivity)
         scale = flatten(sensitivity.scale)
-        rows = scale.shape[:2]
-        drawn, share = _layout(sensitivity)
-        self._drawn = drawn
+        self._drawn, share = _layout(sensitivity)
+        self._draws = int(self._drawn.max()) + 1
+        self._streams = [generator for replica in self._generators for generator in replica]
         self._deviation = self._multiplier * scale * share
-        self._noise.start(rows[0] * rows[1], int(drawn.max()) + 1)
+        self._noise.start(len(self._streams), self._draws)
 
     def _calibrate(self, sensitivity: Sensitivity) -> None:
         """Finds the standard deviation of a draw, in scales, and what the releases betray."""
@@ -181,33 +182,30 @@ class ContinualPrivatizer(Privatizer):
     def _randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         values = flatten(statistic)
         if self._multiplier > 0:
-            for done in np.unique(index[sends]).tolist():
-                now = sends & (index == done)
-                noise = self._advance(now, done + 1)
-                values[now] += self._deviation[now] * noise[:, self._drawn]
+            for done in _distinct(index[sends]):
+                rows = np.flatnonzero(sends & (index == done))
+                _add(values, rows, self._deviation, self._advance(rows, done + 1), self._drawn)
         return unflatten(values, statistic)
 
     def _announce(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         grown = np.zeros((*sends.shape, 1))
-        for done in np.unique(index[sends]).tolist():
+        for done in _distinct(index[sends]):
             now = sends & (index == done)
             grown[now] = self._noise.variance(done + 1) - self._noise.variance(done)
         variances = unflatten(grown * self._deviation**2, statistic)
         return {variance_of(name): array for name, array in variances.items()}
 
-    def _advance(self, now: Array, z: int) -> Array:
+    def _advance(self, rows: Array, z: int) -> Array:
         """Makes the noise of agents' z-th release, ``(agents that release, draws of one)``, in units of a draw."""
-        rows = np.flatnonzero(now)
-        drawn = np.empty((len(rows), self._noise.draws(z), int(self._drawn.max()) + 1))
+        drawn = np.empty((len(rows), self._noise.draws(z), self._draws))
         # From each agent's own stream: its z-th release has the same draws whoever else releases and when.
-        for out, row in zip(drawn, rows, strict=True):
-            replica, agent = divmod(int(row), now.shape[1])
-            self._generators[replica][agent].standard_normal(out=out)
+        for out, row in zip(drawn, rows.tolist(), strict=True):
+            self._streams[row].standard_normal(out=out)
         return self._noise.advance(rows, z, drawn.swapaxes(0, 1))
 
     def _plan(self, sends: Array, index: Array) -> dict[Event, Array]:
         plan: dict[Event, Array] = {}
-        for done in np.unique(index[sends]).tolist():
+        for done in _distinct(index[sends]):
             now = (sends & (index == done)).astype(np.int64)
             for z, times in ((done, -now), (done + 1, now)):
                 if z > 0:
@@ -221,6 +219,28 @@ class ContinualPrivatizer(Privatizer):
             return Event("gaussian", np.inf, np.inf, 0.0, self._changes, releases=z)
         loss = sqrt(self._noise.column_square(z)) / self._multiplier
         return Event("gaussian", loss, self._epsilon, self._delta, self._changes, releases=z)
+
+
+@kernel
+def _add(values: Array, rows: Array, deviation: Array, noise: Array, drawn: Array) -> None:
+    """Adds to the values of agents that release the draw that each gets, times its standard deviation.
+
+    Args:
+        values: float64 ``(replicas, agents, values)``.
+        rows: Which agents release, int64, counted through all replicas.
+        deviation: float64 ``(replicas, agents, values)``.
+        noise: float64 ``(agents that release, draws of one)``.
+        drawn: Which draw each value gets, int64 ``(values,)``.
+    """
+    for i in range(len(rows)):
+        replica, agent = divmod(rows[i], values.shape[1])
+        for k in range(len(drawn)):
+            values[replica, agent, k] += deviation[replica, agent, k] * noise[i, drawn[k]]
+
+
+def _distinct(counts: Array) -> list[int]:
+    """Returns the different ones of a few numbers, in rising order: less work than ``np.unique``, for each release."""
+    return sorted(set(counts.tolist()))
 
 
 def _checked_plan(releases: Any) -> int | Callable[[int], int] | None:

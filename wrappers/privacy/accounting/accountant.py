@@ -172,13 +172,14 @@ class Accountant:
         Returns:
             float64 ``(replicas, agents)``, infinite where there is no answer.
         """
-        promised = np.full(self._shape, delta or 0.0)
-        if delta is None:
+        if delta is not None:
+            rows = self._compose(delta, composition, adjacency)[0]
+        else:
             promised = self._promised_deltas(composition, adjacency)
-        rows = np.full(self._shape, np.nan)
-        for each in np.unique(promised[promised < 1]).tolist():
-            own = promised == each
-            rows[own] = self._compose(each, composition, adjacency)[0][own]
+            rows = np.full(self._shape, np.nan)
+            for each in np.unique(promised[promised < 1]).tolist():
+                own = promised == each
+                rows[own] = self._compose(each, composition, adjacency)[0][own]
         return np.where(np.isnan(rows), np.inf, rows)
 
     def _compose(
@@ -222,7 +223,8 @@ class Accountant:
         """Composes what is in the books."""
         if not self._counts:
             return np.zeros(self._shape), delta or 0.0, composition, "nothing has been released"
-        no_answer = np.where(self.counts.any(axis=0), np.nan, 0.0)
+        counts = self.counts
+        no_answer = np.where(counts.any(axis=0), np.nan, 0.0)
         if delta is None:
             delta = self._promised_delta(composition, adjacency)
             if delta >= 1:
@@ -236,7 +238,7 @@ class Accountant:
         reason = ""
         if composition == "exact" and self._lacks_loss_distributions(delta, adjacency):
             composition, reason = "basic", "dp-accounting is not installed: basic composition"
-        rows = COMPOSITIONS[composition](self.events, self.counts, adjacency, delta)
+        rows = COMPOSITIONS[composition](self.events, counts, adjacency, delta)
         return rows, delta, composition, self._reason(rows, delta, composition, adjacency) or reason
 
     def _promised_delta(self, composition: Composition, adjacency: Adjacency) -> float:

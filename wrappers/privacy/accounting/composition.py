@@ -13,6 +13,7 @@ References:
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from math import isfinite
 
 import numpy as np
 
@@ -66,8 +67,7 @@ def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
     """Composes Gaussian releases in closed form, others numerically."""
     if all(event.kind == "gaussian" for event in events):
         square = _total(counts, ((event.loss * event.change(adjacency).norm) ** 2 for event in events))
-        mu, place = np.unique(np.sqrt(square), return_inverse=True)
-        return np.array([_of_mu(delta, each) for each in mu.tolist()])[place].reshape(square.shape)
+        return np.array([_of_mu(delta, mu) for mu in np.sqrt(square).ravel().tolist()]).reshape(square.shape)
     used, place = np.unique(counts.reshape(len(events), -1), axis=1, return_inverse=True)
     epsilon = np.array(
         [_composed(tuple(zip(events, times.tolist(), strict=True)), adjacency, delta) for times in used.T]
@@ -108,7 +108,7 @@ def _total(counts: Array, amounts: Iterable[float]) -> Array:
     total = np.zeros(counts.shape[1:])
     # One after the other, so that a replica's sum is rounded alike alone and in a batch.
     for amount, times in zip(amounts, counts, strict=True):
-        if np.isfinite(amount):
+        if isfinite(amount):
             total += amount * times
         else:
             total[times > 0] = np.inf
