@@ -1,5 +1,6 @@
 """The noise of continual release against matrices written down independently."""
 
+import pickle
 from copy import copy
 
 import numpy as np
@@ -141,6 +142,17 @@ def test_honaker_betrays_no_more_than_its_tree(n):
     shifts = np.tril(np.ones((n, n)))
     betrayed = np.diag(shifts.T @ np.linalg.solve(factor @ factor.T, shifts)).max()
     assert 0.75 * noise.column_square(n) < betrayed <= noise.column_square(n) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("name", ["blt", "tree", "honaker"])
+def test_memory_does_not_grow_with_releases(name):
+    noise = NOISES[name](100_000)
+    noise.start(2, 3)
+    sizes = []
+    for z in range(1, 300):
+        noise.advance(np.arange(2), z, np.ones((noise.draws(z), 2, 3)))
+        sizes.append(len(pickle.dumps(noise)))
+    assert len(set(sizes)) == 1
 
 
 @pytest.mark.parametrize("name", list(NOISES))

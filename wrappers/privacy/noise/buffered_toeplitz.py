@@ -74,11 +74,17 @@ def fitted(releases: int) -> BufferedToeplitz:
     return toeplitz(np.round(found.x, 2))
 
 
+@kernel
 def _residues(poles: Array, zeros: Array) -> Array:
     """Returns, for each pole, the product of its distances to zeros over that of its distances to other poles."""
-    apart = poles[:, np.newaxis] - poles
-    np.fill_diagonal(apart, 1.0)
-    return np.asarray((poles[:, np.newaxis] - zeros).prod(axis=1) / apart.prod(axis=1))
+    residues = np.ones(len(poles))
+    for i in range(len(poles)):
+        for zero in zeros:
+            residues[i] *= poles[i] - zero
+        for j in range(len(poles)):
+            if j != i:
+                residues[i] /= poles[i] - poles[j]
+    return residues
 
 
 @kernel
