@@ -1,7 +1,9 @@
 """The noise of continual release against matrices written down independently."""
 
 import pickle
+import re
 from copy import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -142,6 +144,24 @@ def test_honaker_betrays_no_more_than_its_tree(n):
     shifts = np.tril(np.ones((n, n)))
     betrayed = np.diag(shifts.T @ np.linalg.solve(factor @ factor.T, shifts)).max()
     assert 0.75 * noise.column_square(n) < betrayed <= noise.column_square(n) * (1 + 1e-12)
+
+
+def test_the_documented_deviations_are_those_of_the_mechanisms():
+    page = (Path(__file__).parents[3] / "docs" / "privacy.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\d,]+) \| (\S+) \| (\S+) \| (\d) \| (\S+) \| (\S+) \|$", page, re.MULTILINE)
+    assert len(rows) == 4
+    for releases, root, blt, buffers, honaker, tree in rows:
+        n = int(releases.replace(",", ""))
+        assert int(buffers) == len(fitted(n).decays)
+        for name, said in {"sqrt_toeplitz": root, "blt": blt, "honaker": honaker, "tree": tree}.items():
+            noise = NOISES[name](n)
+            assert said == f"{np.sqrt(noise.column_square(n) * noise.worst_variance):#.5g}"
+
+
+def test_what_is_counted_ahead_is_a_twentieth_of_mu_at_most():
+    noise, root = BltNoise(5000), SqrtToeplitzNoise(5000)
+    ahead = max(np.sqrt(noise.column_square(z) / root.column_square(z)) for z in range(1, 4097))
+    assert 1.05 < ahead < 1.0525
 
 
 @pytest.mark.parametrize("name", ["blt", "tree", "honaker"])
