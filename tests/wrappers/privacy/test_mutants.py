@@ -213,6 +213,7 @@ PRIVATIZERS = {
     "laplace": lambda env: LaplacePrivatizer(env, 1.0),
     "tree": lambda env: ContinualPrivatizer(env, 1.0, 0.1, "tree"),
     "sqrt_toeplitz": lambda env: ContinualPrivatizer(env, 1.0, 0.1, "sqrt_toeplitz"),
+    "blt": lambda env: ContinualPrivatizer(env, 1.0, 0.1, "blt"),
 }
 ENVIRONMENTS = {
     "procurement": lambda: ProcurementEnv(num_agents=4, num_producers=3, max_cycles=200),
