@@ -130,6 +130,7 @@ class ContinualPrivatizer(Privatizer):
         self._draws = int(self._drawn.max()) + 1
         self._streams = [generator for replica in self._generators for generator in replica]
         self._deviation = self._multiplier * scale * share
+        self._variance = self._deviation**2
         self._noise.start(len(self._streams), self._draws)
 
     def _calibrate(self, sensitivity: Sensitivity) -> None:
@@ -192,7 +193,7 @@ class ContinualPrivatizer(Privatizer):
         for done in _distinct(index[sends]):
             now = sends & (index == done)
             grown[now] = self._noise.variance(done + 1) - self._noise.variance(done)
-        variances = unflatten(grown * self._deviation**2, statistic)
+        variances = unflatten(grown * self._variance, statistic)
         return {variance_of(name): array for name, array in variances.items()}
 
     def _advance(self, rows: Array, z: int) -> Array:

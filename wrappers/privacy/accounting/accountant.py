@@ -106,13 +106,13 @@ class Accountant:
         if times.shape != self._shape:
             raise ValueError(f"times has shape {times.shape}; (replicas, agents) = {self._shape} is required")
         counts = self._counts.get(event, 0) + times.astype(np.int64)
-        if (counts < 0).any():
+        if np.count_nonzero(counts < 0):
             replica, agent = (int(i) for i in np.argwhere(counts < 0)[0])
             raise ValueError(
                 f"times takes back {-times[replica, agent]} of agent {agent} in replica {replica}; "
                 f"{counts[replica, agent] - times[replica, agent]} at most is required"
             )
-        if counts.any():
+        if np.count_nonzero(counts):
             self._counts[event] = counts
         else:
             self._counts.pop(event, None)
@@ -224,17 +224,16 @@ class Accountant:
         if not self._counts:
             return np.zeros(self._shape), delta or 0.0, composition, "nothing has been released"
         counts = self.counts
-        no_answer = np.where(counts.any(axis=0), np.nan, 0.0)
         if delta is None:
             delta = self._promised_delta(composition, adjacency)
             if delta >= 1:
                 reason = f"the promised deltas add up to {delta:.3g}, which promises nothing; state a delta"
-                return no_answer, delta, composition, reason
+                return _unknown(counts), delta, composition, reason
         known = KINDS[composition]
         for event in self.events:
             if known is not None and event.kind not in known:
                 reason = f"{composition} composition does not know the mechanism {event.kind!r}"
-                return no_answer, delta, composition, reason
+                return _unknown(counts), delta, composition, reason
         reason = ""
         if composition == "exact" and self._lacks_loss_distributions(delta, adjacency):
             composition, reason = "basic", "dp-accounting is not installed: basic composition"
@@ -260,14 +259,19 @@ class Accountant:
 
     def _reason(self, rows: Array, delta: float, composition: Composition, adjacency: Adjacency) -> str:
         """Says why the worst of ``rows`` is no finite number; empty if it is one."""
+        if np.isfinite(rows).all():
+            return ""
         if np.isinf(rows).any():
             return _exposure(self.events, adjacency) or "Gaussian noise gives no finite epsilon at delta 0"
-        if np.isnan(rows).any():
-            if composition == "parallel":
-                return "data was released twice: windows are not disjoint"
-            needed = self._promised_delta(composition, adjacency)
-            return f"basic composition needs a delta of at least {needed:.3g}, the promised deltas' sum"
-        return ""
+        if composition == "parallel":
+            return "data was released twice: windows are not disjoint"
+        needed = self._promised_delta(composition, adjacency)
+        return f"basic composition needs a delta of at least {needed:.3g}, the promised deltas' sum"
+
+
+def _unknown(counts: Array) -> Array:
+    """Returns NaN for whoever has released something, else 0."""
+    return np.where(counts.any(axis=0), np.nan, 0.0)
 
 
 def _exposure(events: Iterable[Event], adjacency: Adjacency) -> str:
