@@ -72,7 +72,7 @@ def fitted(releases: int) -> BufferedToeplitz:
     each = log(releases) / buffers
     start = np.array([0.58 - log(releases), 0.55 + 0.255 * each, 1.18 - 0.55 * each])
     nearby = np.vstack((start, start + 0.05 * np.eye(3)))
-    options = {"initial_simplex": nearby, "xatol": 1e-3, "fatol": 1e-9}
+    options = {"initial_simplex": nearby, "xatol": 1e-2, "fatol": 1e-7}
     found = minimize(noise, start, method="Nelder-Mead", options=options)
     # Rounded, so that nothing hangs on the last bits of a search; it is flat enough.
     return toeplitz(np.round(found.x, 2))
