@@ -8,7 +8,7 @@ import fedbandit_envs
 from fedbandit_envs.collection import registered
 from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.registered import Registered
-from fedbandit_envs.views.parallel import parallel
+from fedbandit_envs.views.parallel import in_turn, parallel
 from fedbandit_envs.views.stack import build
 
 REGISTRY: dict[str, Registered] = {
@@ -52,6 +52,11 @@ def make_parallel(
     return parallel(make_federation(env_id, **changes), action_format, features)
 
 
+def make_in_turn(env_id: str, **changes: object) -> Any:
+    """Makes what :func:`make_parallel` makes, as an ``AECEnv`` whose agents act one after another."""
+    return in_turn(make_parallel(env_id, **changes))
+
+
 def register(entry: Registered) -> None:
     """Registers an id with Gymnasium, and with PettingZoo where it has a registry (1.27 and later)."""
     gymnasium.register(
@@ -69,12 +74,13 @@ def register(entry: Registered) -> None:
         from pettingzoo import register as register_with_pettingzoo
     except ImportError:
         return
-    register_with_pettingzoo(
-        "parallel",
-        entry.pettingzoo,
-        entry_point="fedbandit_envs.registration:make_parallel",
-        kwargs={"env_id": entry.env_id},
-    )
+    for kind, maker in (("parallel", "make_parallel"), ("aec", "make_in_turn")):
+        register_with_pettingzoo(
+            kind,
+            entry.pettingzoo,
+            entry_point=f"fedbandit_envs.registration:{maker}",
+            kwargs={"env_id": entry.env_id},
+        )
 
 
 def register_all() -> None:

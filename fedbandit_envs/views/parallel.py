@@ -114,6 +114,11 @@ def parallel(federation: FederatedEnv, action_format: str | None = None, feature
     return ParallelView(federation, action_format, features)
 
 
+def in_turn(federation: "ParallelEnv[str, Any, Any]") -> "AECEnv[str, Any, Any]":
+    """Lets agents act one after another; the round is played after all, and the order of calls watched over."""
+    return OrderEnforcingWrapper(parallel_to_aec_wrapper(federation))
+
+
 class Faces:
     """PettingZoo's three ways to make a federation of one kind."""
 
@@ -141,4 +146,4 @@ class Faces:
 
     def env(self, **kwargs: Any) -> "AECEnv[str, Any, Any]":
         """Makes what :meth:`raw_env` makes, and watches over the order of calls."""
-        return OrderEnforcingWrapper(self.raw_env(**kwargs))
+        return in_turn(self.parallel_env(**kwargs))

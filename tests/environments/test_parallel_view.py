@@ -102,6 +102,10 @@ def test_registered_ids_take_formats_and_features():
         "parallel", "fedbandit/arms_v0", features=True, action_format="values", num_agents=2
     )
     assert env.observation_space("agent_0").shape == (21,)
+    turns = pettingzoo.make("aec", "fedbandit/arms_v0", features=True, num_agents=2)
+    turns.reset(seed=0)
+    assert turns.agent_selection == "agent_0"
+    assert turns.last()[0].shape == (21,)
     assert make_parallel("FedLinearInTurn-v0", features=True).federation.layer == "data"
 
 

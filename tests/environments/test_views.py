@@ -21,6 +21,7 @@ from fedbandit_envs.views.single import FederationEnv
 from fedbandit_envs.views.vector import FederationVectorEnv
 from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrappers.transport.sending import FlatSending
 
 FEDERATION = "fedbandit_envs.procurement.env:ProcurementEnv"
 GAUSSIAN = "fedbandit_envs.wrappers.privacy.gaussian:GaussianPrivatizer"
@@ -561,6 +562,20 @@ def test_bad_flat_choices_are_named(choice, error, message):
     rows.reset([0])
     with pytest.raises(error, match=message):
         rows.step(np.array(choice[0]))
+
+
+def test_flat_sending_starts_where_arms_do():
+    class FromTwo:
+        space = gymnasium.spaces.Discrete(3, start=2)
+
+        def to_action(self, choice, observation):
+            return choice
+
+    flat = FlatSending(FromTwo())
+    assert flat.space == gymnasium.spaces.Discrete(6, start=2)
+    told = flat.to_action(np.arange(2, 8)[np.newaxis], {})
+    assert told["action"].tolist() == [[2, 3, 4, 2, 3, 4]]
+    assert told["send"].tolist() == [[False] * 3 + [True] * 3]
 
 
 def test_half_a_wish_to_send_sends_nothing():
