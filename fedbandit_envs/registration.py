@@ -52,7 +52,7 @@ def make_parallel(
     return parallel(make_federation(env_id, **changes), action_format, features)
 
 
-def make_in_turn(env_id: str, **changes: object) -> Any:
+def make_in_turn(env_id: str, **changes: Any) -> Any:
     """Makes what :func:`make_parallel` makes, as an ``AECEnv`` whose agents act one after another."""
     return in_turn(make_parallel(env_id, **changes))
 

@@ -9,7 +9,8 @@ from pettingzoo.utils.conversions import parallel_to_aec_wrapper
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from fedbandit_envs.claim import Claim
-from fedbandit_envs.federation import FederatedEnv, stacked
+from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.stacking import stacked
 from fedbandit_envs.streams import EpisodeSeeds
 from fedbandit_envs.views.rows import Observation, Rows, row_of
 
