@@ -210,12 +210,15 @@ class Accountant:
                 ~nobody,
                 "the environment was reset without its privatizer: these books are of another episode",
             )
-        below, above = door.left(height)
-        booked = sum((event.releases * times for event, times in self._counts.items()), np.zeros_like(above))
-        exposed = (below > 0) | (above > booked)
+        below, unbooked = door.left(height)
+        for event, times in self._counts.items():
+            unbooked -= event.releases * times
+        exposed = (below > 0) | (unbooked > 0)
+        if not np.count_nonzero(exposed):
+            return nobody, ""
         if below.any():
             return exposed, "data has left without passing the privatizer"
-        return exposed, "more has been released than is in the books" if exposed.any() else ""
+        return exposed, "more has been released than is in the books"
 
     def _booked(
         self, delta: float | None, composition: Composition, adjacency: Adjacency
