@@ -23,6 +23,10 @@ GAMMA, LAMBDA, CLIP, EPOCHS, BATCHES = 0.99, 0.9, 0.2, 4, 4
 HELD_OUT = range(1_000_000, 1_000_020)
 
 
+Rollout = dict[str, torch.Tensor]
+"""What was kept of rounds, by name, ``(rounds, copies, ...)``."""
+
+
 class Agent(nn.Module):
     """A policy and a value on features."""
 
@@ -38,13 +42,10 @@ class Agent(nn.Module):
             return self.actor(torch.from_numpy(features)).argmax(dim=1).numpy()
 
 
-def collect(
-    env: gym.vector.VectorEnv, agent: Agent, seen: torch.Tensor
-) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+def collect(env: gym.vector.VectorEnv, agent: Agent, seen: torch.Tensor) -> tuple[Rollout, torch.Tensor]:
     """Plays a stretch of rounds; a truncated round's value target looks at the observation that ended it."""
-    kept: dict[str, list[torch.Tensor]] = {
-        name: [] for name in ("seen", "arm", "log", "value", "reward", "next", "over")
-    }
+    names = ("seen", "arm", "log", "value", "reward", "next", "over")
+    kept: dict[str, list[torch.Tensor]] = {name: [] for name in names}
     for _ in range(LENGTH):
         with torch.no_grad():
             law, value = Categorical(logits=agent.actor(seen)), agent.critic(seen)[:, 0]

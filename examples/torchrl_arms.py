@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Sequence
 
 import torch
-from tensordict.nn import TensorDictModule
+from tensordict.nn import InteractionType, TensorDictModule
 from torchrl.envs import PettingZooWrapper
 from torchrl.modules import MultiAgentMLP, ProbabilisticActor
 from torchrl.objectives import ClipPPOLoss, ValueEstimators
@@ -36,6 +36,8 @@ def make_modules(inputs: int) -> tuple[ProbabilisticActor, TensorDictModule]:
         in_keys=[("agent", "logits")],
         out_keys=[("agent", "action")],
         distribution_class=torch.distributions.Categorical,
+        # TorchRL's own default is to play what is likeliest, in rollouts too.
+        default_interaction_type=InteractionType.RANDOM,
         return_log_prob=True,
         log_prob_key=("agent", "sample_log_prob"),
     )
@@ -64,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     loss.make_value_estimator(ValueEstimators.GAE, gamma=0.99, lmbda=0.9)
     optimizer = torch.optim.Adam(loss.parameters(), lr=1e-3)
     for episode in range(options.episodes):
-        rollout = env.rollout(ROUNDS, actor)
+        with torch.no_grad():
+            rollout = env.rollout(ROUNDS, actor)
         loss.value_estimator(
             rollout, params=loss.critic_network_params, target_params=loss.target_critic_network_params
         )

@@ -5,8 +5,8 @@ import pytest
 from registered import small
 
 from fedbandit_envs.baselines.adapters import TorchRLPolicy
+from fedbandit_envs.exposure_v0 import parallel_env
 from fedbandit_envs.leaderboard.simulation import simulate
-from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.registration import REGISTRY, make_federation
 from fedbandit_envs.streams import EpisodeSeeds
 from fedbandit_envs.testing import check_policy
@@ -20,7 +20,7 @@ from torchrl.modules import MLP, MultiAgentMLP, ProbabilisticActor  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested using")
 
-ARMS, PROCUREMENT = "FedArms-v0", "FedProcurement-v0"
+ARMS, EXPOSURE, PROCUREMENT = "FedArms-v0", "FedExposure-v0", "FedProcurement-v0"
 
 
 def make(env_id, **changes):
@@ -32,22 +32,32 @@ def test_torchrls_check_passes_and_regret_reaches_its_keys(env_id):
     federation = make(env_id)
     if "distribution" in federation.action_formats:
         pytest.skip("TorchRL samples boxes and not simplices")
+    told = []
+    step = federation.step
+
+    def watched(actions):
+        result = step(actions)
+        told.append([info["regret"] for info in result[4].values()])
+        return result
+
+    federation.step = watched
     env = PettingZooWrapper(federation)
     check_env_specs(env, seed=0)
+    told.clear()
     rollout = env.rollout(20)
     assert rollout.batch_size == (9,)
-    regret = rollout["next", "agent", "info", "regret"]
-    assert regret.shape == (9, 3)
-    federation.reset_batch([0])
+    regret = rollout["next", "agent", "info", "regret"].numpy()
+    np.testing.assert_array_equal(regret, np.array(told, np.float32))
+    assert regret.max() > 0
     assert rollout["next", "agent", "truncated"][-1].all()
     assert not rollout["next", "agent", "terminated"].any()
 
 
-def grouped():
+def grouped(env_id, action_format):
     """A network shared by agents, each of which sees itself alone."""
-    features = make(PROCUREMENT)
-    inputs = features.features(features.policy_spaces).space.shape[0]
-    outputs = features.action_formats["index"].space.shape[0]
+    spaces = make(env_id).policy_spaces
+    inputs = spaces.features(spaces).space.shape[0]
+    outputs = spaces.action_formats[action_format].space.shape[0]
     torch.manual_seed(0)
     net = MultiAgentMLP(inputs, outputs, 3, centralized=False, share_params=True, depth=1, num_cells=16)
     return TensorDictModule(
@@ -77,25 +87,26 @@ class _Cast(torch.nn.Module):
 
 
 def test_modules_act_row_by_row():
-    module, actor = grouped(), sampler()
-    check_policy(lambda: TorchRLPolicy(module, "index"), lambda: make(PROCUREMENT))
+    module, actor = grouped(EXPOSURE, "logits"), sampler()
+    check_policy(lambda: TorchRLPolicy(module, "logits"), lambda: make(EXPOSURE))
     check_policy(lambda: TorchRLPolicy(actor, features=False, group=None), lambda: make(ARMS, num_arms=5))
 
 
 def test_a_module_plays_as_in_torchrls_own_loop():
-    module = grouped()
+    module = grouped(EXPOSURE, "logits")
     # TorchRL resets with the seed, and then once more without.
     episodes = EpisodeSeeds()
     episodes.next(5)
-    curve = simulate(make(PROCUREMENT), TorchRLPolicy(module, "index"), [episodes.next()])
+    curve = simulate(make(EXPOSURE), TorchRLPolicy(module, "logits"), [episodes.next()])
     env = PettingZooWrapper(
         parallel_env(
-            **{**small(PROCUREMENT), "num_agents": 3, "max_cycles": 9}, action_format="index", features=True
+            **{**small(EXPOSURE), "num_agents": 3, "max_cycles": 9}, action_format="logits", features=True
         )
     )
     env.set_seed(5)
     with torch.no_grad():
         rollout = env.rollout(9, module)
+    assert curve.regret[-1].min() > 0
     np.testing.assert_allclose(
         rollout["next", "agent", "info", "regret"].sum(dim=0).numpy(), curve.regret[-1, 0], rtol=1e-4
     )
