@@ -38,5 +38,7 @@ def find_baseline(name: str) -> Baseline:
         return BASELINES[name]
     policy = resolve(name)
     if not callable(policy):
-        raise TypeError(f"baseline is {name!r}, a {type(policy).__name__}; what makes a policy is required")
+        raise TypeError(
+            f"baseline is {name!r}, which is {type(policy).__name__}; what makes a policy is required"
+        )
     return Baseline("a policy that is not registered", "-", FederatedEnv, policy)

@@ -1,6 +1,7 @@
 """The command line: ``list``, ``run``, ``quickstart``, ``audit``, ``reproduce``, ``tune``; SAMBA's has its own file."""
 
 import json
+import sys
 from dataclasses import asdict
 from functools import partial
 from itertools import groupby
@@ -53,7 +54,12 @@ def list_() -> None:
 
 @app.command()
 def run(
-    baseline: Annotated[str, typer.Argument(help="A baseline's name, see `fedbandit list`.")],
+    baseline: Annotated[
+        str,
+        typer.Argument(
+            help="A baseline's name, see `fedbandit list`; or a policy's entry point, `module:Class`."
+        ),
+    ],
     env_id: Annotated[str, typer.Argument(help="An environment's id, see `fedbandit list`.")],
     rounds: Annotated[int, typer.Option(help="Horizon T.")] = 10_000,
     seeds: Annotated[int, typer.Option(help="Number of seeds.")] = 10,
@@ -76,6 +82,8 @@ def run(
 
     Exit code 2 if it cannot run as asked, or a privacy budget does not last; 1 if rows do not agree.
     """
+    # A policy of one's own lies where one is; what is installed comes first.
+    sys.path.append(str(Path.cwd()))
     with explained(SettingsError, BudgetExhaustedError):
         settings = Settings.from_assignments(
             baseline, env_id, rounds, seeds, first_seed, set_ or [], _read_stack(stack)
