@@ -1,5 +1,6 @@
 """The view for Stable-Baselines3: rows, episodes, masks, and that its algorithms learn from it alike twice."""
 
+import gymnasium
 import numpy as np
 import pytest
 from registered import small
@@ -13,6 +14,7 @@ sb3_contrib = pytest.importorskip("sb3_contrib")
 
 import torch  # noqa: E402
 from stable_baselines3 import A2C, DQN, PPO, SAC  # noqa: E402
+from stable_baselines3.common.env_checker import check_env  # noqa: E402
 from stable_baselines3.common.evaluation import evaluate_policy  # noqa: E402
 from stable_baselines3.common.vec_env import VecMonitor, VecNormalize  # noqa: E402
 
@@ -156,6 +158,20 @@ def test_a_seed_gives_the_same_parameters(name):
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_seed_gives_the_same_parameters_after_2000_steps(name):
     assert_the_same_twice(name, 2000)
+
+
+@pytest.mark.filterwarnings("ignore:Your observation", "ignore:We recommend")
+@pytest.mark.parametrize("env_id", sorted(REGISTRY))
+def test_sb3s_check_passes_gymnasiums_views(env_id):
+    """Of a learner among peers and of joint control, in every format that SB3 takes, on features and on raw data."""
+    for action_format in formats(env_id):
+        for joint in (False, True):
+            for features in (True, False):
+                env = gymnasium.make(
+                    env_id, action_format=action_format, joint=joint, features=features, max_cycles=20,
+                    **{**small(env_id), "num_agents": 2},
+                )  # fmt: skip
+                check_env(env.unwrapped, skip_render_check=True)
 
 
 def test_truncated_episodes_bootstrap_on_policy():

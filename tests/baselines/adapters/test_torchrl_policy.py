@@ -10,6 +10,7 @@ from fedbandit_envs.leaderboard.simulation import simulate
 from fedbandit_envs.registration import REGISTRY, make_federation
 from fedbandit_envs.streams import EpisodeSeeds
 from fedbandit_envs.testing import check_policy
+from fedbandit_envs.views.parallel import parallel
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchrl")
@@ -30,18 +31,18 @@ def make(env_id, **changes):
 @pytest.mark.parametrize("env_id", sorted(REGISTRY))
 def test_torchrls_check_passes_and_regret_reaches_its_keys(env_id):
     federation = make(env_id)
-    if "distribution" in federation.action_formats:
-        pytest.skip("TorchRL samples boxes and not simplices")
+    # TorchRL samples boxes, and no simplex.
+    face = parallel(federation, "logits") if "logits" in federation.action_formats else federation
     told = []
-    step = federation.step
+    step = face.step
 
     def watched(actions):
         result = step(actions)
         told.append([info["regret"] for info in result[4].values()])
         return result
 
-    federation.step = watched
-    env = PettingZooWrapper(federation)
+    face.step = watched
+    env = PettingZooWrapper(face)
     check_env_specs(env, seed=0)
     told.clear()
     rollout = env.rollout(20)
