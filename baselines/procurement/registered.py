@@ -5,6 +5,7 @@ from typing import Any
 
 from fedbandit_envs.baselines.baseline import Baseline, Wrapping
 from fedbandit_envs.baselines.policy import Policy
+from fedbandit_envs.baselines.procurement.bayesian import LaplaceIndex, ThompsonProcurement
 from fedbandit_envs.baselines.procurement.pfcb import PFCB
 from fedbandit_envs.baselines.procurement.silent import SSUCB, Clairvoyant, OneOfEach, UniformRandom
 from fedbandit_envs.baselines.tuned import constants
@@ -55,6 +56,14 @@ BASELINES: dict[str, Baseline] = {
     ),
     "SS-UCB-0.8": _baseline("silent, radius times 0.8", "tuned control", SSUCB, radius_scale=0.8),
     "SS-UCB-0.5": _baseline("silent, radius times 0.5", "tuned control", SSUCB, radius_scale=0.5),
+    "Laplace-index": _baseline(
+        "silent: Laplace's estimate + 0.8 / sqrt(units + 1)", "tuned control", LaplaceIndex, width=0.8
+    ),
+    "Thompson-procurement": _baseline(
+        "silent: Greedy SSA on draws from posteriors of own data",
+        "Thompson (Biometrika 1933)",
+        ThompsonProcurement,
+    ),
     "FCB": _baseline(
         "true data in P-FCB's rounds, weighted by 10, unchecked",
         f"{_SOLANKI}, reading nearest its ratios",
