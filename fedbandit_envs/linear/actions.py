@@ -38,3 +38,21 @@ class Parameter:
         require_finite("parameter", choice)
         value = np.einsum("rjkd,rjd->rjk", observation["contexts"], np.asarray(choice, np.float64))
         return value.argmax(axis=-1)
+
+
+class Values:
+    """An estimate of each offered arm's mean reward: the largest is pulled, the first one if there are several."""
+
+    def __init__(self, num_arms: int) -> None:
+        """Sets the space ``Box(-1, 1, (num_arms,))``; only the order matters."""
+        self.space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (num_arms,), np.float32)
+
+    def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Array:
+        """Returns the arm with the largest value.
+
+        Raises:
+            ValueError: A value is not finite.
+        """
+        require_finite("value", choice)
+        arm: Array = choice.argmax(axis=-1)
+        return arm

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fedbandit_envs.federation import ActionFormat, Array
-from fedbandit_envs.linear.actions import Arm, Parameter
+from fedbandit_envs.linear.actions import Arm, Parameter, Values
 from fedbandit_envs.linear.features import LinearFeatures
 from fedbandit_envs.linear.model import LinearProblem
 from fedbandit_envs.linear.rounds import pseudo_regret
@@ -27,7 +27,8 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     value; the state stays untouched.
 
     Views for learning agents also offer `action_format="parameter"` (`Box(-1, 1, (dim,))`: an estimate of theta*, whose
-    best arm is pulled).
+    best arm is pulled) and `"values"` (`Box(-1, 1, (num_arms,))`: estimates of the arms' mean rewards, of which the
+    largest is pulled).
 
     ## Observation Space
 
@@ -113,7 +114,7 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     features = LinearFeatures
 
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
-        return {"arm": Arm(arms), "parameter": Parameter(dim)}
+        return {"arm": Arm(arms), "parameter": Parameter(dim), "values": Values(arms)}
 
     @staticmethod
     def _surely(arm: int, arms: int) -> Array:
