@@ -1,0 +1,146 @@
+"""A small network shared over items (producers, arms), played without a library of networks."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from fedbandit_envs.compiled import kernel
+from fedbandit_envs.federation import Array
+
+LAYERS = ("own", "pooled", "shared", "first_bias", "middle", "middle_bias", "last", "last_bias")
+"""Names of a network's arrays, in the order in which kernels take them; matrices are (inputs, outputs)."""
+
+
+@kernel
+def _forward(
+    each, once, own, pooled, shared, first_bias, middle, middle_bias, last, last_bias, output
+):  # fmt: skip
+    """Writes the network's output for every item of every row.
+
+    Args:
+        each: Features of items, ``(rows, items, inputs)``.
+        once: Features that there are once, ``(rows, shared inputs)``.
+        own: First layer, from an item's own features, ``(inputs, hidden)``.
+        pooled: The same from their means over items.
+        shared: The same from those there are once, ``(shared inputs, hidden)``.
+        first_bias: ``(hidden,)``.
+        middle: ``(hidden, hidden)``.
+        middle_bias: ``(hidden,)``.
+        last: ``(hidden,)``.
+        last_bias: ``(1,)``.
+        output: Receives ``(rows, items)``.
+    """
+    rows, items, inputs = each.shape
+    hidden = last.shape[0]
+    common, first, second = np.empty(hidden), np.empty(hidden), np.empty(hidden)
+    for r in range(rows):
+        common[:] = first_bias
+        for k in range(inputs):
+            mean = 0.0
+            for i in range(items):
+                mean += each[r, i, k]
+            mean /= items
+            for h in range(hidden):
+                common[h] += mean * pooled[k, h]
+        for k in range(once.shape[1]):
+            for h in range(hidden):
+                common[h] += once[r, k] * shared[k, h]
+        for i in range(items):
+            first[:] = common
+            for k in range(inputs):
+                for h in range(hidden):
+                    first[h] += each[r, i, k] * own[k, h]
+            second[:] = middle_bias
+            for g in range(hidden):
+                if first[g] > 0.0:
+                    for h in range(hidden):
+                        second[h] += first[g] * middle[g, h]
+            value = last_bias[0]
+            for h in range(hidden):
+                value += max(second[h], 0.0) * last[h]
+            output[r, i] = value
+
+
+class Network:
+    """Two hidden layers of rectified units, applied to each item's features beside their means over all items.
+
+    Whatever order the items come in, each has the same output (Zaheer et al., Deep Sets, NeurIPS 2017).
+
+    Attributes:
+        each: Names of the features of an item that it takes, see :class:`~fedbandit_envs.features.Features`.
+        once: Names of those that there are once.
+    """
+
+    def __init__(self, each: tuple[str, ...], once: tuple[str, ...], layers: Mapping[str, Array]) -> None:
+        """Puts a network together.
+
+        Args:
+            each: See :class:`Network`.
+            once: Likewise.
+            layers: Arrays by the names :data:`LAYERS`.
+
+        Raises:
+            ValueError: An array is missing or of a wrong shape, or a number is not finite.
+        """
+        missing = [name for name in LAYERS if name not in layers]
+        if missing:
+            raise ValueError(f"layers has {sorted(layers)}; {missing} are required too")
+        hidden = np.shape(layers["last"])[0]
+        shapes = {
+            "own": (len(each), hidden),
+            "pooled": (len(each), hidden),
+            "shared": (len(once), hidden),
+            "first_bias": (hidden,),
+            "middle": (hidden, hidden),
+            "middle_bias": (hidden,),
+            "last": (hidden,),
+            "last_bias": (1,),
+        }
+        for name, shape in shapes.items():
+            if np.shape(layers[name]) != shape:
+                raise ValueError(f"layer {name!r} has shape {np.shape(layers[name])}; {shape} is required")
+            if not np.isfinite(layers[name]).all():
+                raise ValueError(f"layer {name!r} has numbers that are not finite")
+        self.each = each
+        self.once = once
+        self._layers = [np.array(layers[name], np.float64) for name in LAYERS]
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Network":
+        """Reads a network that :meth:`save` wrote; nothing in the file is ever executed.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            ValueError: It does not hold a network.
+        """
+        with np.load(path, allow_pickle=False) as arrays:
+            names = [tuple(str(name) for name in arrays[key]) for key in ("each_names", "once_names")]
+            return cls(names[0], names[1], {name: arrays[name] for name in LAYERS if name in arrays})
+
+    def save(self, path: str | Path) -> None:
+        """Writes the network as a ``.npz`` file of float32 arrays."""
+        layers = dict(zip(LAYERS, (layer.astype(np.float32) for layer in self._layers), strict=True))
+        np.savez(
+            path, each_names=np.array(self.each, np.str_), once_names=np.array(self.once, np.str_), **layers
+        )
+
+    def __call__(self, each: Array, once: Array) -> Array:
+        """Returns one number an item, row by row; no row's hangs on another's.
+
+        Args:
+            each: Features of items, float32 ``(..., items, len(self.each))``.
+            once: Those that there are once, float32 ``(..., len(self.once))``.
+
+        Returns:
+            float64 ``(..., items)``.
+        """
+        output = np.empty(each.shape[:-1])
+        items, inputs = each.shape[-2:]
+        _forward(
+            np.ascontiguousarray(each, np.float64).reshape(-1, items, inputs),
+            np.ascontiguousarray(once, np.float64).reshape(-1, once.shape[-1]),
+            *self._layers,
+            output.reshape(-1, items),
+        )
+        return output
