@@ -1,0 +1,105 @@
+"""Compares trained networks with their rivals on held-out markets and writes a Markdown table.
+
+    python examples/learned/score.py FedProcurement-v0 --networks PPO-procurement-*.npz
+
+Markets are those of seeds 9000 and up: none was trained on (seeds from a million) or tuned on (5000 and up).
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import t as student
+
+from fedbandit_envs.baselines.learned import LearnedArms, LearnedLinear, LearnedProcurement
+from fedbandit_envs.baselines.policy import Policy
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.federation import Array
+from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.registration import make_federation
+
+HELD_OUT = 9000
+HORIZON = 500
+
+LEARNED = {
+    "FedProcurement-v0": LearnedProcurement,
+    "FedArms-v0": LearnedArms,
+    "FedLinear-v0": LearnedLinear,
+}
+RIVALS = {
+    "FedProcurement-v0": (
+        "uniform-random", "SS-UCB", "SS-UCB-0.5", "Thompson-procurement", "SS-UCB-tuned", "Laplace-index",
+    ),
+    "FedArms-v0": ("uniform-arms", "UCB1", "UCB1-tuned", "UCB1-0.2", "Thompson"),
+    "FedLinear-v0": ("random-arm", "LinUCB", "LinUCB-0.5", "LinUCB-tuned"),
+}  # fmt: skip
+
+
+class Interval(NamedTuple):
+    """A mean and the half width of its 95 % interval."""
+
+    mean: float
+    half_width: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:,.1f} ± {self.half_width:,.1f}"
+
+
+def over_markets(values: Array) -> Interval:
+    """Returns the mean of one value a market, with Student's interval."""
+    width = student.ppf(0.975, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size)
+    return Interval(float(values.mean()), float(width))
+
+
+def over_trainings_and_markets(values: Array) -> Interval:
+    """Returns the mean of ``(trainings, markets)``, with an interval for other trainings and other markets.
+
+    Both variances are added, and the quantile is that of the fewer, so that the interval is rather too wide.
+    """
+    trainings, markets = values.shape
+    variance = values.mean(axis=1).var(ddof=1) / trainings + values.mean(axis=0).var(ddof=1) / markets
+    width = student.ppf(0.975, min(trainings, markets) - 1) * np.sqrt(variance)
+    return Interval(float(values.mean()), float(width))
+
+
+def regrets(env_id: str, policy: Policy, markets: int) -> Array:
+    """Returns an agent's mean regret over the horizon in each held-out market, ``(markets,)``."""
+    curve = simulate(make_federation(env_id, max_cycles=HORIZON), policy, range(HELD_OUT, HELD_OUT + markets))
+    return curve.regret[-1].mean(axis=-1)
+
+
+def table(rivals: Mapping[str, Array], learned: Array, names: Sequence[str]) -> str:
+    """Writes the table: regret of each, and how much lower the learned ones' is, market by market."""
+    lines = ["| policy | mean regret | less the learned ones' |", "|---|---:|---:|"]
+    for name, values in rivals.items():
+        difference = over_trainings_and_markets(values - learned)
+        lines.append(f"| {name} | {over_markets(values)} | {difference} |")
+    lines.append(
+        f"| learned, {len(names)} trainings | {over_trainings_and_markets(learned)} | |"
+        if len(names) > 1
+        else ""
+    )
+    lines += [f"| {name} | {over_markets(values)} | |" for name, values in zip(names, learned, strict=True)]
+    return "\n".join(line for line in lines if line)
+
+
+def main() -> None:
+    """Reads the command line and prints the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("env_id", choices=LEARNED)
+    parser.add_argument("--networks", type=Path, nargs="+", required=True)
+    parser.add_argument("--markets", type=int, default=100)
+    arguments = parser.parse_args()
+    measure = partial(regrets, arguments.env_id, markets=arguments.markets)
+    learned = np.stack([measure(LEARNED[arguments.env_id](path)) for path in arguments.networks])
+    rivals = {name: measure(BASELINES[name].make_policy()) for name in RIVALS[arguments.env_id]}
+    print(table(rivals, learned, [path.stem for path in arguments.networks]))
+
+
+if __name__ == "__main__":
+    main()
