@@ -148,7 +148,7 @@ def test_they_learned_something(name):
     network = learned._network
     greedy = type(learned)(constant_network(0.0, network.each, network.once))
     ours, greed = (simulate(env, policy, range(400, 410)).regret[-1].mean() for policy in (learned, greedy))
-    assert ours < 0.5 * greed
+    assert ours < 0.7 * greed
 
 
 def test_linear_index_is_greedy_ridge_regression_at_zero():
