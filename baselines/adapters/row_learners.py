@@ -52,7 +52,7 @@ class RowLearners:
         self._learners = [self._make(number, int(seed) % 2**32) for seed in seeds.flat]
         self._everything = list(range(number))
         self._known = np.zeros((2, seeds.size, number), np.int64)
-        self._arms = np.zeros(seeds.shape, np.int64)
+        self._arms: Array = np.zeros(seeds.shape, np.int64)
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`.

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -120,7 +121,9 @@ class Network:
 
     def save(self, path: str | Path) -> None:
         """Writes the network as a ``.npz`` file of float32 arrays."""
-        layers = dict(zip(LAYERS, (layer.astype(np.float32) for layer in self._layers), strict=True))
+        layers: dict[str, Any] = dict(
+            zip(LAYERS, (layer.astype(np.float32) for layer in self._layers), strict=True)
+        )
         np.savez(
             path, each_names=np.array(self.each, np.str_), once_names=np.array(self.once, np.str_), **layers
         )

@@ -73,7 +73,13 @@ class Course(BaseCallback):
 
 
 def train(
-    env_id: str, seed: int, *, replicas: int = 8, rollouts: int | None = None, horizon: int = HORIZON, **changes: Any
+    env_id: str,
+    seed: int,
+    *,
+    replicas: int = 8,
+    rollouts: int | None = None,
+    horizon: int = HORIZON,
+    **changes: Any,
 ) -> PPO:
     """Trains on an environment.
 

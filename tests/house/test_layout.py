@@ -64,7 +64,9 @@ def test_wheel_holds_every_module(tmp_path):
     packaged = {name for name in inside if name.endswith(".py")}
     assert packaged == expected
     data = {path.relative_to(ROOT).as_posix() for path in (ROOT / "fedbandit_envs").rglob("*.csv")}
-    networks = {f"fedbandit_envs/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "baselines").rglob("*.npz")}
+    networks = {
+        f"fedbandit_envs/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "baselines").rglob("*.npz")
+    }
     assert {*data, *networks, "fedbandit_envs/py.typed", "fedbandit_envs/baselines/tuned.json"} <= inside
     assert networks
     assert data
