@@ -53,6 +53,15 @@ def test_scaled_rewards_reach_their_ends():
         np.testing.assert_array_equal(env.step_batch(0 * everything).reward, 0.0)
 
 
+def test_where_nothing_can_be_earned_nothing_is_paid():
+    market = {"quality": [0.5], "cost": [[0.5], [0.5]], "capacity": [[0], [3]]}
+    env = LearningReward(procurement_env(market=market, max_cycles=3))
+    env.reset_batch([0])
+    reward = env.step_batch(np.array([[[0], [3]]])).reward
+    assert reward[0, 0] == 0
+    assert reward[0, 1] != 0
+
+
 def test_every_problem_says_how_large_rewards_are(env_id):
     env = LearningReward(make_federation(env_id, **small(env_id)))
     env.reset_batch(SEEDS)
