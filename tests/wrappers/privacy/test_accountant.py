@@ -274,8 +274,10 @@ def test_the_future_leaves_the_present_alone(p_fcb):
     ],
 )
 def test_bad_questions_are_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Accountant(1, 1).epsilon(**arguments)
+    accountant = Accountant(1, 1)
+    for ask in (accountant.epsilon, accountant.epsilon_by_agent):
+        with pytest.raises(ValueError, match=message):
+            ask(**arguments)
 
 
 def test_bad_shapes_are_named():

@@ -197,7 +197,9 @@ class Accountant:
         else:
             rows, delta, composition, reason = self._booked(delta, composition, adjacency)
         exposed, why = self._exposed()
-        return np.where(exposed, np.inf, rows), delta, composition, why or reason
+        if why:
+            rows, reason = np.where(exposed, np.inf, rows), why
+        return rows, delta, composition, reason
 
     def _exposed(self) -> tuple[Array, str]:
         """Returns who has released what is not in the books, and how."""
