@@ -84,9 +84,7 @@ PROBLEMS = {
         {
             "P-FCB's rounds and shares": Candidate(doubling(200, 40_000), "decreasing", _GIVEN),
             "P-FCB's rounds, equal shares": Candidate(doubling(200, 40_000), "equal", _GIVEN),
-            "P-FCB's rounds, equal shares, good and defective": Candidate(
-                doubling(200, 40_000), "equal", _GOOD
-            ),
+            "P-FCB's rounds, equal shares, pair": Candidate(doubling(200, 40_000), "equal", _GOOD),
             "powers of two from 32": Candidate(doubling(32), "equal", _GOOD),
             "powers of two from 1024": Candidate(doubling(1024), "equal", _GOOD),
             "powers of two from 8192": Candidate(doubling(8192), "equal", _GOOD),

@@ -112,7 +112,7 @@ def _because(panel: str, results: Results) -> list[str]:
             ),
             (
                 "noise on good and defective units over noise on units and good ones",
-                "P-FCB's rounds, equal shares, good and defective",
+                "P-FCB's rounds, equal shares, pair",
                 "P-FCB's rounds, equal shares",
             ),
             (
