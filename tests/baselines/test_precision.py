@@ -67,7 +67,7 @@ def spaces_of(senders, values, low):
     box = gym_spaces.Box(-np.inf, np.inf, (senders, values), np.float64)
     seen = gym_spaces.Dict({"inbox_delivered": box, "inbox_good": box})
     released = gym_spaces.Dict({"good_noise_variance": gym_spaces.Box(low, np.inf, (values,), np.float64)})
-    return Spaces(seen, gym_spaces.Discrete(2), 10, released, senders, {})
+    return Spaces(seen, gym_spaces.Discrete(2), 10, released, senders, {}, {}, None)
 
 
 def drawn(luck, senders, values=5):
