@@ -68,6 +68,21 @@ def test_models_act_row_by_row(name, deterministic):
     np.testing.assert_array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
 
 
+def test_samples_follow_from_rows_seeds():
+    """All rows begin with the same observation, and draw by seeds of their own, wherever they stand."""
+    model, env_id, view = model_of("PPO-dict")
+    env = make(env_id)
+    observation = env.reset_batch(range(20)).observation
+    seeds = row_seeds(range(20), 2)
+    policy = SB3Policy(model, deterministic=False, **view)
+    policy.reset(env.policy_spaces, seeds)
+    first, second = (policy.act(observation).copy() for _ in range(2))
+    assert len(np.unique(first)) > 1
+    assert (first != second).any()
+    policy.reset(env.policy_spaces, seeds[::-1])
+    np.testing.assert_array_equal(policy.act(observation), first[::-1])
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_models_act_as_on_the_view(name):
     """Two episodes: regrets of the policy are those of SB3's own loop over the VecEnv, memory and masks included."""
