@@ -94,7 +94,7 @@ def learn(agent: Agent, optimizer: torch.optim.Optimizer, data: Rollout) -> None
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     """Trains and scores; returns regret per agent by name."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=300_000, help="of all copies together")
+    parser.add_argument("--steps", type=int, default=100_000, help="of all copies together")
     options = parser.parse_args(arguments)
     torch.manual_seed(0)
     env = gym.make_vec(

@@ -1,6 +1,6 @@
 """Trains an agent of Stable-Baselines3 on Bernoulli arms, and scores it beside UCB1: `python examples/sb3_arms.py`.
 
-One network plays all agents of all replicas. With the default steps it takes some minutes on a core.
+One network plays all agents of all replicas. `--steps` says for how long.
 """
 
 import argparse
@@ -24,7 +24,7 @@ HELD_OUT = range(1_000_000, 1_000_020)
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     """Trains and scores; returns regret per agent by name."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=400_000, help="of all rows together")
+    parser.add_argument("--steps", type=int, default=100_000, help="of all rows together")
     parser.add_argument("--save", type=Path, help="where the model is to stay")
     options = parser.parse_args(arguments)
 

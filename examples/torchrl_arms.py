@@ -48,7 +48,7 @@ def make_modules(inputs: int) -> tuple[ProbabilisticActor, TensorDictModule]:
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     """Trains and scores; returns regret per agent by name."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--episodes", type=int, default=300)
+    parser.add_argument("--episodes", type=int, default=100)
     options = parser.parse_args(arguments)
     torch.manual_seed(0)
 
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
             optimizer.zero_grad()
             total.backward()
             optimizer.step()
-        if episode % 50 == 0:
+        if episode % 20 == 0:
             regret = rollout["next", "agent", "info", "regret"].sum(dim=0).mean()
             print(f"episode {episode}: regret per agent {regret:.1f}")
 
