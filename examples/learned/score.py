@@ -65,9 +65,9 @@ def over_trainings_and_markets(values: Array) -> Interval:
     return Interval(float(values.mean()), float(width))
 
 
-def regrets(env_id: str, policy: Policy, markets: int) -> Array:
-    """Returns an agent's mean regret over the horizon in each held-out market, ``(markets,)``."""
-    curve = simulate(make_federation(env_id, max_cycles=HORIZON), policy, range(HELD_OUT, HELD_OUT + markets))
+def regrets(env_id: str, policy: Policy, seeds: Sequence[int]) -> Array:
+    """Returns an agent's mean regret over the horizon in the market of each seed, ``(seeds,)``."""
+    curve = simulate(make_federation(env_id, max_cycles=HORIZON), policy, seeds)
     return curve.regret[-1].mean(axis=-1)
 
 
@@ -94,8 +94,10 @@ def main() -> None:
     parser.add_argument("env_id", choices=LEARNED)
     parser.add_argument("--networks", type=Path, nargs="+", required=True)
     parser.add_argument("--markets", type=int, default=100)
+    parser.add_argument("--without", type=int, nargs="*", default=[], help="seeds to leave out")
     arguments = parser.parse_args()
-    measure = partial(regrets, arguments.env_id, markets=arguments.markets)
+    seeds = [seed for seed in range(HELD_OUT, HELD_OUT + arguments.markets) if seed not in arguments.without]
+    measure = partial(regrets, arguments.env_id, seeds=seeds)
     learned = np.stack([measure(LEARNED[arguments.env_id](path)) for path in arguments.networks])
     rivals = {name: measure(BASELINES[name].make_policy()) for name in RIVALS[arguments.env_id]}
     print(table(rivals, learned, [path.stem for path in arguments.networks]))
