@@ -123,6 +123,8 @@ def missing_entries(root: Path) -> list[str]:
         for folder in sorted(path for path in parent.iterdir() if path.is_dir())
         if (found := [path for path in sorted(folder.glob(pattern)) if path.name != "__init__.py"])
         and not (folder / "registered.py").exists()
+        # Others' agents become policies there; which of them, a user says.
+        and folder.name != "adapters"
     ]
     missing += [
         f"{folder} is a problem, but there is no {root / 'baselines' / folder.name}: add its baselines' registered.py, "
