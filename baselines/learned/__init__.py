@@ -1,6 +1,7 @@
-"""Policies whose weights were learned: one small network, shared over producers or arms."""
+"""Policies whose weights were learned: how far to trust an estimate, item by item, and when to send."""
 
 from fedbandit_envs.baselines.learned.network import Network
 from fedbandit_envs.baselines.learned.policy import LearnedArms, LearnedLinear, LearnedProcurement
+from fedbandit_envs.baselines.learned.sending import LearnedSend, SendingRule
 
-__all__ = ["LearnedArms", "LearnedLinear", "LearnedProcurement", "Network"]
+__all__ = ["LearnedArms", "LearnedLinear", "LearnedProcurement", "LearnedSend", "Network", "SendingRule"]

@@ -1,13 +1,18 @@
-"""Learned policies: what `examples/learned/train.py` makes at seed 0, see `docs/learned.md`."""
+"""Learned policies: what `examples/learned` makes, see `docs/learned.md` and `docs/learned-send.md`."""
 
 from collections.abc import Callable
 
 from fedbandit_envs.arms.env import ArmsEnv
-from fedbandit_envs.baselines.baseline import Baseline
+from fedbandit_envs.baselines.baseline import Baseline, Wrapping
 from fedbandit_envs.baselines.learned.policy import LearnedArms, LearnedProcurement
+from fedbandit_envs.baselines.learned.sending import LearnedSend
+from fedbandit_envs.baselines.linear.registered import BASELINES as LINEAR
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
+from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
+from fedbandit_envs.wrappers.transport.channel import Channel
 
 
 def _learned(name: str, federation: type[FederatedEnv], policy: Callable[..., Policy]) -> Baseline:
@@ -23,4 +28,18 @@ def _learned(name: str, federation: type[FederatedEnv], policy: Callable[..., Po
 BASELINES: dict[str, Baseline] = {
     "PPO-procurement": _learned("PPO-procurement", ProcurementEnv, LearnedProcurement),
     "PPO-arms": _learned("PPO-arms", ArmsEnv, LearnedArms),
+    "ES-send": Baseline(
+        "FedUCB-weighted, sending where a rule learned at a price of messages says so: nothing claimed of times",
+        "`examples/learned`, seed 1",
+        LinearEnv,
+        LearnedSend,
+        {"weights": "ES-send", **LINEAR["FedUCB-weighted"].policy_kwargs},
+        {
+            "privatizer": Wrapping(
+                ContinualPrivatizer,
+                {"epsilon": 1.0, "delta": 0.1, "releases": 8, "on_exhausted": "silence"},
+            ),
+            "channel": Wrapping(Channel, {"schedule": "on_request"}),
+        },
+    ),
 }

@@ -1,0 +1,146 @@
+"""Rules of when to send: their formula, their files, and whom they may not play for."""
+
+import numpy as np
+import pytest
+
+from fedbandit_envs.baselines.learned import LearnedSend, SendingRule
+from fedbandit_envs.baselines.learned.sending import FEATURES, LAYERS
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.wrappers.interleaved import Interleaved
+from fedbandit_envs.wrappers.transport.channel import Channel
+
+SMALL = {"num_agents": 3, "num_arms": 6, "dim": 3}
+
+
+def threshold(least, **slopes):
+    """A rule of one unit: send once a weighted sum of features exceeds a number."""
+    first = np.array([[slopes.get(name, 0.0)] for name in FEATURES])
+    return {
+        "first": first,
+        "first_bias": np.array([-least]),
+        "last": np.array([1.0]),
+        "last_bias": np.array([0.0]),
+    }
+
+
+def some_rule(seed=0, hidden=5):
+    shapes = [(len(FEATURES), hidden), (hidden,), (hidden,), (1,)]
+    generator = np.random.default_rng(seed)
+    return {name: generator.normal(size=shape) for name, shape in zip(LAYERS, shapes, strict=True)}
+
+
+def traffic(policy, schedule, rounds=40, **changes):
+    env = Channel(parallel_env(max_cycles=rounds, **{**SMALL, **changes}), schedule=schedule)
+    return simulate(env, policy, range(3))
+
+
+# Just below the numbers that the features have when the schedules send.
+AS_SCHEDULES = [
+    pytest.param(threshold(-1.0), "every_round", id="every round"),
+    pytest.param(threshold(1.0), "silent", id="silence"),
+    pytest.param(threshold(0.249, ratio=1.0), {"name": "doubling", "start": 2, "stop": None}, id="doubling"),
+    pytest.param(threshold(np.log(9.9) / np.log(40), gap=1.0), {"name": "fixed_gap", "gap": 10}, id="gap"),
+]
+
+
+@pytest.mark.parametrize(("rule", "schedule"), AS_SCHEDULES)
+def test_rules_have_schedules_within_their_reach(rule, schedule):
+    learned = traffic(LearnedSend(SendingRule(rule)), "on_request")
+    fixed = traffic(BASELINES["FedUCB-nonprivate"].make_policy(), schedule)
+    np.testing.assert_array_equal(learned.messages, fixed.messages)
+    # What is pulled is FedUCB's.
+    np.testing.assert_array_equal(learned.regret, fixed.regret)
+
+
+def test_decisions_are_the_formulas():
+    """Features made anew from observations and from what was sent, round by round."""
+    layers, rounds = some_rule(3), 60
+    policy = LearnedSend(SendingRule(layers))
+    env = Channel(parallel_env(max_cycles=rounds, **SMALL), schedule="on_request")
+    seen = env.reset_batch([0, 1]).observation
+    policy.reset(env.policy_spaces, row_seeds([0, 1], 3))
+    rows = (2, 3)
+    gram = np.tile(np.eye(3), (*rows, 1, 1))
+    unsent, last, times, heard = np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows)
+    both = set()
+    for t in range(rounds):
+        x = seen["pulled_context"].astype(float)
+        gram += x[..., :, np.newaxis] * x[..., np.newaxis, :] * (t > 0)
+        gram += seen["inbox_statistic"].sum(axis=2)[..., :3, :3]
+        heard = np.where(seen["inbox_mask"].any(axis=-1), t, heard)
+        answer = policy.act(seen)
+        x = np.take_along_axis(seen["contexts"], answer["action"][..., np.newaxis, np.newaxis], 2)[..., 0, :]
+        unsent += np.log1p(np.einsum("rji,rjih,rjh->rj", x, np.linalg.inv(gram), x))
+        features = np.stack(
+            [
+                np.log(0.01 + unsent) / 3,
+                np.log2((t + 1) / np.maximum(last, 1)) / 4,
+                np.log(t + 1 - last) / np.log(rounds),
+                np.log(1 + t - heard) / np.log(rounds),
+                np.full(rows, 1 - (t + 1) / rounds),
+                np.log2(1 + times) / 4,
+            ],
+            axis=-1,
+        )
+        units = np.tanh(features @ layers["first"] + layers["first_bias"])
+        send = units @ layers["last"] + layers["last_bias"][0] > 0
+        np.testing.assert_array_equal(answer["send"], send)
+        both |= set(send.flat)
+        unsent, last, times = np.where(send, 0, unsent), np.where(send, t + 1, last), times + send
+        seen = env.step_batch({name: array.copy() for name, array in answer.items()}).observation
+    assert both == {False, True}
+
+
+def test_several_rules_play_side_by_side():
+    one, other = some_rule(1), some_rule(2)
+    several = SendingRule({name: np.stack([one[name], other[name]]) for name in LAYERS})
+    env = Channel(parallel_env(max_cycles=30, **SMALL), schedule="on_request")
+    both = simulate(env, LearnedSend(several), [5, 5, 6, 6])
+    for place, layers in enumerate((one, other)):
+        alone = simulate(env, LearnedSend(SendingRule(layers)), [5, 6])
+        np.testing.assert_array_equal(both.messages[:, place::2], alone.messages)
+        np.testing.assert_array_equal(both.regret[:, place::2], alone.regret)
+
+
+def test_rules_survive_their_files(tmp_path):
+    rule = SendingRule(some_rule())
+    rule.save(tmp_path / "some.npz")
+    for loaded, layer in zip(SendingRule.load(tmp_path / "some.npz").layers, rule.layers, strict=True):
+        np.testing.assert_array_equal(loaded, layer.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"first": np.zeros((5, 5))}, r"layer 'first' has shape \(5, 5\); \(6, 5\) is required"),
+        ({"last_bias": np.array([np.inf])}, "layer 'last_bias' has numbers that are not finite"),
+    ],
+)
+def test_wrong_layers_are_named(change, message):
+    with pytest.raises(ValueError, match=message):
+        SendingRule({**some_rule(), **change})
+    with pytest.raises(ValueError, match=r"\['last'\] are required too"):
+        SendingRule({name: array for name, array in some_rule().items() if name != "last"})
+    with pytest.raises(ValueError, match="are required too"):
+        LearnedSend("PPO-arms")
+
+
+def test_those_who_are_not_asked_have_no_use_for_a_rule():
+    env = parallel_env(max_cycles=5, **SMALL)
+    for wrapped in (Channel(env), Channel(Interleaved(env, period=2), schedule="on_request"), env):
+        with pytest.raises(UnfitError, match="on_request"):
+            simulate(wrapped, LearnedSend(SendingRule(some_rule())), [0])
+
+
+def test_nothing_is_claimed_and_no_more_is_sent_than_planned():
+    entry = BASELINES["ES-send"]
+    env = entry.wrap(parallel_env(max_cycles=60, **SMALL), {"privatizer": {"releases": 2}})
+    eager = entry.make_policy(weights=SendingRule(threshold(-1.0)))
+    assert (simulate(env, eager, [0, 1]).messages[-1] == 2 * 2).all()
+    claim = env.privacy()
+    assert claim.epsilon is None
+    assert "agents choose when to send" in claim.reason
