@@ -86,7 +86,3 @@ def test_the_table_compares_all(monkeypatch, capsys, tmp_path):
     rows = [row for row in table.splitlines() if row.startswith("| determinant")]
     assert rows
     assert all(row.endswith("| none |") for row in rows)
-    monkeypatch.setattr(sys, "argv", ["score_send", "--rules", str(path)])
-    with pytest.raises(SystemExit):
-        score_send.main()
-    assert "two rules" in capsys.readouterr().err
