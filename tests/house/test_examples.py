@@ -1,4 +1,4 @@
-"""The examples run, at a small scale."""
+"""The examples run, at a small scale; those of `by_hand` need libraries that do not install beside the others."""
 
 import importlib.util
 from pathlib import Path
