@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.baselines.baseline import Baseline, Wrapping
-from fedbandit_envs.baselines.learned.policy import LearnedArms, LearnedProcurement
+from fedbandit_envs.baselines.learned.policy import LearnedArms, LearnedLinear, LearnedProcurement
 from fedbandit_envs.baselines.learned.sending import LearnedSend
 from fedbandit_envs.baselines.linear.registered import BASELINES as LINEAR
 from fedbandit_envs.baselines.policy import Policy
@@ -28,6 +28,7 @@ def _learned(name: str, federation: type[FederatedEnv], policy: Callable[..., Po
 BASELINES: dict[str, Baseline] = {
     "PPO-procurement": _learned("PPO-procurement", ProcurementEnv, LearnedProcurement),
     "PPO-arms": _learned("PPO-arms", ArmsEnv, LearnedArms),
+    "PPO-linear": _learned("PPO-linear", LinearEnv, LearnedLinear),
     "ES-send": Baseline(
         "FedUCB-weighted, sending where a rule learned at a price of messages says so: nothing claimed of times",
         "`examples/learned`, seed 1",

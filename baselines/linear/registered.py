@@ -51,6 +51,9 @@ BASELINES: dict[str, Baseline] = {
     "random-arm": _baseline("an arm at random", "placebo", UniformArm),
     "LinUCB": _baseline("silent: ridge regression and optimism on own data", _LI, LinUCB),
     "LinUCB-0.5": _baseline("silent, radius times 0.5", "tuned control", LinUCB, beta_scale=0.5),
+    "LinUCB-alpha-1.5": _baseline(
+        "silent, a constant radius: the best over 500 rounds", "tuned control", LinUCB, alpha=1.5
+    ),
     "LinUCB-disjoint": _baseline("silent, a parameter for each arm", f"{_LI}, Algorithm 1", DisjointLinUCB),
     "LinUCB-hybrid": _baseline(
         "silent, a parameter for each arm and one for all", f"{_LI}, Algorithm 2", HybridLinUCB

@@ -1,11 +1,11 @@
 """An actor-critic policy of Stable-Baselines3 that is shared over items (producers, arms), in index actions.
 
-The actor says how far to trust each item's estimate, ``index = (1 + estimate) / 2 + 2 net doubt``, and starts at 0: at
-greed. What makes it learn is its noise. Noise drawn anew in every round explores by itself, so that the mean never
-learns to, and noise drawn for each item by itself drowns one item's gain in thirty others'. So it is held for the whole
-episode (the hook of SB3's gSDE, with rollouts as long as episodes), in proportion to doubt, and most of it is common to
-the items: a wider bonus for all of them, for those with good estimates, for those little known. Its density is that of
-a normal law of low rank, which torch has.
+The actor says how far to trust each item's estimate, ``index = (1 + estimate) / 2 + 2 net doubt``, and starts at 0, at
+greed, or at a bonus that is told. What makes it learn is its noise. Noise drawn anew in every round explores by itself,
+so that the mean never learns to, and noise drawn for each item by itself drowns one item's gain in thirty others'. So
+it is held for the whole episode (the hook of SB3's gSDE, with rollouts as long as episodes), in proportion to doubt,
+and most of it is common to the items: a wider bonus for all of them, for those with good estimates, for those little
+known. Its density is that of a normal law of low rank, which torch has.
 """
 
 from collections.abc import Sequence
@@ -60,8 +60,8 @@ class ItemwisePolicy(ActorCriticPolicy):
 
     def __init__(
         self, observation_space: Any, action_space: Any, lr_schedule: Any, *, each: Sequence[str], once: Sequence[str],
-        unit: float, scale: float = 1.0, hidden: int = 16, own_noise: float = 0.15, common_noise: float = 0.4,
-        **kwargs: Any,
+        unit: float, scale: float = 1.0, start: float = 0.0, hidden: int = 16, own_noise: float = 0.15,
+        common_noise: float = 0.4, **kwargs: Any,
     ) -> None:  # fmt: skip
         """Sets the policy up.
 
@@ -73,13 +73,14 @@ class ItemwisePolicy(ActorCriticPolicy):
             once: Names of those that there are once, ``time_left`` among them.
             unit: What an item worth 1 (of all items' units, where these have capacities) would bring in an episode.
             scale: Multiplies indices, so that they fit the box where only their order matters.
+            start: The actor's output before training; 0 is greed.
             hidden: Units in either hidden layer.
             own_noise: Standard deviation of an item's own noise, in doubts.
             common_noise: Of each coefficient of the noise that items share.
             **kwargs: Of the base class.
         """
         self._each, self._once = list(each), list(once)
-        self._unit, self._scale, self._hidden = unit, scale, hidden
+        self._unit, self._scale, self._start, self._hidden = unit, scale, start, hidden
         self._noise = (own_noise, common_noise)
         self.width = 1.0
         """Multiplies noise; the training lets it shrink."""
@@ -91,6 +92,7 @@ class ItemwisePolicy(ActorCriticPolicy):
         self.actor, self.critic = (
             SharedNet(len(self._each), len(self._once), self._hidden) for _ in range(2)
         )
+        nn.init.constant_(self.actor.last.bias, self._start)
         self.optimizer = torch.optim.Adam(self.parameters(), lr=lr_schedule(1), eps=1e-5)
         self.reset_noise()
 

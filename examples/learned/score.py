@@ -34,7 +34,7 @@ RIVALS = {
         "uniform-random", "SS-UCB", "SS-UCB-0.5", "Thompson-procurement", "SS-UCB-tuned", "Laplace-index",
     ),
     "FedArms-v0": ("uniform-arms", "UCB1", "UCB1-tuned", "UCB1-0.2", "Thompson"),
-    "FedLinear-v0": ("random-arm", "LinUCB", "LinUCB-0.5", "LinUCB-tuned"),
+    "FedLinear-v0": ("random-arm", "LinUCB", "LinUCB-0.5", "LinUCB-tuned", "LinUCB-alpha-1.5"),
 }  # fmt: skip
 
 

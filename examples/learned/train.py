@@ -7,7 +7,6 @@ agent, noise that is held for the episode and shrinks to two fifths. The result 
 """
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple
@@ -34,20 +33,25 @@ class Task(NamedTuple):
         scale: See :class:`ItemwisePolicy`.
         worth: What an item worth 1 pays in a round: the mean over items of its units, at most.
         rollouts: How often all episodes are played.
-        federation: In which training differs from playing: a network is shared over arms, however many there are.
+        start: See :class:`ItemwisePolicy`; in linear problems it is LinUCB-0.5's radius before the first round.
+        own_noise: See :class:`ItemwisePolicy`. Where an arm's place means nothing from round to round, noise of its own
+            is drawn anew in effect, and so explores by itself: there is little of it.
+        replicas: Episodes side by side, with a row for each agent.
     """
 
     action_format: str
     scale: float
     worth: float
     rollouts: int
-    federation: Mapping[str, Any] = {}
+    start: float = 0.0
+    own_noise: float = 0.15
+    replicas: int = 8
 
 
 TASKS = {
     "FedProcurement-v0": Task("index", 1.0, 30 * 50, rollouts=16),
     "FedArms-v0": Task("values", 0.5, 1.0, rollouts=8),
-    "FedLinear-v0": Task("values", 0.5, 1.0, rollouts=8, federation={"num_arms": 20}),
+    "FedLinear-v0": Task("values", 0.5, 1.0, rollouts=6, start=0.315, own_noise=0.03, replicas=2),
 }
 
 
@@ -76,7 +80,7 @@ def train(
     env_id: str,
     seed: int,
     *,
-    replicas: int = 8,
+    replicas: int | None = None,
     rollouts: int | None = None,
     horizon: int = HORIZON,
     **changes: Any,
@@ -86,17 +90,17 @@ def train(
     Args:
         env_id: One of :data:`TASKS`.
         seed: Of networks, noise and instances.
-        replicas: Episodes side by side, with a row for each agent.
-        rollouts: How often all of them are played; None for the recipe's number.
+        replicas: Episodes side by side; None for the recipe's number.
+        rollouts: How often all of them are played; likewise.
         horizon: Rounds of an episode.
         **changes: Of the federation.
     """
     torch.set_num_threads(1)
     task = TASKS[env_id]
-    federation = make_federation(env_id, max_cycles=horizon, **{**task.federation, **changes})
+    federation = make_federation(env_id, max_cycles=horizon, **changes)
     assert federation.features is not None
     features = federation.features(federation.policy_spaces)
-    rows = to_sb3(federation, task.action_format, replicas)
+    rows = to_sb3(federation, task.action_format, replicas or task.replicas)
     steps = horizon * rows.num_envs
     unit = horizon * task.worth
     model = PPO(
@@ -114,7 +118,14 @@ def train(
         vf_coef=1e3 / unit**2,
         ent_coef=0.0,
         max_grad_norm=1e9,
-        policy_kwargs={"each": features.each, "once": features.shared, "unit": unit, "scale": task.scale},
+        policy_kwargs={
+            "each": features.each,
+            "once": features.shared,
+            "unit": unit,
+            "scale": task.scale,
+            "start": task.start,
+            "own_noise": task.own_noise,
+        },
         seed=seed,
         device="cpu",
     )

@@ -140,10 +140,13 @@ def test_packaged_networks_are_small_and_registered():
     assert all(file.stat().st_size < 50_000 for file in files)
 
 
-@pytest.mark.parametrize("name", ["PPO-procurement", "PPO-arms"])
-def test_they_learned_something(name):
-    """Within 200 rounds of a market that nobody trained on; greed is what they started from."""
-    env = {"PPO-procurement": procurement_v0, "PPO-arms": arms_v0}[name].parallel_env(max_cycles=200)
+@pytest.mark.parametrize(
+    ("name", "problem", "rounds"),
+    [("PPO-procurement", procurement_v0, 200), ("PPO-arms", arms_v0, 200), ("PPO-linear", linear_v0, 500)],
+)
+def test_they_learned_something(name, problem, rounds):
+    """Within some rounds of a market that nobody trained on; greed is a network of zeros."""
+    env = problem.parallel_env(max_cycles=rounds)
     learned = BASELINES[name].make_policy()
     network = learned._network
     greedy = type(learned)(constant_network(0.0, network.each, network.once))
