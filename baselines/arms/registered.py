@@ -61,7 +61,7 @@ BASELINES: dict[str, Baseline] = {
     ),
     "UCB1-0.5": _baseline("silent, radius halved", "tuned control", UCB1, scale=0.5),
     "UCB1-0.2": _baseline(
-        "silent, a fifth of the radius: the best over 500 rounds", "tuned control", UCB1, scale=0.08
+        "silent, a fifth of the radius: among the best over 500 rounds", "tuned control", UCB1, scale=0.08
     ),
     "Thompson": _baseline("silent: draws from posteriors of own data", _THOMPSON, ThompsonSampling),
     "Softmax": _baseline("silent: in proportion to exp(mean / 0.1)", _SUTTON, SoftmaxPolicy),
