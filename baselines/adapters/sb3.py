@@ -23,6 +23,8 @@ class SB3Policy:
 
     Recurrent models have one memory a row. A model that samples is asked row by row, which takes about 0.3 ms each: its
     luck then follows from the row's seed alone. Masks reach models that know of them.
+
+    Files that SB3 saves hold pickles, which run code when they are read: read those of people you trust.
     """
 
     def __init__(
@@ -147,8 +149,8 @@ def _seed(model: Any, seed: int) -> None:
     import torch
 
     torch.manual_seed(seed)
-    # The off-policy algorithms for discrete actions explore by these two.
-    np.random.seed(seed)  # noqa: NPY002
+    # The off-policy algorithms for discrete actions explore by these two, the first of which is NumPy's old stream.
+    np.random.seed(seed)  # noqa: NPY002 - SB3 draws from it
     model.action_space.seed(seed)
 
 
@@ -157,8 +159,9 @@ def _luck_kept(model: Any) -> Iterator[None]:
     """Leaves the luck of everybody else as it was."""
     import torch
 
-    numpys, spaces = np.random.get_state(), model.action_space.np_random.bit_generator.state  # noqa: NPY002
+    numpys = np.random.get_state()  # noqa: NPY002 - SB3 draws from it
+    spaces = model.action_space.np_random.bit_generator.state
     with torch.random.fork_rng(devices=[]):
         yield
-    np.random.set_state(numpys)  # noqa: NPY002
+    np.random.set_state(numpys)  # noqa: NPY002 - as above
     model.action_space.np_random.bit_generator.state = spaces

@@ -10,13 +10,14 @@ from fedbandit_envs.views import to_sb3
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 pytest.importorskip("stable_baselines3")
-sb3_contrib = pytest.importorskip("sb3_contrib")
+pytest.importorskip("sb3_contrib")
 
-import torch  # noqa: E402
-from stable_baselines3 import A2C, DQN, PPO, SAC  # noqa: E402
-from stable_baselines3.common.env_checker import check_env  # noqa: E402
-from stable_baselines3.common.evaluation import evaluate_policy  # noqa: E402
-from stable_baselines3.common.vec_env import VecMonitor, VecNormalize  # noqa: E402
+import sb3_contrib
+import torch
+from stable_baselines3 import A2C, DQN, PPO, SAC
+from stable_baselines3.common.env_checker import check_env
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
 
 ARMS, PROCUREMENT = "FedArms-v0", "FedProcurement-v0"
 

@@ -13,11 +13,13 @@ from fedbandit_envs.streams import row_seeds
 from fedbandit_envs.testing import check_policy
 from fedbandit_envs.views import to_sb3
 
-sb3 = pytest.importorskip("stable_baselines3")
-contrib = pytest.importorskip("sb3_contrib")
+pytest.importorskip("stable_baselines3")
+pytest.importorskip("sb3_contrib")
 
-import torch  # noqa: E402
-from stable_baselines3.common.vec_env import VecNormalize  # noqa: E402
+import sb3_contrib as contrib
+import stable_baselines3 as sb3
+import torch
+from stable_baselines3.common.vec_env import VecNormalize
 
 ARMS, PROCUREMENT, EXPOSURE = "FedArms-v0", "FedProcurement-v0", "FedExposure-v0"
 LSTM = {"lstm_hidden_size": 16}
@@ -60,12 +62,12 @@ def test_models_act_row_by_row(name, deterministic):
     model, env_id, view = model_of(name)
     # Samples take longer: a single agent, in several replicas.
     changes = {**changes_of(name), **({} if deterministic else {"num_agents": 1})}
-    before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002 - SB3's
     check_policy(
         lambda: SB3Policy(model, deterministic=deterministic, **view), lambda: make(env_id, **changes)
     )
     assert torch.equal(before[0], torch.get_rng_state())
-    np.testing.assert_array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
+    np.testing.assert_array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002 - SB3's
 
 
 def test_samples_follow_from_rows_seeds():

@@ -12,12 +12,13 @@ from fedbandit_envs.streams import EpisodeSeeds
 from fedbandit_envs.testing import check_policy
 from fedbandit_envs.views.parallel import parallel
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 pytest.importorskip("torchrl")
 
-from tensordict.nn import TensorDictModule  # noqa: E402
-from torchrl.envs import PettingZooWrapper, check_env_specs  # noqa: E402
-from torchrl.modules import MLP, MultiAgentMLP, ProbabilisticActor  # noqa: E402
+import torch
+from tensordict.nn import TensorDictModule
+from torchrl.envs import PettingZooWrapper, check_env_specs
+from torchrl.modules import MLP, MultiAgentMLP, ProbabilisticActor
 
 pytestmark = pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested using")
 
