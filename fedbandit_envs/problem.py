@@ -145,9 +145,9 @@ class Problem(FederatedEnv):
         }
         self._reward = np.zeros(rows)
         self._released = {name: self._seen[f"total_{name}"].copy() for name in self.statistics}
-        luck = Luck(seeds, rows[1], own=self._summoned is not None)
+        self._luck = Luck(seeds, rows[1], own=self._summoned is not None)
         self._acting = np.ones(rows, np.bool_)
-        self._begin(luck, [self._instance(seed) for seed in seeds])
+        self._begin(self._luck, [self._instance(seed) for seed in seeds])
         self._next_round()
         # What others get to see of all this.
         self._observation, self._information = Buffers(self._seen), Buffers(self._info)
@@ -170,6 +170,7 @@ class Problem(FederatedEnv):
         if self._round is None or self._round >= self.max_cycles:
             raise ResetNeeded(f"no episode is running (max_cycles is {self.max_cycles}); call reset first")
         self._play(self._check(action, len(self._reward)))
+        self._luck.advance(self._acting)
         self._round += 1
         self._seen["round"].fill(self._round)
         self._next_round()

@@ -1,13 +1,11 @@
-"""Named random streams: one generator a replica and purpose, drawn in blocks.
+"""Named random streams: a key or a generator a replica and purpose.
 
 Streams are derived from ``(seed, purpose)`` alone. So a replica meets the same luck alone or in a batch of a
 hundred, two policies under one seed meet the same luck, and a new consumer never shifts another's stream.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
-from math import prod
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -96,79 +94,24 @@ def row_seeds(seeds: Sequence[int], num_agents: int) -> npt.NDArray[np.uint64]:
     The seed of agent j depends on the replica's seed and on j, not on how many agents there are, so that a
     randomised policy draws the same for an agent fed alone.
     """
-    sequences = (np.random.SeedSequence(seed, spawn_key=(Purpose.POLICY,)) for seed in seeds)
-    return np.stack([sequence.generate_state(num_agents, np.uint64) for sequence in sequences])
+    return row_keys(seeds, num_agents, Purpose.POLICY).view(np.uint64)[..., 0]
 
 
-Fill = Callable[[np.random.Generator, npt.NDArray[Any]], None]
-"""Fills an array with draws."""
+def row_keys(seeds: Sequence[int], num_agents: int, purpose: Purpose, *key: int) -> npt.NDArray[np.uint32]:
+    """Returns one key a row of counter-based draws, shape ``(replicas, agents, 2)``.
 
+    The key of agent j depends on the replica's seed, the purpose and j, not on how many agents there are.
 
-def uniform_31_bits(generator: np.random.Generator, out: npt.NDArray[Any]) -> None:
-    """Fills an int32 array of even size with integers uniform on ``0 .. 2**31 - 1``."""
-    words = generator.bit_generator.random_raw(out.size // 2).view(np.uint32)
-    np.right_shift(words, 1, out=out.reshape(-1).view(np.uint32))
-
-
-def uniform(generator: np.random.Generator, out: npt.NDArray[Any]) -> None:
-    """Fills a float64 array with numbers uniform on [0, 1)."""
-    generator.random(out=out)
-
-
-def standard_normal(generator: np.random.Generator, out: npt.NDArray[Any]) -> None:
-    """Fills a float64 array with standard normal numbers."""
-    generator.standard_normal(out=out)
-
-
-def standard_exponential(generator: np.random.Generator, out: npt.NDArray[Any]) -> None:
-    """Fills a float64 array with exponential numbers of mean 1."""
-    generator.standard_exponential(out=out)
-
-
-class Blocks:
-    """Draws for every replica, made ahead in blocks of rounds.
-
-    A round's draws have a fixed shape whatever the agents do. ``block`` holds the current block, shape
-    ``(replicas, rounds, *shape)``; :meth:`next_round` says which of its rounds to read. Kernels take the block whole,
-    since a slice of it would not be contiguous.
+    Args:
+        seeds: Of the replicas.
+        num_agents: Number of agents in each.
+        purpose: What the draws are for.
+        *key: Further non-negative integers that name a sub-stream of the purpose.
     """
-
-    _TARGET_SIZE_PER_REPLICA = 1 << 13
-
-    def __init__(
-        self,
-        generators: Sequence[np.random.Generator],
-        shape: tuple[int, ...],
-        fill: Fill,
-        dtype: npt.DTypeLike = np.float64,
-    ) -> None:
-        """Prepares empty blocks.
-
-        Args:
-            generators: One generator a replica.
-            shape: Shape of one round's draws for one replica.
-            fill: What is drawn.
-            dtype: Of the draws.
-        """
-        self._generators = list(generators)
-        self._fill = fill
-        # Even, so that a block of 32-bit draws is a whole number of the generator's 64-bit words.
-        rounds = 2 * max(1, min(32, self._TARGET_SIZE_PER_REPLICA // max(prod(shape), 1)))
-        self.block = np.empty((len(self._generators), rounds, *shape), dtype)
-        self._position = rounds
-
-    def next_round(self) -> int:
-        """Advances by one round, drawing a new block where the old one is used up.
-
-        Returns:
-            The round's index into ``block``'s second axis.
-        """
-        if self._position == self.block.shape[1]:
-            for row, generator in zip(self.block, self._generators, strict=True):
-                self._fill(generator, row)
-            self._position = 0
-        self._position += 1
-        return self._position - 1
+    sequences = (np.random.SeedSequence(seed, spawn_key=(purpose, *key)) for seed in seeds)
+    return np.stack(
+        [sequence.generate_state(2 * num_agents).reshape(num_agents, 2) for sequence in sequences]
+    )
 
 
 class EpisodeSeeds:

@@ -6,24 +6,23 @@ import numpy as np
 
 from fedbandit_envs.checks import require_number
 from fedbandit_envs.compiled import kernel
+from fedbandit_envs.draws import Draws
 from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.linear.ridge import Ridges, estimate, largest, observe, transpose, upper_bounds
-from fedbandit_envs.streams import Blocks, uniform
 
 
 class UniformArm:
     """Pulls an arm at random."""
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Seeds one generator a row; see :meth:`Policy.reset`."""
-        self._shape = seeds.shape
-        generators = [np.random.Generator(np.random.SFC64(int(seed))) for seed in seeds.flat]
-        self._draws = Blocks(generators, (), uniform)
+        """Takes one key a row; see :meth:`Policy.reset`."""
+        self._draws = Draws.of_policy(seeds)
 
     def act(self, observation: Arrays) -> Array:
         """Draws arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
-        draws = self._draws.block[:, self._draws.next_round()].reshape(self._shape)
-        return (draws * observation["contexts"].shape[2]).astype(np.int64)
+        drawn = self._draws.uniforms()
+        self._draws.round[...] += np.uint32(1)
+        return (drawn * observation["contexts"].shape[2]).astype(np.int64)
 
 
 class Confidence(NamedTuple):

@@ -8,9 +8,9 @@ import numpy as np
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.checks import require_choice, require_integer, require_number
 from fedbandit_envs.compiled import kernel
+from fedbandit_envs.draws import Draws
 from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.procurement.oracle import procure, procure_row
-from fedbandit_envs.streams import Blocks, uniform_31_bits
 
 OracleName = Literal["greedy", "exact"]
 
@@ -19,18 +19,15 @@ class UniformRandom:
     """Asks each producer for a uniform number of units between 0 and capacity."""
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Seeds one generator a row; see :meth:`Policy.reset`."""
-        generators = [np.random.Generator(np.random.SFC64(int(seed))) for seed in seeds.flat]
-        self._uniforms = Blocks(
-            generators, spaces.observation["capacity"].shape or (), uniform_31_bits, np.int32
-        )
+        """Takes one key a row; see :meth:`Policy.reset`."""
+        self._draws = Draws.of_policy(seeds)
 
     def act(self, observation: Arrays) -> Array:
         """Draws quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
         capacity = observation["capacity"]
-        index = self._uniforms.next_round()
-        draws = self._uniforms.block[:, index].reshape(capacity.shape).astype(np.int64)
-        return np.right_shift(draws * (capacity.astype(np.int64) + 1), 31).astype(np.int32)
+        drawn = self._draws.uniforms(capacity.shape[2])
+        self._draws.round[...] += np.uint32(1)
+        return (drawn * (capacity + 1)).astype(np.int32)
 
 
 class OneOfEach:

@@ -16,11 +16,11 @@ from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.checks import require_choice, require_integer, require_number
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.federation import Array, Arrays
-from fedbandit_envs.luck import Draws, Luck
+from fedbandit_envs.luck import Luck
 from fedbandit_envs.neighbours import Neighbours
 from fedbandit_envs.problem import MOST, Problem
 from fedbandit_envs.sensitivity import Sensitivity
-from fedbandit_envs.streams import Purpose, uniform, uniform_31_bits
+from fedbandit_envs.streams import Purpose
 
 
 class ArmsEnv(Problem, name="arms_v0"):
@@ -186,19 +186,16 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     def _begin(self, luck: Luck, instance_seeds: Sequence[int]) -> None:
         self._means = self._law.draw(instance_seeds)
-        # As near to the mean as 31 bits come: 0 never succeeds, and 1 always.
-        self._cutoffs = np.rint(self._means * 2.0**31).astype(np.int64)
+        # As near to the mean as 32 bits come: 0 never succeeds, and 1 always.
+        self._cutoffs = np.rint(self._means * 2.0**32).astype(np.int64)
         self._values = self._means
         if self._of_federation:
             average = self._means.mean(axis=1, keepdims=True)
             self._values = np.ascontiguousarray(np.broadcast_to(average, self._means.shape))
         self._best = np.zeros(self._means.shape[:2])
-        each = (self._law.shape[1],)
-        # Luck for every arm, whichever is pulled, so that policies under one seed meet the same.
-        self._luck = Draws(luck, Purpose.OUTCOME, shape=each, fill=uniform_31_bits, dtype=np.int32)
-        self._nights = Draws(luck, Purpose.CONTEXT, shape=each, fill=uniform)
+        self._outcomes = luck.draws(Purpose.OUTCOME)
+        self._nights = luck.draws(Purpose.CONTEXT)
         self._awake = self._seen.get("awake", np.ones(self._means.shape, np.bool_))
-        self._own_luck = luck.own
         self._measure()
 
     def _measure(self) -> None:
@@ -219,16 +216,15 @@ class ArmsEnv(Problem, name="arms_v0"):
     def _meet(self) -> None:
         if self._chance == 1.0:
             return
-        self._nights.advance(self._acting)
-        rows = np.nonzero(self._acting) if self._own_luck else None
-        drawn = self._nights.of(rows) < self._chance
-        self._awake[... if rows is None else rows] = drawn
+        np.less(
+            self._nights.uniforms(self._law.shape[1]), self._chance, out=self._awake,
+            where=self._acting[..., np.newaxis],
+        )  # fmt: skip
         self._measure()
 
     def _play(self, action: Array) -> None:
-        self._luck.advance(self._acting)
         play_round(
-            self._acting, action.reshape(*self._best.shape, self._slots), self._luck.block, self._luck.place,
+            self._acting, action.reshape(*self._best.shape, self._slots), *self._outcomes,
             self._awake, self._cutoffs, self._values, self._best,
             self._seen["total_pulls"], self._seen["total_successes"],
             self._reward, self._info["regret"], self._info["wasted"],

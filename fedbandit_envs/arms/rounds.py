@@ -3,6 +3,7 @@
 import numpy as np
 
 from fedbandit_envs.compiled import kernel
+from fedbandit_envs.threefry import threefry, u32
 
 # Without fast mathematics, so that a superarm's worth is the same number wherever it is added up: the best one's regret
 # is then exactly 0.
@@ -42,15 +43,15 @@ def add_values(chosen, awake, values, total):
 
 @kernel(fastmath=False)
 def play_round(
-    acting, action, draws, place, awake, cutoffs, values, best, pulls, successes, reward, regret, wasted
+    acting, action, key, round_, awake, cutoffs, values, best, pulls, successes, reward, regret, wasted
 ):
     """Plays one round; see :class:`~fedbandit_envs.arms.env.ArmsEnv` for the quantities.
 
     Args:
         acting: Who acts, bool ``(replicas, agents)``; the others pull nothing, and get 0 in what is received.
         action: Arms, ``(replicas, agents, slots)``.
-        draws: Uniform blocks, int32 ``(replicas, rounds, agents, arms)``.
-        place: Which of the block's rounds to use, ``(replicas, agents)``.
+        key: Of the draws, see :class:`~fedbandit_envs.draws.Draws`.
+        round_: Likewise.
         awake: Which arms can be had, bool ``(replicas, agents, arms)``.
         cutoffs: Draws below succeed, int64, same shape.
         values: What regret is measured by, same shape.
@@ -68,13 +69,15 @@ def play_round(
             if not acting[r, j]:
                 continue
             _in_order(action[r, j], arms)
-            worth, good, idle, at = 0.0, 0, 0, place[r, j]
+            worth, good, idle = 0.0, 0, 0
             for s in range(arms.shape[0]):
                 arm = arms[s]
                 if not awake[r, j, arm] or (s > 0 and arm == arms[s - 1]):
                     idle += 1
                     continue
-                success = draws[r, at, j, arm] < cutoffs[r, j, arm]
+                # Luck hangs on arm and round, not on what else is pulled, so that policies meet the same.
+                luck, _ = threefry(key[r, j, 0], key[r, j, 1], round_[r, j], u32(arm))
+                success = luck < cutoffs[r, j, arm]
                 pulls[r, j, arm] += 1
                 successes[r, j, arm] += success
                 good += success

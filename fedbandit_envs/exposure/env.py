@@ -13,8 +13,8 @@ from fedbandit_envs.exposure.rounds import expose
 from fedbandit_envs.exposure.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.federation import ActionFormat, Array, Arrays
 from fedbandit_envs.linear.model import LinearProblem
-from fedbandit_envs.luck import Draws, Luck
-from fedbandit_envs.streams import Purpose, uniform
+from fedbandit_envs.luck import Luck
+from fedbandit_envs.streams import Purpose
 
 
 class ExposureEnv(LinearProblem, name="exposure_v0"):
@@ -171,7 +171,7 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
 
     def _begin(self, luck: Luck, instance_seeds: Sequence[int]) -> None:
         super()._begin(luck, instance_seeds)
-        self._luck = Draws(luck, Purpose.ARM, shape=(), fill=uniform)
+        self._arms = luck.draws(Purpose.ARM)
         self._deserved = np.zeros(self._means.shape)
         self._shares = np.zeros(self._means.shape)
         self._totals = {name: np.zeros(self._means.shape) for name in ("pulls", "deserved")}
@@ -185,10 +185,9 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
     def _play(self, action: Array) -> None:
         # First, since a user's own function may refuse a mean.
         logarithms = self._merits.logarithm(self._means, self._seen.get("merit"))
-        self._luck.advance(self._acting)
         info = self._info
         expose(
-            self._acting, action, logarithms, self._means, self._luck.of(None),
+            self._acting, action, logarithms, self._means, self._arms.uniforms(),
             self._deserved, info["arm"], info["regret"], info["reward_regret"], *self._totals.values(),
         )  # fmt: skip
         self._shares[...] = action

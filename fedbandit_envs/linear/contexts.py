@@ -11,8 +11,10 @@ import numpy as np
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array
-from fedbandit_envs.luck import Draws, Luck, Rows
-from fedbandit_envs.streams import Purpose, standard_exponential, standard_normal, uniform
+from fedbandit_envs.luck import Luck
+from fedbandit_envs.streams import Purpose
+from fedbandit_envs.threefry import padded
+from fedbandit_envs.variates import fill_exponentials, fill_normals, fill_uniforms
 
 LawName = Literal["band", "unit_ball", "hypercube", "signed_hypercube"]
 
@@ -78,12 +80,7 @@ class Band:
 
     def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
         """Turns e_1 into theta* by a reflection, which leaves the law across it as it is."""
-        arms = offer.means.shape[2]
-        across = (arms, parameter.shape[1] - 1)
-        self._normals = Draws(luck, Purpose.CONTEXT, 0, shape=across, fill=standard_normal)
-        self._exponentials = Draws(luck, Purpose.CONTEXT, 1, shape=(arms,), fill=standard_exponential)
-        # One more uniform an agent says where the best arm is.
-        self._uniforms = Draws(luck, Purpose.CONTEXT, 2, shape=(arms + 1,), fill=uniform)
+        self._normals, self._exponentials, self._uniforms = (luck.draws(Purpose.CONTEXT, k) for k in range(3))
         self._mirror = parameter.copy()
         self._mirror[:, 0] -= 1.0
         length = np.linalg.norm(self._mirror, axis=1, keepdims=True)
@@ -91,29 +88,35 @@ class Band:
 
     def draw(self, offer: Offer, acting: Array) -> None:
         """Draws the next round."""
-        for draws in (self._normals, self._exponentials, self._uniforms):
-            draws.advance(acting)
         _fill_band(
-            acting, self._normals.block, self._normals.place, self._exponentials.block,
-            self._exponentials.place, self._uniforms.block, self._uniforms.place,
+            acting, self._normals.round, self._normals.key, self._exponentials.key, self._uniforms.key,
             self._mirror, self._bound, self._best, offer.contexts, offer.means,
         )  # fmt: skip
 
 
 @kernel
-def _fill_band(acting, normals, n, exponentials, e, uniforms, u, mirror, bound, best_low, contexts, means):
+def _fill_band(
+    acting, round_, of_normals, of_exponentials, of_uniforms, mirror, bound, best_low, contexts, means
+):
     arms, dim = contexts.shape[2:]
+    normals = np.empty(padded(arms * (dim - 1)), np.float32)
+    exponentials = np.empty(padded(arms), np.float32)
+    # One more uniform an agent says where the best arm is.
+    draws = np.empty(arms + 1)
     for r in range(contexts.shape[0]):
         v = mirror[r]
         for j in range(contexts.shape[1]):
             if not acting[r, j]:
                 continue
-            draws = uniforms[r, u[r, j], j]
+            now = round_[r, j]
+            fill_normals(of_normals[r, j, 0], of_normals[r, j, 1], now, normals)
+            fill_exponentials(of_exponentials[r, j, 0], of_exponentials[r, j, 1], now, exponentials)
+            fill_uniforms(of_uniforms[r, j, 0], of_uniforms[r, j, 1], now, draws)
             best = int(draws[arms] * arms)
             for k in range(arms):
                 mean = (best_low if k == best else LOW) + WIDTH * draws[k]
                 means[r, j, k] = mean
-                g = normals[r, n[r, j], j, k]
+                g = normals[k * (dim - 1) : (k + 1) * (dim - 1)]
                 x = contexts[r, j, k]
                 square = 0.0
                 along = 0.0
@@ -121,9 +124,7 @@ def _fill_band(acting, normals, n, exponentials, e, uniforms, u, mirror, bound, 
                     square += g[i] * g[i]
                     along += g[i] * v[i + 1]
                 # A ball's radius from two more normals' squares, which are an exponential (times two).
-                shrink = np.sqrt(
-                    max(bound * bound - mean * mean, 0.0) / (square + 2.0 * exponentials[r, e[r, j], j, k])
-                )
+                shrink = np.sqrt(max(bound * bound - mean * mean, 0.0) / (square + 2.0 * exponentials[k]))
                 turn = 2.0 * (shrink * along + mean * v[0])
                 x[0] = mean - turn * v[0]
                 for i in range(dim - 1):
@@ -139,21 +140,16 @@ class UnitBall:
 
     def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
         """Prepares the draws."""
-        self._normals = Draws(luck, Purpose.CONTEXT, 0, shape=offer.contexts.shape[2:], fill=standard_normal)
-        self._exponentials = Draws(
-            luck, Purpose.CONTEXT, 1, shape=offer.means.shape[2:], fill=standard_exponential
-        )
-        self._own = luck.own
+        self._normals = luck.draws(Purpose.CONTEXT)
         self._parameter = parameter
 
     def draw(self, offer: Offer, acting: Array) -> None:
         """Draws the next round."""
-        for draws in (self._normals, self._exponentials):
-            draws.advance(acting)
-        rows = np.nonzero(acting) if self._own else None
-        normals, exponentials = self._normals.of(rows), self._exponentials.of(rows)
-        radius = np.sqrt((normals * normals).sum(axis=-1) + 2.0 * exponentials)
-        _lay_out(offer, rows, normals, (self._bound / radius)[..., np.newaxis], self._parameter)
+        arms, dim = offer.contexts.shape[2:]
+        # The first d coordinates of a point on the sphere in d + 2 dimensions are uniform in the ball.
+        normals = self._normals.normals(arms, dim + 2)
+        radius = np.sqrt((normals * normals).sum(axis=-1, keepdims=True))
+        _lay_out(offer, acting, normals[..., :dim], self._bound / radius, self._parameter)
 
 
 class Hypercube:
@@ -166,17 +162,14 @@ class Hypercube:
 
     def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
         """Prepares the draws."""
-        self._uniforms = Draws(luck, Purpose.CONTEXT, 0, shape=offer.contexts.shape[2:], fill=uniform)
-        self._own = luck.own
+        self._uniforms = luck.draws(Purpose.CONTEXT)
         self._parameter = parameter
 
     def draw(self, offer: Offer, acting: Array) -> None:
         """Draws the next round."""
-        self._uniforms.advance(acting)
-        rows = np.nonzero(acting) if self._own else None
         side = self._bound / np.sqrt(offer.contexts.shape[-1])
-        drawn = self._uniforms.of(rows)
-        _lay_out(offer, rows, 2.0 * drawn - 1.0 if self._signed else drawn, side, self._parameter)
+        drawn = self._uniforms.uniforms(*offer.contexts.shape[2:])
+        _lay_out(offer, acting, 2.0 * drawn - 1.0 if self._signed else drawn, side, self._parameter)
 
 
 class Features:
@@ -221,14 +214,10 @@ class Features:
         """Leaves the offer as it is."""
 
 
-def _lay_out(offer: Offer, rows: Rows | None, drawn: Array, scale: Any, parameter: Array) -> None:
-    """Offers what was drawn, times a scale, to some rows; to all for None."""
-    if rows is None:
-        np.multiply(drawn, scale, out=offer.contexts)
-        _expect(offer, parameter)
-    else:
-        offer.contexts[rows] = drawn * scale
-        offer.means[rows] = np.einsum("nkd,nd->nk", offer.contexts[rows], parameter[rows[0]])
+def _lay_out(offer: Offer, acting: Array, drawn: Array, scale: Any, parameter: Array) -> None:
+    """Offers what was drawn, times a scale, to those who act."""
+    np.multiply(drawn, scale, out=offer.contexts, where=acting[..., np.newaxis, np.newaxis])
+    _expect(offer, parameter)
 
 
 def _expect(offer: Offer, parameter: Array) -> None:

@@ -7,8 +7,8 @@ from scipy.special import betaincinv
 
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.federation import Array
-from fedbandit_envs.luck import Draws, Luck
-from fedbandit_envs.streams import Purpose, standard_normal, uniform
+from fedbandit_envs.luck import Luck
+from fedbandit_envs.streams import Purpose
 
 RewardName = Literal["beta", "bernoulli", "normal"]
 
@@ -54,9 +54,7 @@ class RewardLaw:
 
     def begin(self, luck: Luck) -> None:
         """Prepares the draws of one episode a seed."""
-        fill = standard_normal if self._name == "normal" else uniform
-        self._draws = Draws(luck, Purpose.OUTCOME, shape=(), fill=fill)
-        self._own = luck.own
+        self._draws = luck.draws(Purpose.OUTCOME)
 
     def draw(self, mean: Array, acting: Array) -> Rewards:
         """Draws the rewards of one round.
@@ -65,24 +63,15 @@ class RewardLaw:
             mean: Expected rewards, ``(replicas, agents)``.
             acting: Who acts, likewise; the others get 0.
         """
-        self._draws.advance(acting)
-        if not self._own:
-            return self._rewards(mean, self._draws.of(None))
-        rows = np.nonzero(acting)
-        all_rows = Rewards(np.zeros(mean.shape), np.zeros(mean.shape, np.bool_))
-        for of_all, drawn in zip(all_rows, self._rewards(mean[rows], self._draws.of(rows)), strict=True):
-            of_all[rows] = drawn
-        return all_rows
-
-    def _rewards(self, mean: Array, luck: Array) -> Rewards:
         if self._name == "normal":
-            reward = mean + self._sd * luck
+            reward = mean + self._sd * self._draws.normals()
         elif self._name == "bernoulli":
-            reward = (luck >= 1.0 - mean).astype(np.float64)
+            reward = (self._draws.uniforms() >= 1.0 - mean).astype(np.float64)
         else:
             # At the ends the law is the mean itself.
             inside = (mean > 0.0) & (mean < 1.0)
             shape = np.where(inside, mean, 0.5)
-            reward = np.where(inside, betaincinv(shape, 1.0 - shape, luck), mean)
+            reward = np.where(inside, betaincinv(shape, 1.0 - shape, self._draws.uniforms()), mean)
+        reward[~acting] = 0.0
         clipped = np.abs(reward) > self._bound
         return Rewards(np.clip(reward, -self._bound, self._bound), clipped)

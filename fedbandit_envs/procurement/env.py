@@ -9,7 +9,7 @@ from gymnasium import spaces
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.federation import Array, Arrays
-from fedbandit_envs.luck import Draws, Luck
+from fedbandit_envs.luck import Luck
 from fedbandit_envs.neighbours import Neighbours
 from fedbandit_envs.problem import MOST, Problem
 from fedbandit_envs.procurement.actions import CapacityPortions, QualityIndex, Quantities
@@ -21,7 +21,7 @@ from fedbandit_envs.procurement.outcomes import TABLED_CAPACITY, outcome_tables
 from fedbandit_envs.procurement.rounds import expected_revenue, play_round
 from fedbandit_envs.procurement.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.sensitivity import Sensitivity
-from fedbandit_envs.streams import Purpose, stream, uniform_31_bits
+from fedbandit_envs.streams import Purpose, stream
 
 
 class ProcurementEnv(Problem, name="procurement_v0"):
@@ -209,9 +209,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         for replica, market in enumerate(markets):
             seen["cost"][replica], seen["capacity"][replica] = market.cost, market.capacity
         self._drifts = [stream(seed, Purpose.DRIFT) for seed in luck.seeds]
-        self._uniforms = Draws(
-            luck, Purpose.OUTCOME, shape=self._quality.shape[1:], fill=uniform_31_bits, dtype=np.int32
-        )
+        self._outcomes = luck.draws(Purpose.OUTCOME)
         self._table = (
             outcome_tables(self._quality, self._market.max_capacity)
             if self._tabled
@@ -234,9 +232,8 @@ class ProcurementEnv(Problem, name="procurement_v0"):
 
     def _play(self, action: Array) -> None:
         seen = self._seen
-        self._uniforms.advance(self._acting)
         play_round(
-            self._acting, action, self._uniforms.block, self._uniforms.place,
+            self._acting, action, *self._outcomes,
             self._quality, seen["cost"], seen["capacity"], self._table,
             self._threshold, self._unit_revenue, self._best_revenue, self._penalty,
             seen["delivered"], seen["good"], seen["total_delivered"], seen["total_good"],

@@ -6,6 +6,7 @@ from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array
 from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE
 from fedbandit_envs.procurement.outcomes import good_units, good_units_tabled
+from fedbandit_envs.threefry import fill_bits, padded, u32
 
 
 @kernel
@@ -51,7 +52,7 @@ def expected_revenue(quantity: Array, quality: Array, cost: Array, unit_revenue:
 
 @kernel
 def play_round(
-    acting, requested, draws, place, quality, cost, capacity, table, threshold, unit_revenue,
+    acting, requested, key, round_, quality, cost, capacity, table, threshold, unit_revenue,
     best_revenue, penalty, delivered, good, total_delivered, total_good, reward, regret, violation, excess,
 ):  # fmt: skip
     """Plays one round; see :class:`~fedbandit_envs.procurement.env.ProcurementEnv` for the quantities.
@@ -59,8 +60,8 @@ def play_round(
     Args:
         acting: Who acts, bool ``(replicas, agents)``; the others get nothing, and 0 in what is received.
         requested: Quantities asked for, integers >= 0, ``(replicas, agents, producers)``.
-        draws: Uniform blocks, int32 ``(replicas, rounds, agents, producers)``.
-        place: Which of the block's rounds to use, ``(replicas, agents)``.
+        key: Of the draws, see :class:`~fedbandit_envs.draws.Draws`.
+        round_: Likewise.
         quality: Qualities, ``(replicas, producers)``.
         cost: Costs, ``(replicas, agents, producers)``.
         capacity: Capacities, same shape.
@@ -80,6 +81,7 @@ def play_round(
     """
     num_producers = requested.shape[2]
     tabled = table.shape[2] > 0
+    bits = np.empty(padded(num_producers), np.uint32)
     for r in range(requested.shape[0]):
         for j in range(requested.shape[1]):
             if not acting[r, j]:
@@ -93,10 +95,11 @@ def play_round(
                 above += requested[r, j, i] - units
                 delivered[r, j, i] = units
                 total_delivered[r, j, i] += units
-            realised, at = 0, place[r, j]
+            fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], bits)
+            realised = 0
             for i in range(num_producers):
                 units = delivered[r, j, i]
-                draw = draws[r, at, j, i]
+                draw = np.int32(bits[i] >> u32(1))
                 if tabled:
                     x = good_units_tabled(draw, units, quality[r, i], table[r, i])
                 else:

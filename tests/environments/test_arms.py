@@ -6,12 +6,13 @@ from itertools import product
 import numpy as np
 import pytest
 from arms_references import adjacent
+from threefry_reference import threefry
 
 from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.arms.ratings import packaged_means
 from fedbandit_envs.arms_v0 import parallel_env
 from fedbandit_envs.registration import make_federation
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.streams import Purpose, row_keys
 from fedbandit_envs.testing import check_federation
 from fedbandit_envs.wrappers.participation import Participation
 from fedbandit_envs.wrappers.privacy.audit import attack
@@ -58,15 +59,14 @@ def test_rounds_by_hand(variant, play):
     values = means
     if "regret" in variant:
         values = np.broadcast_to(means.mean(axis=1, keepdims=True), means.shape)
-    words = [stream(seed, Purpose.OUTCOME).bit_generator.random_raw(200 * 3 * arms // 2) for seed in range(2)]
-    draws = np.array([word.view(np.uint32) >> 1 for word in words]).reshape(2, 200, 3, arms) / 2**31
+    keys = row_keys(range(2), 3, Purpose.OUTCOME).tolist()
     pulls, successes = np.zeros((2, *means.shape), np.int64)
     for t, (before, action, reward, info) in enumerate(record):
         for r, j in np.ndindex(2, 3):
             np.testing.assert_array_equal(before["total_pulls"][r, j], pulls[r, j])
             awake = before["awake"][r, j] if "awake" in before else np.ones(arms, bool)
             superarm = [k for k in {int(k) for k in np.ravel(action[r, j])} if awake[k]]
-            good = [k for k in superarm if draws[r, t, j, k] < means[r, j, k]]
+            good = [k for k in superarm if threefry(keys[r][j], (t, k))[0] < 2**32 * means[r, j, k]]
             pulls[r, j, superarm] += 1
             successes[r, j, good] += 1
             assert reward[r, j] == len(good)

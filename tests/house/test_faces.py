@@ -8,7 +8,7 @@ from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.baselines.procurement.silent import SSUCB
 from fedbandit_envs.procurement_v0 import parallel_env
-from fedbandit_envs.streams import Blocks, Purpose, row_seeds, stream, uniform_31_bits
+from fedbandit_envs.streams import Purpose, row_seeds, stream
 
 
 def play(env, policy, seeds):
@@ -75,16 +75,6 @@ def test_streams_depend_on_seed_and_purpose_alone():
     assert len(set(draws.values())) == len(draws)
     assert stream(1, Purpose.OUTCOME).random() == draws[1, Purpose.OUTCOME]
     np.testing.assert_array_equal(row_seeds([4, 9], 10)[:, :3], row_seeds([4, 9], 3))
-
-
-@pytest.mark.parametrize("shape", [(1,), (3, 5), (100, 90)])
-def test_blocks_hand_out_each_draw_once_and_in_order(shape):
-    generators = [stream(seed, Purpose.OUTCOME) for seed in (1, 2)]
-    blocks = Blocks(generators, shape, uniform_31_bits, np.int32)
-    rounds = [blocks.block[:, blocks.next_round()].copy() for _ in range(150)]
-    words = stream(2, Purpose.OUTCOME).bit_generator.random_raw(int(np.prod(shape)) * 80).view(np.uint32)
-    expected = (words >> 1)[: 150 * int(np.prod(shape))].reshape(150, *shape)
-    np.testing.assert_array_equal(np.stack(rounds)[:, 1], expected)
 
 
 def test_keyed_face_names_the_agent_at_fault():

@@ -6,10 +6,9 @@ from arms_env import Arm, ArmsEnv
 
 from fedbandit_envs.buffers import Buffers
 from fedbandit_envs.features import Features
-from fedbandit_envs.luck import Draws, Luck
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.sensitivity import Change
-from fedbandit_envs.streams import Purpose, uniform
+from fedbandit_envs.streams import Purpose, row_keys
 from fedbandit_envs.testing import check_federation
 from fedbandit_envs.testing.features import check_features
 
@@ -141,8 +140,8 @@ class SharesLuck(ArmsEnv):
     def _begin(self, luck, instance_seeds):
         super()._begin(luck, instance_seeds)
         shared = [sum(luck.seeds) + place for place in range(len(luck.seeds))]
-        arms = self._seen["total_pulls"].shape[2]
-        self._luck = Draws(Luck(shared, luck.agents, luck.own), Purpose.OUTCOME, shape=(arms,), fill=uniform)
+        key = row_keys(shared, luck.round.shape[1], Purpose.OUTCOME)
+        self._outcomes = self._outcomes._replace(key=key)
 
 
 class DrawsFromNowhere(ArmsEnv):

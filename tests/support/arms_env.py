@@ -4,10 +4,9 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.checks import require_integer
-from fedbandit_envs.luck import Draws
 from fedbandit_envs.problem import MOST, Problem
 from fedbandit_envs.sensitivity import Change, Pair, Sensitivity
-from fedbandit_envs.streams import Purpose, stream, uniform
+from fedbandit_envs.streams import Purpose, stream
 
 
 class Arm:
@@ -44,12 +43,11 @@ class ArmsEnv(Problem, name="arms_v0"):
     def _begin(self, luck, instance_seeds):
         arms = self._seen["total_pulls"].shape[2]
         self._mean = np.stack([stream(seed, Purpose.PARAMETER).random(arms) for seed in instance_seeds])
-        self._luck = Draws(luck, Purpose.OUTCOME, shape=(arms,), fill=uniform)
+        self._outcomes = luck.draws(Purpose.OUTCOME)
 
     def _play(self, action):
         # Luck for every arm, whichever is pulled, so that policies under one seed meet the same.
-        self._luck.advance(self._acting)
-        good = self._luck.of(None) < self._mean[:, np.newaxis]
+        good = self._outcomes.uniforms(self._mean.shape[1]) < self._mean[:, np.newaxis]
         pulled = (np.arange(self._mean.shape[1]) == action[..., np.newaxis]) & self._acting[..., np.newaxis]
         self._seen["total_pulls"] += pulled
         self._seen["total_successes"] += pulled & good

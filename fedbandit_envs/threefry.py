@@ -1,0 +1,68 @@
+"""Counter-based random bits: Threefry-2x32 with 13 rounds (Salmon et al.: Parallel Random Numbers, SC 2011).
+
+A pair of 32-bit words is a function of a 64-bit key and a 64-bit counter alone: there is no state to keep, and LLVM
+computes as many pairs side by side as the processor has lanes. Thirteen rounds are the fewest that passed the authors'
+whole battery of tests (BigCrush). It is no cipher: what has to stay secret is drawn elsewhere.
+"""
+
+import numpy as np
+
+from fedbandit_envs.compiled import kernel
+
+u32 = np.uint32
+
+_PARITY = u32(0x1BD11BDA)
+
+_CHUNK = 32
+"""Words that arrays of bits are whole multiples of, so that no lane of any processor idles."""
+
+
+@kernel
+def padded(size):
+    """Returns the least size of an array of bits that holds so many."""
+    return -(-size // _CHUNK) * _CHUNK
+
+
+@kernel(inline="always")
+def _mix(x, y, turn):
+    # Sums of 32-bit integers would be 64 bits wide without the casts, and lanes half as many.
+    x = u32(x + y)
+    return x, u32(u32(u32(y << u32(turn)) | u32(y >> u32(32 - turn))) ^ x)
+
+
+@kernel(inline="always")
+def threefry(key0, key1, counter0, counter1):
+    """Returns the pair of words, uint32, of a key and a counter, two uint32 each."""
+    key2 = u32(u32(key0 ^ key1) ^ _PARITY)
+    x, y = u32(counter0 + key0), u32(counter1 + key1)
+    x, y = _mix(x, y, 13)
+    x, y = _mix(x, y, 15)
+    x, y = _mix(x, y, 26)
+    x, y = _mix(x, y, 6)
+    x, y = u32(x + key1), u32(y + u32(key2 + u32(1)))
+    x, y = _mix(x, y, 17)
+    x, y = _mix(x, y, 29)
+    x, y = _mix(x, y, 16)
+    x, y = _mix(x, y, 24)
+    x, y = u32(x + key2), u32(y + u32(key0 + u32(2)))
+    x, y = _mix(x, y, 13)
+    x, y = _mix(x, y, 15)
+    x, y = _mix(x, y, 26)
+    x, y = _mix(x, y, 6)
+    x, y = u32(x + key0), u32(y + u32(key1 + u32(3)))
+    return _mix(x, y, 17)
+
+
+@kernel
+def fill_bits(key0, key1, round_, bits):
+    """Fills an array with random words.
+
+    Args:
+        key0: First word of the key.
+        key1: Second word.
+        round_: The counter's first word; its second counts pairs.
+        bits: Receives uint32 words; :func:`padded` says its size.
+    """
+    half = bits.shape[0] // 2
+    for i in range(half):
+        bits[i], bits[half + i] = threefry(key0, key1, round_, u32(i))

@@ -1,0 +1,170 @@
+"""Counter-based draws: bits are Threefry's, laws hold, and rows, rounds and keys know nothing of each other.
+
+Laws are tested at 1e-4 each, under fixed seeds: of the 36 tests one in 278 would raise a false alarm.
+"""
+
+import numpy as np
+import pytest
+from numba import njit
+from scipy import stats
+from threefry_reference import threefry as reference
+
+from fedbandit_envs import threefry, variates
+from fedbandit_envs.draws import Draws
+from fedbandit_envs.luck import Luck
+from fedbandit_envs.streams import Purpose, row_keys, row_seeds
+
+LEVEL = 1e-4
+SAMPLES = 1 << 20
+
+
+@njit
+def compiled_threefry(key0, key1, counter0, counter1):
+    return threefry.threefry(key0, key1, counter0, counter1)
+
+
+def test_bits_are_those_of_the_definition():
+    # The authors' known answers for twenty rounds (test vectors of Random123).
+    assert reference((0, 0), (0, 0), 20) == (0x6B200159, 0x99BA4EFE)
+    rng = np.random.default_rng(0)
+    words = [
+        np.zeros(4, np.uint32),
+        np.full(4, 2**32 - 1, np.uint32),
+        *rng.integers(2**32, size=(50, 4), dtype=np.uint32),
+    ]
+    for key0, key1, counter0, counter1 in words:
+        expected = reference((int(key0), int(key1)), (int(counter0), int(counter1)), 13)
+        assert compiled_threefry(key0, key1, counter0, counter1) == expected
+
+
+def test_arrays_of_bits_hold_the_pairs_of_their_counters():
+    bits = np.empty(threefry.padded(33), np.uint32)
+    assert bits.size == 64
+    threefry.fill_bits(np.uint32(5), np.uint32(6), np.uint32(7), bits)
+    pairs = [reference((5, 6), (7, lane), 13) for lane in range(32)]
+    np.testing.assert_array_equal(bits, np.array(pairs, np.uint32).T.reshape(-1))
+
+
+LAWS = {
+    "normal": (variates.fill_normals, np.float32, stats.norm),
+    "exponential": (variates.fill_exponentials, np.float32, stats.expon),
+    "uniform": (variates.fill_uniforms, np.float64, stats.uniform),
+}
+
+
+def _filled(law, key, round_=0, size=SAMPLES):
+    fill, dtype, _ = LAWS[law]
+    out = np.empty(size, dtype)
+    fill(np.uint32(key), np.uint32(77), np.uint32(round_), out)
+    return out.astype(np.float64)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("key", [1, 2**31])
+def test_laws(law, key):
+    drawn, cdf = _filled(law, key), LAWS[law][2].cdf
+    assert stats.kstest(drawn, cdf).pvalue > LEVEL
+    # What a Kolmogorov test is blind to: 4,096 bins of equal probability.
+    counts = np.histogram(cdf(drawn), bins=np.linspace(0, 1, 4097))[0]
+    assert stats.chisquare(counts).pvalue > LEVEL
+
+
+@pytest.mark.parametrize("law", ["normal", "exponential"])
+def test_tails(law):
+    # Two-sided for normal numbers. 2^26 of them: 4e-2 beyond 6 standard deviations are expected, 3,800 beyond 4.
+    quantile = LAWS[law][2]
+    cuts = quantile.isf([3e-5, 1e-6, 1e-7]) if law == "normal" else quantile.isf([6e-5, 2e-6, 2e-7])
+    beyond, total, largest = np.zeros(3, np.int64), 0, 0.0
+    for round_ in range(64):
+        size = np.abs(_filled(law, 3, round_))
+        beyond += [(size > cut).sum() for cut in cuts]
+        total += size.size
+        largest = max(largest, size.max())
+    for count, chance in zip(beyond, (6e-5, 2e-6, 2e-7), strict=True):
+        assert stats.binomtest(int(count), total, chance).pvalue > LEVEL
+    assert largest > 5.0
+
+
+def test_the_smallest_words_reach_far_into_the_tails():
+    @njit
+    def extremes():
+        zero, half = np.uint32(0), np.uint32(0)
+        return variates.normal_pair(zero, half), variates.normal_pair(np.uint32(2**32 - 1), half)
+
+    far, near = extremes()
+    np.testing.assert_allclose(far[0], np.sqrt(64 * np.log(2)), rtol=1e-6)
+    assert abs(near[0]) < 1e-3
+
+
+@pytest.mark.parametrize("other", ["lane", "round", "key", "half"])
+@pytest.mark.parametrize("law", LAWS)
+def test_nothing_is_correlated(law, other):
+    """Draws and their squares, across lanes next to each other, rounds, keys, and the two of a pair."""
+    here = _filled(law, 5, 9)
+    there = {
+        "lane": np.roll(here, 1),
+        "round": _filled(law, 5, 10),
+        "key": _filled(law, 6, 9),
+        "half": np.roll(here, SAMPLES // 2),
+    }[other]
+    for power in (1, 2):
+        a, b = here**power, there**power
+        # Those of a pair meet twice when the halves change places.
+        count = SAMPLES / 2 if other == "half" else SAMPLES
+        z = np.corrcoef(a, b)[0, 1] * np.sqrt(count)
+        assert 2 * stats.norm.sf(abs(z)) > LEVEL
+
+
+def test_normal_pairs_have_no_direction():
+    """The angle of a pair is uniform, and independent of its length."""
+    drawn = _filled("normal", 8)
+    x, y = drawn.reshape(2, -1)
+    angle = np.arctan2(y, x) / (2 * np.pi) + 0.5
+    length = stats.chi2(2).cdf(x * x + y * y)
+    counts = np.histogram2d(angle, length, bins=[64, 16])[0]
+    assert stats.chisquare(counts.reshape(-1)).pvalue > LEVEL
+
+
+def test_logarithm_and_circle_are_exact_to_float32():
+    drawn = _filled("exponential", 4, size=1 << 16)
+    bits = np.empty(1 << 16, np.uint32)
+    threefry.fill_bits(np.uint32(4), np.uint32(77), np.uint32(0), bits)
+    exact = -np.log((bits // 2 + 0.5) / 2**31)
+    # Near 1 float32 knows a number to 6e-8, and so its logarithm.
+    np.testing.assert_allclose(drawn, exact, rtol=5e-7, atol=1.3e-7)
+    x, y = _filled("normal", 4, size=1 << 16).reshape(2, -1)
+    np.testing.assert_allclose(x * x + y * y, 2 * drawn[: 1 << 15], rtol=2e-6, atol=1e-6)
+
+
+def test_rows_do_not_know_of_each_other():
+    alone, together = Luck([7], 2, own=False), Luck([3, 7, 9], 5, own=False)
+    for kind in ("uniforms", "normals"):
+        some = getattr(alone.draws(Purpose.OUTCOME, 1), kind)(4)
+        many = getattr(together.draws(Purpose.OUTCOME, 1), kind)(4)
+        np.testing.assert_array_equal(many[1, :2], some[0])
+        assert np.unique(many).size == many.size
+
+
+def test_own_luck_waits_for_its_agent():
+    own, common = Luck([1], 2, own=True), Luck([1], 2, own=False)
+    acting = np.array([[True, False]])
+    waiting, going = own.draws(Purpose.CONTEXT), common.draws(Purpose.CONTEXT)
+    first = waiting.uniforms()
+    for luck in (own, common):
+        luck.advance(acting)
+    assert waiting.uniforms()[0, 1] == first[0, 1]
+    assert waiting.uniforms()[0, 0] == going.uniforms()[0, 0] != first[0, 0]
+    assert going.uniforms()[0, 1] != first[0, 1]
+
+
+def test_purposes_have_keys_of_their_own():
+    keys = [row_keys([1], 3, purpose, *key) for purpose in Purpose for key in ((), (0,), (1,))]
+    words = np.concatenate(keys, axis=1).view(np.uint64)
+    assert np.unique(words).size == words.size
+
+
+def test_a_policys_draws_follow_from_its_seeds():
+    seeds = row_seeds([5, 6], 3)
+    draws = Draws.of_policy(seeds)
+    assert not draws.round.any()
+    np.testing.assert_array_equal(Draws.of_policy(seeds[:1, 1:2]).uniforms(), draws.uniforms()[:1, 1:2])
