@@ -20,6 +20,31 @@ Statement = Literal["holds", "does **not** hold", "undecided"]
 
 
 @dataclass(frozen=True)
+class Mean:
+    """A mean with its interval.
+
+    Attributes:
+        value: The mean.
+        low: Lower end of the 95 % interval.
+        high: Upper end.
+        spec: How its numbers are written.
+    """
+
+    value: float
+    low: float
+    high: float
+    spec: str = ".0f"
+
+    def __str__(self) -> str:
+        """Writes the mean and the half width of its interval."""
+        return f"{self.value:{self.spec}} ± {(self.high - self.low) / 2:{self.spec}}"
+
+    def numbers(self) -> dict[str, float]:
+        """Returns value and interval; see :class:`.page.Measure`."""
+        return {"value": self.value, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
 class Ratio:
     """Mean (or median) regret of one run over that of another, on the same instances under the same luck.
 
@@ -43,6 +68,10 @@ class Ratio:
         """Writes the ratio, its interval and, if there are several, the range of the instances."""
         text = f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
         return f"{text}, {self.instances} {self.least:.2f} to {self.most:.2f}" if self.instances else text
+
+    def numbers(self) -> dict[str, float]:
+        """Returns value, interval and range; see :class:`.page.Measure`."""
+        return {name: getattr(self, name) for name in ("value", "low", "high", "least", "most")}
 
     def verdict(self, paper: float) -> str:
         """Says whether the paper's number agrees."""

@@ -2,16 +2,31 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from numbers import Real
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, regret_by_seed
+from fedbandit_envs.federation import Array
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, regret_by_seed
 from fedbandit_envs.leaderboard.reproduction.runs import Result
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 
-COLUMNS = ("panel", "name", "x", "value", "low", "high", "least", "most")
-"""Of the CSV file."""
+COLUMNS = ("panel", "name", "quantity", "x", "value", "low", "high", "least", "most", "printed")
+"""Of the CSV file.
+
+A row is a ratio (``quantity`` "ratio"), a point of a curve ("drawn"), what a sentence says ("in the text") or a cell
+of a table, whose ``name`` is the first cell of its line and whose ``quantity`` is the head of its column. ``printed``
+is what the page says there, letter by letter.
+"""
+
+
+@runtime_checkable
+class Measure(Protocol):
+    """A number with its uncertainty, which writes itself."""
+
+    def numbers(self) -> Mapping[str, float]:
+        """Returns its numbers, by columns of :data:`COLUMNS`."""
 
 
 @dataclass
@@ -31,24 +46,54 @@ class Section:
     curves: dict[str, tuple[Any, Any, Any]] = field(default_factory=dict)
 
     def table(self, *header: str) -> Callable[..., None]:
-        """Starts a Markdown table; the function returned adds a row."""
+        """Starts a Markdown table; the function returned adds a line to it, and what it prints to the CSV rows."""
         self.text += ["", f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
-        return lambda *cells: self.text.append(f"| {' | '.join(map(str, cells))} |")
+
+        def add_line(*cells: Any) -> None:
+            self.text.append(f"| {' | '.join(map(str, cells))} |")
+            for column, cell in zip(header[1:], cells[1:], strict=True):
+                if any(letter.isdigit() for letter in str(cell)):
+                    self._record(str(cells[0]), column, "", cell, str(cell))
+
+        return add_line
+
+    def say(self, name: str, cell: Any) -> str:
+        """Returns what a sentence is to say, and adds it to the CSV rows.
+
+        Args:
+            name: What it is.
+            cell: A measure, or a text.
+        """
+        self._record(name, "in the text", "", cell, str(cell))
+        return str(cell)
 
     def add(self, name: str, x: Any, value: Ratio) -> None:
-        """Adds a ratio to the CSV rows."""
-        known = {"panel": self.panel, "name": name, "x": x, **vars(value)}
-        self.rows.append({column: known[column] for column in COLUMNS})
+        """Adds a ratio that no table prints to the CSV rows."""
+        self._record(name, "ratio", x, value)
+
+    def draw(self, name: str, x: Any, y: Any, error: Any) -> None:
+        """Draws a curve and adds its points to the CSV rows.
+
+        Args:
+            name: In the legend.
+            x: Where.
+            y: The points, ``(points,)``.
+            error: The error bars' lengths, ``(points,)``, or ``(2, points)``: below and above.
+        """
+        self.curves[name] = (x, y, error)
+        below, above = np.broadcast_to(error, (2, len(y)))
+        for where, value, down, up in zip(x, y, below, above, strict=True):
+            self._record(name, "drawn", where, Mean(value, value - down, value + up))
 
     def draw_regret(self, name: str, result: Result) -> None:
         """Draws regret per agent over rounds, with the 95 % interval over seeds."""
         mean, half = mean_and_half_width(result.regret.mean(axis=2))
-        self.curves[name] = (result.rounds, mean, half)
+        self.draw(name, result.rounds, mean, half)
 
     def draw_points(self, name: str, points: Mapping[float, Result]) -> None:
         """Draws regret per agent at the horizon over some quantity, with the 95 % interval over seeds."""
-        at_end = [mean_and_half_width(regret_by_seed(result)[np.newaxis]) for result in points.values()]
-        self.curves[name] = (list(points), [float(m[0]) for m, _ in at_end], [float(h[0]) for _, h in at_end])
+        at_end = [regret_text(result) for result in points.values()]
+        self.draw(name, list(points), [m.value for m in at_end], [m.high - m.value for m in at_end])
 
     def draw_ratios(self, name: str, points: Mapping[float, Ratio]) -> None:
         """Draws ratios over some quantity with their intervals, and adds them to the CSV rows."""
@@ -65,8 +110,29 @@ class Section:
             epsilon = "-" if claim["epsilon"] is None else f"{claim['epsilon']:.3f}"
             row(claim["adjacency"], claim["composition"], epsilon, f"{claim['delta']:.3g}", claim["reason"])
 
+    def _record(self, name: str, quantity: str, x: Any, cell: Any, printed: str = "") -> None:
+        numbers: Mapping[str, float] = {}
+        if isinstance(cell, Measure):
+            numbers = cell.numbers()
+        elif isinstance(cell, Real):
+            numbers = {"value": float(cell)}
+        known = {
+            "panel": self.panel, "name": name, "quantity": quantity, "x": x, "printed": printed, **numbers,
+        }  # fmt: skip
+        self.rows.append({column: known.get(column, "") for column in COLUMNS})
 
-def regret_text(result: Result) -> str:
-    """Writes cumulative regret per agent at the horizon with the 95 % interval over seeds."""
-    mean, half = mean_and_half_width(regret_by_seed(result)[np.newaxis])
-    return f"{mean[0]:.0f} ± {half[0]:.0f}"
+
+def regret_text(result: Result) -> Mean:
+    """Returns cumulative regret per agent at the horizon with the 95 % interval over seeds."""
+    return over_seeds(regret_by_seed(result))
+
+
+def over_seeds(values: Array, spec: str = ".0f") -> Mean:
+    """Returns the mean of one value a seed with its 95 % interval.
+
+    Args:
+        values: The values, ``(seeds,)``.
+        spec: How to write numbers.
+    """
+    mean, half = (float(part) for part in mean_and_half_width(values))
+    return Mean(mean, mean - half, mean + half, spec)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pages import check_page
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
@@ -42,12 +43,7 @@ def test_every_experiment_of_p_fcb_writes_its_page(tmp_path, mode):
         assert "## Normal law" in page
         assert f"{stem}.png" in page
         assert (tmp_path / f"{stem}.png").stat().st_size > 10_000
-        with (tmp_path / f"{stem}.csv").open() as file:
-            rows = list(csv.DictReader(file))
-        assert {row["panel"] for row in rows} == set(pfcb.PANELS)
-        for row in rows:
-            low, value, high = (float(row[key]) for key in ("low", "value", "high"))
-            assert 0 < low <= value <= high
+        assert {row["panel"] for row in check_page(tmp_path / f"{stem}.md")} == set(pfcb.PANELS)
     exp1 = (tmp_path / f"pfcb-exp1-{suffix}.md").read_text()
     for number in ("2.36", "3.33", "3.35", "4.94"):
         assert number in exp1
@@ -235,8 +231,8 @@ def test_an_experiment_is_data_and_a_report(monkeypatch, tmp_path):
     assert "| one-round | zcdp |" in page
     assert "| 0.1 |" in page
     assert "instances" not in page
-    with (tmp_path / "toy-small-trials6.csv").open() as file:
-        (row,) = csv.DictReader(file)
+    rows = check_page(tmp_path / "toy-small-trials6.md")
+    (row,) = (row for row in rows if row["quantity"] == "ratio")
     assert (row["panel"], row["least"], row["most"]) == ("federation", row["value"], row["value"])
     shards = sorted((tmp_path / "shards").iterdir())
     assert len(shards) == 4

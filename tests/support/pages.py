@@ -1,0 +1,68 @@
+"""What a page of a reproduction says, set against its CSV file."""
+
+import csv
+import re
+from pathlib import Path
+
+_NUMBER = r"[+-]?(?:[\d,]*\.?\d+(?:e[+-]?\d+)?%?|inf|nan)"
+_MEASURE = re.compile(
+    rf"(?P<value>{_NUMBER})(?: ± (?P<half>{_NUMBER}))?(?: \[(?P<low>{_NUMBER}), (?P<high>{_NUMBER})\])?"
+    rf"(?:, [a-z]+ (?P<least>{_NUMBER}) to (?P<most>{_NUMBER}))?"
+)
+
+
+def cells(page):
+    """Returns what a page's tables say with digits: first cell of the line, head of the column, text."""
+    found, header = [], None
+    for line in page.splitlines():
+        if not line.startswith("|"):
+            header = None
+        elif header is None:
+            header = line[2:-2].split(" | ")
+        elif not line.startswith("|---"):
+            label, *others = line[2:-2].split(" | ")
+            found += [
+                (label, column, text)
+                for column, text in zip(header[1:], others, strict=True)
+                if any(letter.isdigit() for letter in text)
+            ]
+    return found
+
+
+def written(number, like):
+    """Writes a number with the digits of another's text."""
+    if like.endswith("%"):
+        return f"{number:.{_digits(like[:-1])}%}"
+    if "e" in like:
+        return f"{number:.{_digits(like.split('e')[0])}e}"
+    return f"{number:{'+' if like[0] == '+' else ''}{',' if ',' in like else ''}.{_digits(like)}f}"
+
+
+def _digits(text):
+    return len(text.partition(".")[2])
+
+
+def check_page(path: Path):
+    """Demands of a page that its numbers are those of its CSV file, and of both that intervals hold their values."""
+    page = path.read_text()
+    with path.with_suffix(".csv").open() as file:
+        rows = list(csv.DictReader(file))
+    tabled = [row for row in rows if row["printed"] and row["quantity"] != "in the text"]
+    assert cells(page) == [(row["name"], row["quantity"], row["printed"]) for row in tabled]
+    sentences = "\n".join(line for line in page.splitlines() if not line.startswith("|"))
+    for row in rows:
+        numbers = {key: float(row[key]) for key in ("value", "low", "high", "least", "most") if row[key]}
+        if row["quantity"] == "in the text":
+            assert row["printed"] in sentences, row
+        if row["quantity"] == "ratio" and not row["printed"]:
+            assert numbers["low"] > 0, row
+        if "low" in numbers:
+            assert not numbers["low"] > numbers["value"], row
+            assert not numbers["value"] > numbers["high"], row
+            numbers["half"] = (numbers["high"] - numbers["low"]) / 2
+        if row["printed"] and numbers:
+            says = _MEASURE.fullmatch(row["printed"])
+            assert says, row
+            for name, text in says.groupdict().items():
+                assert text is None or written(numbers[name], text) == text, row
+    return rows
