@@ -11,6 +11,7 @@ from fedbandit_envs.compiled import kernel
 from fedbandit_envs.draws import Draws
 from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.procurement.oracle import procure, procure_row
+from fedbandit_envs.threefry import padded
 
 OracleName = Literal["greedy", "exact"]
 
@@ -71,15 +72,14 @@ class Clairvoyant:
         return procure(*(observation[name] for name in names), exact=self._exact)
 
 
-@kernel(inline="always")
-def _upper_confidence_bounds(units, good, heard_units, heard_good, factor, bound):
-    """Writes ``min(1, Y / W + sqrt(factor / W))`` for one row, own and heard data together; 1 where W <= 0."""
-    for i in range(bound.shape[0]):
-        weight = units[i] + heard_units[i]
-        known = weight > 0.0
-        inverse = 1.0 / (weight if known else 1.0)
-        index = (good[i] + heard_good[i]) * inverse + np.sqrt(factor * inverse)
-        bound[i] = min(index, 1.0) if known else 1.0
+@kernel
+def _upper_confidence_bounds(weight, sum_, factor):
+    """Turns sums into ``min(1, Y / W + sqrt(factor / W))``, and into 1 where W <= 0."""
+    for i in range(sum_.shape[0]):
+        known = weight[i] > 0.0
+        inverse = 1.0 / (weight[i] if known else 1.0)
+        index = sum_[i] * inverse + np.sqrt(factor * inverse)
+        sum_[i] = min(index, 1.0) if known else 1.0
 
 
 @kernel
@@ -94,7 +94,7 @@ def procure_optimistically(
         round_: Rounds that the agent has acted in, ``(replicas, agents, 1)``; t is one more.
         units: Own units so far, ``(replicas, agents, producers)``.
         good: Good ones among them.
-        heard_units: Weight of units heard of, same shape; 0 for a silent policy.
+        heard_units: Weight of units heard of, same shape; of size 0 for a silent policy.
         heard_good: Weight of good ones among them.
         cost: Costs.
         capacity: Capacities.
@@ -108,24 +108,41 @@ def procure_optimistically(
         exact: Whether the oracle is the exact one.
         quantity: Receives the quantities, ``(replicas, agents, producers)``.
     """
-    bound = np.empty(quantity.shape[2])
+    producers = quantity.shape[2]
+    # Of own and heard data together; padded, so that processors need not finish a row one by one.
+    weight, bound = np.zeros(padded(producers)), np.zeros(padded(producers))
     scale = radius_scale * radius_scale * 1.5 / divisor
+    heard = heard_units.size > 0
+    last, log_round = -1, 0.0
     for r in range(quantity.shape[0]):
         for j in range(quantity.shape[1]):
             if not active[r, j, 0]:
                 continue
-            if round_[r, j, 0] < exploration:
-                for i in range(quantity.shape[2]):
+            now = round_[r, j, 0]
+            if now < exploration:
+                for i in range(producers):
                     quantity[r, j, i] = min(1, capacity[r, j, i])
                 continue
-            factor = scale * (np.log(round_[r, j, 0] + 1.0) + log_agents)
-            _upper_confidence_bounds(
-                units[r, j], good[r, j], heard_units[r, j], heard_good[r, j], factor, bound
-            )
+            if now != last:
+                last, log_round = now, np.log(now + 1.0)
+            for i in range(producers):
+                weight[i], bound[i] = units[r, j, i], good[r, j, i]
+            if heard:
+                for i in range(producers):
+                    weight[i] += heard_units[r, j, i]
+                    bound[i] += heard_good[r, j, i]
+            _upper_confidence_bounds(weight, bound, scale * (log_round + log_agents))
             procure_row(
-                bound, cost[r, j], capacity[r, j], threshold[r, j, 0] + margin, unit_revenue[r, j, 0],
-                exact, quantity[r, j],
-            )  # fmt: skip
+                r,
+                j,
+                bound,
+                cost,
+                capacity,
+                threshold[r, j, 0] + margin,
+                unit_revenue[r, j, 0],
+                exact,
+                quantity,
+            )
 
 
 class SSUCB:
@@ -182,8 +199,7 @@ class SSUCB:
         self._quantity = np.zeros(shape, np.int32)
         self._everyone = np.ones((*seeds.shape, 1), np.bool_)
         # What others told of their purchases: for this policy nothing.
-        self._heard_units = np.zeros(shape)
-        self._heard_good = np.zeros(shape)
+        self._heard_units, self._heard_good = np.zeros((2, 0, 0, 0))
 
     def act(self, observation: Arrays) -> Array:
         """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""

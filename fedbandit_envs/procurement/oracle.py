@@ -18,20 +18,16 @@ FEASIBILITY_TOLERANCE = 1e-9
 """Quality units by which rounding may miss the constraint: absolute, far below any real shortfall."""
 
 
-@kernel(inline="always")
-def _buy_all_that_pays(quality, cost, capacity, threshold, unit_revenue, quantity):
+@kernel(forceinline=True)
+def _buy_all_that_pays(r, j, quality, cost, capacity, threshold, unit_revenue, quantity):
     """Fills ``quantity`` with S1 and S2 in full; returns the surplus of quality this leaves."""
-    for i in range(quantity.shape[0]):
-        value = unit_revenue * quality[i] - cost[i]
-        quantity[i] = capacity[i] if (value > 0.0) or (value == 0.0 and quality[i] >= threshold) else 0
     surplus = 0.0
-    # As in the sums of a round.
-    for i in range(0, quantity.shape[0] - 3, 4):
-        surplus += (
-            quantity[i] * (quality[i] - threshold) + quantity[i + 1] * (quality[i + 1] - threshold)
-        ) + (quantity[i + 2] * (quality[i + 2] - threshold) + quantity[i + 3] * (quality[i + 3] - threshold))
-    for i in range(quantity.shape[0] // 4 * 4, quantity.shape[0]):
-        surplus += quantity[i] * (quality[i] - threshold)
+    for i in range(quantity.shape[2]):
+        slack = quality[i] - threshold
+        value = unit_revenue * quality[i] - cost[r, j, i]
+        units = capacity[r, j, i] if (value > 0.0) or (value == 0.0 and slack >= 0.0) else 0
+        quantity[r, j, i] = units
+        surplus += units * slack
     return surplus
 
 
@@ -99,27 +95,31 @@ def _exact_under_shortage(quality, cost, capacity, threshold, unit_revenue, quan
     _apply(taken, producer, quality, threshold, quantity)
 
 
-@kernel
-def procure_row(quality, cost, capacity, threshold, unit_revenue, exact, quantity):
+@kernel(forceinline=True)
+def procure_row(r, j, quality, cost, capacity, threshold, unit_revenue, exact, quantity):
     """Solves one agent's problem, for use inside other kernels.
 
-    One pass without a sort where buying all that pays leaves no shortage of quality: then it is optimal.
+    One pass without a sort where buying all that pays leaves no shortage of quality: then it is optimal. Arrays are
+    handed on whole: a row cut out of one costs more than the pass, since compiled code counts who refers to it.
 
     Args:
-        quality: Qualities or estimates of them, ``(producers,)`` in [0, 1].
-        cost: Costs a unit, ``(producers,)``.
-        capacity: Most units, integers ``(producers,)``.
+        r: The replica.
+        j: The agent.
+        quality: Qualities or estimates of them, ``(producers,)`` in [0, 1]; there may be more room behind them.
+        cost: Costs a unit, ``(replicas, agents, producers)``.
+        capacity: Most units, integers, same shape.
         threshold: The quality threshold alpha.
         unit_revenue: Revenue of a good unit, rho.
         exact: The integer optimum if true, else Greedy SSA.
-        quantity: Receives the quantities, integers ``(producers,)``.
+        quantity: Receives the row's quantities, integers ``(replicas, agents, producers)``.
     """
-    surplus = _buy_all_that_pays(quality, cost, capacity, threshold, unit_revenue, quantity)
+    surplus = _buy_all_that_pays(r, j, quality, cost, capacity, threshold, unit_revenue, quantity)
     if surplus < -FEASIBILITY_TOLERANCE / 2:
+        known = quality[: quantity.shape[2]]
         if exact:
-            _exact_under_shortage(quality, cost, capacity, threshold, unit_revenue, quantity)
+            _exact_under_shortage(known, cost[r, j], capacity[r, j], threshold, unit_revenue, quantity[r, j])
         else:
-            _greedy_under_shortage(quality, cost, capacity, threshold, unit_revenue, quantity)
+            _greedy_under_shortage(known, cost[r, j], capacity[r, j], threshold, unit_revenue, quantity[r, j])
 
 
 @kernel
@@ -127,9 +127,16 @@ def _procure_rows(quality, cost, capacity, threshold, unit_revenue, exact, quant
     for r in range(quantity.shape[0]):
         for j in range(quantity.shape[1]):
             procure_row(
-                quality[r, j], cost[r, j], capacity[r, j], threshold[r, j, 0], unit_revenue[r, j, 0], exact,
-                quantity[r, j],
-            )  # fmt: skip
+                r,
+                j,
+                quality[r, j],
+                cost,
+                capacity,
+                threshold[r, j, 0],
+                unit_revenue[r, j, 0],
+                exact,
+                quantity,
+            )
 
 
 def procure(

@@ -6,21 +6,31 @@ defective count grow monotonically in l.
 
 A draw u is a uniform integer on ``0 .. 2**31 - 1``, and X exceeds x where ``u > ceil(F(x) 2**31) - 1``, F the
 binomial distribution function: every probability is exact to 2**-31. For small capacities and fixed qualities
-the leading halves of the right-hand sides are tabled, a count of comparisons without a branch; the few draws
-whose leading half ties with a cutoff's are inverted in full.
+the leading halves of the right-hand sides are tabled for a window of x around the mean, as many as fit into a line of
+the cache, and how many of them a draw passes is counted in two vector instructions without a branch. The few draws that
+fall outside the window, or whose leading half ties with a cutoff's, are inverted in full.
 """
 
-from math import ceil, exp, floor, lgamma, log, log1p, sqrt
+from math import ceil, exp, floor, lgamma, log, log1p, prod, sqrt
+from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array
 
-_LANES = 64
+_WINDOW = 32
+"""Cutoffs in a row of a table."""
 
-TABLED_CAPACITY = _LANES - 1
-"""Largest capacity that is tabled; tables take 128 bytes a replica, producer and quantity."""
+ROW_BYTES = 2 * _WINDOW
+"""Of a table: a line of the cache."""
+
+TABLED_CAPACITY = 63
+"""Largest capacity that is tabled: four standard deviations of any quality fit into half a window."""
 
 
 @kernel(inline="always")
@@ -78,25 +88,31 @@ def good_units(draw, units, quality):
     return rare if rare_is_good else units - rare
 
 
+@kernel(inline="always")
+def _first_of_window(units, quality):
+    first = np.int32(np.int32(units * quality) - np.int32(_WINDOW // 2 - 1))
+    # At least 0, without a branch that could not be predicted.
+    return np.int32(first & ~(first >> np.int32(31)))
+
+
 @kernel
 def _fill_table(quality, table):
     for p in range(quality.shape[0]):
         rare_is_good = quality[p] <= 0.5
         rate = quality[p] if rare_is_good else 1.0 - quality[p]
         for units in range(table.shape[1]):
-            cutoffs = table[p, units]
-            cutoffs[:units] = 32767 if rare_is_good else -1
-            cutoffs[units:] = 32767
+            cutoffs, first = table[p, units], _first_of_window(units, quality[p])
+            cutoffs[:] = 32767
+            cutoffs[: max(units - first, 0)] = 32767 if rare_is_good else -1
             if rate == 0.0:
                 continue
             rare, mass = _first_of_tail(units, rate)
             odds = rate / (1.0 - rate)
             cumulative = mass
             while rare < units:
-                if rare_is_good:
-                    cutoffs[rare] = _cutoff(cumulative) >> 16
-                else:
-                    cutoffs[units - 1 - rare] = _cutoff(1.0 - cumulative) >> 16
+                place = (rare if rare_is_good else units - 1 - rare) - first
+                if 0 <= place < _WINDOW:
+                    cutoffs[place] = _cutoff(cumulative if rare_is_good else 1.0 - cumulative) >> 16
                 mass *= odds * (units - rare) / (rare + 1.0)
                 cumulative += mass
                 rare += 1
@@ -110,29 +126,73 @@ def outcome_tables(quality: Array, max_capacity: int) -> Array:
         max_capacity: Largest quantity, at most :data:`TABLED_CAPACITY`.
 
     Returns:
-        Ascending cutoffs, int16 ``(replicas, producers, max_capacity + 1, 64)``, padded with one never passed.
+        Ascending cutoffs, int16 ``(replicas, producers, max_capacity + 1, 32)``, padded with one never passed.
     """
-    table = np.empty((*quality.shape, max_capacity + 1, _LANES), np.int16)
-    _fill_table(quality.reshape(-1), table.reshape(-1, max_capacity + 1, _LANES))
+    shape = (*quality.shape, max_capacity + 1, _WINDOW)
+    room = np.empty(prod(shape) + _WINDOW, np.int16)
+    # From where a line of the cache begins, so that no row takes two.
+    start = -room.ctypes.data % ROW_BYTES // 2
+    table = room[start : start + prod(shape)].reshape(shape)
+    _fill_table(quality.reshape(-1), table.reshape(-1, max_capacity + 1, _WINDOW))
     return table
 
 
+def _compare(compare: Any) -> Any:
+    """Makes an intrinsic of the bits, one a lane, in which a number compares so with the window at an address."""
+
+    def signature(context: Any, address: Any, number: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            vector = ir.VectorType(ir.IntType(16), _WINDOW)
+            window = builder.inttoptr(args[0], vector.as_pointer())
+            first = builder.insert_element(ir.Constant(vector, ir.Undefined), args[1], ir.IntType(32)(0))
+            lanes = ir.Constant(ir.VectorType(ir.IntType(32), _WINDOW), [0] * _WINDOW)
+            number = builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), lanes)
+            found = builder.icmp_signed(compare, number, builder.load(window, align=2))
+            return builder.bitcast(found, ir.IntType(_WINDOW))
+
+        return types.uint32(types.int64, types.int16), generate
+
+    return intrinsic(signature)
+
+
+_passed, _tied = _compare(">"), _compare("==")
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _ones(context: Any, bits: Any) -> Any:
+    """Counts the ones among the bits of a uint32."""
+    return types.int32(types.uint32), lambda _context, builder, _signature, args: builder.ctpop(args[0])
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def fetch(context: Any, address: Any) -> Any:
+    """Asks for the line of the cache at an address, which will be read soon."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, word, word, word])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(prefetch, [pointer, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
 @kernel(inline="always")
-def good_units_tabled(draw, units, quality, table):
-    """Inverts one draw with the table of one producer; equals :func:`good_units`.
+def good_units_tabled(draw, units, quality, window):
+    """Inverts one draw with a table; equals :func:`good_units`.
 
     Args:
         draw: Uniform integer on ``0 .. 2**31 - 1``.
         units: Number of units, from 0 to the largest tabled.
         quality: Probability that a unit is good.
-        table: The producer's tabled cutoffs, int16 ``(quantities, 64)``.
+        window: Address of the table's row of the producer and so many units. Not the row itself: compiled code would
+            count who refers to it, which takes longer than the rest.
     """
-    # Unsigned indices spare Numba's test for negative ones, and 16-bit sums keep one vector lane a cutoff.
-    cutoffs = table[np.uint64(units)]
-    leading = np.int16(draw >> 16)
-    good = np.int16(0)
-    for lane in range(_LANES):
-        good = np.int16(good + np.int16(leading > cutoffs[lane]))
-    if leading == cutoffs[np.uint64(good)]:
-        return np.int64(good_units(draw, units, quality))
-    return np.int64(good)
+    leading, first = np.int16(draw >> 16), _first_of_window(units, quality)
+    passed = _ones(_passed(window, leading))
+    outside = (passed == 0 and first > 0) or passed == _WINDOW
+    if outside or _tied(window, leading) != 0:
+        return np.int32(good_units(draw, units, quality))
+    return np.int32(first + passed)

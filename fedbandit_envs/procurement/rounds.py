@@ -5,32 +5,18 @@ import numpy as np
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array
 from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE
-from fedbandit_envs.procurement.outcomes import good_units, good_units_tabled
+from fedbandit_envs.procurement.outcomes import ROW_BYTES, fetch, good_units, good_units_tabled
 from fedbandit_envs.threefry import fill_bits, padded, u32
-
-
-@kernel
-def expected_sums(quantity, quality, cost):
-    """Returns one agent's expected good units, cost and units: ``sum l q``, ``sum l c``, ``sum l``."""
-    good, spent, units = 0.0, 0.0, 0
-    # Four at a time, so that sums are made side by side, in an order that does not hang on the processor.
-    for i in range(0, quantity.shape[0] - 3, 4):
-        a, b, c, d = quantity[i], quantity[i + 1], quantity[i + 2], quantity[i + 3]
-        good += (a * quality[i] + b * quality[i + 1]) + (c * quality[i + 2] + d * quality[i + 3])
-        spent += (a * cost[i] + b * cost[i + 1]) + (c * cost[i + 2] + d * cost[i + 3])
-        units += (a + b) + (c + d)
-    for i in range(quantity.shape[0] // 4 * 4, quantity.shape[0]):
-        good += quantity[i] * quality[i]
-        spent += quantity[i] * cost[i]
-        units += quantity[i]
-    return good, spent, float(units)
 
 
 @kernel
 def _expected_revenue(quantity, quality, cost, unit_revenue, revenue):
     for r in range(quantity.shape[0]):
         for j in range(quantity.shape[1]):
-            good, spent, _ = expected_sums(quantity[r, j], quality[r], cost[r, j])
+            good, spent = 0.0, 0.0
+            for i in range(quantity.shape[2]):
+                good += quantity[r, j, i] * quality[r, i]
+                spent += quantity[r, j, i] * cost[r, j, i]
             revenue[r, j] = unit_revenue * good - spent
 
 
@@ -79,37 +65,42 @@ def play_round(
         violation: Receives whether the quality constraint is violated, same shape.
         excess: Receives the units asked for above capacity, same shape.
     """
-    num_producers = requested.shape[2]
+    replicas, agents, producers = requested.shape
     tabled = table.shape[2] > 0
-    bits = np.empty(padded(num_producers), np.uint32)
-    for r in range(requested.shape[0]):
-        for j in range(requested.shape[1]):
+    rows, address = table.shape[2], table.ctypes.data
+    bits = np.empty(padded(producers), np.uint32)
+    for r in range(replicas):
+        for j in range(agents):
             if not acting[r, j]:
                 delivered[r, j] = 0
                 good[r, j] = 0
                 reward[r, j], regret[r, j], violation[r, j], excess[r, j] = 0.0, 0.0, False, 0
                 continue
             above = 0
-            for i in range(num_producers):
+            for i in range(producers):
                 units = min(requested[r, j, i], capacity[r, j, i])
                 above += requested[r, j, i] - units
                 delivered[r, j, i] = units
                 total_delivered[r, j, i] += units
-            fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], bits)
-            realised = 0
-            for i in range(num_producers):
-                units = delivered[r, j, i]
-                draw = np.int32(bits[i] >> u32(1))
                 if tabled:
-                    x = good_units_tabled(draw, units, quality[r, i], table[r, i])
+                    fetch(address + ((r * producers + i) * rows + units) * ROW_BYTES)
+            fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], bits)
+            realised, bought, expected_good, spent = 0, 0, 0.0, 0.0
+            # Sums are made while outcomes are looked up.
+            for i in range(producers):
+                draw, units, q = np.int32(bits[i] >> u32(1)), delivered[r, j, i], quality[r, i]
+                if tabled:
+                    window = address + ((r * producers + i) * rows + units) * ROW_BYTES
+                    x = good_units_tabled(draw, units, q, window)
                 else:
-                    x = good_units(draw, units, quality[r, i])
+                    x = good_units(draw, units, q)
                 good[r, j, i] = x
+                total_good[r, j, i] += x
                 realised += x
-            for i in range(num_producers):
-                total_good[r, j, i] += good[r, j, i]
-            expected_good, spent, units_bought = expected_sums(delivered[r, j], quality[r], cost[r, j])
-            violated = expected_good - threshold * units_bought < -FEASIBILITY_TOLERANCE
+                bought += units
+                expected_good += units * q
+                spent += units * cost[r, j, i]
+            violated = expected_good - threshold * bought < -FEASIBILITY_TOLERANCE
             reward[r, j] = unit_revenue * realised - spent
             violation[r, j] = violated
             excess[r, j] = above

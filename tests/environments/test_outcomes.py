@@ -6,6 +6,7 @@ from numba import njit
 from scipy.stats import binom
 
 from fedbandit_envs.procurement.outcomes import (
+    ROW_BYTES,
     TABLED_CAPACITY,
     good_units,
     good_units_tabled,
@@ -26,8 +27,9 @@ def invert_all(draws, units, quality):
 @njit
 def invert_all_tabled(draws, units, quality, table):
     good = np.empty(draws.shape[0], np.int64)
+    window = table.ctypes.data + units * ROW_BYTES
     for i in range(draws.shape[0]):
-        good[i] = good_units_tabled(draws[i], units, quality, table)
+        good[i] = good_units_tabled(draws[i], units, quality, window)
     return good
 
 
@@ -58,12 +60,19 @@ def test_tables_equal_direct_inversion(quality):
     for units in range(TABLED_CAPACITY + 1):
         draws = some_draws(3000, seed=units)
         # Draws whose leading half ties with a cutoff's are the delicate ones: put many of them in.
-        ties = table[units, : max(units, 1)].astype(np.int64) << 16
+        ties = table[units].astype(np.int64) << 16
         near = (ties[:, np.newaxis] + np.arange(0, 1 << 16, 257)).ravel()
         draws = np.concatenate([draws, near[(near >= 0) & (near < 2**31)].astype(np.int32)])
         np.testing.assert_array_equal(
             invert_all_tabled(draws, units, quality, table), invert_all(draws, units, quality)
         )
+
+
+def test_rows_of_tables_are_lines_of_the_cache():
+    table = outcome_tables(np.full((2, 3), 0.4), 50)
+    assert table.shape == (2, 3, 51, 32)
+    assert table.strides[2] == ROW_BYTES == 64
+    assert table.ctypes.data % ROW_BYTES == 0
 
 
 def test_frequencies_are_binomial():
