@@ -1,7 +1,8 @@
 """Where contexts come from: the laws that draw one for each arm, agent and round, and fixed feature matrices.
 
 Laws are scaled to the bound L that every context's norm keeps. A law that is begun draws a round at a time into the
-arrays of the environment; arms mean nothing across rounds, but for fixed features.
+arrays of the environment; arms mean nothing across rounds, but for fixed features. One kernel draws a row into scratch
+and offers it at once, arms in its vector lanes; draws have 24 or 32 bits, what is made of them is float64.
 """
 
 from typing import Any, Literal, NamedTuple, Protocol, get_args
@@ -13,8 +14,8 @@ from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array
 from fedbandit_envs.luck import Luck
 from fedbandit_envs.streams import Purpose
-from fedbandit_envs.threefry import padded
-from fedbandit_envs.variates import fill_exponentials, fill_normals, fill_uniforms
+from fedbandit_envs.threefry import fill_bits, padded
+from fedbandit_envs.variates import fill_exponentials, fill_normals
 
 LawName = Literal["band", "unit_ball", "hypercube", "signed_hypercube"]
 
@@ -26,12 +27,28 @@ class Offer(NamedTuple):
     """What is offered in a round.
 
     Attributes:
-        contexts: float64 ``(replicas, agents, arms, dim)``.
+        contexts: float64 ``(replicas, agents, arms, dim)``; in memory arms come last.
         means: Expected rewards, ``(replicas, agents, arms)``.
     """
 
     contexts: Array
     means: Array
+
+    @classmethod
+    def of_nothing(cls, rows: tuple[int, ...], arms: int, dim: int) -> "Offer":
+        """Makes the arrays, all 0.
+
+        Args:
+            rows: ``(replicas, agents)``.
+            arms: K.
+            dim: d.
+        """
+        return cls(np.zeros((*rows, dim, arms)).swapaxes(2, 3), np.zeros((*rows, arms)))
+
+    @property
+    def across(self) -> Array:
+        """The contexts as they lie in memory, ``(replicas, agents, dim, arms)``, to be filled."""
+        return self.contexts.swapaxes(2, 3)
 
 
 class ContextLaw(Protocol):
@@ -80,7 +97,7 @@ class Band:
 
     def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
         """Turns e_1 into theta* by a reflection, which leaves the law across it as it is."""
-        self._normals, self._exponentials, self._uniforms = (luck.draws(Purpose.CONTEXT, k) for k in range(3))
+        self._normals, self._exponentials, self._words = (luck.draws(Purpose.CONTEXT, k) for k in range(3))
         self._mirror = parameter.copy()
         self._mirror[:, 0] -= 1.0
         length = np.linalg.norm(self._mirror, axis=1, keepdims=True)
@@ -89,20 +106,21 @@ class Band:
     def draw(self, offer: Offer, acting: Array) -> None:
         """Draws the next round."""
         _fill_band(
-            acting, self._normals.round, self._normals.key, self._exponentials.key, self._uniforms.key,
-            self._mirror, self._bound, self._best, offer.contexts, offer.means,
+            acting, self._normals.round, self._normals.key, self._exponentials.key, self._words.key,
+            self._mirror, self._bound, self._best, offer.across, offer.means,
         )  # fmt: skip
 
 
 @kernel
 def _fill_band(
-    acting, round_, of_normals, of_exponentials, of_uniforms, mirror, bound, best_low, contexts, means
+    acting, round_, of_normals, of_exponentials, of_words, mirror, bound, best_low, contexts, means
 ):
-    arms, dim = contexts.shape[2:]
+    dim, arms = contexts.shape[2:]
     normals = np.empty(padded(arms * (dim - 1)), np.float32)
     exponentials = np.empty(padded(arms), np.float32)
-    # One more uniform an agent says where the best arm is.
-    draws = np.empty(arms + 1)
+    # One more word says where the best arm is.
+    words = np.empty(padded(arms + 1), np.uint32)
+    square, along = np.empty(arms), np.empty(arms)
     for r in range(contexts.shape[0]):
         v = mirror[r]
         for j in range(contexts.shape[1]):
@@ -111,24 +129,67 @@ def _fill_band(
             now = round_[r, j]
             fill_normals(of_normals[r, j, 0], of_normals[r, j, 1], now, normals)
             fill_exponentials(of_exponentials[r, j, 0], of_exponentials[r, j, 1], now, exponentials)
-            fill_uniforms(of_uniforms[r, j, 0], of_uniforms[r, j, 1], now, draws)
-            best = int(draws[arms] * arms)
+            fill_bits(of_words[r, j, 0], of_words[r, j, 1], now, words)
+            mean, x = means[r, j], contexts[r, j]
             for k in range(arms):
-                mean = (best_low if k == best else LOW) + WIDTH * draws[k]
-                means[r, j, k] = mean
-                g = normals[k * (dim - 1) : (k + 1) * (dim - 1)]
-                x = contexts[r, j, k]
-                square = 0.0
-                along = 0.0
-                for i in range(dim - 1):
-                    square += g[i] * g[i]
-                    along += g[i] * v[i + 1]
+                mean[k] = LOW + WIDTH * fraction(words[k])
+            best = int(fraction(words[arms]) * arms)
+            mean[best] += best_low - LOW
+            _add_up(normals, v, square, along)
+            for k in range(arms):
                 # A ball's radius from two more normals' squares, which are an exponential (times two).
-                shrink = np.sqrt(max(bound * bound - mean * mean, 0.0) / (square + 2.0 * exponentials[k]))
-                turn = 2.0 * (shrink * along + mean * v[0])
-                x[0] = mean - turn * v[0]
-                for i in range(dim - 1):
-                    x[i + 1] = shrink * g[i] - turn * v[i + 1]
+                length = square[k] + 2.0 * np.float64(exponentials[k])
+                shrink = np.sqrt(max(bound * bound - mean[k] * mean[k], 0.0) / length)
+                turn = 2.0 * (shrink * along[k] + mean[k] * v[0])
+                square[k], along[k] = shrink, turn
+                x[0, k] = mean[k] - turn * v[0]
+            for i in range(dim - 1):
+                g, row, w = normals[i * arms : (i + 1) * arms], x[i + 1], v[i + 1]
+                for k in range(arms):
+                    row[k] = square[k] * np.float64(g[k]) - along[k] * w
+
+
+@kernel
+def _add_up(normals, mirror, square, along):
+    """Writes each arm's sum of squares, and of products with the mirror's entries but the first; arms come last."""
+    arms, some = square.shape[0], mirror.shape[0] - 1
+    square[:] = 0.0
+    along[:] = 0.0
+    i = 0
+    # Four at a time, which saves three in four ways to memory and back.
+    while i + 4 <= some:
+        w0, w1, w2, w3 = mirror[i + 1], mirror[i + 2], mirror[i + 3], mirror[i + 4]
+        g = normals[i * arms : (i + 4) * arms]
+        for k in range(arms):
+            g0, g1 = np.float64(g[k]), np.float64(g[arms + k])
+            g2, g3 = np.float64(g[2 * arms + k]), np.float64(g[3 * arms + k])
+            square[k] += (g0 * g0 + g1 * g1) + (g2 * g2 + g3 * g3)
+            along[k] += (g0 * w0 + g1 * w1) + (g2 * w2 + g3 * w3)
+        i += 4
+    while i < some:
+        w0 = mirror[i + 1]
+        g = normals[i * arms : (i + 1) * arms]
+        for k in range(arms):
+            g0 = np.float64(g[k])
+            square[k] += g0 * g0
+            along[k] += g0 * w0
+        i += 1
+
+
+@kernel(inline="always")
+def fraction(word):
+    """Returns a float64 uniform on (0, 1), to 32 bits, from one word."""
+    return (np.float64(word) + 0.5) * 2.0**-32
+
+
+@kernel
+def _expect(contexts, parameter, means):
+    """Writes <x, theta> of one row's arms; contexts are ``(dim, arms)``."""
+    means[:] = 0.0
+    for i in range(contexts.shape[0]):
+        x, weight = contexts[i], parameter[i]
+        for k in range(contexts.shape[1]):
+            means[k] += weight * x[k]
 
 
 class UnitBall:
@@ -145,11 +206,40 @@ class UnitBall:
 
     def draw(self, offer: Offer, acting: Array) -> None:
         """Draws the next round."""
-        arms, dim = offer.contexts.shape[2:]
-        # The first d coordinates of a point on the sphere in d + 2 dimensions are uniform in the ball.
-        normals = self._normals.normals(arms, dim + 2)
-        radius = np.sqrt((normals * normals).sum(axis=-1, keepdims=True))
-        _lay_out(offer, acting, normals[..., :dim], self._bound / radius, self._parameter)
+        _fill_ball(
+            acting,
+            self._normals.round,
+            self._normals.key,
+            self._parameter,
+            self._bound,
+            offer.across,
+            offer.means,
+        )
+
+
+@kernel
+def _fill_ball(acting, round_, key, parameter, bound, contexts, means):
+    dim, arms = contexts.shape[2:]
+    # The first d coordinates of a point on the sphere in d + 2 dimensions are uniform in the ball.
+    normals = np.empty(padded(arms * (dim + 2)), np.float32)
+    scale = np.empty(arms)
+    for r in range(contexts.shape[0]):
+        for j in range(contexts.shape[1]):
+            if not acting[r, j]:
+                continue
+            fill_normals(key[r, j, 0], key[r, j, 1], round_[r, j], normals)
+            scale[:] = 0.0
+            for i in range(dim + 2):
+                g = normals[i * arms : (i + 1) * arms]
+                for k in range(arms):
+                    scale[k] += np.float64(g[k]) * np.float64(g[k])
+            for k in range(arms):
+                scale[k] = bound / np.sqrt(scale[k])
+            for i in range(dim):
+                g, x = normals[i * arms : (i + 1) * arms], contexts[r, j, i]
+                for k in range(arms):
+                    x[k] = scale[k] * np.float64(g[k])
+            _expect(contexts[r, j], parameter[r], means[r, j])
 
 
 class Hypercube:
@@ -162,14 +252,32 @@ class Hypercube:
 
     def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
         """Prepares the draws."""
-        self._uniforms = luck.draws(Purpose.CONTEXT)
+        self._words = luck.draws(Purpose.CONTEXT)
         self._parameter = parameter
 
     def draw(self, offer: Offer, acting: Array) -> None:
         """Draws the next round."""
         side = self._bound / np.sqrt(offer.contexts.shape[-1])
-        drawn = self._uniforms.uniforms(*offer.contexts.shape[2:])
-        _lay_out(offer, acting, 2.0 * drawn - 1.0 if self._signed else drawn, side, self._parameter)
+        low, width = (-side, 2.0 * side) if self._signed else (0.0, side)
+        _fill_cube(
+            acting, self._words.round, self._words.key, self._parameter, low, width, offer.across, offer.means
+        )
+
+
+@kernel
+def _fill_cube(acting, round_, key, parameter, low, width, contexts, means):
+    dim, arms = contexts.shape[2:]
+    words = np.empty(padded(arms * dim), np.uint32)
+    for r in range(contexts.shape[0]):
+        for j in range(contexts.shape[1]):
+            if not acting[r, j]:
+                continue
+            fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
+            for i in range(dim):
+                some, x = words[i * arms : (i + 1) * arms], contexts[r, j, i]
+                for k in range(arms):
+                    x[k] = low + width * fraction(some[k])
+            _expect(contexts[r, j], parameter[r], means[r, j])
 
 
 class Features:
@@ -208,20 +316,10 @@ class Features:
     def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
         """Lays the features out; they stay."""
         offer.contexts[...] = self.matrix
-        _expect(offer, parameter)
+        np.einsum("rjkd,rd->rjk", offer.contexts, parameter, out=offer.means)
 
     def draw(self, offer: Offer, acting: Array) -> None:
         """Leaves the offer as it is."""
-
-
-def _lay_out(offer: Offer, acting: Array, drawn: Array, scale: Any, parameter: Array) -> None:
-    """Offers what was drawn, times a scale, to those who act."""
-    np.multiply(drawn, scale, out=offer.contexts, where=acting[..., np.newaxis, np.newaxis])
-    _expect(offer, parameter)
-
-
-def _expect(offer: Offer, parameter: Array) -> None:
-    np.einsum("rjkd,rd->rjk", offer.contexts, parameter, out=offer.means)
 
 
 def make_law(contexts: Any, bound: float, gap: float) -> ContextLaw:

@@ -13,7 +13,7 @@ from fedbandit_envs.federation import ActionFormat, Array, Arrays
 from fedbandit_envs.linear.contexts import Features, LawName, Offer, make_law
 from fedbandit_envs.linear.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.linear.rewards import RewardLaw, RewardName
-from fedbandit_envs.linear.rounds import of_arms, take_in
+from fedbandit_envs.linear.rounds import take_in
 from fedbandit_envs.luck import Luck
 from fedbandit_envs.neighbours import Neighbours
 from fedbandit_envs.problem import MOST, Problem
@@ -160,10 +160,10 @@ class LinearProblem(Problem):
         )
 
     def _begin(self, luck: Luck, instance_seeds: Sequence[int]) -> None:
-        contexts = self._seen["contexts"]
-        self._theta = np.stack([self._draw_parameter(seed, contexts.shape[3]) for seed in instance_seeds])
-        self._means = np.zeros(contexts.shape[:3])
-        self._offer = Offer(contexts, self._means)
+        rows, (arms, dim) = self._reward.shape, self._seen["contexts"].shape[2:]
+        self._theta = np.stack([self._draw_parameter(seed, dim) for seed in instance_seeds])
+        self._offer = Offer.of_nothing(rows, arms, dim)
+        self._seen["contexts"], self._means = self._offer
         self._law.begin(luck, self._theta, self._offer)
         self._rewards.begin(luck)
 
@@ -180,13 +180,11 @@ class LinearProblem(Problem):
     def _pull(self, arm: Array) -> None:
         """Pulls arms, int64 ``(replicas, agents)``: draws what they pay and takes it in."""
         seen = self._seen
-        mean = np.empty(arm.shape)
-        of_arms(self._means, arm, mean)
-        reward, clipped = self._rewards.draw(mean, self._acting)
-        self._reward[...] = reward
-        self._info["clipped"][...] = clipped
-        seen["last_reward"][..., 0] = reward
-        take_in(self._acting, arm, seen["contexts"], reward, seen["pulled_context"], seen["total_statistic"])
+        self._rewards.draw(self._acting, arm, self._means, self._reward, self._info["clipped"])
+        take_in(
+            self._acting, arm, self._offer.across, self._reward, seen["last_reward"], seen["pulled_context"],
+            seen["total_statistic"],
+        )  # fmt: skip
 
     def _sensitivity(self) -> Sensitivity:
         bound = self._context_bound**2 + self._reward_bound**2

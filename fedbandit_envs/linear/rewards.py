@@ -1,28 +1,21 @@
 """Laws of rewards, given their mean; all of them are clipped to [-B, B], and clips are counted."""
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
-from scipy.special import betaincinv
 
 from fedbandit_envs.checks import require_choice, require_number
+from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array
+from fedbandit_envs.linear.arcsine import TERMS, arcsine_quantile
 from fedbandit_envs.luck import Luck
 from fedbandit_envs.streams import Purpose
+from fedbandit_envs.threefry import threefry, u32
+from fedbandit_envs.variates import normal_pair, uniform
 
 RewardName = Literal["beta", "bernoulli", "normal"]
 
-
-class Rewards(NamedTuple):
-    """The rewards of one round, ``(replicas, agents)``.
-
-    Attributes:
-        reward: Clipped to [-B, B].
-        clipped: Whether it was.
-    """
-
-    reward: Array
-    clipped: Array
+_BETA, _BERNOULLI, _NORMAL = (get_args(RewardName).index(name) for name in ("beta", "bernoulli", "normal"))
 
 
 class RewardLaw:
@@ -48,30 +41,47 @@ class RewardLaw:
         require_number("reward_sd", sd, 0, np.inf)
         require_number("reward_bound", bound, 0, np.inf, open_below=True)
         self.needs_probabilities = name != "normal"
-        self._name = name
-        self._sd = sd
-        self._bound = bound
+        self._law = get_args(RewardName).index(name)
+        self._sd = float(sd)
+        self._bound = float(bound)
 
     def begin(self, luck: Luck) -> None:
         """Prepares the draws of one episode a seed."""
         self._draws = luck.draws(Purpose.OUTCOME)
 
-    def draw(self, mean: Array, acting: Array) -> Rewards:
+    def draw(self, acting: Array, arm: Array, means: Array, reward: Array, clipped: Array) -> None:
         """Draws the rewards of one round.
 
         Args:
-            mean: Expected rewards, ``(replicas, agents)``.
-            acting: Who acts, likewise; the others get 0.
+            acting: Who acts, bool ``(replicas, agents)``; the others get 0.
+            arm: Arms pulled, int64, likewise.
+            means: Expected rewards of all arms, ``(replicas, agents, arms)``.
+            reward: Receives what they pay, clipped to [-B, B], ``(replicas, agents)``.
+            clipped: Receives whether it was clipped, likewise.
         """
-        if self._name == "normal":
-            reward = mean + self._sd * self._draws.normals()
-        elif self._name == "bernoulli":
-            reward = (self._draws.uniforms() >= 1.0 - mean).astype(np.float64)
-        else:
-            # At the ends the law is the mean itself.
-            inside = (mean > 0.0) & (mean < 1.0)
-            shape = np.where(inside, mean, 0.5)
-            reward = np.where(inside, betaincinv(shape, 1.0 - shape, self._draws.uniforms()), mean)
-        reward[~acting] = 0.0
-        clipped = np.abs(reward) > self._bound
-        return Rewards(np.clip(reward, -self._bound, self._bound), clipped)
+        _draw(
+            acting, arm, means, self._law, self._sd, self._bound, self._draws.key, self._draws.round,
+            reward, clipped,
+        )  # fmt: skip
+
+
+@kernel
+def _draw(acting, arm, means, law, sd, bound, key, round_, reward, clipped):
+    scratch = np.empty(TERMS)
+    for r in range(arm.shape[0]):
+        for j in range(arm.shape[1]):
+            paid = 0.0
+            if acting[r, j]:
+                mean = means[r, j, arm[r, j]]
+                x, y = threefry(key[r, j, 0], key[r, j, 1], round_[r, j], u32(0))
+                if law == _NORMAL:
+                    paid = mean + sd * np.float64(normal_pair(x, y)[0])
+                elif law == _BERNOULLI:
+                    paid = np.float64(uniform(x, y) >= 1.0 - mean)
+                elif 0.0 < mean < 1.0:
+                    paid = arcsine_quantile(mean, uniform(x, y), scratch)
+                else:
+                    # At the ends the law is the mean itself.
+                    paid = mean
+            reward[r, j] = min(max(paid, -bound), bound)
+            clipped[r, j] = abs(paid) > bound
