@@ -24,11 +24,11 @@ from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.linear.ridge import (
     Ridges,
+    arms_last,
     factorise,
     largest,
     observe,
     rank_one,
-    transpose,
 )
 
 CombineName = Literal["pooled", "min"]
@@ -43,22 +43,21 @@ def _choose_min(
     noise_sd, log_failure, own_log_failure, scale, constant, parameter, arm,
 ):  # fmt: skip
     """Pulls the arm whose smaller one of two upper confidence bounds is largest; see ``choose`` of linucb."""
-    arms, dim = contexts.shape[2:]
-    across, width = np.empty((dim, arms)), np.empty((3, arms))
+    arms = contexts.shape[3]
+    width = np.empty((3, arms))
     bound, own_bound = np.empty(arms), np.empty(arms)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
             if not active[r, j, 0]:
                 continue
             e = round_[r, j, 0] % moment.shape[2]
-            transpose(contexts[r, j], across)
             judge(
-                across, own_inverse[r, j, 0], own_moment[r, j, 0], own_log_det[r, j, 0],
+                contexts[r, j], own_inverse[r, j, 0], own_moment[r, j, 0], own_log_det[r, j, 0],
                 own_log_floor[r, j, 0], own_inflation[r, j, 0], own_bias[r, j, 0], own_tilt[r, j, 0],
                 noise_sd, own_log_failure, scale, constant, parameter[r, j], width, own_bound,
             )  # fmt: skip
             judge(
-                across, inverse[r, j, e], moment[r, j, e], log_det[r, j, e],
+                contexts[r, j], inverse[r, j, e], moment[r, j, e], log_det[r, j, e],
                 log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], tilt[r, j, e],
                 noise_sd, log_failure, scale, constant, parameter[r, j], width, bound,
             )  # fmt: skip
@@ -351,7 +350,7 @@ class FedUCB(LinUCB):
         if self._combine == "pooled":
             return self._choose(observation, failure)
         _choose_min(
-            observation.get("active", self._everyone), observation["round"], observation["contexts"],
+            observation.get("active", self._everyone), observation["round"], arms_last(observation["contexts"]),
             *self._ridges, *self._confidence, *self._alone, *self._alone_confidence,
             self._noise_sd, -log(failure), -log(self._failure / 2), self._beta_scale, self._constant,
             self._parameter, self._arm,

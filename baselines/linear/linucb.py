@@ -8,7 +8,7 @@ from fedbandit_envs.checks import require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.draws import Draws
 from fedbandit_envs.federation import Array, Arrays, Spaces
-from fedbandit_envs.linear.ridge import Ridges, estimate, largest, observe, transpose, upper_bounds
+from fedbandit_envs.linear.ridge import Ridges, arms_last, estimate, largest, observe, upper_bounds
 
 
 class UniformArm:
@@ -71,7 +71,7 @@ def judge(
     """Writes one estimator's estimate, and its upper confidence bound of every arm; see :func:`choose`.
 
     Args:
-        contexts: Transposed, ``(dim, arms)``.
+        contexts: ``(dim, arms)``.
         inverse: V^-1, ``(dim, dim)``.
         moment: b, ``(dim,)``.
         log_det: log det V.
@@ -106,7 +106,7 @@ def choose(
     Args:
         active: Which do, bool ``(replicas, agents, 1)``; the others keep the arm they had.
         round_: Rounds played, ``(replicas, agents, 1)``; estimators are used in turn.
-        contexts: ``(replicas, agents, arms, dim)``.
+        contexts: ``(replicas, agents, dim, arms)``.
         inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
         moment: b, ``(replicas, agents, estimators, dim)``.
         log_det: log det V, ``(replicas, agents, estimators)``.
@@ -121,8 +121,7 @@ def choose(
         parameter: Receives the estimates used, ``(replicas, agents, dim)``.
         arm: Receives the arms, ``(replicas, agents)``.
     """
-    arms, dim = contexts.shape[2:]
-    across = np.empty((dim, arms))
+    arms = contexts.shape[3]
     width = np.empty((3, arms))
     bound = np.empty(arms)
     for r in range(contexts.shape[0]):
@@ -130,9 +129,8 @@ def choose(
             if not active[r, j, 0]:
                 continue
             e = round_[r, j, 0] % moment.shape[2]
-            transpose(contexts[r, j], across)
             judge(
-                across, inverse[r, j, e], moment[r, j, e], log_det[r, j, e],
+                contexts[r, j], inverse[r, j, e], moment[r, j, e], log_det[r, j, e],
                 log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], tilt[r, j, e],
                 noise_sd, log_failure, scale, constant, parameter[r, j], width, bound,
             )  # fmt: skip
@@ -205,8 +203,8 @@ class LinUCB:
 
     def _choose(self, observation: Arrays, failure: float) -> Array:
         choose(
-            observation.get("active", self._everyone), observation["round"], observation["contexts"],
-            *self._ridges, *self._confidence,
+            observation.get("active", self._everyone), observation["round"],
+            arms_last(observation["contexts"]), *self._ridges, *self._confidence,
             self._noise_sd, -np.log(failure), self._beta_scale, self._constant, self._parameter, self._arm,
         )  # fmt: skip
         return self._arm

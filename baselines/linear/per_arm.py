@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.forms import (
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.checks import require_integer, require_number
+from fedbandit_envs.compiled import kernel
+from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.linear.forms import (
     add_own_forms,
     add_own_products,
     add_shared_forms,
     add_shared_products,
 )
-from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.checks import require_integer, require_number
-from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array, Arrays, Spaces
-from fedbandit_envs.linear.ridge import correct, largest, transpose
+from fedbandit_envs.linear.ridge import arms_last, correct, largest
 
 
 class OwnRidges(NamedTuple):
@@ -115,7 +115,7 @@ def predict_own(contexts, inverse, parameter, product, mean, variance):
     """Writes <x, theta_a> and x^T A_a^-1 x for every arm of one row.
 
     Args:
-        contexts: Transposed, ``(dim, arms)``.
+        contexts: ``(dim, arms)``.
         inverse: A_a^-1, ``(dim, dim, arms)``.
         parameter: theta_a, ``(dim, arms)``.
         product: Scratch, ``(arms,)``.
@@ -182,7 +182,7 @@ def predict_hybrid(
     With r = z - B_a^T A_a^-1 x these are <r, beta> + <x, A_a^-1 b_a> and r^T A_0^-1 r + x^T A_a^-1 x.
 
     Args:
-        contexts: Transposed, ``(dim, arms)``.
+        contexts: ``(dim, arms)``.
         inverse: A_a^-1, ``(dim, dim, arms)``.
         parameter: A_a^-1 b_a, ``(dim, arms)``.
         coupling: B_a^T A_a^-1, ``(shared, dim, arms)``.
@@ -212,26 +212,23 @@ def _most_hopeful(mean, variance, alpha):
 
 @kernel
 def _choose_own(contexts, inverse, parameter, alpha, arm):
-    arms, dim = contexts.shape[2:]
-    across = np.empty((dim, arms))
+    arms = contexts.shape[3]
     product, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
-            transpose(contexts[r, j], across)
-            predict_own(across, inverse[r, j], parameter[r, j], product, mean, variance)
+            predict_own(contexts[r, j], inverse[r, j], parameter[r, j], product, mean, variance)
             arm[r, j] = _most_hopeful(mean, variance, alpha)
 
 
 @kernel
 def _choose_hybrid(contexts, inverse, parameter, coupling, shared_inverse, shared_parameter, alpha, arm):
-    arms, dim = contexts.shape[2:]
-    across, residual = np.empty((dim, arms)), np.empty((coupling.shape[2], arms))
+    arms = contexts.shape[3]
+    residual = np.empty((coupling.shape[2], arms))
     product, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
-            transpose(contexts[r, j], across)
             predict_hybrid(
-                across, inverse[r, j], parameter[r, j], coupling[r, j], shared_inverse[r, j],
+                contexts[r, j], inverse[r, j], parameter[r, j], coupling[r, j], shared_inverse[r, j],
                 shared_parameter[r, j], residual, product, mean, variance,
             )  # fmt: skip
             arm[r, j] = _most_hopeful(mean, variance, alpha)
@@ -273,7 +270,7 @@ class DisjointLinUCB:
             observation["round"], observation["pulled_context"], observation["last_reward"], self._arm,
             *self._ridges,
         )  # fmt: skip
-        _choose_own(observation["contexts"], *self._ridges, self._alpha, self._arm)
+        _choose_own(arms_last(observation["contexts"]), *self._ridges, self._alpha, self._arm)
         return self._arm
 
 
@@ -329,7 +326,7 @@ class HybridLinUCB:
             *ridges,
         )
         _choose_hybrid(
-            observation["contexts"], ridges.inverse, ridges.parameter, ridges.coupling, ridges.shared_inverse,
-            ridges.shared_parameter, self._alpha, self._arm,
+            arms_last(observation["contexts"]), ridges.inverse, ridges.parameter, ridges.coupling,
+            ridges.shared_inverse, ridges.shared_parameter, self._alpha, self._arm,
         )  # fmt: skip
         return self._arm

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.forms import add_shared_forms, add_shared_products
 from fedbandit_envs.checks import require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
-from fedbandit_envs.linear.ridge import correct, largest, transpose
+from fedbandit_envs.linear.forms import add_shared_forms, add_shared_products
+from fedbandit_envs.linear.ridge import arms_last, correct, largest
 
 
 class BaseLinUCB(NamedTuple):
@@ -56,7 +56,7 @@ def _choose(contexts, inverse, parameter, alpha, narrow, arm, level):
     """Chooses arms for all rows.
 
     Args:
-        contexts: ``(replicas, agents, arms, dim)``.
+        contexts: ``(replicas, agents, dim, arms)``.
         inverse: See :class:`BaseLinUCB`.
         parameter: Likewise.
         alpha: Multiplies the widths.
@@ -64,13 +64,13 @@ def _choose(contexts, inverse, parameter, alpha, narrow, arm, level):
         arm: Receives the arms, ``(replicas, agents)``.
         level: Receives the level, from 0, at which the round is to be learnt from, or -1.
     """
-    arms, dim = contexts.shape[2:]
+    dim, arms = contexts.shape[2:]
     across = np.empty((dim, arms))
     product, width, bound = np.empty(arms), np.empty(arms), np.empty(arms)
     candidate = np.empty(arms, np.int64)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
-            transpose(contexts[r, j], across)
+            across[...] = contexts[r, j]
             count = arms
             for k in range(arms):
                 candidate[k] = k
@@ -153,6 +153,6 @@ class SupLinUCB:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
         _observe(observation["pulled_context"], observation["last_reward"], self._level, *self._base)
         _choose(
-            observation["contexts"], *self._base, self._radius, self._narrow, self._arm, self._level
+            arms_last(observation["contexts"]), *self._base, self._radius, self._narrow, self._arm, self._level
         )  # fmt: skip
         return self._arm

@@ -6,7 +6,7 @@ from fedbandit_envs.announcement import variance_of
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.features import Features, Heard, highest, time_left
 from fedbandit_envs.federation import Array, Arrays, Spaces
-from fedbandit_envs.linear.ridge import factorise
+from fedbandit_envs.linear.ridge import arms_last, factorise
 from fedbandit_envs.linear.weighing import weighed
 
 
@@ -55,7 +55,7 @@ class LinearFeatures(Features):
 
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
         own = observation["total_statistic"] * self._units
-        contexts = np.ascontiguousarray(observation["contexts"]) / self._longest
+        contexts = arms_last(observation["contexts"]) / self._longest
         each[..., 0], each[..., 1], length = self._judged(contexts, own)
         each[..., 2] = 2.0 * np.minimum(length, 1.0) - 1.0
         if self._heard.some:
@@ -80,7 +80,7 @@ class LinearFeatures(Features):
 
     def _judged(self, contexts: Array, statistic: Array) -> tuple[Array, Array, Array]:
         """Returns estimates, widths and norms of arms, ``(replicas, agents, arms)``."""
-        judged = np.empty((3, *contexts.shape[:3]))
+        judged = np.empty((3, *contexts.shape[:2], contexts.shape[3]))
         _judge(contexts, statistic, *judged)
         return np.clip(judged[0], -1.0, 1.0), np.minimum(judged[1], 1.0), judged[2]
 
@@ -113,15 +113,14 @@ def _judge(contexts, statistic, estimate, width, length):
     """Judges arms by ridge regression, with V = I + sum z z^T = L L^T: <z, V^-1 b> = <L^-1 z, L^-1 b>.
 
     Args:
-        contexts: z, ``(replicas, agents, arms, dim)``.
+        contexts: z, ``(replicas, agents, dim, arms)``.
         statistic: Sum of [z; y][z; y]^T, ``(replicas, agents, dim + 1, dim + 1)``.
         estimate: Receives <z, V^-1 b>, ``(replicas, agents, arms)``.
         width: Receives ||L^-1 z||, likewise.
         length: Receives ||z||, likewise.
     """
-    replicas, agents, arms, dim = contexts.shape
+    replicas, agents, dim, arms = contexts.shape
     matrix, factor, moment = np.empty((dim, dim)), np.empty((dim, dim)), np.empty(dim)
-    # Transposed, so that arms fill vector lanes.
     white = np.empty((dim, arms))
     for r in range(replicas):
         for j in range(agents):
@@ -143,7 +142,7 @@ def _judge(contexts, statistic, estimate, width, length):
                 moment[i] = value * scale
                 row = white[i]
                 for k in range(arms):
-                    z = contexts[r, j, k, i]
+                    z = contexts[r, j, i, k]
                     own[k] += z * z
                     row[k] = z
                 for h in range(i):

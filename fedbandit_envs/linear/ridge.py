@@ -10,6 +10,7 @@ import numpy as np
 
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array
+from fedbandit_envs.linear.forms import add_shared_forms, add_shared_products
 
 
 class Ridges(NamedTuple):
@@ -181,7 +182,7 @@ def upper_bounds(contexts, inverse, parameter, radius, tilt, width, bound):
     """Writes <x, parameter> + radius ||x||_{V^-1} + tilt ||V^-1 x|| for every arm.
 
     Args:
-        contexts: Transposed, ``(dim, arms)``, so that arms fill vector lanes.
+        contexts: ``(dim, arms)``, so that arms fill vector lanes.
         inverse: V^-1, ``(dim, dim)``.
         parameter: ``(dim,)``.
         radius: >= 0.
@@ -189,37 +190,35 @@ def upper_bounds(contexts, inverse, parameter, radius, tilt, width, bound):
         width: Scratch, ``(3, arms)``.
         bound: Receives the bounds, ``(arms,)``.
     """
-    dim, arms = contexts.shape
+    arms = contexts.shape[1]
     square, length, product = width[0], width[1], width[2]
-    for k in range(arms):
-        square[k] = 0.0
-        length[k] = 0.0
-        bound[k] = 0.0
-    for i in range(dim):
-        x = contexts[i]
+    square[:] = 0.0
+    bound[:] = 0.0
+    add_shared_products(parameter, contexts, arms, bound)
+    if tilt == 0.0:
+        add_shared_forms(inverse, contexts, arms, product, square)
         for k in range(arms):
-            product[k] = 0.0
-        for h in range(dim):
-            weight = inverse[i, h]
-            other = contexts[h]
-            for k in range(arms):
-                product[k] += weight * other[k]
-        theta = parameter[i]
+            # Rounding may leave a tiny negative square.
+            bound[k] += radius * np.sqrt(max(square[k], 0.0))
+        return
+    length[:] = 0.0
+    for i in range(contexts.shape[0]):
+        x = contexts[i]
+        product[:] = 0.0
+        add_shared_products(inverse[i], contexts, arms, product)
         for k in range(arms):
             square[k] += product[k] * x[k]
             length[k] += product[k] * product[k]
-            bound[k] += theta * x[k]
     for k in range(arms):
-        # Rounding may leave a tiny negative square.
         bound[k] += radius * np.sqrt(max(square[k], 0.0)) + tilt * np.sqrt(length[k])
 
 
-@kernel
-def transpose(contexts, transposed):
-    """Writes the transpose of ``(arms, dim)``."""
-    for k in range(contexts.shape[0]):
-        for i in range(contexts.shape[1]):
-            transposed[i, k] = contexts[k, i]
+def arms_last(contexts: Array) -> Array:
+    """Returns contexts, ``(replicas, agents, arms, dim)``, as ``(replicas, agents, dim, arms)``, contiguous.
+
+    That is how environments lay them out, so that arms fill vector lanes; only what a wrapper has copied is turned.
+    """
+    return np.ascontiguousarray(contexts.swapaxes(2, 3))
 
 
 @kernel

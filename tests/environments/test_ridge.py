@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from linear_histories import band_history, ridge_by_least_squares
 
-from fedbandit_envs.baselines.linear.forms import add_own_forms, add_shared_forms
+from fedbandit_envs.linear.forms import add_own_forms, add_shared_forms
 from fedbandit_envs.linear.ridge import (
     Ridges,
     correct,
