@@ -1,10 +1,14 @@
-"""Arrays that a layer fills round by round, and what others get to see of them."""
+"""Arrays that a layer fills round by round, what others get to see of them, and what they take of it."""
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from operator import is_
+from typing import Any, Generic, TypeVar
 
 import numpy.typing as npt
 
-Arrays = dict[str, npt.NDArray[Any]]
+Array = npt.NDArray[Any]
+Arrays = dict[str, Array]
+Cut = TypeVar("Cut")
 
 
 class Buffers:
@@ -30,3 +34,32 @@ class Buffers:
 
     def __setstate__(self, arrays: Arrays) -> None:
         self.__init__(arrays)  # type: ignore[misc]
+
+
+class Parts(Generic[Cut]):
+    """Views of parts of arrays that come again round after round: made once, and anew where other arrays come.
+
+    Where they are copied or unpickled they are forgotten: a copied view would show nothing.
+    """
+
+    def __init__(self, cut: Callable[[Mapping[str, Array]], Cut]) -> None:
+        """Chooses which parts.
+
+        Args:
+            cut: Makes them of arrays by name: views, in dicts and lists that nobody writes to.
+        """
+        self._cut = cut
+        self._names: tuple[str, ...] | None = None
+
+    def of(self, arrays: Mapping[str, Array]) -> Cut:
+        """Returns the parts: the same objects as long as the same arrays come, under the same names."""
+        if tuple(arrays) != self._names or not all(map(is_, arrays.values(), self._arrays)):
+            self._names, self._arrays = tuple(arrays), tuple(arrays.values())
+            self._parts = self._cut(arrays)
+        return self._parts
+
+    def __getstate__(self) -> Callable[[Mapping[str, Array]], Cut]:
+        return self._cut
+
+    def __setstate__(self, cut: Callable[[Mapping[str, Array]], Cut]) -> None:
+        self.__init__(cut)  # type: ignore[misc]

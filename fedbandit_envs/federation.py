@@ -7,7 +7,7 @@ nowhere else.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ from pettingzoo import ParallelEnv
 from fedbandit_envs.claim import Claim
 from fedbandit_envs.door import Door
 from fedbandit_envs.sensitivity import Sensitivity
-from fedbandit_envs.stacking import stacked
+from fedbandit_envs.stacking import ByAgent, stacked
 from fedbandit_envs.streams import EpisodeSeeds
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
 
     def __init__(self) -> None:
         self._episode_seeds = EpisodeSeeds()
-        self._kept: dict[str, tuple[Array, list[Array]]] = {}
+        self._by_agent = ByAgent()
 
     @abstractmethod
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
@@ -327,7 +327,7 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
         """
         observation, info = self.reset_batch([self._episode_seeds.next(seed)])
         self.agents = list(self.possible_agents)
-        return self._observations_by_agent(observation), self._infos_by_agent(info)
+        return self._observations_by_agent(observation), ByAgent.infos(info, self.possible_agents)
 
     def step(
         self, actions: dict[str, Array]
@@ -349,7 +349,7 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
             stacked(actions, self.single_action_space, self.possible_agents)
         )
         over = bool(truncated[0, 0])
-        names = self.agents
+        names = self.possible_agents
         if over:
             self.agents = []
         return (
@@ -357,31 +357,8 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
             dict(zip(names, reward[0].tolist(), strict=True)),
             dict.fromkeys(names, False),
             dict.fromkeys(names, over),
-            self._infos_by_agent(info),
+            ByAgent.infos(info, names),
         )
 
     def _observations_by_agent(self, observation: Arrays) -> dict[str, Arrays]:
-        # A copy a row: agents may write into what is theirs, and find nobody else's behind it.
-        return self._by_agent(
-            {name: map(np.ndarray.copy, self._rows(name, array)) for name, array in observation.items()}
-        )
-
-    def _rows(self, name: str, array: Array) -> list[Array]:
-        """Returns the agents' rows of replica 0: views, kept as long as the same buffer comes again."""
-        buffer, rows = self._kept.get(name, (None, []))
-        if buffer is not array:
-            # Views even of rows without axes, which plain indexing would copy.
-            rows = [array[0, j, ...] for j in range(array.shape[1])]
-            self._kept[name] = (array, rows)
-        return rows
-
-    def _infos_by_agent(self, info: Arrays) -> dict[str, dict[str, Any]]:
-        return self._by_agent({name: array[0].tolist() for name, array in info.items()})
-
-    def _by_agent(self, rows: Mapping[str, Iterable[Any]]) -> dict[str, dict[str, Any]]:
-        """Turns rows of all agents, by name, into dicts by agent and name."""
-        agents: list[dict[str, Any]] = [{} for _ in self.possible_agents]
-        for name, row in rows.items():
-            for j, own in enumerate(row):
-                agents[j][name] = own
-        return dict(zip(self.possible_agents, agents, strict=True))
+        return self._by_agent.observations(observation, self.possible_agents)

@@ -1,10 +1,15 @@
-"""Actions keyed by agent, stacked into the rows of the array face."""
+"""The rows of one replica keyed by agent, and back: what both of PettingZoo's faces are made of."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
+
+from fedbandit_envs.buffers import Parts
+
+Array = npt.NDArray[Any]
 
 
 def stacked(actions: Mapping[str, Any], space: spaces.Space[Any], agents: Sequence[str]) -> Any:
@@ -32,9 +37,43 @@ def _stack_rows(rows: list[Any], space: spaces.Space[Any], agents: Sequence[str]
             name: _stack_rows([row[name] for row in rows], part, agents, f"{place}[{name!r}]")
             for name, part in space.items()
         }
-    arrays = [np.asarray(row) for row in rows]
-    shape = space.shape
-    for agent, array in zip(agents, arrays, strict=True):
-        if array.shape != shape:
-            raise ValueError(f"actions[{agent!r}]{place} has shape {array.shape}; {shape} is required")
-    return np.array([arrays])
+    try:
+        whole = np.array([rows])
+    except ValueError:
+        # Rows of different shapes: which of them is wrong is said below.
+        whole = np.empty(0)
+    if whole.shape != (1, len(agents), *(space.shape or ())):
+        for agent, row in zip(agents, rows, strict=True):
+            if np.shape(row) != space.shape:
+                raise ValueError(
+                    f"actions[{agent!r}]{place} has shape {np.shape(row)}; {space.shape} is required"
+                )
+    return whole
+
+
+class ByAgent:
+    """Turns what arrays say of replica 0 into dicts keyed by agent."""
+
+    def __init__(self) -> None:
+        """Has seen no arrays yet."""
+        self._rows = Parts(_rows)
+
+    def observations(self, arrays: Mapping[str, Array], agents: Sequence[str]) -> dict[str, dict[str, Array]]:
+        """Returns each agent's observation by name: copies, which agents may write into and share with nobody."""
+        return {
+            agent: {name: row.copy() for name, row in own.items()}
+            for agent, own in zip(agents, self._rows.of(arrays), strict=True)
+        }
+
+    @staticmethod
+    def infos(arrays: Mapping[str, Array], agents: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Returns each agent's information by name, as Python's own numbers."""
+        columns = {name: array[0].tolist() for name, array in arrays.items()}
+        return {agent: {name: own[j] for name, own in columns.items()} for j, agent in enumerate(agents)}
+
+
+def _rows(arrays: Mapping[str, Array]) -> list[dict[str, Array]]:
+    """Returns each agent's row of replica 0, by name."""
+    agents = next(iter(arrays.values())).shape[1]
+    # Views even of rows without axes, which plain indexing would copy.
+    return [{name: array[0, j, ...] for name, array in arrays.items()} for j in range(agents)]

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.federation import Array, FederatedEnv
 from fedbandit_envs.views.peers import Peer, Peers
 from fedbandit_envs.views.rows import Observation, Rows
 
@@ -35,6 +35,7 @@ class Control:
         action_format: str | None,
         features: bool = False,
         peers_send: Any = None,
+        batched: bool = False,
     ) -> None:
         """Chooses who is controlled, and how.
 
@@ -46,6 +47,7 @@ class Control:
                 own actions.
             features: Show features in place of raw observations.
             peers_send: When peers ask to send, see :class:`~fedbandit_envs.views.peers.Peers`. Unused when joint.
+            batched: Whether there are many replicas, whose axis then leads; else there is one, without an axis.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -69,44 +71,53 @@ class Control:
         self.federation = federation
         self._rows = rows
         self._joint = joint
+        self._batched = batched
+        # Which part of arrays (replicas, agents, ...) is handed out, and how many axes less that has.
+        self._part = (*((slice(None),) if batched else (0,)), *(() if joint else (0,)))
+        self._axes = (not batched) + (not joint)
         self.observation_space, self.action_space = rows.observation_space, rows.action_space
         if joint:
             self.observation_space = batch_space(rows.observation_space, len(rows.agents))
             self.action_space = _joint_space(rows.action_space, len(rows.agents))
 
-    def reset(self, seeds: Sequence[int]) -> tuple[Observation, Arrays]:
+    def reset(self, seeds: Sequence[int]) -> tuple[Any, dict[str, Any]]:
         """Starts one episode a seed.
 
         Returns:
-            Observation and info, arrays with leading axis ``replicas`` (then ``agents`` when joint), all copies.
+            Observation and info, with leading axes ``replicas`` (when batched) and ``agents`` (when joint), copies.
         """
-        self._replicas = len(seeds)
+        self._leading = (len(seeds),) if self._batched else ()
         observation, info = self._rows.reset(seeds)
         return self._own(observation), self._own(info)
 
-    def step(self, choice: Any) -> tuple[Observation, Array, bool, Arrays]:
+    def step(self, choice: Any) -> tuple[Any, Array, bool, dict[str, Any]]:
         """Plays one round.
 
         Args:
-            choice: Elements of ``action_space`` with leading axis ``replicas``; for a ``Dict`` a mapping of them.
+            choice: Elements of ``action_space``, when batched with leading axis ``replicas``; for a ``Dict`` a mapping
+                of them.
 
         Returns:
-            Observation, reward ``(replicas,)`` (summed over agents when joint), whether the horizon is reached
-            (for all replicas at once), and info.
+            Observation, reward ``(replicas,)`` (summed over agents when joint, and good until the next call), whether
+            the horizon is reached (for all replicas at once), and info.
 
         Raises:
             ValueError: The choice has the wrong shape or a forbidden value.
             TypeError: The choice has the wrong dtype, or is no mapping where one is required.
         """
-        rows = _rows("action", choice, self.action_space, self._rows.action_space, self._replicas)
+        rows = _in_rows("action", choice, self.action_space, self._rows.action_space, self._leading)
         observation, reward, truncated, info = self._rows.step(rows)
-        total = reward.sum(axis=1) if self._joint else reward[:, 0].copy()
-        return self._own(observation), total, bool(truncated.flat[0]), self._own(info)
+        paid = reward.sum(axis=1) if self._joint else reward[:, 0]
+        return self._own(observation), paid, bool(truncated[0, 0]), self._own(info)
 
-    def _own(self, arrays: Any) -> Any:
-        if isinstance(arrays, Mapping):
-            return {name: self._own(array) for name, array in arrays.items()}
-        return (arrays if self._joint else arrays[:, 0]).copy()
+    def _own(self, arrays: Observation) -> Any:
+        """Copies what is handed out; what is left without axes is a number, and in nobody's buffer."""
+        part, axes = self._part, self._axes
+        if not isinstance(arrays, dict):
+            return arrays[part].copy()
+        return {
+            name: array[part].copy() if array.ndim > axes else array[part] for name, array in arrays.items()
+        }
 
 
 def _joint_space(space: spaces.Space[Any], num_agents: int) -> spaces.Space[Any]:
@@ -115,17 +126,27 @@ def _joint_space(space: spaces.Space[Any], num_agents: int) -> spaces.Space[Any]
     return batch_space(space, num_agents)
 
 
-def _rows(
-    name: str, choice: Any, space: spaces.Space[Any], row_space: spaces.Space[Any], replicas: int
+def _in_rows(
+    name: str, choice: Any, space: spaces.Space[Any], row_space: spaces.Space[Any], leading: tuple[int, ...]
 ) -> Any:
-    """Gives a choice, element of ``space``, the leading axes ``(replicas, agents)``, or refuses its shape."""
+    """Gives a choice, elements of ``space``, the leading axes ``(replicas, agents)``, or refuses its shape.
+
+    Args:
+        name: Of the choice.
+        choice: Has the axes ``leading`` before those of the space.
+        space: Of those who control.
+        row_space: One agent's.
+        leading: ``(replicas,)``, or none for a single replica.
+    """
     if isinstance(space, spaces.Dict) and isinstance(row_space, spaces.Dict):
         if not isinstance(choice, Mapping) or choice.keys() != space.keys():
             raise TypeError(f"{name} is {choice!r}; a mapping of {list(space)} is required")
         return {
-            key: _rows(f"{name}[{key!r}]", choice[key], space[key], row_space[key], replicas) for key in space
+            key: _in_rows(f"{name}[{key!r}]", choice[key], space[key], row_space[key], leading)
+            for key in space
         }
     array = np.asarray(choice)
-    if array.shape != (replicas, *(space.shape or ())):
-        raise ValueError(f"{name} has shape {array.shape[1:]}; {space.shape} is required")
-    return array.reshape(replicas, -1, *(row_space.shape or ()))
+    shape = (*leading, *(space.shape or ()))
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}; {shape} is required")
+    return array.reshape(*(leading or (1,)), -1, *(row_space.shape or ()))

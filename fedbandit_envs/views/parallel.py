@@ -1,8 +1,8 @@
 """PettingZoo's faces of a federation for learning agents: in parallel, and one agent after another (AEC)."""
 
-from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from gymnasium.error import ResetNeeded
 from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import parallel_to_aec_wrapper
@@ -10,9 +10,9 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from fedbandit_envs.claim import Claim
 from fedbandit_envs.federation import FederatedEnv
-from fedbandit_envs.stacking import stacked
+from fedbandit_envs.stacking import ByAgent, stacked
 from fedbandit_envs.streams import EpisodeSeeds
-from fedbandit_envs.views.rows import Observation, Rows, row_of
+from fedbandit_envs.views.rows import Observation, Rows
 
 
 class ParallelView(ParallelEnv[str, Any, Any]):
@@ -40,6 +40,7 @@ class ParallelView(ParallelEnv[str, Any, Any]):
         """
         self._rows = Rows(federation, action_format=action_format, features=features)
         self._episode_seeds = EpisodeSeeds()
+        self._by_agent = ByAgent()
         self.federation = federation
         self.metadata = federation.metadata
         self.render_mode = federation.render_mode
@@ -59,7 +60,7 @@ class ParallelView(ParallelEnv[str, Any, Any]):
         """Starts an episode; see :meth:`FederatedEnv.reset`."""
         observation, info = self._rows.reset([self._episode_seeds.next(seed)])
         self.agents = list(self.possible_agents)
-        return self._observations(observation), self._infos(info)
+        return self._observations(observation), ByAgent.infos(info, self.possible_agents)
 
     def step(
         self, actions: dict[str, Any]
@@ -80,24 +81,14 @@ class ParallelView(ParallelEnv[str, Any, Any]):
             dict(zip(names, reward[0].tolist(), strict=True)),
             dict.fromkeys(names, False),
             dict(zip(names, truncated[0].tolist(), strict=True)),
-            self._infos(info),
+            ByAgent.infos(info, names),
         )
 
     def _observations(self, observation: Observation) -> dict[str, Any]:
-        # A copy a row: agents may write into what is theirs, and find nobody else's behind it.
-        own = row_of(observation, 0)
-        return {
-            agent: {name: array[j].copy() for name, array in own.items()}
-            if isinstance(own, Mapping)
-            else own[j].copy()
-            for j, agent in enumerate(self.possible_agents)
-        }
-
-    def _infos(self, info: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        return {
-            agent: {name: array[0, j].item() for name, array in info.items()}
-            for j, agent in enumerate(self.possible_agents)
-        }
+        names = self.possible_agents
+        if isinstance(observation, dict):
+            return self._by_agent.observations(observation, names)
+        return dict(zip(names, map(np.ndarray.copy, observation[0]), strict=True))
 
     def privacy(self) -> Claim:
         """Claims what privacy the releases of this episode had; see :meth:`FederatedEnv.privacy`."""

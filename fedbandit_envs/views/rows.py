@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.buffers import Parts
 from fedbandit_envs.checks import require_choice, require_flag
 from fedbandit_envs.features import Features
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv
@@ -80,6 +81,7 @@ class Rows:
         self.federation = federation
         self._format = formats[action_format]
         self._peers = peers
+        self._of_observation, self._of_info = Parts(_first_agents), Parts(_first_agents)
         self.agents = federation.possible_agents[: None if peers is None else 1]
         self.features = _features_of(federation) if features else None
         self.observation_space = (
@@ -99,38 +101,40 @@ class Rows:
         reset = self.federation.reset_batch(seeds)
         if self._peers is not None:
             self._peers.reset(seeds, reset.observation)
-        self._seen = self._own(reset.observation)
+        self._seen = self._own(self._of_observation, reset.observation)
         if self.features is not None:
             self.features = _features_of(self.federation)
             self.features.reset((len(seeds), len(self.agents)))
-        return RowsReset(self._shown(), self._own(reset.info))
+        return RowsReset(self._shown(), self._own(self._of_info, reset.info))
 
     def step(self, choice: Any) -> RowsStep:
         """Plays one round.
 
         Args:
             choice: Elements of ``action_space`` with leading axes ``(replicas, agents)``, of the agents that learn; for
-                a ``Dict`` a mapping of them.
+                a ``Dict`` a mapping of them. Arrays of the right shape: views look, before they stack or split them.
 
         Returns:
             What those agents are shown, their rewards, whether the horizon is reached, and information, ``(replicas,
             agents, ...)``.
 
         Raises:
-            TypeError: The choice has the wrong dtype, or is no mapping where one is required.
-            ValueError: It has the wrong shape or a forbidden value. State is untouched.
+            TypeError: The choice has the wrong dtype.
+            ValueError: It has a forbidden value. State is untouched.
         """
-        rows = next(iter(self._seen.values())).shape[:2]
-        action = self._format.to_action(_checked("action", choice, self.action_space, rows), self._seen)
+        action = self._format.to_action(choice, self._seen)
         if self._peers is not None:
             action = _merged(self._peers.act(), action)
         step = self.federation.step_batch(action)
         if self._peers is not None:
             self._peers.see(step.observation)
-        self._seen = self._own(step.observation)
+        self._seen = self._own(self._of_observation, step.observation)
         learners = len(self.agents)
         return RowsStep(
-            self._shown(), step.reward[:, :learners], step.truncated[:, :learners], self._own(step.info)
+            self._shown(),
+            step.reward[:, :learners],
+            step.truncated[:, :learners],
+            self._own(self._of_info, step.info),
         )
 
     @property
@@ -151,12 +155,16 @@ class Rows:
             )
         return self._format.allowed(self._seen)
 
-    def _own(self, arrays: Arrays) -> Arrays:
+    def _own(self, parts: Parts[Arrays], arrays: Arrays) -> Arrays:
         """Takes the rows of the agents that learn."""
-        return {name: array[:, : len(self.agents)] for name, array in arrays.items()}
+        return arrays if self._peers is None else dict(parts.of(arrays))
 
     def _shown(self) -> Observation:
         return self._seen if self.features is None else self.features.see(self._seen)
+
+
+def _first_agents(arrays: Mapping[str, Array]) -> Arrays:
+    return {name: array[:, :1] for name, array in arrays.items()}
 
 
 def row_of(arrays: Observation, place: int) -> Any:
@@ -175,20 +183,6 @@ def _features_of(federation: FederatedEnv) -> Features:
             "fedbandit_envs.features.Features as the problem's attribute `features`, is required"
         )
     return kind(federation.policy_spaces)
-
-
-def _checked(name: str, choice: Any, space: spaces.Space[Any], rows: tuple[int, ...]) -> Any:
-    """Refuses a choice whose shape is not ``(replicas, agents, ...)``."""
-    if isinstance(space, spaces.Dict):
-        if not isinstance(choice, Mapping) or choice.keys() != space.keys():
-            raise TypeError(f"{name} is {choice!r}; a mapping of {list(space)} is required")
-        return {key: _checked(f"{name}[{key!r}]", choice[key], space[key], rows) for key in space}
-    array = np.asarray(choice)
-    if array.shape != (*rows, *(space.shape or ())):
-        raise ValueError(
-            f"{name} has shape {array.shape}; (replicas, agents, ...) = {(*rows, *(space.shape or ()))} is required"
-        )
-    return array
 
 
 def _merged(others: Any, own: Any) -> Any:

@@ -1,17 +1,15 @@
 """The Gymnasium view of a federation: one episode at a time."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
-import numpy as np
 
 from fedbandit_envs.claim import Claim
 from fedbandit_envs.registered import Stack
 from fedbandit_envs.streams import EpisodeSeeds
 from fedbandit_envs.views.control import Control
 from fedbandit_envs.views.peers import Peer
-from fedbandit_envs.views.rows import Observation, row_of
+from fedbandit_envs.views.rows import Observation
 from fedbandit_envs.views.stack import build, checked
 
 
@@ -82,13 +80,12 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
         """Starts an episode; see ``gymnasium.Env.reset``. There are no options."""
         episode = self._episode_seeds.next(seed)
         super().reset(seed=None if seed is None else episode)
-        observation, info = self._control.reset([episode])
-        return row_of(observation, 0), row_of(info, 0)
+        return self._control.reset([episode])
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Plays one round; see ``gymnasium.Env.step`` and :meth:`Control.step` for errors."""
-        observation, reward, truncated, info = self._control.step(_batch_of_one(action))
-        return row_of(observation, 0), float(reward[0]), False, truncated, row_of(info, 0)
+        observation, reward, truncated, info = self._control.step(action)
+        return observation, float(reward[0]), False, truncated, info
 
     def privacy(self) -> Claim:
         """Claims what privacy the releases of this episode had; see :meth:`FederatedEnv.privacy`."""
@@ -97,9 +94,3 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
     def render(self) -> Any:
         """Draws the federation."""
         return self._control.federation.render()
-
-
-def _batch_of_one(action: Any) -> Any:
-    if isinstance(action, Mapping):
-        return {name: _batch_of_one(part) for name, part in action.items()}
-    return np.asarray(action)[np.newaxis]

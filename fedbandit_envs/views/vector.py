@@ -83,12 +83,14 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
             action_format=action_format,
             features=features,
             peers_send=peers_send,
+            batched=True,
         )
         self.autoreset_mode = mode
         self._episode_seeds = [EpisodeSeeds() for _ in range(num_envs)]
         self._most_steps = max_episode_steps
         self._steps = 0
         self._over: bool | None = None
+        self._nobody = np.zeros(num_envs, np.bool_)
         self.num_envs = num_envs
         self.metadata = {**FederationEnv.metadata, "autoreset_mode": mode}
         self.render_mode = env.render_mode
@@ -151,13 +153,12 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         """
         if self._over is None:
             raise ResetNeeded("step() was called before reset()")
-        go_on: list[int | None] = [None] * self.num_envs
-        never = np.zeros(self.num_envs, np.bool_)
+        nobody = self._nobody
         if self._over and self.autoreset_mode is AutoresetMode.DISABLED:
             raise ResetNeeded("the episodes are over and autoreset_mode is DISABLED; call reset first")
         if self._over:
-            observation, infos = self._restart(go_on)
-            return observation, np.zeros(self.num_envs), never, never.copy(), infos
+            observation, infos = self._restart([None] * self.num_envs)
+            return observation, np.zeros(self.num_envs), nobody.copy(), nobody.copy(), infos
         observation, reward, over, info = self._control.step(actions)
         infos = self._masked(info)
         self._steps += 1
@@ -168,13 +169,13 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
             for i in range(self.num_envs):
                 final_obs[i] = row_of(observation, i)
             final = {"final_obs": final_obs, "final_info": infos}
-            observation, infos = self._restart(go_on)
-            infos |= final | {f"_{name}": ~never for name in final}
-        return observation, reward, never, np.full(self.num_envs, over), infos
+            observation, infos = self._restart([None] * self.num_envs)
+            infos |= final | {f"_{name}": ~nobody for name in final}
+        return observation, reward.copy(), nobody.copy(), nobody | over, infos
 
     def _masked(self, info: Arrays) -> dict[str, Any]:
         """Adds the masks by which vector infos say which copies have an entry: here all."""
-        return dict(info) | {f"_{name}": np.ones(self.num_envs, np.bool_) for name in info}
+        return info | {f"_{name}": ~self._nobody for name in info}
 
     def privacy(self) -> Claim:
         """Claims what privacy the releases of the running episodes had, for the agent that has spent most."""
