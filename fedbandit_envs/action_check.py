@@ -7,9 +7,24 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from fedbandit_envs.compiled import kernel
 from fedbandit_envs.simplex import TOLERANCE, Simplex
 
 Array = npt.NDArray[Any]
+
+
+@kernel
+def _all_lie_within(values, least, most):
+    inside = True
+    for value in values:
+        inside &= (value >= least) & (value <= most)
+    return inside
+
+
+def lies_within(values: Array, least: float, most: float) -> bool:
+    """Says whether all numbers lie in ``[least, most]``, which NaN does not, in one pass."""
+    inside: bool = _all_lie_within(values.reshape(-1), least, most)
+    return inside
 
 
 def require_finite(name: str, choice: Array) -> None:
@@ -50,13 +65,13 @@ class ActionCheck:
             raise TypeError(f"single_action_space is {space}; a Discrete, MultiDiscrete or Box is required")
         self._whole = not (isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating))
         self._kinds = "iu" if self._whole else "f"
-        self._dtype = np.int64 if self._whole else np.float64
-        self._shape = space.shape or ()
+        self._dtype = np.dtype(np.int64 if self._whole else np.float64)
+        # What kernels take.
+        self._taken = {self._dtype, np.dtype(np.int32)} if self._whole else {self._dtype}
+        self._shape = (len(agents), *(space.shape or ()))
         self._agents = list(agents)
         self._least: Array = np.asarray(least, self._dtype)
         self._most: Array = np.asarray(most, self._dtype)
-        # Integers of any dtype that comes this far are below the open end, which NaN is not.
-        self._open_above = open_above and self._whole
         if open_above:
             self._most = np.full_like(self._most, 2**63 - 1 if self._whole else np.inf)
         self._sums_to_one = isinstance(space, Simplex)
@@ -64,7 +79,7 @@ class ActionCheck:
             # An entry above 1 by rounding is as good as a sum that is.
             self._most = self._most + TOLERANCE
         # What all entries may be, which is quicker to see: often that is all there is.
-        self._least_of_all, self._most_of_all = self._least.max(), self._most.min()
+        self._least_of_all, self._most_of_all = self._least.max().item(), self._most.min().item()
 
     def __call__(self, action: Any, replicas: int) -> Array:
         """Returns the action in the form that kernels take: integers as int32 or int64, others as float64, contiguous.
@@ -79,26 +94,22 @@ class ActionCheck:
         """
         if not isinstance(action, np.ndarray):
             raise TypeError(f"action is a {type(action).__name__}; a numpy array is required")
-        if action.shape != (replicas, len(self._agents), *self._shape):
+        if action.shape != (replicas, *self._shape):
             raise ValueError(
                 f"action has shape {action.shape}; (replicas, agents, ...) = "
-                f"{(replicas, len(self._agents), *self._shape)} is required"
+                f"{(replicas, *self._shape)} is required"
             )
-        if action.dtype == np.uint64 and self._whole:
-            self._refuse_values(action, action < 2**63)
-            action = action.astype(np.int64)
-        if action.dtype.kind not in self._kinds:
+        dtype = action.dtype
+        if dtype.kind not in self._kinds:
             self._refuse_kind(action)
-        # A NaN is at least and at most nothing.
-        elif not (
-            action.min() >= self._least_of_all and (self._open_above or action.max() <= self._most_of_all)
-        ):
+        if dtype == np.uint64:
+            self._refuse_values(action, action < 2**63)
+        taken = np.asarray(action, dtype if dtype in self._taken else self._dtype, order="C")
+        if not lies_within(taken, self._least_of_all, self._most_of_all):
             self._refuse_values(action, (action >= self._least) & (action <= self._most))
-        if action.dtype not in ((np.int32, np.int64) if self._whole else (np.float64,)):
-            action = action.astype(self._dtype)
         if self._sums_to_one:
-            self._refuse_sums(action)
-        return action if action.flags.c_contiguous else np.ascontiguousarray(action)
+            self._refuse_sums(taken)
+        return taken
 
     def _refuse_sums(self, action: Array) -> None:
         total = action.sum(axis=-1)
@@ -122,7 +133,9 @@ class ActionCheck:
         if valid.all():
             return
         replica, agent, *entry = (int(i) for i in np.argwhere(~valid)[0])
-        least, most = (np.broadcast_to(end, self._shape)[tuple(entry)] for end in (self._least, self._most))
+        least, most = (
+            np.broadcast_to(end, self._shape[1:])[tuple(entry)] for end in (self._least, self._most)
+        )
         allowed = f"in [{least}, {most}]" if most < (2**63 - 1 if self._whole else np.inf) else f">= {least}"
         place = f", entry {entry if len(entry) > 1 else entry[0]}," if entry else ""
         raise ValueError(

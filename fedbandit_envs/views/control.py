@@ -30,24 +30,24 @@ class Control:
         self,
         federation: FederatedEnv,
         *,
+        batched: bool,
         joint: bool,
         peers: str | Peer | None,
         action_format: str | None,
         features: bool = False,
         peers_send: Any = None,
-        batched: bool = False,
     ) -> None:
         """Chooses who is controlled, and how.
 
         Args:
             federation: The environment, with its wrappers.
+            batched: Whether there are many replicas, whose axis then leads; else there is one, without an axis.
             joint: Control all agents if true, else ``agent_0`` among peers.
             peers: The other agents' policy, or the entry point ``"module:Class"`` that makes it. Unused when joint.
             action_format: One of the federation's ``action_formats``; None for the first of them, the environment's
                 own actions.
             features: Show features in place of raw observations.
             peers_send: When peers ask to send, see :class:`~fedbandit_envs.views.peers.Peers`. Unused when joint.
-            batched: Whether there are many replicas, whose axis then leads; else there is one, without an axis.
 
         Raises:
             TypeError: A parameter has the wrong type.

@@ -63,6 +63,7 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
         env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **federation_kwargs)
         self._control = Control(
             env,
+            batched=False,
             joint=joint,
             peers=peers,
             action_format=action_format,

@@ -78,12 +78,12 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **federation_kwargs)
         self._control = Control(
             env,
+            batched=True,
             joint=joint,
             peers=peers,
             action_format=action_format,
             features=features,
             peers_send=peers_send,
-            batched=True,
         )
         self.autoreset_mode = mode
         self._episode_seeds = [EpisodeSeeds() for _ in range(num_envs)]
