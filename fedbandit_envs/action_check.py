@@ -15,10 +15,11 @@ Array = npt.NDArray[Any]
 
 @kernel
 def _all_lie_within(values, least, most):
-    inside = True
+    outside = 0
     for value in values:
-        inside &= (value >= least) & (value <= most)
-    return inside
+        # A number that is not itself is NaN. Without branches, for many numbers at a time.
+        outside |= (value < least) | (value > most) | (value != value)
+    return outside == 0
 
 
 def lies_within(values: Array, least: float, most: float) -> bool:

@@ -6,7 +6,13 @@ import pickle
 import numpy as np
 import pytest
 from channels import buying, private, small
+from gymnasium import spaces
 
+from fedbandit_envs.buffers import Parts
+from fedbandit_envs.federation import BatchReset
+from fedbandit_envs.problem import MOST
+from fedbandit_envs.views.parallel import parallel
+from fedbandit_envs.wrapper import FederatedWrapper
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 
@@ -38,3 +44,52 @@ def test_views_show_the_buffers_of_their_own_copy(duplicate):
                 np.testing.assert_array_equal(a[name], b[name])
                 assert not np.shares_memory(a[name], b[name])
         np.testing.assert_array_equal(first.reward, second.reward)
+
+
+class ShowsItsOwnArray(FederatedWrapper):
+    """Shows an array that is always the same one, and writes to it."""
+
+    layer = "view"
+
+    def __init__(self, env):
+        super().__init__(env)
+        count = spaces.Box(0, MOST, (1,), np.int64)
+        self.single_observation_space = spaces.Dict({**env.single_observation_space.spaces, "count": count})
+
+    def reset_batch(self, seeds):
+        observation, info = super().reset_batch(seeds)
+        self._count = np.zeros((len(seeds), self.max_num_agents, 1), np.int64)
+        return BatchReset({**observation, "count": self._count}, info)
+
+    def step_batch(self, action):
+        step = super().step_batch(action)
+        self._count += 1
+        return step._replace(observation={**step.observation, "count": self._count})
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+@pytest.mark.parametrize("action_format", [None, "portions"])
+def test_a_copy_does_not_show_what_its_original_was_shown(duplicate, action_format):
+    """Faces keep views of arrays that come again; a copy of such a view stands still."""
+    env = parallel(ShowsItsOwnArray(small()), action_format)
+    env.reset(seed=0)
+    idle = {agent: np.zeros(3, env.action_space(agent).dtype) for agent in env.possible_agents}
+    env.step(idle)
+    twin = duplicate(env)
+    for count in (2, 3):
+        for each in (env, twin):
+            observations = each.step(idle)[0]
+            assert [seen["count"].item() for seen in observations.values()] == [count] * len(idle)
+
+
+def test_parts_are_those_of_the_arrays_that_come():
+    """Another array under the same name, or the same ones under other names, are cut anew."""
+    parts = Parts(lambda arrays: {name: array[:1] for name, array in arrays.items()})
+    first, second = np.arange(3), np.arange(3) + 10
+    kept = parts.of({"a": first, "b": second})
+    assert parts.of({"a": first, "b": second}) is kept
+    first[0] = 7
+    assert kept["a"] == 7
+    assert parts.of({"b": first, "a": second}) == {"b": 7, "a": 10}
+    assert parts.of({"b": first.copy(), "a": second})["b"].base is not first
+    assert list(parts.of({"b": first})) == ["b"]
