@@ -85,7 +85,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "tree": _continual(mechanism="tree"),
     "tree-printed": _continual(mechanism="tree", sigma="printed"),
     "honaker": _continual(mechanism="honaker"),
-    "honaker-exposure": _continual(ExposureEnv, mechanism="honaker"),
+    "blt-exposure": _continual(ExposureEnv, mechanism="blt"),
 }
 """Every mechanism that ``fedbandit audit`` knows."""
 

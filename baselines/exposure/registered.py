@@ -19,8 +19,7 @@ _WANG = "Wang, Bai, Sun, Joachims (ICML 2021)"
 _SOLANKI = "Solanki (thesis, 2024), Algorithm 6.1"
 
 _AT_TWO = {"epsilon": 2.0, "delta": 0.1}
-_HONAKER = {**_AT_TWO, "mechanism": "honaker"}
-_PRIVATIZER = Wrapping(ContinualPrivatizer, _HONAKER, planned)
+_PRIVATIZER = Wrapping(ContinualPrivatizer, _AT_TWO, planned)
 # Echoed: an agent learns from the noisy release of its own data as well, and keeps what it has not released exact.
 _CHANNEL = Wrapping(Channel, {"echo": True}, scheduled)
 _TRUE = {"channel": Wrapping(Channel, {}, scheduled)}
@@ -126,7 +125,7 @@ BASELINES: dict[str, Baseline] = {
         "protocol of Dubey, Pentland (NeurIPS 2020)",
         FairX,
         wrappers={
-            "privatizer": Wrapping(ContinualPrivatizer, _HONAKER),
+            "privatizer": Wrapping(ContinualPrivatizer, _AT_TWO),
             "channel": Wrapping(Channel, {"schedule": "synchronise", "echo": True}),
         },
         **_LIFT,
@@ -136,7 +135,7 @@ BASELINES: dict[str, Baseline] = {
         "protocol of Solanki, Kanaparthi, Damle, Gujar (ECML PKDD 2022)",
         FairX,
         wrappers={
-            "privatizer": Wrapping(ContinualPrivatizer, {**_HONAKER, "releases": _PFCB_ROUNDS}),
+            "privatizer": Wrapping(ContinualPrivatizer, {**_AT_TWO, "releases": _PFCB_ROUNDS}),
             "channel": Wrapping(Channel, {"schedule": _PFCB_ROUNDS, "echo": True}),
         },
         **_LIFT,

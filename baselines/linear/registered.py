@@ -66,7 +66,7 @@ BASELINES: dict[str, Baseline] = {
         "Shariff, Sheffet (NeurIPS 2018), mended",
         FedUCB,
         wrappers={
-            "privatizer": Wrapping(ContinualPrivatizer, {**_AT_ONE, "mechanism": "honaker"}),
+            "privatizer": Wrapping(ContinualPrivatizer, _AT_ONE),
             "channel": Wrapping(
                 Channel, {"topology": {"edges": []}, "schedule": "every_round", "echo": True}
             ),

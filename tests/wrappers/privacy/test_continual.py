@@ -340,16 +340,30 @@ def test_additive_noise_takes_its_changes_from_the_environment(make):
     assert event.exposes("one-quantity")
 
 
+@pytest.mark.parametrize(("planned", "named"), [(1, "sqrt_toeplitz"), (64, "sqrt_toeplitz"), (65, "blt")])
+def test_few_releases_take_the_square_root_and_many_a_few_buffers(planned, named):
+    """The same noise and claims, bit for bit, whether planned in numbers or as one a round."""
+    released, claims = [], []
+    for how in ({}, {"releases": planned}, {"mechanism": named}):
+        env = ContinualPrivatizer(SumsEnv(2, max_cycles=planned), 1.0, 0.1, **how)
+        env.reset_batch([3])
+        released.append([env.release(everyone(env))["statistic"] for _ in range(min(planned, 5))])
+        claims.append(env.privacy().epsilon)
+    assert np.array_equal(released[0], released[1])
+    assert np.array_equal(released[0], released[2])
+    assert claims[0] == claims[1] == claims[2]
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         ({"epsilon": 0.0}, ValueError, "epsilon is 0.0"),
         ({"delta": 0.0}, ValueError, "delta is 0.0"),
         ({"delta": 1.0}, ValueError, "delta is 1.0"),
-        ({"mechanism": "oak"}, ValueError, "mechanism is 'oak'; one of 'sqrt_toeplitz'"),
+        ({"mechanism": "oak"}, ValueError, "mechanism is 'oak'; one of None, 'sqrt_toeplitz'"),
         ({"sigma": "small"}, ValueError, "sigma is 'small'"),
-        ({"sigma": "printed"}, ValueError, "mechanism is 'sqrt_toeplitz', which has no tree"),
-        ({"sigma": "printed", "mechanism": "blt"}, ValueError, "mechanism is 'blt', which has no tree"),
+        ({"sigma": "printed"}, ValueError, "mechanism is None; one that has a tree"),
+        ({"sigma": "printed", "mechanism": "blt"}, ValueError, "mechanism is 'blt'; one that has a tree"),
         ({"sigma": "printed", "mechanism": "tree", "epsilon": 1e4}, ValueError, "gives delta"),
         ({"releases": 0}, ValueError, "releases is 0"),
         ({"releases": 2.5}, TypeError, "releases is 2.5"),
