@@ -67,7 +67,10 @@ def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
     """Composes Gaussian releases in closed form, others numerically."""
     if all(event.kind == "gaussian" for event in events):
         square = _total(counts, ((event.loss * event.change(adjacency).norm) ** 2 for event in events))
-        return np.array([_of_mu(delta, mu) for mu in np.sqrt(square).ravel().tolist()]).reshape(square.shape)
+        spent = np.sqrt(square).ravel().tolist()
+        # Agents often have spent the same.
+        known = {mu: _of_mu(delta, mu) for mu in set(spent)}
+        return np.array([known[mu] for mu in spent]).reshape(square.shape)
     used, place = np.unique(counts.reshape(len(events), -1), axis=1, return_inverse=True)
     epsilon = np.array(
         [_composed(tuple(zip(events, times.tolist(), strict=True)), adjacency, delta) for times in used.T]
@@ -115,7 +118,7 @@ def _total(counts: Array, amounts: Iterable[float]) -> Array:
     return total
 
 
-# Agents often have spent the same, and what has been asked before a release is asked again after it.
+# What has been asked before a release is asked again after it.
 @lru_cache(maxsize=4096)
 def _of_mu(delta: float, mu: float) -> float:
     return float(gaussian_epsilon(delta, mu))
