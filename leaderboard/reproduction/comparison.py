@@ -14,7 +14,7 @@ import numpy as np
 
 from fedbandit_envs.federation import Array
 from fedbandit_envs.leaderboard.reproduction.runs import Result
-from fedbandit_envs.leaderboard.statistics import MIDDLES, Middle, ratio_with_interval
+from fedbandit_envs.leaderboard.statistics import MIDDLES, Middle, bootstrap_coverage, ratio_with_interval
 
 Statement = Literal["holds", "does **not** hold", "undecided"]
 
@@ -148,3 +148,16 @@ def ordered(runs: Iterable[Result], checkpoint: int = -1) -> tuple[Statement, li
     """
     ratios = [ratio(before, after, checkpoint) for before, after in pairwise(runs)]
     return all_hold(link.at_most(1) for link in ratios), ratios
+
+
+def about_intervals(count: int, over: str) -> str:
+    """Says what intervals are, and over what, where every seed has an instance of its own.
+
+    Args:
+        count: How many seeds there are.
+        over: What they are called, in the plural.
+    """
+    return (
+        f"± is Student's 95 % interval over {over}; brackets behind ratios are bootstrap intervals over {over} in "
+        f"pairs, meant to hold 95 % and holding about {bootstrap_coverage(count):.0%} with {count} of them."
+    )

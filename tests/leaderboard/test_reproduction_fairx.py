@@ -19,7 +19,8 @@ def test_every_experiment_on_exposure_writes_its_page(tmp_path, name):
     assert ran.exit_code == 0, ran.output
     stem = f"{name}-small-rounds70-trials2"
     page = (tmp_path / f"{stem}.md").read_text()
-    assert "T = 70, 2 runs" in page
+    assert "T = 70 (the thesis has 100,000" in page
+    assert "about 60%" in page
     assert "fairness regret" in page
     for title in EXPERIMENTS[name].panels.values():
         assert f"## {title}" in page
