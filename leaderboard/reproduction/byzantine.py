@@ -1,5 +1,6 @@
 """What liars do to federated regret: which runs the page needs."""
 
+from fedbandit_envs.leaderboard.reproduction.comparison import about_intervals
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.run import Settings
@@ -39,8 +40,8 @@ def describe(scale: Scale, mode: str) -> str:
         f"T = {scale.rounds:,}, {scale.trials} trials, each with a theta* of its own; 10 agents, 20 arms a round, "
         "d = 5, a gap of 0.1; messages in rounds 1, 2, 4 and so on. Liars (`Byzantine`) tell all others the same: "
         "random numbers 1000 times as large as the honest ones (garbage), or the honest ones negated (sign flip). "
-        "Regret is that of the honest agents. Brackets are 95 % bootstrap intervals over trials. No paper's "
-        "experiment: the scale `paper` is ours as well."
+        f"Regret is that of the honest agents. {about_intervals(scale.trials, 'trials')} No paper's experiment: bounds "
+        "and the scale `paper` are ours as well."
     )
 
 

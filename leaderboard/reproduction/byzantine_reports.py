@@ -25,7 +25,7 @@ def byzantine(section: Section, results: Results) -> None:
             section.add(f"{name} / silent", share, ratio(run, honest[run_name(SILENT, share)]))
     section.text += [
         "",
-        f"With {SHARE:.0%} liars honest agents have at most {BOUND} times their regret without liars:",
+        f"With {SHARE:.0%} liars honest agents have at most {BOUND} times their regret without liars (our own bound):",
     ]
     biased = False
     row = section.table("algorithm", "holds?", "over its own without liars", "over silence")

@@ -2,13 +2,15 @@
 
 from typing import Any
 
+from fedbandit_envs.leaderboard.reproduction.comparison import about_intervals
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.run import Settings
 
 RADIUS = 0.5
+PAPER_ROUNDS = 30_000
 
-SCALES = {"small": Scale(5_000, 10), "paper": Scale(30_000, 40)}
+SCALES = {"small": Scale(5_000, 10), "paper": Scale(PAPER_ROUNDS, 40)}
 PANELS = {
     "regret-15": "Regret, 15 agents",
     "messages-15": "Messages, 15 agents",
@@ -26,7 +28,8 @@ FEDERATED = {
 }
 """Those that send messages."""
 
-SILENT = "LinUCB"
+SILENT, LOWER_LINE = "LinUCB", "OFUL-shared"
+DIM = 15
 MEANINGS = {
     **FEDERATED,
     SILENT: "silent",
@@ -38,12 +41,18 @@ MEANINGS = {
 
 def describe(scale: Scale, mode: str) -> str:
     """Describes what all runs have in common."""
+    beside = "" if scale.rounds == PAPER_ROUNDS else (
+        f" (the published code has {PAPER_ROUNDS:,}: what is said of the paper's sentences is said of this horizon "
+        "alone)"
+    )  # fmt: skip
     return (
-        f"T = {scale.rounds:,} rounds of the federation, in each of which one agent acts, {scale.trials} trials; "
-        "d = 15, 25 arms a round, entries of contexts uniform on [-1, 1]/sqrt(15), theta* = 1/sqrt(15) in every entry, "
-        "reward noise N(0, 0.3^2), lambda = 1, a constant radius of 0.5 in all algorithms unless said otherwise. "
-        "Regret and messages are those of the whole federation. All algorithms meet the same contexts, noise and "
-        "participation. Brackets are 95 % bootstrap intervals over trials, paired. Nothing is private here: raw "
+        f"T = {scale.rounds:,} rounds of the federation{beside}, in each of which one agent acts, {scale.trials} "
+        "trials (the published code: 20). As in that code: d = 15, 25 arms a round, entries of contexts uniform on "
+        "[-1, 1]/sqrt(15), theta* = 1/sqrt(15) in every entry, reward noise N(0, 0.3^2), lambda = 1, a constant radius "
+        "of 0.5, 15 and 50 agents drawn uniformly. Agents in turn and the theory's constants are questions of our own, "
+        "and so are FedUCB-nonprivate and silence. The paper draws curves and prints no numbers. Regret and messages "
+        "are those of the whole federation. All algorithms meet the same contexts, noise and participation. "
+        f"{about_intervals(scale.trials, 'trials')} theta* is the same in all trials. Nothing is private here: raw "
         "statistics leave, and when is decided by raw data."
     )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
+from fedbandit_envs.leaderboard.reproduction.comparison import about_intervals
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.run import Settings
@@ -64,7 +65,8 @@ def _continual(*starts: int) -> dict[str, Candidate]:
         f"{count} in geometric progression": Candidate({"name": "geometric", "count": count}, "sqrt_toeplitz")
         for count in (1, 3)
     }
-    found["a hundred, equal gaps"] = Candidate({"name": "fixed_gap", "gap": 0.01}, "sqrt_toeplitz")
+    found["a hundred, equal gaps"] = Candidate({"name": "fixed_gap", "gap": 0.01}, "blt")
+    found["one a round"] = Candidate({"name": "every_round"}, "blt")
     found |= {
         f"powers of two from {starts[0]}, {name}": Candidate(doubling(starts[0]), name)
         for name in ("tree", "honaker")
@@ -118,7 +120,9 @@ def describe(scale: Scale, mode: str) -> str:
         f"its own from 0 on; 10 agents. Whatever is released, all releases of an agent together are ({EPSILON:g}, "
         f"{DELTA:g}) private, composed exactly, under `one-quantity` in procurement, `one-observation` elsewhere. "
         "Messages are weighed by their known noise, with tuned silence's constants. Which calibration a release has is "
-        "no matter here: classic and exact only name the same noise by another epsilon."
+        "no matter here: classic and exact only name the same noise by another epsilon. "
+        f"{about_intervals(scale.trials, 'instances')} That is for the fewest here. What is recommended is the best on "
+        "these very instances, so that its ratio is a little too good."
     )
 
 

@@ -128,5 +128,6 @@ def _because(panel: str, results: Results) -> list[str]:
             ("the first of these starts over the last", plain[0], plain[-1]),
             ("the square root's noise over the tree's", plain[0], f"{plain[0]}, tree"),
             ("few over a hundred at equal gaps", plain[0], "a hundred, equal gaps"),
+            ("few over one a round", plain[0], "one a round"),
         ]
     return [f"* {what}: {ratio(results[one], results[other])}." for what, one, other in pairs]

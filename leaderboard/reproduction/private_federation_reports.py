@@ -98,7 +98,7 @@ def _lines(section: Section, problem: Problem, results: Results) -> None:
         f"* The paper's form against untuned silence, as papers compare: {ratio(results[PAPER], results[SILENT])}; "
         f"tuned against tuned: {ratio(results[PAPER_TUNED], results[TUNED])}.",
         f"* Ours against tuned silence: {ratio(results[OURS], results[TUNED])}, with constants of its own "
-        f"{ratio(results[OURS_TUNED], results[TUNED])}. The least that messages could give, on true data: "
+        f"{ratio(results[OURS_TUNED], results[TUNED])}. On true data, in the same rounds: "
         f"{ratio(results[TRUE], results[TUNED])}.",
         f"* A placebo is silence (1 within the interval): {within} ({placebo}).",
     ]
@@ -135,7 +135,7 @@ def _epsilons(section: Section, results: Results) -> None:
         "Against epsilon, at which all releases of an agent are claimed together, composed exactly:",
     ]
     row = section.table(
-        "delta", "epsilon", f"{OURS} (± 95 %)", f"/ {TUNED}", f"never above? (lower end at most {NEVER_ABOVE:g})",
+        "delta", "epsilon", f"{OURS} (± 95 %)", f"/ {TUNED}", f"shown above {NEVER_ABOVE:g}?",
         "half-width", f"{PAPER} / {TUNED}", f"{OURS} / {PAPER}",
     )  # fmt: skip
     curves: dict[str, dict[float, Ratio]] = {}
@@ -149,9 +149,9 @@ def _epsilons(section: Section, results: Results) -> None:
                 other = ratio(beside, results[TUNED])
                 curves.setdefault(f"{PAPER}, delta {delta}", {})[epsilon] = other
                 texts = [str(other), str(ratio(result, beside))]
-            held = "holds" if value.low <= NEVER_ABOVE else "does **not** hold"
+            above = "no" if value.low <= NEVER_ABOVE else "**yes**"
             row(
-                delta, f"{epsilon:g}", regret_text(result), value, held,
+                delta, f"{epsilon:g}", regret_text(result), value, above,
                 f"{(value.high - value.low) / 2:.3f}", *texts,
             )  # fmt: skip
     for name, values in curves.items():

@@ -126,7 +126,11 @@ def test_ratios_of_medians():
 @pytest.mark.parametrize(
     ("name", "panel", "says"),
     [
-        ("private-federation", "arms", ("What tuning alone buys", "A placebo is silence", "never above?")),
+        (
+            "private-federation",
+            "arms",
+            ("What tuning alone buys", "A placebo is silence", "shown above 1.02?"),
+        ),
         ("private-federation", "procurement", ("at most 0.25", "one-quantity", "normal law")),
         ("private-federation", "agents", ("weighted, arms has less regret",)),
         ("private-budget", "procurement", ("Recommended: **", "equal shares over decreasing ones")),
