@@ -6,7 +6,7 @@ import numpy as np
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.baselines.tuned import DATA
-from fedbandit_envs.leaderboard.reproduction.comparison import all_hold, ratio, regret_by_seed
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, all_hold, ratio, regret_by_seed
 from fedbandit_envs.leaderboard.reproduction.experiment import Results
 from fedbandit_envs.leaderboard.reproduction.fairx import (
     FED,
@@ -18,8 +18,7 @@ from fedbandit_envs.leaderboard.reproduction.fairx import (
     WEIGHTED,
 )
 from fedbandit_envs.leaderboard.reproduction.fairx_reports import numbers
-from fedbandit_envs.leaderboard.reproduction.page import Section, regret_text
-from fedbandit_envs.leaderboard.reproduction.runs import Result
+from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds, regret_text
 
 NEVER_ABOVE = 1.05
 RADIUS = BASELINES[GREEDY].policy_kwargs["beta_scale"]
@@ -29,10 +28,10 @@ def solver(section: Section, results: Results) -> None:
     """Fairness regret against the solver's steps or the radius' scale."""
     if section.panel == "radius":
         radii = list(numbers(results, SILENT))
-        row = section.table("scale of the radius", SILENT, FED, PRIV)
+        row = section.table("radius", SILENT, FED, PRIV)
         for radius in radii:
             row(
-                f"{radius:g}",
+                f"radius times {radius:g}",
                 *(regret_text(numbers(results, name)[radius]) for name in (SILENT, FED, PRIV)),
             )
         for name in (SILENT, FED, PRIV):
@@ -42,25 +41,23 @@ def solver(section: Section, results: Results) -> None:
         federation = ratio(numbers(results, FED)[1.0], numbers(results, SILENT)[1.0])
         section.text += [
             "",
-            f"Radius 0 over the printed radius: in silence {silent}, on true data {shared}. True data over silence at "
-            f"the printed radius: {federation}. (0 is drawn at {radii[1] / 3:.2g}.)",
+            f"Radius 0 over the printed radius: in silence "
+            f"{section.say(f'{SILENT}, radius 0 / printed', silent)}, on true data "
+            f"{section.say(f'{FED}, radius 0 / printed', shared)}. True data over silence at the printed radius: "
+            f"{section.say(f'{FED} / {SILENT}', federation)}. (0 is drawn at {radii[1] / 3:.2g}.)",
         ]
         return
     groups = dict.fromkeys(run.rpartition(" ")[0] for run in results if not run.endswith("steps"))
-    row = section.table("run", "steps", "fairness regret at T (± 95 %)", "/ 3 steps of Frank and Wolfe")
+    row = section.table("run, steps", "fairness regret at T (± 95 %)", "/ 3 steps of Frank and Wolfe")
     for group in groups:
         name = group.split(",")[0]
         standard = results[f"{name}, frank_wolfe 3"]
         for steps, result in numbers(results, group).items():
-            value = ratio(result, standard)
-            row(group, f"{steps:g}", regret_text(result), value)
-            section.add(f"{group} / frank_wolfe 3", steps, value)
+            row(f"{group} {steps:g}", regret_text(result), ratio(result, standard))
         section.draw_points(group, numbers(results, group))
     for name in (SILENT, FED):
         still = results[f"{name}, 0 steps"]
-        row(
-            f"{name}, at the estimate", 0, regret_text(still), ratio(still, results[f"{name}, frank_wolfe 3"])
-        )
+        row(f"{name}, at the estimate 0", regret_text(still), ratio(still, results[f"{name}, frank_wolfe 3"]))
     section.text += [
         "",
         'The thesis says that "Projected gradient descent was used in each round to solve the resulting non-convex '
@@ -96,7 +93,7 @@ def _tuned_radius() -> str:
 def private(section: Section, results: Results) -> None:
     """Whether private federation pays, over epsilon and the number of agents."""
     row = section.table(
-        "agents", "epsilon", GREEDY, WEIGHTED, "/ silence", "placebo / silence", f"never above {NEVER_ABOVE}?",
+        "federation", GREEDY, WEIGHTED, "/ silence", "placebo / silence", f"never above {NEVER_ABOVE}?",
         "pays?", PRIV, f"{WEIGHTED} / {PRIV}",
     )  # fmt: skip
     sizes = numbers(results, GREEDY)
@@ -111,11 +108,9 @@ def private(section: Section, results: Results) -> None:
             if pays == "holds":
                 paying.append(f"m = {agents:g} at epsilon = {epsilon:g}")
             row(
-                f"{agents:g}", f"{epsilon:g}", regret_text(silence), regret_text(result), value, placebo,
+                f"{agents:g} agents, epsilon {epsilon:g}", regret_text(silence), regret_text(result), value, placebo,
                 value.at_most(NEVER_ABOVE), pays, regret_text(theirs), ratio(result, theirs),
             )  # fmt: skip
-            section.add(f"{WEIGHTED} / silence, {agents:g} agents", epsilon, value)
-            section.add(f"{WEIGHTED} / {PRIV}, {agents:g} agents", epsilon, ratio(result, theirs))
         section.draw_points(f"{WEIGHTED}, {agents:g} agents", swept)
         section.draw_points(f"{PRIV}, {agents:g} agents", numbers(results, f"{PRIV} {agents:g}"))
         section.draw_points(f"silence, {agents:g} agents", dict.fromkeys(swept, silence))
@@ -136,11 +131,11 @@ def shares(section: Section, results: Results) -> None:
     got = {name: run.totals["pulls"].mean(axis=(0, 1)) / run.rounds[-1] for name, run in results.items()}
     row = section.table("worker, in order of merit", "deserved", *(f"{n} ({LEARNERS[n]})" for n in results))
     for rank, arm in enumerate(order, start=1):
-        row(rank, f"{due[arm]:.3f}", *(f"{got[name][arm]:.3f}" for name in results))
+        row(f"worker {rank}", f"{due[arm]:.3f}", *(f"{got[name][arm]:.3f}" for name in results))
     for name in results:
-        section.curves[name] = (place, got[name][order], np.zeros((2, due.size)))
+        section.draw(name, place, got[name][order], np.zeros(due.size))
     # Last, so that it lies on top of those that come near it.
-    section.curves["deserved"] = (place, due[order], np.zeros((2, due.size)))
+    section.draw("deserved", place, due[order], np.zeros(due.size))
     row = section.table(
         "algorithm", "absolute differences, added up over workers", "fairness regret at T (± 95 %)"
     )
@@ -156,24 +151,25 @@ def shares(section: Section, results: Results) -> None:
 def price(section: Section, results: Results) -> None:
     """Reward regret against fairness regret over merit scales."""
     scales = list(numbers(results, SILENT))
-    row = section.table("merit scale", *(f"{name}: fairness, reward" for name in LEARNERS))
+    row = section.table("merit", *(f"{name}: {what}" for name in LEARNERS for what in ("fairness", "reward")))
 
-    def a_round(result: Result) -> tuple[float, float]:
-        fairness = float(regret_by_seed(result).mean() / result.rounds[-1])
-        return fairness, float(result.info["reward_regret"].mean())
+    def a_round(name: str, scale: float) -> tuple[Mean, Mean]:
+        result = numbers(results, name)[scale]
+        fairness = regret_by_seed(result) / result.rounds[-1]
+        return over_seeds(fairness, ".4f"), over_seeds(result.info["reward_regret"].mean(axis=1), ".4f")
 
     for scale in scales:
-        pairs = (a_round(numbers(results, name)[scale]) for name in LEARNERS)
-        row(f"{scale:g}", *(f"{fairness:.4f}, {reward:+.4f}" for fairness, reward in pairs))
+        row(f"exp({scale:g} mu)", *(mean for name in LEARNERS for mean in a_round(name, scale)))
     for name in LEARNERS:
-        fairness, reward = zip(*(a_round(numbers(results, name)[scale]) for scale in scales), strict=True)
-        section.curves[name] = (fairness, reward, np.zeros((2, len(scales))))
-    best = {scale: numbers(results, "best-arm")[scale] for scale in scales}
-    costs = [-a_round(best[scale])[1] for scale in scales]
+        fairness, reward = zip(*(a_round(name, scale) for scale in scales), strict=True)
+        error = [mean.high - mean.value for mean in reward]
+        section.draw(name, [mean.value for mean in fairness], [mean.value for mean in reward], error)
+    costs = [-a_round("best-arm", scale)[1].value for scale in scales]
     falls = all(before > after for before, after in pairwise(costs))
     section.text += [
         "",
-        "Regrets a round; reward regret is against fair shares, negative where more is earned than they would earn. "
+        "Regrets a round (± 95 % over runs); reward regret is against fair shares, negative where more is earned than "
+        "they would earn. "
         "So what a best-arm learner's has below zero is the price of fairness: "
         f"{costs[0]:.3f} a round where merit is exp({scales[0]:g} mu), {costs[-1]:.3f} where it is "
         f"exp({scales[-1]:g} mu). It {'falls' if falls else 'does not fall'} at every step with the steepness of "

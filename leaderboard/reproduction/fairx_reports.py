@@ -5,7 +5,7 @@ from math import log
 import numpy as np
 
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.reproduction.comparison import all_hold, ordered, ratio, regret_by_seed
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, all_hold, ordered, ratio, regret_by_seed
 from fedbandit_envs.leaderboard.reproduction.experiment import Results
 from fedbandit_envs.leaderboard.reproduction.fairx import (
     CONTROLS,
@@ -18,9 +18,8 @@ from fedbandit_envs.leaderboard.reproduction.fairx import (
     THESIS,
     WEIGHTED,
 )
-from fedbandit_envs.leaderboard.reproduction.page import Section, regret_text
+from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds, regret_text
 from fedbandit_envs.leaderboard.reproduction.runs import Result
-from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 
 
 def _chosen(name: str) -> str:
@@ -52,7 +51,6 @@ def _table(section: Section, results: Results, meanings: dict[str, str]) -> None
             name, meanings.get(name, "the same on noise alone"), _chosen(name), _releases(result),
             regret_text(result), "1" if name == SILENT else value, f"{lost:,.0f}",
         )  # fmt: skip
-        section.add(f"{name} / B0", "", value)
         section.draw_regret(name, result)
 
 
@@ -70,12 +68,11 @@ def _claims(section: Section, result: Result) -> None:
     section.claims(result.claims)
 
 
-def _growth(result: Result) -> str:
-    """Says like which power of the round regret grows over the last tenfold of rounds, with the interval over runs."""
+def _growth(result: Result) -> Mean:
+    """Returns like which power of the round regret grows over the last tenfold of rounds."""
     early = int(np.searchsorted(result.rounds, result.rounds[-1] / 10))
     grown = np.log(regret_by_seed(result) / regret_by_seed(result, early))
-    mean, half = mean_and_half_width(grown / log(result.rounds[-1] / result.rounds[early]))
-    return f"T^{mean:.2f} (± {half:.2f})"
+    return over_seeds(grown / log(result.rounds[-1] / result.rounds[early]), ".2f")
 
 
 def exp1(section: Section, results: Results) -> None:
@@ -91,15 +88,18 @@ def exp1(section: Section, results: Results) -> None:
         'The thesis says: "Both federated learning algorithms outperformed the single-agent baseline in terms of '
         'fairness regret."',
         "",
-        f"* Fed < B0: {fed.at_most(1)} ({fed}).",
-        f"* Priv < B0: {private.at_most(1)} ({private}).",
-        f"* Noise alone has {placebo} times B0's fairness regret"
+        f"* Fed < B0: {fed.at_most(1)} ({section.say(f'{FED} / B0', fed)}).",
+        f"* Priv < B0: {private.at_most(1)} ({section.say(f'{PRIV} / B0', private)}).",
+        f"* Noise alone has {section.say(f'{PRIV}{PLACEBO} / B0', placebo)} times B0's fairness regret"
         + (f": what {PRIV} gains is owed to what agents tell each other." if owed else "."),
         "",
         'And: "We show that both Fed-FairX-LinUCB and Priv-FairX-LinUCB achieve near-optimal fairness regret." It '
         "names no optimum. Its bounds grow like the square root of T; over the last tenfold of rounds here",
         "",
-        *(f"* {name} grows like {_growth(results[name])}." for name in (SILENT, FED, PRIV)),
+        *(
+            f"* {name} grows like T^{section.say(f'{name}, power of T', _growth(results[name]))}."
+            for name in (SILENT, FED, PRIV)
+        ),
     ]
     _claims(section, results[PRIV])
 
@@ -108,26 +108,26 @@ def _controls(section: Section, results: Results) -> None:
     least = min(results, key=lambda name: float(regret_by_seed(results[name]).mean()))
     silent = [name for name in results if name.startswith("FairX-LinUCB")]
     best = min(silent, key=lambda name: float(regret_by_seed(results[name]).mean()))
-    weighted, private = results[WEIGHTED], results[PRIV]
-    tuned = ratio(private, results[best])
+    tuned = ratio(results[PRIV], results[best])
+
+    def over(above: str, below: str) -> str:
+        return section.say(f"{above} / {below}", ratio(results[above], results[below]))
+
     section.text += [
         "",
         'The thesis says that "Priv-FairX-LinUCB significantly improves over non-collaborative learning while '
         'maintaining privacy". Non-collaborative learning is B0 there, with the radius that its theory asks for:',
         "",
-        f"* Priv < B0: {ratio(private, results[SILENT]).at_most(1)} ({ratio(private, results[SILENT])}).",
-        f"* Priv < the best silence here ({best}): {tuned.at_most(1)} ({tuned}).",
+        f"* Priv < B0: {ratio(results[PRIV], results[SILENT]).at_most(1)} ({over(PRIV, SILENT)}).",
+        f"* Priv < the best silence here ({best}): {tuned.at_most(1)} ({over(PRIV, best)}).",
         "",
         "Besides:",
         "",
-        f"* Least fairness regret of all: {least}. Least in silence: {best}, {ratio(results[best], results[SILENT])} "
-        "times B0's.",
-        f"* Ours over the best silence here: {ratio(weighted, results[best])}; its placebo: "
-        f"{ratio(results[WEIGHTED + PLACEBO], results[best])}.",
+        f"* Least fairness regret of all: {least}. Least in silence: {best}, {over(best, SILENT)} times B0's.",
+        f"* Ours over the best silence here: {over(WEIGHTED, best)}; its placebo: {over(WEIGHTED + PLACEBO, best)}.",
         "* The rigorous private forms, whose radius has its term for the noise, over B0: on the sum "
-        f"{ratio(results['Priv-FairX-LinUCB-on-sum'], results[SILENT])}, printed "
-        f"{ratio(results['Priv-FairX-LinUCB-printed'], results[SILENT])}.",
-        f"* A best-arm learner over equal shares: {ratio(results['best-arm'], results['equal-shares'])}.",
+        f"{over('Priv-FairX-LinUCB-on-sum', SILENT)}, printed {over('Priv-FairX-LinUCB-printed', SILENT)}.",
+        f"* A best-arm learner over equal shares: {over('best-arm', 'equal-shares')}.",
     ]
 
 
@@ -135,23 +135,21 @@ def exp2(section: Section, results: Results) -> None:
     """Fairness regret over rounds by protocol of communication."""
     _table(section, results, {SILENT: "silent (B0)", **PROTOCOLS})
     first, second = (ratio(results[PRIV], results[name]) for name in ("B1", "B2"))
-    beside = (
-        "is less"
-        if second.at_most(1) == "holds"
-        else "is more"
-        if second.at_least(1) == "holds"
-        else "may be either"
-    )
+    beside = "may be either"
+    if "holds" in (second.at_most(1), second.at_least(1)):
+        beside = "is less" if second.at_most(1) == "holds" else "is more"
     section.text += [
         "",
         'The thesis says: "Priv-FairX-LinUCB outperforms B1 while producing comparable performance for B2. But unlike '
         "B2, Priv-FairX-LinUCB has bounded communication gaps, which is necessary for the theoretical guarantees "
         'provided."',
         "",
-        f"* Priv < B1: {first.at_most(1)} ({first}).",
-        f"* Comparable to B2: the thesis names no measure. Priv / B2 is {second}: Priv's fairness regret {beside}.",
+        f"* Priv < B1: {first.at_most(1)} ({section.say(f'{PRIV} / B1', first)}).",
+        f"* Comparable to B2: the thesis names no measure. Priv / B2 is "
+        f"{section.say(f'{PRIV} / B2', second)}: Priv's fairness regret {beside}.",
         f'* Of B2 it says that "in theory, fairness regrets could be as bad as $O(T)$": over the last tenfold of '
-        f"rounds here B2 grows like {_growth(results['B2'])}, Priv like {_growth(results[PRIV])}.",
+        f"rounds here B2 grows like T^{section.say('B2, power of T', _growth(results['B2']))}, Priv like "
+        f"T^{section.say(f'{PRIV}, power of T', _growth(results[PRIV]))}.",
         "* B1 asks when its unnoised data say so: it has no claim of privacy (None), whatever its noise, which is made "
         "for a release in each round, since a trigger promises no fewer. B2 releases "
         f"{_releases(results['B2'])} times, Priv {_releases(results[PRIV])} times, at the same epsilon.",
@@ -172,9 +170,9 @@ def exp3(section: Section, results: Results) -> None:
     """Fairness regret at T against the number of agents."""
     names = (SILENT, FED, PRIV, PRIV + PLACEBO, GREEDY, WEIGHTED)
     sweeps = {name: numbers(results, name) for name in names}
-    row = section.table("agents", *names)
+    row = section.table("federation", *names)
     for agents in sweeps[FED]:
-        row(f"{agents:g}", *(regret_text(sweeps[name][agents]) for name in names))
+        row(f"{agents:g} agents", *(regret_text(sweeps[name][agents]) for name in names))
     for name in names:
         section.draw_points(name, sweeps[name])
         for agents, result in sweeps[name].items():
@@ -190,13 +188,14 @@ def exp3(section: Section, results: Results) -> None:
         swept = sweeps[name]
         order = sorted(swept, reverse=True)
         logs = np.log([regret_by_seed(swept[agents]) for agents in order])
-        mean, half = mean_and_half_width(np.polyfit(np.log(order), logs, 1)[0])
-        within = "lies within" if abs(mean - expected) <= half else "does **not** lie within"
+        power = over_seeds(np.polyfit(np.log(order), logs, 1)[0], ".3f")
+        within = "lies within" if power.low <= expected <= power.high else "does **not** lie within"
         falls = "" if name == SILENT else (
             f"; falls at every step with the number of agents: {ordered([swept[m] for m in order])[0]}"
         )  # fmt: skip
         section.text.append(
-            f"* {name}: from {order[-1]:g} to {order[0]:g} agents like m^{mean:.3f} (± {half:.3f}); m^{expected:g} "
+            f"* {name}: from {order[-1]:g} to {order[0]:g} agents like "
+            f"m^{section.say(f'{name}, power of m', power)}; m^{expected:g} "
             f"{within} the interval{falls}."
         )
 
@@ -205,17 +204,17 @@ def exp4(section: Section, results: Results) -> None:
     """Fairness regret at T against epsilon."""
     names = (PRIV, PRIV + PLACEBO, WEIGHTED)
     sweeps = {name: numbers(results, name) for name in names}
-    row = section.table("epsilon", PRIV, "/ B0", "placebo / B0", WEIGHTED, f"/ {GREEDY}")
+    row = section.table("budget", PRIV, "/ B0", "placebo / B0", WEIGHTED, f"/ {GREEDY}")
     for epsilon, result in sweeps[PRIV].items():
         row(
-            f"{epsilon:g}", regret_text(result), ratio(result, results[SILENT]),
+            f"epsilon {epsilon:g}", regret_text(result), ratio(result, results[SILENT]),
             ratio(sweeps[PRIV + PLACEBO][epsilon], results[SILENT]),
             regret_text(sweeps[WEIGHTED][epsilon]), ratio(sweeps[WEIGHTED][epsilon], results[GREEDY]),
         )  # fmt: skip
     for name in names:
         section.draw_points(name, sweeps[name])
-        for epsilon, result in sweeps[name].items():
-            section.add(f"{name} / B0", epsilon, ratio(result, results[SILENT]))
+    for epsilon, result in sweeps[WEIGHTED].items():
+        section.add(f"{WEIGHTED} / B0", epsilon, ratio(result, results[SILENT]))
     for name in (SILENT, FED, GREEDY):
         section.draw_points(name, dict.fromkeys(sweeps[PRIV], results[name]))
     order = sorted(sweeps[PRIV], reverse=True)
@@ -233,6 +232,6 @@ def exp4(section: Section, results: Results) -> None:
         f"most B0's: {all_hold(v.at_most(1) for v in private.values())}), and "
         f"{min(v.value for v in silence.values()):.2f} to {max(v.value for v in silence.values()):.2f} times that of "
         f"silence with radius 0 (at most that: {all_hold(v.at_most(1) for v in silence.values())}).",
-        f"* Silence with radius 0 ({GREEDY}): {regret_text(results[GREEDY])}, "
-        f"{ratio(results[GREEDY], results[SILENT])} times B0's.",
+        f"* Silence with radius 0 ({GREEDY}): {section.say(GREEDY, regret_text(results[GREEDY]))}, "
+        f"{section.say(f'{GREEDY} / B0', ratio(results[GREEDY], results[SILENT]))} times B0's.",
     ]

@@ -3,22 +3,17 @@
 import numpy as np
 
 from fedbandit_envs.federation import Array
-from fedbandit_envs.leaderboard.reproduction.comparison import ratio
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import Results
 from fedbandit_envs.leaderboard.reproduction.fedlinucb import DIM, LOWER_LINE, MEANINGS
-from fedbandit_envs.leaderboard.reproduction.page import Section
+from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds
 from fedbandit_envs.leaderboard.reproduction.runs import Result
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width, ratio_with_interval
 
 
-def _of_federation(values: Array) -> tuple[Array, Array]:
-    """Returns mean and half width over trials of what agents have together, ``(checkpoints,)`` each."""
-    return mean_and_half_width(values.sum(axis=2))
-
-
-def _text(values: Array) -> str:
-    mean, half = _of_federation(values[-1:])
-    return f"{mean[0]:,.0f} ± {half[0]:,.0f}"
+def _in_the_end(values: Array) -> Mean:
+    """Returns the mean over trials of what agents have together at the horizon."""
+    return over_seeds(values[-1].sum(axis=1), ",.0f")
 
 
 def report(section: Section, results: Results) -> None:
@@ -29,24 +24,22 @@ def report(section: Section, results: Results) -> None:
     )
     for name, result in results.items():
         value = ratio(result, results[rival])
-        messages = "-" if result.messages is None else _text(result.messages)
-        row(name, MEANINGS[name], _text(result.regret), "1" if name == rival else value, messages)
-        section.add(f"{name} / {rival}", "", value)
+        messages = "-" if result.messages is None else _in_the_end(result.messages)
+        row(name, MEANINGS[name], _in_the_end(result.regret), "1" if name == rival else value, messages)
         drawn = result.messages if section.panel.startswith("messages") else result.regret
         if drawn is not None:
-            mean, half = _of_federation(drawn)
-            section.curves[name] = (result.rounds, mean, half)
+            section.draw(name, result.rounds, *mean_and_half_width(drawn.sum(axis=2)))
     _compared(section, results, rival)
 
 
 def _compared(section: Section, results: Results, rival: str) -> None:
     """Says whether FedLinUCB has less regret than Async-LinUCB, and fewer messages, and what of its theory shows."""
     ours = next(name for name in results if name.startswith("FedLinUCB"))
-    value = ratio(results[ours], results[rival])
+    value, messages = (compared(results[ours], results[rival]) for compared in (ratio, _message_ratio))
     section.text += [
         "",
-        f"* {ours} has less regret than {rival}: {value.at_most(1)} ({value}).",
-        f"* {ours} sends {_message_ratio(results[ours], results[rival])} times the messages of {rival}.",
+        f"* {ours} has less regret than {rival}: {value.at_most(1)} ({section.say(f'{ours} / {rival}', value)}).",
+        f"* {ours} sends {section.say(f'messages of {ours} / {rival}', messages)} times the messages of {rival}.",
     ]
     if LOWER_LINE not in results:
         return
@@ -63,15 +56,16 @@ def _compared(section: Section, results: Results, rival: str) -> None:
         'regret guarantee as in the single-agent setting". Bounds up to constants and logarithms cannot be refuted by '
         "one horizon; found here:",
         "",
-        f"* Regret of {ours} over that of one agent who sees everything at once ({LOWER_LINE}): {shared}.",
+        f"* Regret of {ours} over that of one agent who sees everything at once ({LOWER_LINE}): "
+        f"{section.say(f'{ours} / {LOWER_LINE}', shared)}.",
         f"* Messages: {total[-1] / of:.3f} times d M^2 = {of:,}; over the last tenfold of rounds they grow "
         f"{total[-1] / max(total[early], 1):.2f} times.",
     ]
 
 
-def _message_ratio(above: Result, below: Result) -> str:
+def _message_ratio(above: Result, below: Result) -> Ratio:
     first, second = (
         result.messages[-1].sum(axis=1) for result in (above, below) if result.messages is not None
     )
     value, low, high = ratio_with_interval(first, second, np.zeros(first.size))
-    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
+    return Ratio(value, low, high, value, value)

@@ -92,8 +92,14 @@ class Section:
 
     def draw_points(self, name: str, points: Mapping[float, Result]) -> None:
         """Draws regret per agent at the horizon over some quantity, with the 95 % interval over seeds."""
-        at_end = [regret_text(result) for result in points.values()]
-        self.draw(name, list(points), [m.value for m in at_end], [m.high - m.value for m in at_end])
+        self.draw_means(name, {x: regret_text(result) for x, result in points.items()})
+
+    def draw_means(self, name: str, points: Mapping[float, Mean]) -> None:
+        """Draws means over some quantity with their intervals."""
+        means = points.values()
+        self.draw(
+            name, list(points), [mean.value for mean in means], [mean.high - mean.value for mean in means]
+        )
 
     def draw_ratios(self, name: str, points: Mapping[float, Ratio]) -> None:
         """Draws ratios over some quantity with their intervals, and adds them to the CSV rows."""

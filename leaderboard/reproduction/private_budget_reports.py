@@ -80,7 +80,6 @@ def report(section: Section, results: Results) -> None:
             name, how, number, f"{first:.2f}", f"{total:.2f}", _spent(results[name]),
             regret_text(results[name]), value,
         )  # fmt: skip
-        section.add(f"{name} / {SILENCE}", number, value)
     best = min(problem.candidates, key=lambda name: float(regret_by_seed(results[name]).mean()))
     chosen = problem.candidates[best]
     near = [
@@ -95,16 +94,17 @@ def report(section: Section, results: Results) -> None:
         "silence's regret.",
         f"* Not told apart from it (interval of their ratio reaches 1): {'; '.join(near) if near else 'none'}.",
     ]
-    section.text += _because(section.panel, results)
+    for what, one, other in _choices(section.panel):
+        section.text.append(f"* {what}: {section.say(what, ratio(results[one], results[other]))}.")
     section.draw_regret(SILENCE, silence)
     for name in problem.candidates:
         section.draw_regret(name, results[name])
 
 
-def _because(panel: str, results: Results) -> list[str]:
-    """Says what single choices are worth, each with all else alike."""
+def _choices(panel: str) -> list[tuple[str, str, str]]:
+    """Returns single choices, each with all else alike: what is compared, and the two candidates."""
     if panel == "procurement":
-        pairs = [
+        return [
             (
                 "equal shares over decreasing ones",
                 "P-FCB's rounds, equal shares",
@@ -121,13 +121,11 @@ def _because(panel: str, results: Results) -> list[str]:
                 "powers of two from 1024",
             ),
         ]
-    else:
-        starts = [name for name in PROBLEMS[panel].candidates if name.startswith("powers of two from")]
-        plain = [name for name in starts if "," not in name]
-        pairs = [
-            ("the first of these starts over the last", plain[0], plain[-1]),
-            ("the square root's noise over the tree's", plain[0], f"{plain[0]}, tree"),
-            ("few over a hundred at equal gaps", plain[0], "a hundred, equal gaps"),
-            ("few over one a round", plain[0], "one a round"),
-        ]
-    return [f"* {what}: {ratio(results[one], results[other])}." for what, one, other in pairs]
+    starts = [name for name in PROBLEMS[panel].candidates if name.startswith("powers of two from")]
+    plain = [name for name in starts if "," not in name]
+    return [
+        ("the first of these starts over the last", plain[0], plain[-1]),
+        ("the square root's noise over the tree's", plain[0], f"{plain[0]}, tree"),
+        ("few over a hundred at equal gaps", plain[0], "a hundred, equal gaps"),
+        ("few over one a round", plain[0], "one a round"),
+    ]

@@ -53,22 +53,21 @@ def _bounds(section: Section, problem: Problem, results: Results) -> None:
         f"At the full horizon, behind the privatizers as registered (ratios of {problem.middle}s over instances):",
     ]
     row = section.table(
-        "setting", "run", "baseline", "regret at T (± 95 %)", "median", f"{OURS} over it", "asked",
-        f"{OURS_TUNED} over it", "asked",
+        "setting: run", "baseline", "regret at T (± 95 %)", "median", f"{OURS} over it", f"asked of {OURS}",
+        f"{OURS_TUNED} over it", f"asked of {OURS_TUNED}",
     )  # fmt: skip
     for case in problem.cases:
         found = {line: results[f"{case.title}: {line}"] for line in case.lines}
         asked = {TUNED: case.over_silence, PAPER: case.over_paper}
         for line, result in found.items():
-            verdicts: list[str] = []
+            verdicts: list[Ratio | str] = []
             for mine in (OURS, OURS_TUNED):
                 if line not in asked:
                     verdicts += ["", ""]
                     continue
                 over = ratio(found[mine], result, middle=problem.middle)
-                section.add(f"{case.title}: {mine} / {line}", "", over)
-                verdicts += [str(over), _at_most(over, asked[line])]
-            row(case.title, line, problem.names[line], regret_text(result), _middle(result), *verdicts)
+                verdicts += [over, _at_most(over, asked[line])]
+            row(f"{case.title}: {line}", problem.names[line], regret_text(result), _middle(result), *verdicts)
     claims = results[f"{problem.cases[0].title}: {OURS}"].claims
     section.text += ["", "What its agent that spent most has spent in the first setting:"]
     first = claims[0]["adjacency"]
@@ -84,23 +83,23 @@ def _lines(section: Section, problem: Problem, results: Results) -> None:
     row = section.table("run", "baseline", "regret (± 95 %)", "median", f"/ {SILENT}", f"/ {TUNED}")
     for line in LINES:
         against = [ratio(results[line], results[base]) for base in (SILENT, TUNED)]
-        section.add(f"{line} / {TUNED}", "", against[1])
-        texts = [
-            "1" if line == base else str(each) for base, each in zip((SILENT, TUNED), against, strict=True)
-        ]
+        texts = ["1" if line == base else each for base, each in zip((SILENT, TUNED), against, strict=True)]
         row(line, problem.names[line], regret_text(results[line]), _middle(results[line]), *texts)
+
+    def over(above: str, below: str) -> str:
+        return section.say(f"{above} / {below}", ratio(results[above], results[below]))
+
     placebo = ratio(results[PLACEBO], results[TUNED])
     within = "holds" if placebo.low <= 1 <= placebo.high else "does **not** hold"
     section.text += [
         "",
-        f"* What tuning alone buys, without a message: {ratio(results[TUNED], results[SILENT])} of untuned silence's "
-        f"regret; for the paper's form {ratio(results[PAPER_TUNED], results[PAPER])} of its own.",
-        f"* The paper's form against untuned silence, as papers compare: {ratio(results[PAPER], results[SILENT])}; "
-        f"tuned against tuned: {ratio(results[PAPER_TUNED], results[TUNED])}.",
-        f"* Ours against tuned silence: {ratio(results[OURS], results[TUNED])}, with constants of its own "
-        f"{ratio(results[OURS_TUNED], results[TUNED])}. On true data, in the same rounds: "
-        f"{ratio(results[TRUE], results[TUNED])}.",
-        f"* A placebo is silence (1 within the interval): {within} ({placebo}).",
+        f"* What tuning alone buys, without a message: {over(TUNED, SILENT)} of untuned silence's "
+        f"regret; for the paper's form {over(PAPER_TUNED, PAPER)} of its own.",
+        f"* The paper's form against untuned silence, as papers compare: {over(PAPER, SILENT)}; tuned "
+        f"against tuned: {over(PAPER_TUNED, TUNED)}.",
+        f"* Ours against tuned silence: {over(OURS, TUNED)}, with constants of its own "
+        f"{over(OURS_TUNED, TUNED)}. On true data, in the same rounds: {over(TRUE, TUNED)}.",
+        f"* A placebo is silence (1 within the interval): {within} ({over(PLACEBO, TUNED)}).",
     ]
 
 
@@ -135,7 +134,7 @@ def _epsilons(section: Section, results: Results) -> None:
         "Against epsilon, at which all releases of an agent are claimed together, composed exactly:",
     ]
     row = section.table(
-        "delta", "epsilon", f"{OURS} (± 95 %)", f"/ {TUNED}", f"shown above {NEVER_ABOVE:g}?",
+        "claim", f"{OURS} (± 95 %)", f"/ {TUNED}", f"shown above {NEVER_ABOVE:g}?",
         "half-width", f"{PAPER} / {TUNED}", f"{OURS} / {PAPER}",
     )  # fmt: skip
     curves: dict[str, dict[float, Ratio]] = {}
@@ -144,14 +143,14 @@ def _epsilons(section: Section, results: Results) -> None:
             value = ratio(result, results[TUNED])
             curves.setdefault(f"{OURS}, delta {delta}", {})[epsilon] = value
             beside = paper.get(delta, {}).get(epsilon)
-            texts = ["-", "-"]
+            texts: list[Ratio | str] = ["-", "-"]
             if beside is not None:
                 other = ratio(beside, results[TUNED])
                 curves.setdefault(f"{PAPER}, delta {delta}", {})[epsilon] = other
-                texts = [str(other), str(ratio(result, beside))]
+                texts = [other, ratio(result, beside)]
             above = "no" if value.low <= NEVER_ABOVE else "**yes**"
             row(
-                delta, f"{epsilon:g}", regret_text(result), value, above,
+                f"epsilon {epsilon:g}, delta {delta}", regret_text(result), value, above,
                 f"{(value.high - value.low) / 2:.3f}", *texts,
             )  # fmt: skip
     for name, values in curves.items():
@@ -159,7 +158,7 @@ def _epsilons(section: Section, results: Results) -> None:
     epsilons = list(next(iter(ours.values())))
     for line in (SILENT, PLACEBO, TRUE):
         flat = ratio(results[line], results[TUNED]).value
-        section.curves[line] = (epsilons, [flat] * len(epsilons), np.zeros((2, len(epsilons))))
+        section.draw(line, epsilons, [flat] * len(epsilons), np.zeros(len(epsilons)))
     section.text += ["", *_breaks("epsilon", curves.items())]
 
 
@@ -172,7 +171,7 @@ def _breaks(what: str, curves: Iterable[tuple[str, Mapping[float, Ratio]]]) -> l
 
 def _agents(section: Section, results: Results) -> None:
     """Writes regret against the number of agents, of all problems."""
-    row = section.table("problem", "agents", f"{TUNED} (± 95 %)", f"{OURS} / {TUNED}", f"{PAPER} / {TUNED}")
+    row = section.table("federation", f"{TUNED} (± 95 %)", f"{OURS} / {TUNED}", f"{PAPER} / {TUNED}")
     curves: dict[str, dict[float, Ratio]] = {}
     for run, silence in results.items():
         name, _, rest = run.partition(", ")
@@ -182,7 +181,7 @@ def _agents(section: Section, results: Results) -> None:
         values = [ratio(results[f"{name}, {other} {agents}"], silence) for other in (OURS, PAPER)]
         for other, value in zip((OURS, PAPER), values, strict=True):
             curves.setdefault(f"{other}, {name}", {})[float(agents)] = value
-        row(name, agents, regret_text(silence), *values)
+        row(f"{name}, {agents} agents", regret_text(silence), *values)
     for name, points in curves.items():
         section.draw_ratios(name, points)
     section.text += ["", *_breaks("agents", curves.items())]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.federation import Array
-from fedbandit_envs.leaderboard.reproduction.page import Section
+from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds
 from fedbandit_envs.leaderboard.reproduction.runs import Result
 from fedbandit_envs.leaderboard.reproduction.samba import (
     AGENTS,
@@ -18,9 +18,8 @@ from fedbandit_envs.leaderboard.reproduction.samba import (
     SHARED,
     SILENT,
 )
-from fedbandit_envs.leaderboard.reproduction.samba_reports import compare, with_interval
+from fedbandit_envs.leaderboard.reproduction.samba_reports import compare
 from fedbandit_envs.leaderboard.reproduction.samba_runs import Selected
-from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 
 _SEES = {
     RANDOM: "nobody tells anything, or learns",
@@ -47,11 +46,10 @@ def privacy(section: Section, results: Mapping[str, Any]) -> None:
         regret = regrets[name]
         over = compare(regret, regrets[SILENT])
         row(
-            name, with_interval(regret, 4), f"{best - regret.mean():.4f}", f"{pulls * (best - regret.mean()):,.0f}",
+            name, over_seeds(regret, ".4f"), f"{best - regret.mean():.4f}", f"{pulls * (best - regret.mean()):,.0f}",
             "1" if name == SILENT else over, f"{_bytes(result) / pulls:,.2f}",
             f"{_microseconds(result) / pulls:,.2f}", _SEES[_kind(name)], *_claimed(result),
         )  # fmt: skip
-        section.add(f"{name} / {SILENT}", "", over)
     _draw(section, regrets)
     _explain(section, results, regrets)
 
@@ -111,8 +109,7 @@ def _draw(section: Section, regrets: Mapping[str, Array]) -> None:
     epsilons = list(sweeps[PRIVATE])
     flat = {name: dict.fromkeys(epsilons, regrets[name]) for name in (SILENT, SHARED, ENCRYPTED)}
     for name, points in {**sweeps, **flat}.items():
-        ends = [mean_and_half_width(point) for point in points.values()]
-        section.curves[name] = (epsilons, [float(m) for m, _ in ends], [float(h) for _, h in ends])
+        section.draw_means(name, {epsilon: over_seeds(point) for epsilon, point in points.items()})
 
 
 def _explain(section: Section, results: Mapping[str, Any], regrets: Mapping[str, Array]) -> None:

@@ -7,10 +7,10 @@ import numpy as np
 from fedbandit_envs.federation import Array
 from fedbandit_envs.leaderboard.figures import BESIDE
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, Statement, all_hold
-from fedbandit_envs.leaderboard.reproduction.page import Section
+from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds
 from fedbandit_envs.leaderboard.reproduction.samba import ALGORITHMS, MOST_ARMS, PAPER_ROUNDS
 from fedbandit_envs.leaderboard.reproduction.samba_runs import Selected
-from fedbandit_envs.leaderboard.statistics import mean_and_half_width, ratio_with_interval
+from fedbandit_envs.leaderboard.statistics import ratio_with_interval
 
 Results = Mapping[str, Selected]
 
@@ -34,12 +34,6 @@ def compare(above: Array, below: Array) -> Ratio:
     """Compares what two runs have, a value a seed, under the same seeds."""
     value, low, high = ratio_with_interval(above, below, np.zeros(above.size))
     return Ratio(value, low, high, value, value)
-
-
-def with_interval(values: Array, digits: int = 2) -> str:
-    """Writes the mean of a value a seed, with the 95 % interval."""
-    mean, half = mean_and_half_width(values)
-    return f"{mean:,.{digits}f} ± {half:,.{digits}f}"
 
 
 def straight(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, float, float]:
@@ -67,7 +61,7 @@ def _times(section: Section, results: Results, letter: str, size_of: Callable[[S
     row = section.table("CPU seconds, encrypted / in the open", *(f"{letter} = {size:,}" for size in sizes))
     for name, title in ALGORITHMS.items():
         pairs = [(found[name, size, True].spent, found[name, size, False].spent) for size in sizes]
-        row(title, *(f"{with_interval(a)} / {b.mean():.3f}" for a, b in pairs))
+        row(title, *(f"{over_seeds(a, ',.2f')} / {b.mean():.3f}" for a, b in pairs))
     fits, overheads = {}, {}
     row = section.table(
         "line through them", f"ms for each of {letter}", "at 0, s", "R^2",
@@ -82,8 +76,9 @@ def _times(section: Section, results: Results, letter: str, size_of: Callable[[S
         row(title, f"{1e3 * slope:.3f}", f"{start:.2f}", f"{share:.4f}", overheads[name][sizes[-1]])
     for encrypted, end in ((True, ""), (False, BESIDE)):
         for name, title in ALGORITHMS.items():
-            ends = [mean_and_half_width(found[name, size, encrypted].spent) for size in sizes]
-            section.curves[title + end] = (sizes, [float(m) for m, _ in ends], [float(h) for _, h in ends])
+            section.draw_means(
+                title + end, {size: over_seeds(found[name, size, encrypted].spent) for size in sizes}
+            )
     for name, ratios in overheads.items():
         for size, ratio in ratios.items():
             section.add(f"{name}, encrypted / open", size, ratio)
@@ -167,8 +162,7 @@ def fig8c(section: Section, results: Results) -> None:
             title, *(_mean_sd(noted[budget]) for budget in budgets),
             "1" if name == "thompson" else links[name][budgets[-1]],
         )  # fmt: skip
-        ends = [mean_and_half_width(noted[budget]) for budget in budgets]
-        section.curves[title] = (budgets, [float(m) for m, _ in ends], [float(h) for _, h in ends])
+        section.draw_means(title, {budget: over_seeds(noted[budget]) for budget in budgets})
         for budget, link in links[name].items():
             section.add(f"thompson / {name}", budget, link)
     rivals = [name for name in ALGORITHMS if name != "thompson"]
@@ -242,7 +236,7 @@ def fig8d(section: Section, results: Results) -> None:
         uneven = float(by_owner.max() / by_owner.min())
         title = ALGORITHMS[result.algorithm]
         row(
-            title, result.arms, with_interval(result.spent),
+            title, result.arms, over_seeds(result.spent, ",.2f"),
             *(f"{roles[name].mean():.1%}" for name in ("comp", "controller", "customer")),
             f"{owners.sum(axis=0).mean():.1%}", f"{one.mean():.2%}", f"{uneven:.2f}",
         )  # fmt: skip
@@ -256,10 +250,10 @@ def fig8d(section: Section, results: Results) -> None:
         customers.append(float(roles["customer"].mean()))
         section.add(f"{result.algorithm}, Comp / all", result.arms, compare(roles["comp"], np.ones(one.size)))
         bars = [one, roles["controller"], roles["customer"], roles["comp"]]
-        ends = [mean_and_half_width(100 * bar) for bar in bars]
-        section.curves[f"{title}, K = {result.arms}"] = (
-            [1, 2, 3, 4], [float(m) for m, _ in ends], [float(h) for _, h in ends]
-        )  # fmt: skip
+        section.draw_means(
+            f"{title}, K = {result.arms}",
+            {place: over_seeds(100 * bar) for place, bar in enumerate(bars, start=1)},
+        )
     few, many = min(arms for _, arms in comps), max(arms for _, arms in comps)
     kept = {name: compare(comps[name, many], comps[name, few]) for name in ALGORITHMS}
     section.text += [
