@@ -10,22 +10,62 @@ from scipy.stats import t as student
 from fedbandit_envs.federation import Array
 
 
-def mean_and_half_width(values: Array, level: float = 0.95) -> tuple[Array, Array]:
+def mean_and_half_width(
+    values: Array, level: float = 0.95, strata: Array | None = None
+) -> tuple[Array, Array]:
     """Returns the mean over the last axis and the half width of its Student-t confidence interval.
 
     Args:
         values: One value a seed on the last axis.
         level: Coverage of the interval.
+        strata: Stratum of each seed, which the interval holds fixed: how far strata lie apart does not widen it. None
+            for a single one. Degrees of freedom are Welch's and Satterthwaite's.
 
     Returns:
-        Mean and half width without the last axis; the half width is NaN for a single seed.
+        Mean and half width without the last axis; the half width is NaN where a stratum has a single seed.
     """
     count = values.shape[-1]
+    labels = np.zeros(count) if strata is None else strata
+    parts = [values[..., labels == stratum] for stratum in np.unique(labels)]
     mean = values.mean(axis=-1)
-    if count < 2:
+    if min(part.shape[-1] for part in parts) < 2:
         return mean, np.full_like(mean, np.nan)
-    quantile = student.ppf(0.5 + level / 2.0, count - 1)
-    return mean, quantile * values.std(axis=-1, ddof=1) / np.sqrt(count)
+    # Each is its part of the mean's variance.
+    shares = [part.shape[-1] / count**2 * part.var(axis=-1, ddof=1) for part in parts]
+    variance = np.asarray(sum(shares))
+    over_freedom = sum(
+        share**2 / (part.shape[-1] - 1) for share, part in zip(shares, parts, strict=True)
+    ) / np.where(variance > 0, variance**2, 1.0)
+    freedom = 1 / np.where(variance > 0, over_freedom, 1.0)
+    return mean, student.ppf(0.5 + level / 2.0, freedom) * np.sqrt(variance)
+
+
+def stratum_means(values: Array, strata: Array) -> Array:
+    """Returns the mean of each stratum, ``(strata,)``, of one value a seed."""
+    return np.array([values[strata == stratum].mean() for stratum in np.unique(strata)])
+
+
+def ratio_in_other_strata(
+    numerator: Array, denominator: Array, strata: Array, level: float = 0.95
+) -> tuple[float, float]:
+    """Predicts the ratio of two means over as many other strata, drawn as these were, with as many seeds.
+
+    Student's prediction on the logarithm, by linear approximation: both these and the others are off the law's
+    ratio, which makes the interval sqrt(2) times as wide as that of the law's ratio itself.
+
+    Args:
+        numerator: One value a seed, ``(seeds,)``.
+        denominator: One value a seed under the same luck, same shape.
+        strata: Stratum of each seed, same shape; equally many seeds each.
+        level: Coverage of the interval.
+
+    Returns:
+        Lower and upper end; NaN for a single stratum.
+    """
+    above, below = stratum_means(numerator, strata), stratum_means(denominator, strata)
+    ratio = above.mean() / below.mean()
+    _, half = mean_and_half_width(above / above.mean() - below / below.mean(), level)
+    return float(ratio * np.exp(-np.sqrt(2) * half)), float(ratio * np.exp(np.sqrt(2) * half))
 
 
 Middle = Literal["mean", "median"]

@@ -71,6 +71,12 @@ BASELINES: dict[str, Baseline] = {
         wrappers={"channel": _DOUBLING},
         check=False,
     ),
+    "FCB-checked": _baseline(
+        "true data in P-FCB's rounds, weighted by 10, checked as P-FCB checks",
+        f"{_SOLANKI}, FCB as its text defines it",
+        PFCB,
+        wrappers={"channel": _DOUBLING},
+    ),
     "FCB-median-of-means": _baseline(
         "true data in P-FCB's rounds, unchecked, the median of five groups' means",
         f"{_SOLANKI} with a pool that withstands liars",

@@ -14,7 +14,14 @@ import numpy as np
 
 from fedbandit_envs.federation import Array
 from fedbandit_envs.leaderboard.reproduction.runs import Result
-from fedbandit_envs.leaderboard.statistics import MIDDLES, Middle, bootstrap_coverage, ratio_with_interval
+from fedbandit_envs.leaderboard.statistics import (
+    MIDDLES,
+    Middle,
+    bootstrap_coverage,
+    ratio_in_other_strata,
+    ratio_with_interval,
+    stratum_means,
+)
 
 Statement = Literal["holds", "does **not** hold", "undecided"]
 
@@ -45,6 +52,31 @@ class Mean:
 
 
 @dataclass(frozen=True)
+class Interval:
+    """Where a number is expected.
+
+    Attributes:
+        low: Lower end.
+        high: Upper end.
+    """
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Writes both ends."""
+        return f"[{self.low:.2f}, {self.high:.2f}]"
+
+    def numbers(self) -> dict[str, float]:
+        """Returns both ends; see :class:`.page.Measure`."""
+        return {"low": self.low, "high": self.high}
+
+    def holds(self, number: float) -> Statement:
+        """Says whether a number lies within."""
+        return "holds" if self.low <= number <= self.high else "does **not** hold"
+
+
+@dataclass(frozen=True)
 class Ratio:
     """Mean (or median) regret of one run over that of another, on the same instances under the same luck.
 
@@ -72,14 +104,6 @@ class Ratio:
     def numbers(self) -> dict[str, float]:
         """Returns value, interval and range; see :class:`.page.Measure`."""
         return {name: getattr(self, name) for name in ("value", "low", "high", "least", "most")}
-
-    def verdict(self, paper: float) -> str:
-        """Says whether the paper's number agrees."""
-        if self.low <= paper <= self.high:
-            return "agrees"
-        if self.instances and self.least <= paper <= self.most:
-            return f"outside the interval, within the {self.instances}' range"
-        return "**differs**"
 
     def at_most(self, bound: float) -> Statement:
         """Says whether the ratio is at most ``bound``; undecided if that lies within the interval."""
@@ -112,19 +136,44 @@ def ratio(numerator: Result, denominator: Result, checkpoint: int = -1, middle: 
     Raises:
         ValueError: The runs have different numbers of seeds, or their seeds take different instances in turn.
     """
-    above, below = regret_by_seed(numerator, checkpoint), regret_by_seed(denominator, checkpoint)
-    instances = numerator.strata
-    if (below.size, denominator.strata) != (above.size, instances):
-        raise ValueError(
-            f"denominator has {below.size} seeds of {denominator.strata}; the numerator's {above.size} of "
-            f"{instances} are required"
-        )
-    strata = np.arange(above.size) % instances.count
+    above, below = _paired(numerator, denominator, checkpoint)
+    strata, instances = strata_of_seeds(numerator), numerator.strata
     of = MIDDLES[middle]
     single = [float(of(above[strata == i]) / of(below[strata == i])) for i in range(instances.count)]
     name = instances.name if instances.count > 1 else ""
     interval = ratio_with_interval(above, below, strata, middle=middle)
     return Ratio(*interval, min(single), max(single), name)
+
+
+def elsewhere(numerator: Result, denominator: Result, checkpoint: int = -1) -> Interval:
+    """Predicts with 95 % the ratio over as many other instances, drawn as these were; see :func:`ratio`.
+
+    That is where the number of a paper is expected whose instances are not ours.
+    """
+    above, below = _paired(numerator, denominator, checkpoint)
+    return Interval(*ratio_in_other_strata(above, below, strata_of_seeds(numerator)))
+
+
+def instance_ratios(numerator: Result, denominator: Result, checkpoint: int = -1) -> Array:
+    """Returns the ratio of each problem instance, ``(instances,)``; see :func:`ratio`."""
+    above, below = _paired(numerator, denominator, checkpoint)
+    strata = strata_of_seeds(numerator)
+    return stratum_means(above, strata) / stratum_means(below, strata)
+
+
+def strata_of_seeds(result: Result) -> Array:
+    """Returns which of the problem instances each seed takes, ``(seeds,)``."""
+    return np.arange(result.regret.shape[1]) % result.strata.count
+
+
+def _paired(numerator: Result, denominator: Result, checkpoint: int) -> tuple[Array, Array]:
+    above, below = regret_by_seed(numerator, checkpoint), regret_by_seed(denominator, checkpoint)
+    if (below.size, denominator.strata) != (above.size, numerator.strata):
+        raise ValueError(
+            f"denominator has {below.size} seeds of {denominator.strata}; the numerator's {above.size} of "
+            f"{numerator.strata} are required"
+        )
+    return above, below
 
 
 def all_hold(statements: Iterable[Statement]) -> Statement:

@@ -13,7 +13,9 @@ from fedbandit_envs.leaderboard.reproduction import (
     feducb,
     feducb_reports,
     pfcb,
+    pfcb_exp1_report,
     pfcb_reports,
+    pfcb_setting,
     private_budget,
     private_budget_reports,
     private_federation,
@@ -27,7 +29,7 @@ from fedbandit_envs.leaderboard.reproduction.page import Section
 from fedbandit_envs.leaderboard.reproduction.store import Cell
 
 _REGRET = {"y": "cumulative regret per agent", "xscale": "log", "yscale": "log"}
-_FRR = {"y": "regret / silent regret (FRR)", "xscale": "log", "yscale": "linear"}
+_FRR = {"y": "regret / SS-UCB's (FRR)", "xscale": "log", "yscale": "linear"}
 
 _TIME = {"y": "CPU seconds", "xscale": "linear", "yscale": "log"}
 _FAIRNESS = {"y": "cumulative fairness regret per agent", "xscale": "log", "yscale": "log"}
@@ -41,7 +43,7 @@ def _pfcb(
     report: Callable[[Section, Results], None],
 ) -> Experiment:
     return Experiment(
-        f"P-FCB, {title}", axes, pfcb.SCALES, pfcb.PANELS, pfcb.describe, cells, report, pfcb.MODES
+        f"P-FCB, {title}", axes, pfcb.SCALES, pfcb.PANELS, pfcb_setting.describe, cells, report, pfcb.MODES
     )
 
 
@@ -68,13 +70,16 @@ def _samba(
 
 EXPERIMENTS = {
     "pfcb-exp1": _pfcb(
-        "EXP1 (Figure 3): regret over rounds", {"x": "round", **_REGRET}, pfcb.exp1, pfcb_reports.exp1
+        "EXP1 (Figure 3): regret over rounds", {"x": "round", **_REGRET}, pfcb.exp1, pfcb_exp1_report.exp1
     ),
     "pfcb-exp2": _pfcb(
         "EXP2 (Figure 4): regret against epsilon", {"x": "epsilon", **_FRR}, pfcb.exp2, pfcb_reports.exp2
     ),
     "pfcb-exp3": _pfcb(
-        "EXP3 (Figure 5): regret against agents", {"x": "agents", **_FRR}, pfcb.exp3, pfcb_reports.exp3
+        "EXP3 (Figure 5): regret against agents",
+        {"x": "agents", "y": "regret per agent at T", "xscale": "linear", "yscale": "linear"},
+        pfcb.exp3,
+        pfcb_reports.exp3,
     ),
     "pfcb-fig2": _pfcb(
         "Figure 2: sharing true data every round", {"x": "round", **_FRR}, pfcb.fig2, pfcb_reports.fig2

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from fedbandit_envs.federation import Array
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, regret_by_seed
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, regret_by_seed, strata_of_seeds
 from fedbandit_envs.leaderboard.reproduction.runs import Result
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 
@@ -86,12 +86,12 @@ class Section:
             self._record(name, "drawn", where, Mean(value, value - down, value + up))
 
     def draw_regret(self, name: str, result: Result) -> None:
-        """Draws regret per agent over rounds, with the 95 % interval over seeds."""
-        mean, half = mean_and_half_width(result.regret.mean(axis=2))
+        """Draws regret per agent over rounds, with the 95 % interval over seeds, instances held fixed."""
+        mean, half = mean_and_half_width(result.regret.mean(axis=2), strata=strata_of_seeds(result))
         self.draw(name, result.rounds, mean, half)
 
     def draw_points(self, name: str, points: Mapping[float, Result]) -> None:
-        """Draws regret per agent at the horizon over some quantity, with the 95 % interval over seeds."""
+        """Draws regret per agent at the horizon over some quantity, with its interval; see :func:`regret_text`."""
         self.draw_means(name, {x: regret_text(result) for x, result in points.items()})
 
     def draw_means(self, name: str, points: Mapping[float, Mean]) -> None:
@@ -129,16 +129,17 @@ class Section:
 
 
 def regret_text(result: Result) -> Mean:
-    """Returns cumulative regret per agent at the horizon with the 95 % interval over seeds."""
-    return over_seeds(regret_by_seed(result))
+    """Returns cumulative regret per agent at the horizon with the 95 % interval over seeds, instances held fixed."""
+    return over_seeds(regret_by_seed(result), strata=strata_of_seeds(result))
 
 
-def over_seeds(values: Array, spec: str = ".0f") -> Mean:
-    """Returns the mean of one value a seed with its 95 % interval.
+def over_seeds(values: Array, spec: str = ".0f", strata: Array | None = None) -> Mean:
+    """Returns the mean of one value a seed with its 95 % interval; see :func:`mean_and_half_width`.
 
     Args:
         values: The values, ``(seeds,)``.
         spec: How to write numbers.
+        strata: Stratum of each seed, which the interval holds fixed.
     """
-    mean, half = (float(part) for part in mean_and_half_width(values))
+    mean, half = (float(part) for part in mean_and_half_width(values, strata=strata))
     return Mean(mean, mean - half, mean + half, spec)

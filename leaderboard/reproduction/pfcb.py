@@ -1,7 +1,8 @@
 """The P-FCB paper's experiments as data: which runs each needs (Solanki et al. 2022, section 6)."""
 
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,41 +34,45 @@ _LARGEST_FEDERATION = 40
 _SCANNED = 200
 
 
-@cache
-def market_seeds(law: str) -> tuple[tuple[int, ...], tuple[int, ...], float]:
-    """Chooses markets by whether the quality constraint binds.
+class Markets(NamedTuple):
+    """Markets of a law, chosen among 200 by whether the quality constraint binds.
 
-    Returns:
-        The first five market seeds whose constraint binds for none of 40 agents, the first five (or fewer) of 200 for
-        which it binds for some of the first ten, and the share of such markets among the 200.
+    Attributes:
+        slack: Seeds of the first five whose constraint binds for none of 40 agents.
+        binding: Seeds of the first five (or fewer) whose constraint binds for some of the first ten agents.
+        share: Share of the latter among the 200.
+        surplus: For each of ``slack``, by how much the mean quality of all that pays exceeds the threshold, the least
+            of the first ten agents; at 0 the constraint begins to bind.
     """
+
+    slack: tuple[int, ...]
+    binding: tuple[int, ...]
+    share: float
+    surplus: tuple[float, ...]
+
+
+@cache
+def choose_markets(law: str) -> Markets:
+    """Chooses the markets of a law."""
     env = parallel_env(num_agents=_LARGEST_FEDERATION, **REGISTRY[_ENV_IDS[law]].kwargs)
     seen = env.reset_batch(range(_SCANNED)).observation
-    binds = constraint_binds(
-        env.hidden()["quality"],
-        seen["cost"],
-        seen["capacity"],
-        seen["quality_threshold"],
-        seen["unit_revenue"],
-    )
+    quality, cost, capacity = env.hidden()["quality"], seen["cost"], seen["capacity"]
+    threshold, revenue = seen["quality_threshold"], seen["unit_revenue"]
+    binds = constraint_binds(quality, cost, capacity, threshold, revenue)
     slack = np.flatnonzero(~binds.any(axis=1))[:MARKETS]
     of_ten = binds[:, :10].any(axis=1)
-    return tuple(slack.tolist()), tuple(np.flatnonzero(of_ten)[:MARKETS].tolist()), float(of_ten.mean())
+    paying = np.where(revenue * quality > cost, capacity, 0)
+    surplus = (paying * (quality - threshold)).sum(axis=2) / paying.sum(axis=2)
+    return Markets(
+        tuple(slack.tolist()),
+        tuple(np.flatnonzero(of_ten)[:MARKETS].tolist()),
+        float(of_ten.mean()),
+        tuple(surplus[slack, :10].min(axis=1).tolist()),
+    )
 
 
 PRINTED = {"FCB": "FCB-printed", "P-FCB": "P-FCB-printed"}
 """What stands in for the mended algorithms in mode printed."""
-
-
-def describe(scale: Scale, mode: str) -> str:
-    """Describes what all experiments have in common."""
-    algorithms = "as printed" if mode == "printed" else "as mended (see `fedbandit list`)"
-    return (
-        f"T = {scale.rounds:,}, {MARKETS} markets x {scale.trials} runs, 30 producers; "
-        f"algorithms {algorithms}. All algorithms meet the same markets and the same luck. Brackets are 95 % "
-        "bootstrap intervals over runs, markets held fixed; 'markets' is the range of single markets' ratios. "
-        "Markets are the first five whose quality constraint binds for none of 40 agents."
-    )
 
 
 def _cell(
@@ -78,62 +83,102 @@ def _cell(
     homogeneous: bool = False,
     binding: bool = False,
     epsilon: float | None = None,
-    margin: float | None = None,
+    printed_rounds: bool = False,
+    policy: Mapping[str, Any] = {},
 ) -> Run:
     """Returns one run over the five markets.
 
     Args:
         plan: Its panel is the market law.
-        baseline: The baseline; the printed form takes its place in mode printed.
+        baseline: The baseline.
         agents: Size of the federation.
         homogeneous: Whether agents share costs and capacities.
         binding: Whether to take the markets whose constraint binds.
         epsilon: The privatizer's, if not the baseline's.
-        margin: The policy's, if not the baseline's.
+        printed_rounds: Whether messages are sent in the rounds of the printed Algorithm 2.
+        policy: Arguments of the policy, if not the baseline's.
     """
-    slack, bound, _ = market_seeds(plan.panel)
-    markets = bound if binding else slack
+    chosen = choose_markets(plan.panel)
+    markets = chosen.binding if binding else chosen.slack
     env_kwargs: dict[str, Any] = {"num_agents": agents, "instance_seed": list(markets)}
     if homogeneous:
         env_kwargs["market"] = {"name": plan.panel, "homogeneous": True}
+    wrappers: dict[str, dict[str, Any]] = {}
+    if epsilon is not None:
+        wrappers["privatizer"] = {"epsilon": epsilon}
+    if printed_rounds:
+        wrappers["channel"] = {"schedule": {"name": "doubling", "mode": "printed"}}
     settings = Settings(
-        PRINTED.get(baseline, baseline) if plan.mode == "printed" else baseline,
+        baseline,
         _ENV_IDS[plan.panel],
         plan.scale.rounds,
         len(markets) * plan.scale.trials,
         0,
         env_kwargs,
-        {} if margin is None else {"margin": margin},
-        {} if epsilon is None else {"privatizer": {"epsilon": epsilon}},
+        dict(policy),
+        wrappers,
     )
     return Run(settings, Strata(len(markets), "markets"))
 
 
-EXP1_BASELINES = ("SS-UCB", "FCB", "P-FCB", "P-FCB-placebo", "SS-UCB-0.8", "SS-UCB-0.5")
 FCB_READINGS = {
-    "FCB": "in P-FCB's rounds, weight 10 (the default)",
-    "FCB-every-round": "every round, weight 1",
+    "FCB-checked": "as the paper defines it: P-FCB on true values, its check kept",
+    "FCB": "the same unchecked: in P-FCB's rounds, weight 10",
+    "FCB-every-round": "every round, weight 1, unchecked",
     "FCB-printed": "every round, radius divided by n twice (Algorithm 1)",
 }
+ALGORITHMS = {
+    "SS-UCB": "silent, the paper's Non-Federated",
+    "P-FCB": "noisy values, epsilon 1",
+    "P-FCB-placebo": "P-FCB on noise alone",
+    **FCB_READINGS,
+    "SS-UCB-0.8": "silent, radius times 0.8",
+    "SS-UCB-0.5": "silent, radius times 0.5",
+}
 MARGIN = 0.02
+PRINTED_FORMS = {
+    "SS-UCB": "silent",
+    "P-FCB": "mended: powers of two from 256, guards",
+    "P-FCB, printed rounds": "16 communications as printed, guards",
+    "P-FCB, no guards": "powers of two from 256, no guards",
+    "P-FCB-printed": "16 communications as printed, no guards: Algorithm 2",
+    "FCB-every-round": "mended: every round, radius of the federation's count",
+    "FCB-printed": "every round, radius divided by n twice: Algorithm 1",
+}
 
 
 def exp1(plan: Plan) -> dict[str, Run]:
-    """EXP1 (Figure 3): regret over rounds; markets whose constraint binds stand apart."""
-    runs = {name: _cell(plan, name) for name in (*EXP1_BASELINES, *FCB_READINGS)}
-    if market_seeds(plan.panel)[1]:
+    """EXP1 (Figure 3): regret over rounds; markets whose constraint binds stand apart.
+
+    In mode printed: the printed forms, what they change one by one, and what they are changed from.
+    """
+    if plan.mode == "printed":
+        return {
+            "P-FCB, printed rounds": _cell(plan, "P-FCB", printed_rounds=True),
+            "P-FCB, no guards": _cell(plan, "P-FCB", policy={"guards": False}),
+            **{name: _cell(plan, name) for name in PRINTED_FORMS if "," not in name},
+        }
+    runs = {name: _cell(plan, name) for name in ALGORITHMS}
+    if choose_markets(plan.panel).binding:
+        margin = {"margin": MARGIN}
         for name in ("SS-UCB", "P-FCB"):
             runs[f"{name}, binding"] = _cell(plan, name, binding=True)
-            runs[f"{name}, binding, margin"] = _cell(plan, name, binding=True, margin=MARGIN)
-            runs[f"{name}, margin"] = _cell(plan, name, margin=MARGIN)
+            runs[f"{name}, binding, margin"] = _cell(plan, name, binding=True, policy=margin)
+            runs[f"{name}, margin"] = _cell(plan, name, policy=margin)
     return runs
+
+
+def _form(plan: Plan, name: str) -> str:
+    """Returns the printed form of an algorithm in mode printed."""
+    return PRINTED.get(name, name) if plan.mode == "printed" else name
 
 
 def exp2(plan: Plan) -> dict[str, Run]:
     """EXP2 (Figure 4): the ratio to the silent agents' regret against the privacy budget."""
-    runs = {"SS-UCB": _cell(plan, "SS-UCB"), "FCB": _cell(plan, "FCB")}
+    runs = {name: _cell(plan, _form(plan, name)) for name in ("SS-UCB", "FCB-checked", "FCB")}
     for epsilon in plan.scale.sweeps["epsilon"]:
-        runs[f"P-FCB {epsilon:g}"] = _cell(plan, "P-FCB", epsilon=None if epsilon == 1 else epsilon)
+        budget = None if epsilon == 1 else epsilon
+        runs[f"P-FCB {epsilon:g}"] = _cell(plan, _form(plan, "P-FCB"), epsilon=budget)
     runs["P-FCB-placebo"] = _cell(plan, "P-FCB-placebo")
     return runs
 
@@ -141,7 +186,7 @@ def exp2(plan: Plan) -> dict[str, Run]:
 def exp3(plan: Plan) -> dict[str, Run]:
     """EXP3 (Figure 5): regret against the number of agents."""
     return {
-        f"{name} {agents}": _cell(plan, name, agents=agents)
+        f"{name} {agents}": _cell(plan, _form(plan, name), agents=agents)
         for agents in map(int, plan.scale.sweeps["agents"])
         for name in ("SS-UCB", "P-FCB", "P-FCB-placebo")
     }
@@ -149,7 +194,7 @@ def exp3(plan: Plan) -> dict[str, Run]:
 
 def fig2(plan: Plan) -> dict[str, Run]:
     """Figure 2: the ratio over rounds when true data is shared every round, in both settings."""
-    shared = "FCB" if plan.mode == "printed" else "FCB-every-round"
+    shared = "FCB-printed" if plan.mode == "printed" else "FCB-every-round"
     return {
         f"{name}, {setting}": _cell(
             plan, shared if name == "shared" else "SS-UCB", homogeneous=setting == "homogeneous"

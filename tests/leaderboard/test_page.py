@@ -5,7 +5,7 @@ import csv
 import pytest
 from pages import check_page
 
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio
+from fedbandit_envs.leaderboard.reproduction.comparison import Interval, Mean, Ratio
 from fedbandit_envs.leaderboard.reproduction.page import COLUMNS, Section
 
 RATIO = Ratio(0.7034, 0.688, 0.718, 0.61, 0.8, "markets")
@@ -13,9 +13,10 @@ RATIO = Ratio(0.7034, 0.688, 0.718, 0.61, 0.8, "markets")
 
 def write(folder):
     section = Section("uniform")
-    row = section.table("algorithm", "regret (± 95 %)", "ratio", "share", "remark", "messages")
+    row = section.table("algorithm", "regret (± 95 %)", "ratio", "share", "remark", "other")
     row("P-FCB", Mean(2280.4, 2111.2, 2449.6), RATIO, "12.3%", "no digit", 4_321)
-    row("SS-UCB", Mean(-1234.56, -1300, -1169.12, ",.1f"), Ratio(14.7, 14.4, 15, 14.7, 14.7), "-", "", "-")
+    other = Ratio(14.7, 14.4, 15, 14.7, 14.7)
+    row("SS-UCB", Mean(-1234.56, -1300, -1169.12, ",.1f"), other, "-", "", Interval(0.125, 2.5))
     section.text += ["", f"It saves {section.say('saving', Ratio(0.3, 0.25, 0.35, 0.3, 0.3))} of it."]
     section.add("P-FCB / silent", 10, RATIO)
     section.draw("P-FCB", [1, 10], [0.5, 0.25], [0.125, 0.0625])
@@ -35,16 +36,17 @@ def test_what_is_printed_and_drawn_is_recorded(tmp_path):
         ("P-FCB", "regret (± 95 %)", "2280 ± 169"),
         ("P-FCB", "ratio", "0.703 [0.688, 0.718], markets 0.61 to 0.80"),
         ("P-FCB", "share", "12.3%"),
-        ("P-FCB", "messages", "4321"),
+        ("P-FCB", "other", "4321"),
         ("SS-UCB", "regret (± 95 %)", "-1,234.6 ± 65.4"),
         ("SS-UCB", "ratio", "14.700 [14.400, 15.000]"),
+        ("SS-UCB", "other", "[0.12, 2.50]"),
         ("saving", "in the text", "0.300 [0.250, 0.350]"),
         ("P-FCB / silent", "ratio", ""),
         *[("P-FCB", "drawn", "")] * 2,
         ("beside", "drawn", ""),
     ]
     assert [row["value"] for row in rows] == [
-        "2280.4", "0.7034", "", "4321.0", "-1234.56", "14.7", "0.3", "0.7034", "0.5", "0.25", "0.5",
+        "2280.4", "0.7034", "", "4321.0", "-1234.56", "14.7", "", "0.3", "0.7034", "0.5", "0.25", "0.5",
     ]  # fmt: skip
     assert [(row["x"], row["low"], row["high"]) for row in rows[-3:]] == [
         ("1", "0.375", "0.625"), ("10", "0.1875", "0.3125"), ("1", "0.375", "0.75"),
@@ -61,6 +63,7 @@ def test_what_is_printed_and_drawn_is_recorded(tmp_path):
     ("12.3%", "12.4%"),
     ("4321", "4322"),
     ("65.4", "65.5"),
+    ("2.50]", "2.51]"),
     ("0.300 [0.250", "0.301 [0.250"),
 ])  # fmt: skip
 def test_an_edited_number_is_found(tmp_path, suffix, said, changed):

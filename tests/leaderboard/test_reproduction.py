@@ -6,18 +6,39 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from pages import check_page
+from scipy.stats import t as student
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction import pfcb, runs, store
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, all_hold, ordered, ratio
+from fedbandit_envs.leaderboard.reproduction import (
+    pfcb,
+    pfcb_exp1_report,
+    pfcb_reports,
+    pfcb_setting,
+    runs,
+    store,
+)
+from fedbandit_envs.leaderboard.reproduction.comparison import (
+    Interval,
+    Ratio,
+    all_hold,
+    instance_ratios,
+    ordered,
+    ratio,
+    regret_by_seed,
+)
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
 from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
 from fedbandit_envs.leaderboard.reproduction.runs import Result, Run, Strata
 from fedbandit_envs.leaderboard.run import Settings, build, run
 from fedbandit_envs.leaderboard.simulation import simulate
-from fedbandit_envs.leaderboard.statistics import ratio_with_interval
+from fedbandit_envs.leaderboard.statistics import (
+    mean_and_half_width,
+    ratio_in_other_strata,
+    ratio_with_interval,
+    stratum_means,
+)
 
 TINY = Scale(600, 2)
 TINY_PLAN = Plan("uniform", TINY, "default")
@@ -44,9 +65,60 @@ def test_every_experiment_of_p_fcb_writes_its_page(tmp_path, mode):
         assert f"{stem}.png" in page
         assert (tmp_path / f"{stem}.png").stat().st_size > 10_000
         assert {row["panel"] for row in check_page(tmp_path / f"{stem}.md")} == set(pfcb.PANELS)
+        # Of another horizon than the paper's nothing is said.
+        assert "agrees" not in page
+        assert "differs |" not in page
+        assert "**differs**" not in page
+        # Every interval says which kind it is.
+        for line in page.splitlines():
+            if line.startswith("| ") and "±" in line and not any(letter.isdigit() for letter in line):
+                assert all("± runs" in head or "± markets" in head for head in line.split("|") if "±" in head)
     exp1 = (tmp_path / f"pfcb-exp1-{suffix}.md").read_text()
-    for number in ("2.36", "3.33", "3.35", "4.94"):
-        assert number in exp1
+    if mode == "printed":
+        assert "16 communications in place of 8" in exp1
+        assert "What breaks." in exp1
+    else:
+        for text in ("2.36", "3.33", "3.35", "4.94", "SS-UCB / FCB-checked", "unchecked"):
+            assert text in exp1
+
+
+def test_verdicts_are_given_at_the_paper_s_horizon_alone():
+    at_end, elsewhere = (replace(played(np.ones(2)), rounds=np.array([last])) for last in (100_000, 99_999))
+    assert [pfcb_setting.verdict(s, at_end) for s in ("holds", "does **not** hold", "undecided")] == [
+        "agrees", "**differs**", "undecided",
+    ]  # fmt: skip
+    assert pfcb_setting.verdict("holds", elsewhere) == "not the paper's setting"
+
+
+def test_the_setting_says_where_it_is_not_the_paper_s():
+    paper = pfcb_setting.describe(pfcb.SCALES["paper"], "default")
+    assert "T = 100,000, 5 markets x 20 runs (as in the paper)" in paper
+    for other in (replace(pfcb.SCALES["paper"], trials=19), pfcb.SCALES["small"]):
+        assert "(the paper: T = 100,000, 5 instances x 20 runs)" in pfcb_setting.describe(other, "default")
+    for text in ("N(alpha, 0)", "omega2", "1.2 epsilon", "± markets", "[runs]"):
+        assert text in paper
+    assert "Algorithm 2" in pfcb_setting.describe(pfcb.SCALES["paper"], "printed")
+
+
+def test_a_run_between_two_and_what_fits_a_sweep():
+    low, high = played(np.ones(4)), played(np.full(4, 5.0))
+    np.testing.assert_allclose(regret_by_seed(pfcb_reports._between(low, high, 0.25)), 2.0)
+    sizes = np.array([2.0, 5, 10, 40])
+    assert pfcb_reports._fits(sizes, 100 - 2 * sizes)[0] == pytest.approx(1)
+    straight, power = pfcb_reports._fits(sizes, 7 / np.sqrt(sizes))
+    assert straight < 0.9
+    assert power == pytest.approx(1)
+
+
+def test_ratios_of_markets_and_without_one():
+    regrets = np.array([[1.0, 10, 100], [3, 30, 300]]).ravel()
+    above, below = played(2 * regrets, Strata(3, "markets")), played(regrets, Strata(3, "markets"))
+    below = replace(below, regret=below.regret * np.tile([1.0, 2, 4], 2)[:, np.newaxis])
+    np.testing.assert_allclose(instance_ratios(above, below), [2, 1, 0.5])
+    kept = [pfcb_exp1_report._without(run, 2) for run in (above, below)]
+    np.testing.assert_allclose(instance_ratios(*kept), [2, 1])
+    assert ratio(*kept).value == pytest.approx(2 * 11 / 21)
+    assert pfcb_setting.median_market(above, below) == "1.000"
 
 
 def test_all_leaves_out_what_lacks_the_mode(tmp_path, monkeypatch):
@@ -260,11 +332,12 @@ def test_what_is_planned_is_what_is_asked_for(tmp_path):
 
 
 def test_markets_are_chosen_by_whether_the_constraint_binds():
-    slack, binding, share = pfcb.market_seeds("uniform")
+    slack, binding, share, surplus = pfcb.choose_markets("uniform")
     assert len(slack) == 5
     assert binding == ()
     assert share == 0
-    slack, binding, share = pfcb.market_seeds("normal")
+    assert min(surplus) > 0
+    slack, binding, share, _ = pfcb.choose_markets("normal")
     assert len(slack) == len(binding) == 5
     assert not set(slack) & set(binding)
     # About one normal market in twenty binds for some of ten agents.
@@ -283,13 +356,58 @@ def test_ratio_intervals_cover():
     assert covered >= 355
 
 
-def test_verdicts():
+def test_intervals_hold_strata_fixed_or_take_them_as_drawn():
+    """400 experiments of 5 markets x 8 runs: of 380 expected, below 355 (runs) and 340 (markets) are beyond 4 sigma."""
+    rng = np.random.default_rng(2)
+    strata = np.arange(40) % 5
+    covered = {"runs": 0, "markets": 0}
+    for _ in range(400):
+        markets, spread = rng.normal(10, 2, 5), rng.uniform(0.2, 1, 5)
+        values = markets[strata] + spread[strata] * rng.normal(size=40)
+        mean, half = mean_and_half_width(values, strata=strata)
+        covered["runs"] += abs(mean - markets.mean()) <= half
+        mean, half = mean_and_half_width(stratum_means(values, strata))
+        covered["markets"] += abs(mean - 10) <= half
+    assert covered["runs"] >= 355
+    assert covered["markets"] >= 340
+    # A single stratum is Student's interval; far strata do not widen the fixed one; a stratum of one has none.
+    alone = mean_and_half_width(values[:8], strata=np.zeros(8))
+    assert alone == mean_and_half_width(values[:8])
+    assert alone[1] == pytest.approx(student.ppf(0.975, 7) * values[:8].std(ddof=1) / np.sqrt(8))
+    near, far = (mean_and_half_width(values + s * strata, strata=strata)[1] for s in (0, 100))
+    assert near == pytest.approx(far)
+    assert np.isnan(mean_and_half_width(values[:9], strata=np.arange(9) // 8)[1])
+    assert mean_and_half_width(np.ones(10), strata=strata[:10])[1] == 0
+
+
+def test_ratios_elsewhere_are_predicted():
+    """400 pairs of five markets: the others' ratio lies within for 380 expected; below 350 is beyond six sigma."""
+    rng = np.random.default_rng(3)
+    strata = np.arange(20) % 5
+
+    def five():
+        size, factor = rng.gamma(9.0, size=5), rng.uniform(0.5, 0.9, 5)
+        below = (size[strata] + rng.normal(0, 0.3, 20)).clip(0.1)
+        return factor[strata] * below, below
+
+    within = 0
+    for _ in range(400):
+        low, high = ratio_in_other_strata(*five(), strata)
+        above, below = five()
+        within += low <= above.mean() / below.mean() <= high
+    assert within >= 350
+    assert np.isnan(ratio_in_other_strata(*five(), np.zeros(20))).all()
+
+
+def test_measures_write_themselves():
     value = Ratio(0.7, 0.68, 0.72, 0.6, 0.8, "markets")
     assert str(value) == "0.700 [0.680, 0.720], markets 0.60 to 0.80"
-    assert value.verdict(0.71) == "agrees"
-    assert value.verdict(0.65) == "outside the interval, within the markets' range"
-    assert value.verdict(0.9) == "**differs**"
-    assert replace(value, instances="").verdict(0.65) == "**differs**"
+    assert str(replace(value, instances="")) == "0.700 [0.680, 0.720]"
+    span = Interval(0.6, 0.8)
+    assert str(span) == "[0.60, 0.80]"
+    assert [span.holds(number) for number in (0.6, 0.8, 0.59, 0.81)] == [
+        "holds", "holds", "does **not** hold", "does **not** hold",
+    ]  # fmt: skip
 
 
 def test_bounds_hold_do_not_or_are_undecided():
@@ -375,14 +493,12 @@ def test_p_fcb_at_the_paper_s_scale(tmp_path):
     for name in ("pfcb-exp1", "pfcb-exp2", "pfcb-exp3", "pfcb-fig2"):
         result = reproduce(name, "--scale", "paper", "--out", tmp_path)
         assert result.exit_code == 0, result.output
-    for name in ("pfcb-exp2", "pfcb-exp3"):
-        page = (tmp_path / f"{name}-paper.md").read_text()
-        assert "**not**" not in page
+        check_page(tmp_path / f"{name}-paper.md")
     with (tmp_path / "pfcb-exp1-paper.csv").open() as file:
         frr = {
             row["panel"]: float(row["value"])
             for row in csv.DictReader(file)
-            if row["name"] == "P-FCB / silent"
+            if (row["name"], row["quantity"]) == ("P-FCB", "/ SS-UCB (FRR) [runs]")
         }
     assert set(frr) == set(pfcb.PANELS)
     assert all(0.60 <= value <= 0.75 for value in frr.values())

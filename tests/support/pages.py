@@ -6,7 +6,7 @@ from pathlib import Path
 
 _NUMBER = r"[+-]?(?:[\d,]*\.?\d+(?:e[+-]?\d+)?%?|inf|nan)"
 _MEASURE = re.compile(
-    rf"(?P<value>{_NUMBER})(?: ± (?P<half>{_NUMBER}))?(?: \[(?P<low>{_NUMBER}), (?P<high>{_NUMBER})\])?"
+    rf"(?P<value>{_NUMBER})?(?: ± (?P<half>{_NUMBER}))?(?: ?\[(?P<low>{_NUMBER}), (?P<high>{_NUMBER})\])?"
     rf"(?:, [a-z]+ (?P<least>{_NUMBER}) to (?P<most>{_NUMBER}))?"
 )
 
@@ -57,8 +57,9 @@ def check_page(path: Path):
         if row["quantity"] == "ratio" and not row["printed"]:
             assert numbers["low"] > 0, row
         if "low" in numbers:
-            assert not numbers["low"] > numbers["value"], row
-            assert not numbers["value"] > numbers["high"], row
+            value = numbers.get("value", numbers["low"])
+            assert not numbers["low"] > value, row
+            assert not value > numbers["high"], row
             numbers["half"] = (numbers["high"] - numbers["low"]) / 2
         if row["printed"] and numbers:
             says = _MEASURE.fullmatch(row["printed"])
