@@ -139,9 +139,9 @@ MARGIN = 0.02
 PRINTED_FORMS = {
     "SS-UCB": "silent",
     "P-FCB": "mended: powers of two from 256, guards",
-    "P-FCB, printed rounds": "16 communications as printed, guards",
+    "P-FCB, printed rounds": "eight communications more, in rounds 200 to 207; guards",
     "P-FCB, no guards": "powers of two from 256, no guards",
-    "P-FCB-printed": "16 communications as printed, no guards: Algorithm 2",
+    "P-FCB-printed": "the eight more and no guards: Algorithm 2",
     "FCB-every-round": "mended: every round, radius of the federation's count",
     "FCB-printed": "every round, radius divided by n twice: Algorithm 1",
 }

@@ -68,7 +68,7 @@ def _printed(section: Section, results: Results) -> None:
     _regrets(section, results, PRINTED_FORMS)
     mended, federated = results[_PRIVATE], results["FCB-every-round"]
     changes = {
-        "16 communications in place of 8": ("P-FCB, printed rounds", mended),
+        "the eight more communications": ("P-FCB, printed rounds", mended),
         "no guards": ("P-FCB, no guards", mended),
         "both (Algorithm 2)": ("P-FCB-printed", mended),
         "FCB's radius divided by n twice (Algorithm 1)": ("FCB-printed", federated),

@@ -17,10 +17,11 @@ _VERDICTS: dict[Statement, str] = {
 }
 
 _PRINTED = (
-    "Mode `printed`: P-FCB is Algorithm 2 and FCB Algorithm 1 to the letter. P-FCB's tau starts at 1 and doubles only "
-    "when messages are sent, which makes 16 communications, eight of them in rounds 200 to 207, where there is next to "
-    "nothing to tell; and nothing guards what arrives: W may be negative or near 0, Y / W any number. FCB's radius is "
-    "sqrt(3 ln(n t) / (2 n W)) with W the whole federation's count, which divides by n twice."
+    "Mode `printed`: P-FCB is Algorithm 2 and FCB Algorithm 1 to the letter, but for the length of exploration. "
+    "P-FCB's tau starts at 1 and doubles only when messages are sent, which makes 16 communications by round 40,000, "
+    "eight of them in rounds 200 to 207, where there is next to nothing to tell; and nothing guards what arrives: W "
+    "may be negative or near 0, Y / W any number. FCB's radius is sqrt(3 ln(n t) / (2 n W)) with W the whole "
+    "federation's count, which divides by n twice."
 )
 _MENDED = (
     "P-FCB communicates in rounds 256, 512, ... as sections 5.1 and 5.2 mean it (Algorithm 2 as printed sends 16 "

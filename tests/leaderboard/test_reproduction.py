@@ -75,7 +75,7 @@ def test_every_experiment_of_p_fcb_writes_its_page(tmp_path, mode):
                 assert all("± runs" in head or "± markets" in head for head in line.split("|") if "±" in head)
     exp1 = (tmp_path / f"pfcb-exp1-{suffix}.md").read_text()
     if mode == "printed":
-        assert "16 communications in place of 8" in exp1
+        assert "| the eight more communications |" in exp1
         assert "What breaks." in exp1
     else:
         for text in ("2.36", "3.33", "3.35", "4.94", "SS-UCB / FCB-checked", "unchecked"):
