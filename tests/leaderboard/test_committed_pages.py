@@ -1,0 +1,18 @@
+"""Every page of a reproduction that is kept here says what its CSV file says."""
+
+from pathlib import Path
+
+import pytest
+from pages import check_page
+
+PAGES = sorted((Path(__file__).parents[2] / "docs" / "reproductions").glob("*.md"))
+
+
+def test_there_are_pages():
+    assert PAGES
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_says_what_its_csv_file_says(page):
+    check_page(page)
+    assert page.with_suffix(".png").exists()
