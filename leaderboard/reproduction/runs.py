@@ -17,7 +17,7 @@ from fedbandit_envs.wrapper import find_layer
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.transport import Transport
 
-_FORMAT = 3
+_FORMAT = 4
 """Raised whenever files of the same settings would come to say something else, so that older ones are not read."""
 
 _ROWS_A_SHARD = 500
