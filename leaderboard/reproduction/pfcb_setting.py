@@ -48,10 +48,11 @@ The setting, and the paper's where it is another or is not printed:
 _INTERVALS = """\
 All intervals cover 95 %, and there are three kinds, named wherever they stand:
 
-* "± runs": Student's, over runs, these five markets held fixed; so are the picture's error bars on regrets.
+* "± runs": Student's, over runs, these five markets held fixed.
 * "± markets": Student's, over the five markets' means: how well they tell the law's mean.
 * "[runs]" after a ratio: paired bootstrap over runs (both algorithms meet the same luck), these five markets held
-  fixed; "markets a to b" behind it is the range of single markets' ratios, no interval.
+  fixed; "markets a to b" behind it is the range of single markets' ratios, no interval. Without a head that says
+  otherwise, brackets after ratios are this kind; the picture's error bars are, on ratios, and "± runs" on regrets.
 
 A number that the paper prints comes from five other markets. "Five other markets" is where the same ratio over five
 other markets is predicted, and verdicts on printed numbers go by it alone."""
