@@ -72,7 +72,7 @@ class Section:
         self._record(name, "ratio", x, value)
 
     def draw(self, name: str, x: Any, y: Any, error: Any) -> None:
-        """Draws a curve and adds its points to the CSV rows.
+        """Draws a curve.
 
         Args:
             name: In the legend.
@@ -81,9 +81,15 @@ class Section:
             error: The error bars' lengths, ``(points,)``, or ``(2, points)``: below and above.
         """
         self.curves[name] = (x, y, error)
-        below, above = np.broadcast_to(error, (2, len(y)))
-        for where, value, down, up in zip(x, y, below, above, strict=True):
-            self._record(name, "drawn", where, Mean(value, value - down, value + up))
+
+    def record_curves(self) -> None:
+        """Adds the points of all curves to the CSV rows, but for ratios that are there."""
+        known = {(row["name"], row["x"]) for row in self.rows if row["quantity"] == "ratio"}
+        for name, (x, y, error) in self.curves.items():
+            below, above = np.broadcast_to(error, (2, len(y)))
+            for where, value, down, up in zip(x, y, below, above, strict=True):
+                if (name, where) not in known:
+                    self._record(name, "drawn", where, Mean(value, value - down, value + up))
 
     def draw_regret(self, name: str, result: Result) -> None:
         """Draws regret per agent over rounds, with the 95 % interval over seeds, instances held fixed."""

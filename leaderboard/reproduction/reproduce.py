@@ -101,6 +101,7 @@ class Reproduction:
             seconds += sum(result.cpu_seconds for result in results.values())
             section = Section(panel)
             experiment.report(section, results)
+            section.record_curves()
             text += ["", f"## {title}", *section.text]
             rows += section.rows
             curves[title] = section.curves

@@ -21,6 +21,8 @@ def write(folder):
     section.add("P-FCB / silent", 10, RATIO)
     section.draw("P-FCB", [1, 10], [0.5, 0.25], [0.125, 0.0625])
     section.draw("beside", [1], [0.5], [[0.125], [0.25]])
+    section.draw_ratios("P-FCB / silent", {10: RATIO})
+    section.record_curves()
     path = folder / "page.md"
     path.write_text("\n".join(section.text))
     with path.with_suffix(".csv").open("w", newline="") as file:
@@ -41,12 +43,12 @@ def test_what_is_printed_and_drawn_is_recorded(tmp_path):
         ("SS-UCB", "ratio", "14.700 [14.400, 15.000]"),
         ("SS-UCB", "other", "[0.12, 2.50]"),
         ("saving", "in the text", "0.300 [0.250, 0.350]"),
-        ("P-FCB / silent", "ratio", ""),
+        *[("P-FCB / silent", "ratio", "")] * 2,
         *[("P-FCB", "drawn", "")] * 2,
         ("beside", "drawn", ""),
     ]
     assert [row["value"] for row in rows] == [
-        "2280.4", "0.7034", "", "4321.0", "-1234.56", "14.7", "", "0.3", "0.7034", "0.5", "0.25", "0.5",
+        "2280.4", "0.7034", "", "4321.0", "-1234.56", "14.7", "", "0.3", "0.7034", "0.7034", "0.5", "0.25", "0.5",
     ]  # fmt: skip
     assert [(row["x"], row["low"], row["high"]) for row in rows[-3:]] == [
         ("1", "0.375", "0.625"), ("10", "0.1875", "0.3125"), ("1", "0.375", "0.75"),
