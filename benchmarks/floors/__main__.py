@@ -1,0 +1,155 @@
+"""Prints agent-rounds per CPU-second of the library and of its floors, and their ratio, measured in turns.
+
+OMP_NUM_THREADS=1 python -m benchmarks.floors                      # two minutes
+OMP_NUM_THREADS=1 python -m benchmarks.floors --only SS-UCB --turns 9
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from benchmarks.floors import arms, linear, procurement
+from benchmarks.machine import describe
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.registration import make_federation
+from fedbandit_envs.streams import row_seeds
+
+HORIZON = 10**6
+
+
+class Plays(Protocol):
+    """What can be measured."""
+
+    def play(self, rounds: int) -> None: ...
+
+
+class Library:
+    """A baseline through the public array face; without a name, the environment alone, whose first arms are pulled."""
+
+    def __init__(self, env_id: str, name: str | None, seeds: range, **kwargs: Any) -> None:
+        env = make_federation(env_id, num_agents=10, max_cycles=HORIZON, **kwargs)
+        self._env = env if name is None else BASELINES[name].wrap(env)
+        self._observation = self._env.reset_batch(seeds).observation
+        shape = (len(seeds), 10)
+        self.regret = np.zeros(shape)
+        if name is None:
+            first = np.zeros(shape, np.int64)
+            self._act: Callable[[Any], Any] = lambda observation: first
+        else:
+            policy = BASELINES[name].make_policy()
+            policy.reset(self._env.policy_spaces, row_seeds(seeds, 10))
+            self._act = policy.act
+
+    def play(self, rounds: int) -> None:
+        observation = self._observation
+        for _ in range(rounds):
+            observation, _, _, info = self._env.step_batch(self._act(observation))
+            self.regret += info["regret"]
+        self._observation = observation
+
+
+class Race(NamedTuple):
+    """A library's run and the floors below it.
+
+    Attributes:
+        library: Makes the library's, given seeds.
+        floors: Make floors, by name, given seeds.
+        replicas: How many, of ten agents each.
+    """
+
+    library: Callable[[range], Library]
+    floors: Mapping[str, Callable[[range], Any]]
+    replicas: int
+
+
+_MARKET = {"one pass": procurement.one_pass, "in lanes": procurement.in_lanes}
+
+RACES = {
+    "SS-UCB": Race(
+        partial(Library, "FedProcurement-v0", "SS-UCB"),
+        {name: partial(procurement.Silent, kernel=kernel) for name, kernel in _MARKET.items()},
+        50,
+    ),
+    "P-FCB": Race(
+        partial(Library, "FedProcurement-v0", "P-FCB"),
+        {
+            name: partial(procurement.Private, kernel=kernel, horizon=HORIZON)
+            for name, kernel in _MARKET.items()
+        },
+        20,
+    ),
+    "linear, first arm": Race(
+        partial(Library, "FedLinear-v0", None), {"in lanes": linear.FirstArm}, 20
+    ),
+    "LinUCB": Race(partial(Library, "FedLinear-v0", "LinUCB"), {"in lanes": linear.LinUCB}, 20),
+    "UCB1": Race(
+        partial(Library, "FedArms-v0", "UCB1"),
+        {"one row": partial(arms.UCB1, kernel=arms.one_row), "in lanes": arms.UCB1},
+        200,
+    ),
+}  # fmt: skip
+"""By name: ten agents; 30 producers, 100 arms of ten dimensions, ten Bernoulli arms."""
+
+
+def seconds(player: Plays, rounds: int) -> float:
+    """Returns the CPU seconds that a player takes."""
+    start = time.process_time()
+    player.play(rounds)
+    return time.process_time() - start
+
+
+def measure(race: Race, turns: int, budget: float) -> dict[str, list[float]]:
+    """Measures a library and its floors in turns, all on the same rounds of the same instances.
+
+    Args:
+        race: What is measured.
+        turns: How often.
+        budget: CPU seconds that the library has for a turn.
+
+    Returns:
+        Agent-rounds per CPU-second by name, ``"library"`` first, one a turn.
+    """
+    seeds = range(race.replicas)
+    players: dict[str, Any] = {"library": race.library(seeds)}
+    players |= {name: make(seeds) for name, make in race.floors.items()}
+    # Twice: kernels are compiled in the first one. Past P-FCB's first message, so that they all are.
+    for rounds in (300, 100):
+        spent = {name: seconds(player, rounds) for name, player in players.items()}
+    rounds = max(1, round(100 * budget / spent["library"]))
+    rates: dict[str, list[float]] = {name: [] for name in players}
+    for _ in range(turns):
+        for name, player in players.items():
+            rates[name].append(race.replicas * 10 * rounds / seconds(player, rounds))
+    return rates
+
+
+def quartiles(values: Iterable[float]) -> str:
+    """Returns the median and, in brackets, the quartiles, to three digits."""
+    low, middle, high = np.quantile(list(values), [0.25, 0.5, 0.75])
+    return f"{middle:.3g} [{low:.3g}, {high:.3g}]"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=RACES, action="append", help="again for several; all by default")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0, help="of CPU time for the library's turn")
+    options = parser.parse_args()
+    print(describe())
+    print("million agent-rounds per CPU-second, medians [quartiles] of", options.turns, "turns\n")
+    print(f"{'run':18} {'floor':9} {'library':>20} {'floor':>20} {'library / floor':>22}")
+    for run in options.only or RACES:
+        rates = measure(RACES[run], options.turns, options.seconds)
+        library = np.array(rates.pop("library"))
+        for name, floor in rates.items():
+            cells = quartiles(library / 1e6), quartiles(np.array(floor) / 1e6)
+            ratio = quartiles(library / np.array(floor))
+            print(f"{run:18} {name:9} {cells[0]:>20} {cells[1]:>20} {ratio:>22}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

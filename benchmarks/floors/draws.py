@@ -1,0 +1,33 @@
+"""Draws in vector lanes: xoshiro128++ (Blackman and Vigna 2021), a stream a lane, seeded by NumPy's SeedSequence."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedbandit_envs.compiled import kernel
+
+WIDTH = 32
+"""Lanes of those who need no other number: how many words are made at once."""
+
+
+def fresh_lanes(seed: int | Sequence[int], width: int = WIDTH) -> np.ndarray:
+    """Returns the four words of every lane's state, uint32 ``(4, width)``."""
+    return np.random.SeedSequence(seed).generate_state(4 * width, np.uint32).reshape(4, width)
+
+
+@kernel
+def refill(lanes, words):
+    """Writes one word of 32 bits for each lane into ``words``, uint32 ``(width,)``, and moves all lanes on."""
+    first, second, third, fourth = lanes[0], lanes[1], lanes[2], lanes[3]
+    for i in range(words.shape[0]):
+        a, b, c, d = first[i], second[i], third[i], fourth[i]
+        mixed = np.uint32(a + d)
+        turned = np.uint32(np.uint32(mixed << np.uint32(7)) | np.uint32(mixed >> np.uint32(25)))
+        words[i] = np.uint32(turned + a)
+        shifted = np.uint32(b << np.uint32(9))
+        c = np.uint32(c ^ a)
+        d = np.uint32(d ^ b)
+        first[i] = np.uint32(a ^ d)
+        second[i] = np.uint32(b ^ c)
+        third[i] = np.uint32(c ^ shifted)
+        fourth[i] = np.uint32(np.uint32(d << np.uint32(11)) | np.uint32(d >> np.uint32(21)))

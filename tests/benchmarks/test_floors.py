@@ -1,0 +1,160 @@
+"""Floors: their draws have the laws that they say, and they regret what the library regrets.
+
+Statistical tests have fixed seeds and a false-alarm rate of 1e-4 each; there are fifteen of them.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+ALARM = 1e-4
+
+
+@pytest.fixture(autouse=True, scope="module")
+def checkout():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parents[2]))
+        yield
+
+
+def reference_words(state, number):
+    """Words of one lane, by xoshiro128++ as published, in Python's integers."""
+    s, words = [int(word) for word in state], []
+    for _ in range(number):
+        mixed = (s[0] + s[3]) % 2**32
+        words.append(((mixed << 7 | mixed >> 25) % 2**32 + s[0]) % 2**32)
+        shifted = (s[1] << 9) % 2**32
+        s[2] ^= s[0]
+        s[3] ^= s[1]
+        s[1] ^= s[2]
+        s[0] ^= s[3]
+        s[2] ^= shifted
+        s[3] = (s[3] << 11 | s[3] >> 21) % 2**32
+    return words
+
+
+def test_words_are_xoshiros():
+    from benchmarks.floors.draws import fresh_lanes, refill
+
+    lanes = fresh_lanes(3)
+    expected = [reference_words(lanes[:, lane], 5) for lane in (0, 31)]
+    words = np.empty((5, 32), np.uint32)
+    for row in words:
+        refill(lanes, row)
+    assert words[:, [0, 31]].T.tolist() == expected
+
+
+def test_alias_tables_hold_the_binomial_law():
+    from benchmarks.floors.procurement import MOST, outcome_tables
+
+    quality = np.array([0.0, 0.3, 0.97, 1.0])
+    tables = outcome_tables(quality).reshape(quality.size, MOST + 1, 64).astype(np.int64)
+    kept = (tables >> 6) / 2**26
+    for producer, units in np.ndindex(quality.size, MOST + 1):
+        mass = kept[producer, units] / 64
+        np.add.at(mass, tables[producer, units] & 63, (1 - kept[producer, units]) / 64)
+        expected = stats.binom.pmf(np.arange(64), units, quality[producer])
+        np.testing.assert_allclose(mass, expected, atol=64 * 2.0**-31)
+
+
+@pytest.fixture(scope="module")
+def offers(checkout):
+    """Contexts, means and best arms of 200 rounds, and theta*."""
+    from benchmarks.floors import linear
+    from benchmarks.floors.draws import fresh_lanes
+
+    floor = linear.FirstArm([5])
+    lanes, words, cuts = (
+        fresh_lanes(1, linear.LANES),
+        np.empty(linear.LANES, np.uint32),
+        np.empty((5, 100), np.int32),
+    )
+    across, length = np.empty(10 * linear.LANES, np.float32), np.empty(100, np.float32)
+    means, contexts, drawn = np.empty(100), np.empty(10 * linear.LANES), []
+    for _ in range(200):
+        best = linear.offer(lanes, words, cuts, across, length, floor._mirror[0], means, contexts)
+        drawn.append((contexts.reshape(10, linear.LANES)[:, :100].T.copy(), means.copy(), int(best)))
+    x, mean, best = (np.array(part) for part in zip(*drawn, strict=True))
+    return x, mean, best, floor
+
+
+def uniform(values):
+    """p-value of uniformity on [0, 1]."""
+    return stats.kstest(values, "uniform").pvalue
+
+
+def test_contexts_have_the_bands_law(offers):
+    x, mean, best, floor = offers
+    theta = floor._mirror[0] * -2 * floor._mirror[0, 0]
+    theta[0] += 1
+    np.testing.assert_allclose(x @ theta, mean, atol=1e-12)
+    assert np.array_equal(mean.argmax(axis=1), best)
+    others = np.ones(mean.shape, bool)
+    others[np.arange(200), best] = False
+    assert uniform((mean[others] - 0.5) / 0.1) > ALARM
+    assert uniform((mean[~others] - 0.7) / 0.1) > ALARM
+    assert stats.chisquare(np.bincount(best // 10, minlength=10)).pvalue > ALARM
+    rest = x - mean[..., np.newaxis] * theta
+    squares = (rest**2).sum(axis=-1) / (1 - mean**2)
+    assert squares.max() <= 1 + 1e-6
+    assert uniform(squares.reshape(-1) ** 4.5) > ALARM
+    # Squares of three numbers of a direction in nine dimensions: Beta(3/2, 3), whichever the numbers are.
+    basis = np.linalg.svd(theta[np.newaxis])[2][1:]
+    direction = rest @ basis.T
+    direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
+    for few in ([0, 1, 2], [3, 5, 8], [4, 6, 7]):
+        part = (direction[..., few] ** 2).sum(axis=-1).reshape(-1)
+        assert stats.kstest(part, stats.beta(1.5, 3).cdf).pvalue > ALARM
+    assert stats.binomtest(int((direction[..., 0] > 0).sum()), 20_000).pvalue > ALARM
+
+
+def test_rewards_have_the_beta_law(offers):
+    from benchmarks.floors import linear
+    from benchmarks.floors.draws import fresh_lanes, refill
+
+    lanes, words = fresh_lanes(2, linear.LANES), np.empty(linear.LANES, np.uint32)
+    drawn = []
+    for _ in range(5000):
+        refill(lanes, words)
+        drawn.append(linear.reward(0.63, lanes, words))
+    assert stats.kstest(drawn, stats.beta(0.63, 0.37).cdf).pvalue > ALARM
+
+
+def test_two_ways_to_write_procurement_are_one():
+    from benchmarks.floors.procurement import Silent, in_lanes, one_pass
+
+    one, other = Silent(range(8), one_pass), Silent(range(8), in_lanes)
+    for floor in (one, other):
+        floor.play(100)
+        floor.play(200)
+    np.testing.assert_allclose(one.regret, other.regret, rtol=1e-12)
+    np.testing.assert_array_equal(one.sums, other.sums[..., :30])
+
+
+@pytest.mark.parametrize(
+    ("run", "floor", "replicas", "rounds"),
+    [
+        ("SS-UCB", "one pass", 60, 300),
+        ("P-FCB", "one pass", 60, 600),
+        ("linear, first arm", "in lanes", 10, 100),
+        ("LinUCB", "in lanes", 20, 150),
+        ("UCB1", "one row", 100, 1000),
+        ("UCB1", "in lanes", 100, 1000),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the classic calibration")
+def test_a_floor_regrets_what_the_library_does(run, floor, replicas, rounds):
+    """The same instances with luck of their own: a paired t-test over replicas."""
+    from benchmarks.floors.__main__ import RACES
+
+    seeds = range(1000, 1000 + replicas)
+    players = RACES[run].library(seeds), RACES[run].floors[floor](seeds)
+    for player in players:
+        player.play(rounds - getattr(player, "played", 0))
+    library, own = (player.regret.mean(axis=1) for player in players)
+    assert stats.ttest_rel(library, own).pvalue > ALARM
+    # It could fail: a twentieth more regret would be seen.
+    spread = np.std(own - library, ddof=1) / np.sqrt(replicas)
+    assert 4 * spread < 0.05 * library.mean()
