@@ -97,10 +97,10 @@ def _powers(start: int, number: int) -> tuple[int, ...]:
     return tuple(start * 2**power for power in range(number))
 
 
-_MARKET = {"rounds": 2000, "replicas": 20, "num_agents": 10, "num_producers": 30}
+_MARKET = {"rounds": 2000, "replicas": 10, "num_agents": 10, "num_producers": 30}
 _SHARED = {"rounds": 600, "replicas": 8, "num_agents": 10, "num_producers": 30}
 _LINEAR = {"rounds": 200, "replicas": 4, "num_agents": 10, "num_arms": 100, "dim": 10}
-_ARMS = {"rounds": 2000, "replicas": 50, "num_agents": 10, "num_arms": 10}
+_ARMS = {"rounds": 2000, "replicas": 25, "num_agents": 10, "num_arms": 10}
 _RELEASES = {"releases": 1000}
 
 _SSUCB = partial(episode, "FedProcurement-v0", "SS-UCB")
