@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fedbandit_envs.procurement.oracle import procure
+
 ALARM = 1e-4
 
 
@@ -57,6 +59,29 @@ def test_alias_tables_hold_the_binomial_law():
         np.add.at(mass, tables[producer, units] & 63, (1 - kept[producer, units]) / 64)
         expected = stats.binom.pmf(np.arange(64), units, quality[producer])
         np.testing.assert_allclose(mass, expected, atol=64 * 2.0**-31)
+
+
+def test_the_shortage_is_dealt_with_as_by_the_library():
+    from benchmarks.floors.procurement import ALPHA, greedy
+
+    rng = np.random.default_rng(0)
+    bound, cost = 0.6 * rng.random((1, 200, 30)), 0.4 * rng.random((1, 200, 30))
+    capacity = rng.integers(0, 51, bound.shape).astype(np.int32)
+    short = (np.where(bound > cost, capacity, 0) * (bound - ALPHA)).sum(axis=-1)[0] < 0
+    assert short.sum() > 100
+    each = np.ones((1, 200, 1))
+    expected = procure(bound, cost, capacity, ALPHA * each, each, exact=False)
+    quantity = np.empty(30)
+    for j in np.nonzero(short)[0]:
+        greedy(
+            bound[0, j],
+            cost[0, j],
+            capacity[0, j].astype(float),
+            quantity,
+            np.empty(30, np.int64),
+            np.empty(30),
+        )
+        assert np.array_equal(quantity, expected[0, j])
 
 
 @pytest.fixture(scope="module")
