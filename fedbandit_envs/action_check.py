@@ -15,10 +15,11 @@ Array = npt.NDArray[Any]
 
 @kernel
 def _all_lie_within(values, least, most):
-    outside = 0
-    for value in values:
+    outside = np.int32(0)
+    for i in range(values.size):
+        value = values[i]
         # A number that is not itself is NaN. Without branches, for many numbers at a time.
-        outside |= (value < least) | (value > most) | (value != value)
+        outside |= np.int32((value < least) | (value > most) | (value != value))
     return outside == 0
 
 

@@ -192,7 +192,8 @@ def good_units_tabled(draw, units, quality, window):
     """
     leading, first = np.int16(draw >> 16), _first_of_window(units, quality)
     passed = _ones(_passed(window, leading))
-    outside = (passed == 0 and first > 0) or passed == _WINDOW
-    if outside or _tied(window, leading) != 0:
+    # One branch, hardly ever taken: others would follow the draws, which nobody predicts.
+    outside = ((passed == 0) & (first > 0)) | (passed == _WINDOW)
+    if outside | (_tied(window, leading) != 0):
         return np.int32(good_units(draw, units, quality))
     return np.int32(first + passed)
