@@ -19,29 +19,15 @@ def add_shared_forms(matrix, vectors, count, product, form):
     """
     for i in range(matrix.shape[0]):
         x = vectors[i]
-        weights = matrix[i]
         for k in range(count):
-            product[k] = 0.5 * weights[i] * x[k]
-        _add_products(weights, vectors, i, count, product)
+            product[k] = matrix[i, i] * x[k]
+        for h in range(i):
+            weight = 2.0 * matrix[i, h]
+            other = vectors[h]
+            for k in range(count):
+                product[k] += weight * other[k]
         for k in range(count):
-            form[k] += 2.0 * product[k] * x[k]
-
-
-@kernel
-def _add_products(weights, vectors, some, count, total):
-    """Adds <w, x> of the first ``some`` dimensions, four at a time, which saves three in four ways to memory."""
-    i = 0
-    while i + 4 <= some:
-        w0, w1, w2, w3 = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
-        x0, x1, x2, x3 = vectors[i], vectors[i + 1], vectors[i + 2], vectors[i + 3]
-        for k in range(count):
-            total[k] += (w0 * x0[k] + w1 * x1[k]) + (w2 * x2[k] + w3 * x3[k])
-        i += 4
-    while i < some:
-        weight, x = weights[i], vectors[i]
-        for k in range(count):
-            total[k] += weight * x[k]
-        i += 1
+            form[k] += product[k] * x[k]
 
 
 @kernel
@@ -95,4 +81,7 @@ def add_shared_products(weights, vectors, count, total):
         count: How many vectors there are, at most ``arms``.
         total: Is added to, ``(arms,)``.
     """
-    _add_products(weights, vectors, vectors.shape[0], count, total)
+    for i in range(vectors.shape[0]):
+        weight, x = weights[i], vectors[i]
+        for k in range(count):
+            total[k] += weight * x[k]
