@@ -128,9 +128,16 @@ class Section:
             numbers = cell.numbers()
         elif isinstance(cell, Real):
             numbers = {"value": float(cell)}
+        # Ten digits are more than any of them deserves.
+        rounded = {column: float(f"{number:.10g}") for column, number in numbers.items()}
         known = {
-            "panel": self.panel, "name": name, "quantity": quantity, "x": x, "printed": printed, **numbers,
-        }  # fmt: skip
+            "panel": self.panel,
+            "name": name,
+            "quantity": quantity,
+            "x": x,
+            "printed": printed,
+            **rounded,
+        }
         self.rows.append({column: known.get(column, "") for column in COLUMNS})
 
 

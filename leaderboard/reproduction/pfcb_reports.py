@@ -106,7 +106,7 @@ def _exp2_sentences(section: Section, silent: Result, private: dict[float, Resul
     )
     bent = ratio(private[1.0], _between(private[first], private[last], (1.0 - first) / (last - first)))
     sentences.add(
-        r"This decrease in regret is sub-linear in terms of increasing $\epsilon$ values.",
+        "This decrease in regret is sub-linear in terms of increasing ϵ values.",
         f"regret at epsilon = 1 over that of the straight line from {first:g} to {last:g}: {bent}",
         verdict(bent.at_most(1), silent),
     )
