@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from benchmarks.floors import arms, linear, procurement
+from benchmarks.floors import arms, exposure, linear, procurement
 from benchmarks.machine import describe
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.registration import make_federation
@@ -86,13 +86,14 @@ RACES = {
         partial(Library, "FedLinear-v0", None), {"in lanes": linear.FirstArm}, 20
     ),
     "LinUCB": Race(partial(Library, "FedLinear-v0", "LinUCB"), {"in lanes": linear.LinUCB}, 20),
+    "FairX-LinUCB": Race(partial(Library, "FedExposure-v0", "FairX-LinUCB"), {"one row": exposure.FairX}, 20),
     "UCB1": Race(
         partial(Library, "FedArms-v0", "UCB1"),
         {"one row": partial(arms.UCB1, kernel=arms.one_row), "in lanes": arms.UCB1},
         200,
     ),
 }  # fmt: skip
-"""By name: ten agents; 30 producers, 100 arms of ten dimensions, ten Bernoulli arms."""
+"""By name: ten agents; 30 producers, 100 arms of ten dimensions, ten of five, ten Bernoulli arms."""
 
 
 def seconds(player: Plays, rounds: int) -> float:

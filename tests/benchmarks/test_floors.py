@@ -1,6 +1,6 @@
 """Floors: their draws have the laws that they say, and they regret what the library regrets.
 
-Statistical tests have fixed seeds and a false-alarm rate of 1e-4 each; there are fifteen of them.
+Statistical tests have fixed seeds and a false-alarm rate of 1e-4 each; there are sixteen of them.
 """
 
 from pathlib import Path
@@ -165,6 +165,7 @@ def test_two_ways_to_write_procurement_are_one():
         ("P-FCB", "one pass", 60, 600),
         ("linear, first arm", "in lanes", 10, 100),
         ("LinUCB", "in lanes", 20, 150),
+        ("FairX-LinUCB", "one row", 40, 300),
         ("UCB1", "one row", 100, 1000),
         ("UCB1", "in lanes", 100, 1000),
     ],
