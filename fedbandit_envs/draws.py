@@ -27,14 +27,16 @@ class Draws(NamedTuple):
     round: Array
 
     @classmethod
-    def of_policy(cls, seeds: Array) -> "Draws":
-        """Returns a policy's draws, in round 0.
+    def of_policy(cls, seeds: Array, round_: Array | int) -> "Draws":
+        """Returns a policy's draws in a round.
 
         Args:
             seeds: One a row, uint64 ``(replicas, agents)``, as :meth:`Policy.reset` is given them.
+            round_: One for all rows, or one each, ``(replicas, agents, 1)``, as observations have it.
         """
         key = np.ascontiguousarray(seeds).view(np.uint32).reshape(*seeds.shape, 2)
-        return cls(key, np.zeros(seeds.shape, np.uint32))
+        round_ = np.broadcast_to(round_, (*seeds.shape, 1))[..., 0]
+        return cls(key, np.ascontiguousarray(round_, np.uint32))
 
     def uniforms(self, *shape: int) -> Array:
         """Returns this round's numbers uniform on [0, 1), float64 ``(replicas, agents, *shape)``."""

@@ -7,7 +7,6 @@ import numpy as np
 
 from fedbandit_envs.arms.masks import Keystream, OwnerKeys
 from fedbandit_envs.arms.vertical import OwnerBank
-from fedbandit_envs.baselines.arms.draws import fresh_states
 from fedbandit_envs.baselines.arms.rules import (
     UCB,
     EpsilonDecreasing,
@@ -54,7 +53,7 @@ class RuleBank:
         self._pulls, self._sums, self._scores = np.zeros((3, 1, size))
         self._round = np.zeros(1, np.int64)
         self._acting = np.ones(1, np.bool_)
-        rule.begin(Setting(1, size, num_owners, budget, lambda: _luck(keys)))
+        rule.begin(Setting(1, size, num_owners, budget, _policy_keys(keys)))
 
     @property
     def pulls(self) -> Array:
@@ -88,10 +87,9 @@ class RuleBank:
         self._sums[0, place] += reward
 
 
-def _luck(keys: Sequence[OwnerKeys]) -> Array:
-    """Returns a state an owner, of its own key, uint64 ``(1, owners, 4)``."""
-    seeds = (int.from_bytes(own.policy, "little") for own in keys)
-    return np.concatenate([fresh_states(seed, 1) for seed in seeds])[np.newaxis]
+def _policy_keys(keys: Sequence[OwnerKeys]) -> Array:
+    """Returns the owners' own keys of draws, uint32 ``(1, owners, 2)``."""
+    return np.array([np.frombuffer(own.policy[:8], "<u4") for own in keys], np.uint32)[np.newaxis]
 
 
 def make_owners(

@@ -7,12 +7,14 @@ import numpy as np
 from gymnasium import spaces as gymnasium_spaces
 
 from fedbandit_envs.arms.oracle import Oracle
-from fedbandit_envs.baselines.arms.draws import fresh_states, uniform
+from fedbandit_envs.baselines.arms.posteriors import arm_keys, open_unit
 from fedbandit_envs.baselines.arms.rules import Rule, Setting
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.pool import Pool, make_pool
 from fedbandit_envs.compiled import kernel
+from fedbandit_envs.draws import Draws
 from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.threefry import threefry, u32
 
 PoolSpec = Pool | str | Mapping[str, Any]
 
@@ -42,13 +44,13 @@ def _best(free, pulls, scores, r):
 
 
 @kernel(fastmath=False)
-def _draw(free, scores, same, r, state):
-    """Returns a free arm of row r in proportion to scores, or to the ``same`` for all; there is one."""
+def _draw(free, scores, same, r, uniform):
+    """Returns the free arm of row r where scores, or the ``same`` for all, exceed a part of their sum; there is one."""
     total = 0.0
     for k in range(free.shape[1]):
         if free[r, k]:
             total += 1.0 if same else scores[r, k]
-    last, reach, threshold = 0, 0.0, uniform(state) * total
+    last, reach, threshold = 0, 0.0, uniform * total
     for k in range(free.shape[1]):
         if free[r, k]:
             last = k
@@ -59,7 +61,7 @@ def _draw(free, scores, same, r, state):
 
 
 @kernel(fastmath=False)
-def _pick(active, awake, pulls, scores, chance, proportional, states, free, arms):
+def _pick(active, awake, pulls, scores, chance, proportional, key, round_, free, arms):
     """Picks arms for all rows that act; the others keep theirs.
 
     An arm that was never pulled comes first; then one at random where the row explores, else by scores.
@@ -71,7 +73,9 @@ def _pick(active, awake, pulls, scores, chance, proportional, states, free, arms
         scores: Likewise.
         chance: Probability of exploration, ``(rows,)``.
         proportional: Whether arms are picked in proportion to scores.
-        states: Luck, uint64 ``(rows, 1, 4)``.
+        key: Of draws, uint32 ``(rows, 2)``. Slot s has pair s of the round: its second word draws the arm, and slot 0's
+            first one says whether the row explores.
+        round_: t >= 1, ``(rows,)``.
         free: Scratch, bool ``(rows, all arms)``.
         arms: Receives arms, int64 ``(rows, slots)``; where there are fewer than slots, the first for what is left.
     """
@@ -79,14 +83,18 @@ def _pick(active, awake, pulls, scores, chance, proportional, states, free, arms
     for r in range(arms.shape[0]):
         if not active[r]:
             continue
-        explores = chance[r] > 0.0 and uniform(states[r, 0]) <= chance[r]
+        draws, explores = proportional or chance[r] > 0.0, False
         if slots > 1:
             free[r] = awake[r]
         for s in range(slots):
+            if draws:
+                coin, word = threefry(key[r, 0], key[r, 1], u32(round_[r]), u32(s))
+                if s == 0:
+                    explores = open_unit(coin) <= chance[r]
             left = free if slots > 1 else awake
             arm = _best(left, pulls, scores, r)
             if (explores or proportional) and arm >= 0 and pulls[r, arm] > 0.0:
-                arm = _draw(left, scores, explores, r, states[r, 0])
+                arm = _draw(left, scores, explores, r, open_unit(word))
             arms[r, s] = max(arm, 0)
             if slots > 1 and arm >= 0:
                 free[r, arm] = False
@@ -135,11 +143,9 @@ class ArmPolicy:
             action = action["action"]
         self._shape = (*seeds.shape, *(action.shape or ()))
         rows, slots = seeds.size, int(np.prod(action.shape or ()))
-        luck = [fresh_states(int(seed), 1 + number) for seed in seeds.flat]
-        self._states = np.stack([states[:1] for states in luck])
-        self._rule.begin(
-            Setting(rows, number, number, spaces.horizon, lambda: np.stack([states[1:] for states in luck]))
-        )
+        self._keys = Draws.of_policy(seeds, 0).key.reshape(rows, 2)
+        arms = arm_keys(seeds, number).reshape(rows, number, 2)
+        self._rule.begin(Setting(rows, number, number, spaces.horizon, arms))
         self._pulls, self._sums, self._scores = np.zeros((3, rows, number))
         self._arms = np.zeros((rows, slots), np.int64)
         self._marked = np.zeros((rows, 1), np.int64)
@@ -161,11 +167,11 @@ class ArmPolicy:
         for iteration in range(self._rule.iterations):
             self._rule.scores(round_, self._pulls, self._sums, iteration, self._scores)
             if iteration < self._rule.iterations - 1:
-                self._mark(iteration, active, awake)
+                self._mark(iteration, round_, active, awake)
         if self._oracle is None:
             _pick(
                 active, awake, self._pulls, self._scores, self._chance, self._rule.choice == "proportional",
-                self._states, self._free, self._arms,
+                self._keys, round_, self._free, self._arms,
             )  # fmt: skip
         else:
             self._ask_oracle(active, awake)
@@ -184,7 +190,7 @@ class ArmPolicy:
         arrays = (*own, self._heard.total, self._heard.good)
         _know(*(array.reshape(self._pulls.shape) for array in arrays), self._pulls, self._sums)
 
-    def _mark(self, iteration: int, active: Array, awake: Array) -> None:
+    def _mark(self, iteration: int, round_: Array, active: Array, awake: Array) -> None:
         _pick(
             active,
             awake,
@@ -192,7 +198,8 @@ class ArmPolicy:
             self._scores,
             self._never,
             False,
-            self._states,
+            self._keys,
+            round_,
             self._free,
             self._marked,
         )

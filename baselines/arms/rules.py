@@ -6,14 +6,13 @@ largest score or in proportion. Who picks is not its concern: a row-wise policy 
 and a selector picks (:mod:`fedbandit_envs.baselines.arms.owners`). Rows are agents of replicas, or the one federation.
 """
 
-from collections.abc import Callable
 from math import inf, log
 from typing import ClassVar, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
 from fedbandit_envs.arms.vertical import Choice
-from fedbandit_envs.baselines.arms.draws import beta
+from fedbandit_envs.baselines.arms.posteriors import draw_posteriors
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array
@@ -27,14 +26,14 @@ class Setting(NamedTuple):
         arms: Number of arms that scores are wanted of.
         all_arms: Number of arms there are; more than ``arms`` where an owner is alone.
         horizon: T, the rounds in all.
-        luck: Makes a state of its own for every arm of every row, uint64 ``(rows, arms, 4)``.
+        keys: Of draws, one for every arm of every row, uint32 ``(rows, arms, 2)``.
     """
 
     rows: int
     arms: int
     all_arms: int
     horizon: int
-    luck: Callable[[], Array]
+    keys: Array
 
 
 class Rule(Protocol):
@@ -93,13 +92,6 @@ def _upper_bounds(round_, log_horizon, scale, pulls, sums, out):
             factor = scale * (np.log(np.float64(known)) if log_horizon < 0.0 else log_horizon)
         for k in range(pulls.shape[1]):
             out[r, k] = sums[r, k] / pulls[r, k] + np.sqrt(factor / pulls[r, k])
-
-
-@kernel(fastmath=False)
-def _posterior_draws(pulls, sums, states, out):
-    for r in range(pulls.shape[0]):
-        for k in range(pulls.shape[1]):
-            out[r, k] = beta(sums[r, k] + 1.0, pulls[r, k] - sums[r, k] + 1.0, states[r, k])
 
 
 @kernel(fastmath=False)
@@ -207,12 +199,12 @@ class Thompson(_OneIteration):
     """The largest of draws from Beta(1 + successes, 1 + failures), one an arm (Thompson 1933)."""
 
     def begin(self, setting: Setting) -> None:
-        """Makes a state for every arm; see :meth:`Rule.begin`."""
-        self._states = setting.luck()
+        """Takes a key for every arm; see :meth:`Rule.begin`."""
+        self._keys = setting.keys
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
         """Draws from posteriors; see :meth:`Rule.scores`."""
-        _posterior_draws(pulls, sums, self._states, out)
+        draw_posteriors(self._keys, round_, pulls, sums, out)
 
 
 class Softmax(_OneIteration):

@@ -15,13 +15,12 @@ class UniformArm:
     """Pulls an arm at random."""
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Takes one key a row; see :meth:`Policy.reset`."""
-        self._draws = Draws.of_policy(seeds)
+        """Takes one seed a row; see :meth:`Policy.reset`."""
+        self._seeds = seeds
 
     def act(self, observation: Arrays) -> Array:
         """Draws arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
-        drawn = self._draws.uniforms()
-        self._draws.round[...] += np.uint32(1)
+        drawn = Draws.of_policy(self._seeds, observation["round"]).uniforms()
         return (drawn * observation["contexts"].shape[2]).astype(np.int64)
 
 

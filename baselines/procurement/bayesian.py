@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from fedbandit_envs.baselines.arms.draws import beta, fresh_states
+from fedbandit_envs.baselines.arms.posteriors import arm_keys, draw_posteriors
 from fedbandit_envs.checks import require_number
-from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.procurement.oracle import procure
 
@@ -44,29 +43,20 @@ class LaplaceIndex:
         return _procure_as_if(np.minimum(index, 1.0), observation)
 
 
-@kernel
-def _posterior_draws(units, good, states, quality):
-    for r in range(units.shape[0]):
-        for j in range(units.shape[1]):
-            for i in range(units.shape[2]):
-                quality[r, j, i] = beta(
-                    good[r, j, i] + 1.0, units[r, j, i] - good[r, j, i] + 1.0, states[r, j, i]
-                )
-
-
 class ThompsonProcurement:
     """Greedy SSA on draws from the qualities' posteriors, Beta(1 + good, 1 + defective) (Thompson 1933)."""
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Seeds a state for each producer of each row; see :meth:`Policy.reset`."""
+        """Takes a key for each producer of each row; see :meth:`Policy.reset`."""
         producers = (spaces.observation["capacity"].shape or (0,))[0]
-        states = np.stack([fresh_states(int(seed), producers) for seed in seeds.flat])
-        self._states = states.reshape(*seeds.shape, producers, 4)
-        self._quality = np.empty(self._states.shape[:3])
+        self._keys = arm_keys(seeds, producers)
+        self._quality = np.empty((*seeds.shape, producers))
 
     def act(self, observation: Arrays) -> Array:
         """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
-        _posterior_draws(
-            observation["total_delivered"], observation["total_good"], self._states, self._quality
+        rows = (-1, self._quality.shape[2])
+        seen = (observation[name].reshape(rows) for name in ("total_delivered", "total_good"))
+        draw_posteriors(
+            self._keys.reshape(*rows, 2), observation["round"].reshape(-1), *seen, self._quality.reshape(rows)
         )
         return _procure_as_if(self._quality, observation)

@@ -20,14 +20,13 @@ class UniformRandom:
     """Asks each producer for a uniform number of units between 0 and capacity."""
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Takes one key a row; see :meth:`Policy.reset`."""
-        self._draws = Draws.of_policy(seeds)
+        """Takes one seed a row; see :meth:`Policy.reset`."""
+        self._seeds = seeds
 
     def act(self, observation: Arrays) -> Array:
         """Draws quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
         capacity = observation["capacity"]
-        drawn = self._draws.uniforms(capacity.shape[2])
-        self._draws.round[...] += np.uint32(1)
+        drawn = Draws.of_policy(self._seeds, observation["round"]).uniforms(capacity.shape[2])
         return (drawn * (capacity + 1)).astype(np.int32)
 
 

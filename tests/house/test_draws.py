@@ -165,6 +165,9 @@ def test_purposes_have_keys_of_their_own():
 
 def test_a_policys_draws_follow_from_its_seeds():
     seeds = row_seeds([5, 6], 3)
-    draws = Draws.of_policy(seeds)
-    assert not draws.round.any()
-    np.testing.assert_array_equal(Draws.of_policy(seeds[:1, 1:2]).uniforms(), draws.uniforms()[:1, 1:2])
+    drawn = Draws.of_policy(seeds, 4).uniforms()
+    rounds = np.full((2, 3, 1), 4)
+    np.testing.assert_array_equal(Draws.of_policy(seeds, rounds).uniforms(), drawn)
+    np.testing.assert_array_equal(Draws.of_policy(seeds[:1, 1:2], 4).uniforms(), drawn[:1, 1:2])
+    rounds[1, 2] = 5
+    assert (Draws.of_policy(seeds, rounds).uniforms() != drawn).sum() == 1

@@ -1,44 +1,58 @@
 """Bandit algorithms written once more, arm by arm in plain Python, from SAMBA's Figure 4 and the thesis."""
 
+import itertools
 import math
 from typing import ClassVar
 
 import numpy as np
+from threefry_reference import threefry
 
 
-def luck(seed: int, place: int) -> np.random.Generator:
-    """Numpy's SFC64 from the words that a row's seed gives for one place: 0 is the row's, then one for each arm."""
-    words = np.random.SeedSequence(seed).generate_state(3 * (place + 1), np.uint64)[-3:]
-    bits = np.random.SFC64()
-    bits.state = {
-        **bits.state,
-        "state": {"state": np.array([*words, 1], np.uint64)},
-        "has_uint32": 0,
-        "uinteger": 0,
-    }
-    return np.random.Generator(bits)
+def seed_words(seed):
+    """Returns a row's seed as a key."""
+    return seed & 0xFFFFFFFF, seed >> 32
 
 
-def polar_normal(generator):
-    while True:
-        u, v = 2 * generator.random() - 1, 2 * generator.random() - 1
-        if 0 < (square := u * u + v * v) < 1:
-            return u * math.sqrt(-2 * math.log(square) / square)
+def unit(word):
+    return ((word >> 1) + 0.5) / 2**31
 
 
-def marsaglia_tsang(shape, generator):
+def normal_pair(x, y):
+    """Box and Muller's: a direction within 45 degrees of the first axis, turned about and mirrored by two bits."""
+    radius = math.sqrt(-2 * math.log(unit(x)))
+    part = (y << 2) & 0xFFFFFFFF
+    angle = math.pi / 2 * (part - (part >> 31 << 32)) / 2**32
+    radius = -radius if y >> 31 else radius
+    pair = radius * math.cos(angle), radius * math.sin(angle)
+    return pair[::-1] if y >> 30 & 1 else pair
+
+
+class PosteriorLuck:
+    """One arm's words: round 0 of a row makes keys, and each round two pairs an attempt."""
+
+    def __init__(self, seed: int, arm: int) -> None:
+        self.key = threefry(seed_words(seed), (0, arm))
+
+    def attempt(self, round_, number, half):
+        """Returns a normal number and a uniform one."""
+        normals = normal_pair(*threefry(self.key, (round_, 2 * number)))
+        return normals[half], unit(threefry(self.key, (round_, 2 * number + 1))[half])
+
+
+def marsaglia_tsang(shape, own, round_, half):
     """Gamma by rejection, without the squeeze, which decides nothing."""
     d = shape - 1 / 3
-    while True:
-        x = polar_normal(generator)
-        v = (1 + x / math.sqrt(9 * d)) ** 3
-        if v > 0 and math.log(generator.random() or 1e-300) < 0.5 * x * x + d - d * v + d * math.log(v):
+    for number in itertools.count():
+        x, uniform = own.attempt(round_, number, half)
+        v = (1 + x / math.sqrt(9 * d)) ** 3 if x > -math.sqrt(9 * d) else 0
+        if v > 0 and math.log(uniform) < 0.5 * x * x + d - d * v + d * math.log(v):
             return d * v
+    raise AssertionError("endless")
 
 
-def beta(a, b, generator):
-    first = marsaglia_tsang(a, generator)
-    return first / (first + marsaglia_tsang(b, generator))
+def beta(a, b, own, round_):
+    first = marsaglia_tsang(a, own, round_, 0)
+    return first / (first + marsaglia_tsang(b, own, round_, 1))
 
 
 def first_largest(scores):
@@ -58,7 +72,7 @@ class Twin:
     """One agent: each arm once, then what the algorithm says."""
 
     def __init__(self, seed, arms, horizon):
-        self.own, self.of_arms = luck(seed, 0), [luck(seed, 1 + k) for k in range(arms)]
+        self.key, self.of_arms = seed_words(seed), [PosteriorLuck(seed, k) for k in range(arms)]
         self.n, self.s, self.t, self.horizon = [0] * arms, [0] * arms, 0, horizon
         self.begin()
 
@@ -75,7 +89,11 @@ class Twin:
         return False
 
     def at_random(self):
-        return int(self.own.random() * len(self.n))
+        return int(self.own(1) * len(self.n))
+
+    def own(self, word):
+        """Returns a uniform number: of the coin, 0, or of the arm, 1."""
+        return unit(threefry(self.key, (self.t, 0))[word])
 
     def learn(self, arm, reward):
         self.n[arm] += 1
@@ -87,7 +105,7 @@ class Twin:
 
 class Greedy(Twin):
     def explores(self):
-        return self.own.random() <= 0.1
+        return self.own(0) <= 0.1
 
     def choose(self):
         return first_largest(self.means())
@@ -95,7 +113,7 @@ class Greedy(Twin):
 
 class Decreasing(Greedy):
     def explores(self):
-        return self.own.random() <= (1 / math.log2(self.t) if self.t > 2 else 1)
+        return self.own(0) <= (1 / math.log2(self.t) if self.t > 2 else 1)
 
 
 class UCB(Twin):
@@ -115,15 +133,17 @@ class UCBHorizon(UCB):
 
 class Thompson(Twin):
     def act(self):
-        # Draws are taken in every round, so also in the first ones.
         self.t += 1
-        drawn = [beta(s + 1, n - s + 1, own) for n, s, own in zip(self.n, self.s, self.of_arms, strict=True)]
+        drawn = [
+            beta(s + 1, n - s + 1, own, self.t)
+            for n, s, own in zip(self.n, self.s, self.of_arms, strict=True)
+        ]
         return self.n.index(0) if 0 in self.n else first_largest(drawn)
 
 
 class Softmax(Twin):
     def choose(self):
-        return in_proportion([math.exp(mean / 0.1) for mean in self.means()], self.own.random())
+        return in_proportion([math.exp(mean / 0.1) for mean in self.means()], self.own(1))
 
 
 class Pursuit(Twin):
@@ -136,7 +156,7 @@ class Pursuit(Twin):
         return super().act()
 
     def choose(self):
-        return in_proportion(self.p, self.own.random())
+        return in_proportion(self.p, self.own(1))
 
 
 TWINS = {
