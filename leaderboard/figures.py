@@ -15,6 +15,8 @@ BESIDE = ", in the open"
 
 _MOST_INSIDE = 4
 _LEGEND_COLUMNS = 2  # a panel, of a legend below the panels
+_MOST_BESIDE = 3
+_MOST_TICKS = 9
 _ROUND, _REGRET = "round", "cumulative regret per agent"
 
 
@@ -95,15 +97,23 @@ def regret_html(curves: Mapping[str, Simulation], title: str, path: Path) -> Non
 
 
 def panels_png(
-    panels: Mapping[str, Mapping[str, tuple[Any, Any, Any]]], axes: Mapping[str, str], title: str, path: Path
+    panels: Mapping[str, Mapping[str, tuple[Any, Any, Any]]],
+    axes: Mapping[str, str],
+    title: str,
+    path: Path,
+    apart: Mapping[str, Mapping[str, str]] = {},
 ) -> None:
     """Writes curves with error bars, a panel a group; a curve's name looks the same in all panels.
+
+    Up to three panels stand side by side, more in two rows or as many as it takes. A logarithmic axis with few points
+    has its ticks there.
 
     Args:
         panels: For each panel's title its curves by name: x, y and the error bars' lengths, one array or a pair.
         axes: ``x`` and ``y`` labels, ``xscale`` and ``yscale``.
         title: Title of the picture.
         path: Where to write; the folder must exist.
+        apart: What is different about a panel's axes, by the panel's title.
 
     Raises:
         ValueError: The panels have more than 21 names of curves between them.
@@ -111,36 +121,38 @@ def panels_png(
     from matplotlib.figure import Figure
 
     looks = styles(dict.fromkeys(name for curves in panels.values() for name in curves))
+    rows = max(2, -(-len(panels) // _MOST_BESIDE)) if len(panels) > _MOST_BESIDE else 1
+    columns = -(-len(panels) // rows)
     crowded = len(looks) > _MOST_INSIDE
-    below = -(-len(looks) // len(panels) // _LEGEND_COLUMNS) * 0.22 + 0.3 if crowded else 0.0
-    figure = Figure(figsize=(5.6 * len(panels), 4.6 + below), dpi=120, layout="constrained")
+    below = -(-len(looks) // columns // _LEGEND_COLUMNS) * 0.22 + 0.3 if crowded else 0.0
+    figure = Figure(figsize=(5.6 * columns, 4.6 * rows + below), dpi=120, layout="constrained")
     figure.suptitle(title)
+    places = figure.subplots(rows, columns, squeeze=False).flat
     shown = {}
-    for place, (name, curves) in zip(
-        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
-    ):
+    for (name, curves), place in zip(panels.items(), places, strict=False):
         for label, (x, y, error) in curves.items():
             colour, dashes = looks[label]
             shown[label] = place.errorbar(
                 x, y, error, color=colour, linestyle=dashes, label=label,
                 linewidth=1.6, elinewidth=0.8, capsize=2, marker=".",
             )  # fmt: skip
-        place.set(
-            xscale=axes["xscale"],
-            yscale=axes["yscale"],
-            xlabel=axes["x"],
-            ylabel=axes["y"],
-            title=name,
-        )
+        own = {**axes, **apart.get(name, {})}
+        place.set(xscale=own["xscale"], yscale=own["yscale"], xlabel=own["x"], ylabel=own["y"], title=name)
+        points = sorted({float(at) for x, _, _ in curves.values() for at in x})
+        if own["xscale"] == "log" and 0 < len(points) <= _MOST_TICKS:
+            place.set_xticks(points, [f"{at:g}" for at in points])
+            place.set_xticks([], minor=True)
         place.grid(alpha=0.3)
         if curves and not crowded:
             place.legend(fontsize="small")
+    for empty in places:
+        empty.set_visible(False)
     if crowded:
         # Inside it would hide the curves.
         figure.legend(
             handles=list(shown.values()),
             loc="outside lower center",
-            ncols=_LEGEND_COLUMNS * len(panels),
+            ncols=_LEGEND_COLUMNS * columns,
             fontsize="small",
             handlelength=3,
         )

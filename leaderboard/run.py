@@ -230,8 +230,8 @@ def run(
 
     Returns:
         The simulation, and the result: ``checkpoints`` (rows of ``round``, ``regret_mean`` and ``regret_ci``, the
-        cumulative regret per agent with its 95 % interval over seeds, null for a single seed), ``per_seed`` (final
-        regret per agent of each seed), ``info_mean`` (means over rounds of the other information), ``privacy``
+        cumulative regret per agent with its 95 % interval over seeds, null for fewer than three of them), ``per_seed``
+        (final regret per agent of each seed), ``info_mean`` (means over rounds of the other information), ``privacy``
         (what was spent, as a claim), ``checked_rows`` (``[replica, agent]`` of each row checked), ``settings``, and,
         where there are groups of agents, ``groups``: for each of them its ``agents``, and ``checkpoints`` and
         ``per_seed`` of these alone.

@@ -1,6 +1,7 @@
 """Statistics of results over seeds."""
 
 from collections.abc import Callable, Mapping
+from math import nan
 from typing import Any, Literal
 
 import numpy as np
@@ -8,6 +9,9 @@ from scipy.stats import norm as normal
 from scipy.stats import t as student
 
 from fedbandit_envs.federation import Array
+
+FEWEST = 3
+"""Seeds that an interval takes: Student's for two is 13 times as wide as for many, and resampling two sees nothing."""
 
 
 def mean_and_half_width(
@@ -22,13 +26,14 @@ def mean_and_half_width(
             for a single one. Degrees of freedom are Welch's and Satterthwaite's.
 
     Returns:
-        Mean and half width without the last axis; the half width is NaN where a stratum has a single seed.
+        Mean and half width without the last axis; the half width is NaN for fewer than :data:`FEWEST` seeds, or a
+        single one in a stratum.
     """
     count = values.shape[-1]
     labels = np.zeros(count) if strata is None else strata
     parts = [values[..., labels == stratum] for stratum in np.unique(labels)]
     mean = values.mean(axis=-1)
-    if min(part.shape[-1] for part in parts) < 2:
+    if count < FEWEST or min(part.shape[-1] for part in parts) < 2:
         return mean, np.full_like(mean, np.nan)
     # Each is its part of the mean's variance.
     shares = [part.shape[-1] / count**2 * part.var(axis=-1, ddof=1) for part in parts]
@@ -95,8 +100,12 @@ def ratio_with_interval(
         middle: Of what the ratio is.
 
     Returns:
-        Ratio, lower and upper end.
+        Ratio, lower and upper end; the ends are NaN for fewer than :data:`FEWEST` seeds.
     """
+    of = MIDDLES[middle]
+    value = float(of(numerator) / of(denominator))
+    if numerator.size < FEWEST:
+        return value, nan, nan
     generator = np.random.default_rng(0)
     picks = np.concatenate(
         [
@@ -105,10 +114,9 @@ def ratio_with_interval(
         ],
         axis=1,
     )
-    of = MIDDLES[middle]
     ratios = of(numerator[picks], axis=1) / of(denominator[picks], axis=1)
     low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
-    return float(of(numerator) / of(denominator)), float(low), float(high)
+    return value, float(low), float(high)
 
 
 def bootstrap_coverage(count: int, level: float = 0.95) -> float:

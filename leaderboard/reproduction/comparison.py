@@ -8,6 +8,7 @@ link is enough.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from math import isnan, nan
 from typing import Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from fedbandit_envs.federation import Array
 from fedbandit_envs.leaderboard.reproduction.runs import Result
 from fedbandit_envs.leaderboard.statistics import (
+    FEWEST,
     MIDDLES,
     Middle,
     bootstrap_coverage,
@@ -28,27 +30,36 @@ Statement = Literal["holds", "does **not** hold", "undecided"]
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean with its interval.
+    """A mean with its interval, or with its range where there are too few values for one.
 
     Attributes:
         value: The mean.
-        low: Lower end of the 95 % interval.
-        high: Upper end.
+        low: Lower end of the 95 % interval; NaN where there is none.
+        high: Upper end, likewise.
         spec: How its numbers are written.
+        least: The smallest value; NaN where the interval is what counts.
+        most: The largest, likewise.
     """
 
     value: float
     low: float
     high: float
     spec: str = ".0f"
+    least: float = nan
+    most: float = nan
 
     def __str__(self) -> str:
-        """Writes the mean and the half width of its interval."""
-        return f"{self.value:{self.spec}} ± {(self.high - self.low) / 2:{self.spec}}"
+        """Writes the mean and the half width of its interval, or the range of trials."""
+        mean = format(self.value, self.spec)
+        if isnan(self.least):
+            return f"{mean} ± {(self.high - self.low) / 2:{self.spec}}"
+        return f"{mean}, trials {self.least:{self.spec}} to {self.most:{self.spec}}"
 
     def numbers(self) -> dict[str, float]:
-        """Returns value and interval; see :class:`.page.Measure`."""
-        return {"value": self.value, "low": self.low, "high": self.high}
+        """Returns value and interval, or range; see :class:`.page.Measure`."""
+        if isnan(self.least):
+            return {"value": self.value, "low": self.low, "high": self.high}
+        return {"value": self.value, "least": self.least, "most": self.most}
 
 
 @dataclass(frozen=True)
@@ -82,11 +93,11 @@ class Ratio:
 
     Attributes:
         value: The ratio.
-        low: Lower end of the 95 % interval over seeds, instances held fixed.
-        high: Upper end.
-        least: Smallest ratio of a single instance.
-        most: Largest ratio of a single instance.
-        instances: What the instances are called; empty where each seed has its own.
+        low: Lower end of the 95 % interval over seeds, instances held fixed; NaN where seeds are too few for one.
+        high: Upper end, likewise.
+        least: Smallest ratio of a single instance, or of a single seed where there is no interval.
+        most: Largest ratio, likewise.
+        instances: What these are called; empty where each seed has its own instance, and there is an interval.
     """
 
     value: float
@@ -97,13 +108,14 @@ class Ratio:
     instances: str = ""
 
     def __str__(self) -> str:
-        """Writes the ratio, its interval and, if there are several, the range of the instances."""
-        text = f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+        """Writes the ratio, its interval if there is one and, if there are several, the range of the instances."""
+        text = f"{self.value:.3f}" + ("" if isnan(self.low) else f" [{self.low:.3f}, {self.high:.3f}]")
         return f"{text}, {self.instances} {self.least:.2f} to {self.most:.2f}" if self.instances else text
 
     def numbers(self) -> dict[str, float]:
-        """Returns value, interval and range; see :class:`.page.Measure`."""
-        return {name: getattr(self, name) for name in ("value", "low", "high", "least", "most")}
+        """Returns value, interval if there is one and range; see :class:`.page.Measure`."""
+        names = ("value", "least", "most") if isnan(self.low) else ("value", "low", "high", "least", "most")
+        return {name: getattr(self, name) for name in names}
 
     def at_most(self, bound: float) -> Statement:
         """Says whether the ratio is at most ``bound``; undecided if that lies within the interval."""
@@ -138,9 +150,11 @@ def ratio(numerator: Result, denominator: Result, checkpoint: int = -1, middle: 
     """
     above, below = _paired(numerator, denominator, checkpoint)
     strata, instances = strata_of_seeds(numerator), numerator.strata
+    # Without an interval single seeds are all that can be shown.
+    apart, names = (strata, instances.name) if above.size >= FEWEST else (np.arange(above.size), "trials")
     of = MIDDLES[middle]
-    single = [float(of(above[strata == i]) / of(below[strata == i])) for i in range(instances.count)]
-    name = instances.name if instances.count > 1 else ""
+    single = [float(of(above[apart == i]) / of(below[apart == i])) for i in np.unique(apart)]
+    name = names if len(single) > 1 else ""
     interval = ratio_with_interval(above, below, strata, middle=middle)
     return Ratio(*interval, min(single), max(single), name)
 

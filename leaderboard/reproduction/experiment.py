@@ -64,6 +64,7 @@ class Experiment:
         cells: Names and settings of a panel's runs.
         report: Writes a panel's section from the results of its cells.
         modes: What the algorithms can be; the first is the default, ``printed`` is as the paper prints them.
+        panel_axes: Where a panel's axes are not those of the picture, by the panel's name.
     """
 
     title: str
@@ -74,3 +75,4 @@ class Experiment:
     cells: Callable[[Plan], Mapping[str, Cell]]
     report: Callable[[Section, Any], None]
     modes: tuple[str, ...] = ("default",)
+    panel_axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -34,6 +34,7 @@ _FRR = {"y": "regret / SS-UCB's (FRR)", "xscale": "log", "yscale": "linear"}
 _TIME = {"y": "CPU seconds", "xscale": "linear", "yscale": "log"}
 _FAIRNESS = {"y": "cumulative fairness regret per agent", "xscale": "log", "yscale": "log"}
 _OVER_SILENT = {"y": "regret / silent regret", "xscale": "log", "yscale": "log"}
+_AGENTS = {"agents": {"x": "agents"}}
 
 
 def _pfcb(
@@ -54,8 +55,12 @@ def _fairx(
     report: Callable[[Section, Results], None],
     scales: dict[str, Scale] = fairx.SCALES,
     panels: dict[str, str] = fairx.ONE_PANEL,
+    panel_axes: Mapping[str, Mapping[str, str]] = {},
 ) -> Experiment:
-    return Experiment(f"Exposure fairness, {title}", axes, scales, panels, fairx.describe, cells, report)
+    return Experiment(
+        f"Exposure fairness, {title}", axes, scales, panels, fairx.describe, cells, report,
+        panel_axes=panel_axes,
+    )  # fmt: skip
 
 
 def _samba(
@@ -86,12 +91,13 @@ EXPERIMENTS = {
     ),
     "feducb-fig1a": Experiment(
         "FedUCB, Figure 1 A: regret against epsilon and agents",
-        {"x": "epsilon, or agents", **_OVER_SILENT},
+        {"x": "epsilon", **_OVER_SILENT},
         feducb.FIG1A_SCALES,
         feducb.FIG1A_PANELS,
         feducb.describe,
         feducb.fig1a,
         feducb_reports.fig1a,
+        panel_axes=_AGENTS,
     ),
     "feducb-fig1b": Experiment(
         "FedUCB, Figure 1 B: regret for three budgets of communication",
@@ -182,10 +188,11 @@ EXPERIMENTS = {
     ),
     "fairx-solver": _fairx(
         "what the papers leave open: solver steps and radius",
-        {"x": "steps, or scale of the radius", **_FAIRNESS},
+        {"x": "steps of the solver", **_FAIRNESS},
         fairx.solver,
         fairx_questions_reports.solver,
         panels=fairx.SOLVER_PANELS,
+        panel_axes={"radius": {"x": "scale of the radius"}},
     ),
     "fairx-private": _fairx(
         "whether private federation pays",
@@ -215,12 +222,13 @@ EXPERIMENTS = {
     ),
     "private-federation": Experiment(
         "Private federation: whether it pays against tuned silence",
-        {"x": "epsilon, or agents", "y": "regret / tuned silence's", "xscale": "log", "yscale": "log"},
+        {"x": "epsilon", "y": "regret / tuned silence's", "xscale": "log", "yscale": "log"},
         private_federation.SCALES,
         private_federation.PANELS,
         private_federation.describe,
         private_federation.cells,
         private_federation_reports.report,
+        panel_axes=_AGENTS,
     ),
     "private-budget": Experiment(
         "Private federation: what one budget buys",

@@ -89,7 +89,8 @@ class Section:
             below, above = np.broadcast_to(error, (2, len(y)))
             for where, value, down, up in zip(x, y, below, above, strict=True):
                 if (name, where) not in known:
-                    self._record(name, "drawn", where, Mean(value, value - down, value + up))
+                    cell = value if np.isnan(down) else Mean(value, value - down, value + up)
+                    self._record(name, "drawn", where, cell)
 
     def draw_regret(self, name: str, result: Result) -> None:
         """Draws regret per agent over rounds, with the 95 % interval over seeds, instances held fixed."""
@@ -147,7 +148,7 @@ def regret_text(result: Result) -> Mean:
 
 
 def over_seeds(values: Array, spec: str = ".0f", strata: Array | None = None) -> Mean:
-    """Returns the mean of one value a seed with its 95 % interval; see :func:`mean_and_half_width`.
+    """Returns the mean of one value a seed with its 95 % interval, or their range where they are too few for one.
 
     Args:
         values: The values, ``(seeds,)``.
@@ -155,4 +156,6 @@ def over_seeds(values: Array, spec: str = ".0f", strata: Array | None = None) ->
         strata: Stratum of each seed, which the interval holds fixed.
     """
     mean, half = (float(part) for part in mean_and_half_width(values, strata=strata))
+    if np.isnan(half):
+        return Mean(mean, half, half, spec, float(values.min()), float(values.max()))
     return Mean(mean, mean - half, mean + half, spec)

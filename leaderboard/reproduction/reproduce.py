@@ -112,7 +112,8 @@ class Reproduction:
             writer = csv.DictWriter(file, COLUMNS)
             writer.writeheader()
             writer.writerows(rows)
-        panels_png(curves, experiment.axes, experiment.title, self._file("png"))
+        apart = {experiment.panels[panel]: axes for panel, axes in experiment.panel_axes.items()}
+        panels_png(curves, experiment.axes, experiment.title, self._file("png"), apart)
         return [self._file(suffix) for suffix in ("md", "csv", "png")]
 
     def _file(self, suffix: str) -> Path:

@@ -46,7 +46,8 @@ def privacy(section: Section, results: Mapping[str, Any]) -> None:
         regret = regrets[name]
         over = compare(regret, regrets[SILENT])
         row(
-            name, over_seeds(regret, ".4f"), f"{best - regret.mean():.4f}", f"{pulls * (best - regret.mean()):,.0f}",
+            name, over_seeds(regret, ",.4f"), f"{best - regret.mean():.4f}",
+            f"{pulls * (best - regret.mean()):,.0f}",
             "1" if name == SILENT else over, f"{_bytes(result) / pulls:,.2f}",
             f"{_microseconds(result) / pulls:,.2f}", _SEES[_kind(name)], *_claimed(result),
         )  # fmt: skip

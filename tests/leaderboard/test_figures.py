@@ -1,5 +1,7 @@
 """Pictures: every curve is drawn, and no two look alike."""
 
+import re
+
 import matplotlib
 import numpy as np
 import pytest
@@ -19,9 +21,9 @@ def curves(labels):
     return {name: (ROUNDS, ROUNDS**0.5 + i, ROUNDS * 0.01) for i, name in enumerate(labels)}
 
 
-def svg(draw, *arguments, path):
+def svg(draw, *arguments, path, **named):
     with matplotlib.rc_context({"svg.fonttype": "none"}):
-        draw(*arguments, path)
+        draw(*arguments, path, **named)
     return path.read_text()
 
 
@@ -69,3 +71,28 @@ def test_a_curve_beside_another_has_its_colour_dotted():
         assert looks[name + BESIDE] == (looks[name].colour, "dotted")
     with pytest.raises(ValueError, match="8 curves; at most 7"):
         styles([*names(8), names(1)[0] + BESIDE])
+
+
+def test_panels_have_axes_and_ticks_of_their_own(tmp_path):
+    panels = {
+        "first": {"a": ([2, 5, 30], [1, 2, 3], [0, 0, 0])},
+        "second": {"a": ([0.1, 10], [1, 2], [0, 0])},
+    }
+    text = svg(
+        panels_png, panels, {**AXES, "x": "epsilon"}, "a title", path=tmp_path / "picture.svg",
+        apart={"first": {"x": "agents"}},
+    )  # fmt: skip
+    assert text.count(">agents<") == text.count(">epsilon<") == 1
+    for tick in ("2", "5", "30", "0.1", "10"):
+        assert f">{tick}<" in text
+
+
+@pytest.mark.parametrize(("count", "rows"), [(1, 1), (3, 1), (4, 2), (5, 2), (7, 3)])
+def test_more_than_three_panels_stand_in_rows(count, rows, tmp_path):
+    panels = {name: {"a": (ROUNDS, ROUNDS, ROUNDS * 0.1)} for name in names(count)}
+    text = svg(panels_png, panels, AXES, "a title", path=tmp_path / "picture.svg")
+    for name in panels:
+        assert text.count(f">{name}<") == 1
+    width, height = (float(re.search(f'{side}="([0-9.]+)pt"', text)[1]) for side in ("width", "height"))
+    assert width == pytest.approx(72 * 5.6 * -(-count // rows))
+    assert height == pytest.approx(72 * 4.6 * rows)

@@ -29,6 +29,7 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
 )
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
+from fedbandit_envs.leaderboard.reproduction.page import over_seeds
 from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
 from fedbandit_envs.leaderboard.reproduction.runs import Result, Run, Strata
 from fedbandit_envs.leaderboard.run import Settings, build, run
@@ -408,6 +409,20 @@ def test_measures_write_themselves():
     assert [span.holds(number) for number in (0.6, 0.8, 0.59, 0.81)] == [
         "holds", "holds", "does **not** hold", "does **not** hold",
     ]  # fmt: skip
+
+
+def test_two_trials_make_no_interval():
+    above, below = played([3.0, 5.0]), played([2.0, 2.0])
+    value = ratio(above, below)
+    assert (value.value, value.least, value.most) == (2.0, 1.5, 2.5)
+    assert str(value) == "2.000, trials 1.50 to 2.50"
+    assert value.verdict(2.0) == "undecided: fewer than 3 trials"
+    assert value.at_most(100) == value.at_least(0) == "undecided"
+    assert value.numbers() == {"value": 2.0, "least": 1.5, "most": 2.5}
+    mean = over_seeds(np.array([3.0, 5.0]))
+    assert str(mean) == "4, trials 3 to 5"
+    assert mean.numbers() == {"value": 4.0, "least": 3.0, "most": 5.0}
+    assert str(over_seeds(np.array([3.0, 5.0, 4.0]))) == "4 ± 2"
 
 
 def test_bounds_hold_do_not_or_are_undecided():
