@@ -28,13 +28,15 @@ _FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
 _SYNCHRONISED = {"schedule": _FROM_ONE}
 _RING = {"topology": "ring", "delay": 1, "time_to_live": 5, "cliques": True}
 _AT_ONE = {"epsilon": 1.0, "delta": 0.1}
-_SQRT_TOEPLITZ = Wrapping(ContinualPrivatizer, {**_AT_ONE, "releases": _FROM_ONE})
+# One mechanism whatever is planned, a release a round included: where plans are compared, noise differs by them alone.
+_BLT = {**_AT_ONE, "mechanism": "blt"}
+_IN_DOUBLING_ROUNDS = Wrapping(ContinualPrivatizer, {**_BLT, "releases": _FROM_ONE})
 _TREE_PRINTED = {**_AT_ONE, "mechanism": "tree", "sigma": "printed"}
 _AT_SIX = {"name": "determinant", "growth": 6.0}
 _PRINTED = {"shift": "per_agent", "bias": "printed"}
 _FLOOR = {"shift": "floor", "bias": "euclidean"}
 _PLACEBO = {"placebo": Wrapping(Placebo)}
-_PRIVATE = {"privatizer": _SQRT_TOEPLITZ, "channel": Wrapping(Channel, _SYNCHRONISED)}
+_PRIVATE = {"privatizer": _IN_DOUBLING_ROUNDS, "channel": Wrapping(Channel, _SYNCHRONISED)}
 # Of a reward from Beta(mu, 1 - mu), averaged over what is played; the most there can be is 0.125.
 _WEIGHTED = {"pool": {"name": "precision", "reward_variance": 0.12}, **constants("LinUCB-tuned")}
 _TRIMMED = {"name": "trimmed_senders", "share": 0.4}
@@ -66,7 +68,7 @@ BASELINES: dict[str, Baseline] = {
         "Shariff, Sheffet (NeurIPS 2018), mended",
         FedUCB,
         wrappers={
-            "privatizer": Wrapping(ContinualPrivatizer, _AT_ONE),
+            "privatizer": Wrapping(ContinualPrivatizer, _BLT),
             "channel": Wrapping(
                 Channel, {"topology": {"edges": []}, "schedule": "every_round", "echo": True}
             ),
@@ -99,7 +101,7 @@ BASELINES: dict[str, Baseline] = {
         wrappers={"channel": Wrapping(Channel, {"schedule": "synchronise"})},
     ),
     "FedUCB": _baseline(
-        "noisy data in doubling rounds: exact sigma, square-root factorisation, shift on the sum",
+        "noisy data in doubling rounds: exact sigma, buffered Toeplitz noise, shift on the sum",
         f"{_DUBEY}, Algorithm 1 mended",
         FedUCB,
         wrappers=_PRIVATE,
@@ -222,7 +224,7 @@ BASELINES: dict[str, Baseline] = {
         FedUCB,
         wrappers={
             "interleaved": Wrapping(Interleaved, {"period": 5}),
-            "privatizer": _SQRT_TOEPLITZ,
+            "privatizer": _IN_DOUBLING_ROUNDS,
             "channel": Wrapping(Channel, {**_RING, "schedule": _FROM_ONE}),
         },
         **_FLOOR,

@@ -21,11 +21,13 @@ class Scale:
         rounds: Horizon T.
         trials: Runs of each problem instance; at least two, since intervals need as many.
         sweeps: What is varied, by name.
+        lean: Whether runs that other scales show besides are left out, where they cost too much.
     """
 
     rounds: int
     trials: int
     sweeps: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    lean: bool = False
 
     def __post_init__(self) -> None:
         """Refuses numbers out of range.

@@ -1,5 +1,6 @@
 """The FedUCB paper's experiments as data: which runs each needs (Dubey and Pentland 2020, section 4.4 and appendix)."""
 
+from collections.abc import Callable, Mapping
 from math import isqrt
 from typing import Any
 
@@ -25,7 +26,7 @@ SILENT = {
 
 PRIVATE = {
     "FedUCB-printed": "printed noise, shifts and radius",
-    "FedUCB": "exact sigma, square-root factorisation, shift on the sum, root-M bias",
+    "FedUCB": "exact sigma, buffered Toeplitz noise, shift on the sum, root-M bias",
     "FedUCB-floor": "the same noise, eigenvalues lifted, the error's Euclidean bound",
     "FedUCB-min": "FedUCB-floor, never more optimistic than own data alone",
 }
@@ -50,18 +51,34 @@ FIG1A_PANELS = {
 
 FIG1B_SCALES = {
     "small": Scale(5_000, 5, {"agents": (16,)}),
+    "medium": Scale(100_000, 3, {"agents": (100,)}, lean=True),
     "paper": Scale(10_000_000, 100, {"agents": (100,)}),
 }
-FIG1B_PANELS = {"nonprivate": "True data", "private": "Private, epsilon = 1"}
+FIG1B_PANELS = {
+    "nonprivate": "True data",
+    "printed": "Private as printed, epsilon = 1",
+    "mended": "Private, mended, epsilon = 1",
+    "least": "Mended, never more optimistic than silence, epsilon = 1",
+}
+FIG1B_FORMS = {"nonprivate": SHARED, "printed": "FedUCB-printed", "mended": "FedUCB", "least": "FedUCB-min"}
+"""What is federated in a panel of Figure 1 B."""
 
 FIG1C_SCALES = {
     "small": Scale(20_000, 5, {"agents": (10,), "dim": (3.0, 5.0, 10.0)}),
+    "medium": Scale(
+        100_000, 3, {"agents": (100,), "dim": (5.0, 10.0, 15.0, 20.0), "most arms": (100,)}, lean=True
+    ),
     "paper": Scale(10_000_000, 100, {"agents": (100,), "dim": (5.0, 10.0, 15.0, 20.0)}),
 }
 
 FIG2_SCALES = {
-    "small": Scale(20_000, 5, {"gap": (0.05, 0.1, 0.2, 0.3), "epsilon": (0.1, 1.0)}),
-    "paper": Scale(10_000_000, 100, {"gap": (0.05, 0.1, 0.15, 0.2, 0.25, 0.3), "epsilon": (0.1, 1.0, 10.0)}),
+    "small": Scale(20_000, 5, {"agents": (10,), "gap": (0.05, 0.1, 0.2, 0.3), "epsilon": (0.1, 1.0)}),
+    "medium": Scale(100_000, 3, {"agents": (100,), "gap": (0.1, 0.3), "epsilon": (0.1, 1.0)}, lean=True),
+    "paper": Scale(
+        10_000_000,
+        100,
+        {"agents": (10,), "gap": (0.05, 0.1, 0.15, 0.2, 0.25, 0.3), "epsilon": (0.1, 1.0, 10.0)},
+    ),
 }
 ONE_PANEL = {"all": "All runs"}
 
@@ -70,16 +87,96 @@ HORIZON_SCALES = {"small": Scale(100_000, 2), "paper": Scale(10_000_000, 100)}
 GRAPHS_SCALES = {"small": Scale(10_000, 5), "paper": Scale(10_000_000, 100)}
 GRAPHS_PANELS = {"nonprivate": "True data every round", "private": "Private, epsilon = 1, in doubling rounds"}
 
+MEDIUM = (
+    "Scale `medium` has the paper's agents and d, a hundredth of its rounds and as many trials as fit, with Figures "
+    "1 B, 1 C and 2 together, into about 100 minutes of two cores; `--trials` asks for more. Silence with half the "
+    "radius, private silence and `FedUCB-floor` are at the other scales alone."
+)
 
-def describe(scale: Scale, mode: str) -> str:
-    """Describes what all experiments have in common."""
-    return (
-        f"T = {scale.rounds:,}, {scale.trials} trials, each with a theta* of its own; d = 10 unless it varies, d^2 "
-        "arms a round, the band of means with a gap of 0.1 and Beta rewards unless said otherwise; delta = 0.1, "
-        "adjacency `one-observation` (replaced). All algorithms meet the same contexts and the same luck. Brackets are "
-        "95 % bootstrap intervals over trials, somewhat too narrow where trials are few. The paper draws curves and "
-        "prints no numbers, so that its sentences are what can be compared."
-    )
+_SAID = {
+    "rounds T": "10,000,000 in Experiment 1, not said of the others",
+    "trials": "100",
+    "agents M": "100",
+    "dimension d": "10 in Experiment 1, not said of the others",
+    "arms a round K": "at most d^2; how many is not said",
+    "gap": "at least 0.1",
+    "epsilon": "1",
+    "delta": "0.1",
+    "theta*": "at random in the unit ball",
+    "synchronisations": "n = O(M log T)",
+}
+"""What the paper says of its settings, where an experiment has nothing of its own to say."""
+
+
+def setting(said: Mapping[str, str], here: Mapping[str, str]) -> Callable[[Scale, str], str]:
+    """Makes what says of an experiment which settings the paper has, and which are ours.
+
+    Args:
+        said: What the paper says of this experiment, where that differs from the others.
+        here: What is had here and no scale says.
+    """
+
+    def describe(scale: Scale, mode: str) -> str:
+        def swept(name: str, otherwise: float) -> str:
+            return ", ".join(f"{x:g}" for x in scale.sweeps.get(name, (otherwise,)))
+
+        most = scale.sweeps.get("most arms")
+        ours = {
+            "rounds T": f"{scale.rounds:,}",
+            "trials": str(scale.trials),
+            "agents M": swept("agents", 10),
+            "dimension d": swept("dim", 10),
+            "arms a round K": f"d^2, at most {most[0]:g}" if most else "d^2",
+            "gap": swept("gap", 0.1),
+            "epsilon": swept("epsilon", 1),
+            "delta": f"{DELTA:g}",
+            "theta*": "of length 1, at random, another in each trial",
+            "synchronisations": "in doubling rounds, log2 T of them",
+            **here,
+        }
+        rows = [f"| {what} | {text} | {ours[what]} |" for what, text in {**_SAID, **said}.items()]
+        return "\n".join(
+            [
+                f"T = {scale.rounds:,}, {scale.trials} trials. All algorithms meet the same contexts and the same "
+                "luck. Silence is `LinUCB`, which tells nobody anything; adjacency is `one-observation` (replaced). "
+                "Brackets are 95 % bootstrap intervals over trials, somewhat too narrow where trials are few; fewer "
+                "than three make none. The paper draws curves and prints no numbers, so that its sentences are what "
+                "can be compared." + (f" {MEDIUM}" if scale.lean else ""),
+                "",
+                "| setting | the paper | here |",
+                "|---|---|---|",
+                *rows,
+            ]
+        )
+
+    return describe
+
+
+_EPSILON_IN_FIGURE = {"epsilon": "in the figure alone"}
+FIG1A_SETTING = setting({"agents M": "in the figure alone", **_EPSILON_IN_FIGURE}, {})
+FIG1B_SETTING = setting(
+    {"synchronisations": "n = O(M^1.5), O(M log T), O(M T)"},
+    {"synchronisations": "about sqrt(M) in geometric progression, log2 T in doubling rounds, T"},
+)
+FIG1C_SETTING = setting({"dimension d": "in the figure alone"}, {})
+FIG2_SETTING = setting(
+    {
+        "agents M": "10",
+        "gap": "in the figure alone, and not how it is varied",
+        "epsilon": "in the figure alone, as values of rho_min",
+    },
+    {},
+)
+HORIZON_SETTING = setting(
+    {"agents M": "in the figure alone, as of Experiment 1"}, {"arms a round K": "10, for that many rounds"}
+)
+GRAPHS_SETTING = setting(
+    {
+        "agents M": "no experiment has graphs",
+        "synchronisations": "once determinants have grown (Algorithm 3)",
+    },
+    {"synchronisations": "every round on true data, in doubling rounds behind noise"},
+)
 
 
 def _cell(
@@ -91,6 +188,14 @@ def _cell(
         baseline, "FedLinear-v0", plan.scale.rounds, plan.scale.trials, 0, env_kwargs, {}, wrappers or {}
     )
     return Run(settings, delta=DELTA)
+
+
+_COSTLY = ("LinUCB-0.5", "LinUCB-private", "FedUCB-floor")
+
+
+def _names(plan: Plan, *names: str) -> list[str]:
+    """Returns what is compared, without what a lean scale leaves out."""
+    return [name for name in names if not (plan.scale.lean and name in _COSTLY)]
 
 
 def _at(epsilon: float) -> dict[str, dict[str, Any]]:
@@ -134,50 +239,49 @@ def budgets(agents: int, rounds: int) -> dict[str, Any]:
 
 
 def fig1b(plan: Plan) -> dict[str, Run]:
-    """Figure 1 B: regret over rounds for three budgets of communication."""
+    """Figure 1 B: regret over rounds for three budgets of communication, each form with one mechanism for all."""
     agents = int(plan.scale.sweeps["agents"][0])
-    runs = {name: _cell(plan, name, agents=agents) for name in ("random-arm", "LinUCB", "LinUCB-0.5")}
-    if plan.panel == "private":
-        runs["LinUCB-private"] = _cell(plan, "LinUCB-private", agents=agents)
-    for name in TRIGGERED:
-        if ("printed" in name) == (plan.panel == "private"):
-            runs[name] = _cell(plan, name, agents=agents)
+    form = FIG1B_FORMS[plan.panel]
+    names = ["random-arm", "LinUCB", "LinUCB-0.5"]
+    if form != SHARED:
+        names.append("LinUCB-private")
+    names += [name for name in TRIGGERED if name == f"{form}-trigger"]
+    runs = {name: _cell(plan, name, agents=agents) for name in _names(plan, *names)}
     for budget, schedule in budgets(agents, plan.scale.rounds).items():
-        channel = {"channel": {"schedule": schedule}}
-        if plan.panel == "nonprivate":
-            runs[f"{SHARED}, {budget}"] = _cell(plan, SHARED, agents=agents, wrappers=channel)
-            continue
-        for name in ("FedUCB-printed", "FedUCB", "FedUCB-min"):
-            privatizer: dict[str, Any] = {"releases": schedule}
-            if budget == "T" and name != "FedUCB-printed":
-                # Square-root factorisation remembers every release.
-                privatizer["mechanism"] = "honaker"
-            runs[f"{name}, {budget}"] = _cell(
-                plan, name, agents=agents, wrappers={**channel, "privatizer": privatizer}
-            )
+        wrappers = {"channel": {"schedule": schedule}}
+        if form != SHARED:
+            wrappers["privatizer"] = {"releases": schedule}
+        # Doubling rounds are the baselines' own, and their runs those of Figure 1 C.
+        runs[f"{form}, {budget}"] = _cell(
+            plan, form, agents=agents, wrappers=wrappers if budget != "log T" else None
+        )
     return runs
 
 
 def fig1c(plan: Plan) -> dict[str, Run]:
     """Figure 1 C: regret at T against the dimension."""
     agents = int(plan.scale.sweeps["agents"][0])
+    most = plan.scale.sweeps.get("most arms", (np.inf,))[0]
     return {
-        f"{name} {dim}": _cell(plan, name, agents=agents, dim=dim)
+        f"{name} {dim}": _cell(plan, name, agents=agents, dim=dim, arms=int(min(dim * dim, most)))
         for dim in map(int, plan.scale.sweeps["dim"])
-        for name in (*SILENT, SHARED, *PRIVATE)
+        for name in _names(plan, *SILENT, SHARED, *PRIVATE)
     }
 
 
 def fig2(plan: Plan) -> dict[str, Run]:
     """Figure 2: regret at T against the gap, for several epsilons."""
     runs = {}
+    agents = int(plan.scale.sweeps["agents"][0])
     for gap in plan.scale.sweeps["gap"]:
-        for name in ("random-arm", "LinUCB", "LinUCB-0.5", SHARED):
-            runs[f"{name} {gap:g}"] = _cell(plan, name, gap=gap)
+        for name in _names(plan, "random-arm", "LinUCB", "LinUCB-0.5", SHARED):
+            runs[f"{name} {gap:g}"] = _cell(plan, name, agents=agents, gap=gap)
         for epsilon in plan.scale.sweeps["epsilon"]:
-            for name in ("LinUCB-private", "FedUCB-printed", "FedUCB", "FedUCB-min"):
+            # As registered they have epsilon 1; so runs are those of the other figures.
+            wrappers = None if epsilon == 1 else _at(epsilon)
+            for name in _names(plan, "LinUCB-private", "FedUCB-printed", "FedUCB", "FedUCB-min"):
                 runs[f"{name}, epsilon {epsilon:g} {gap:g}"] = _cell(
-                    plan, name, gap=gap, wrappers=_at(epsilon)
+                    plan, name, agents=agents, gap=gap, wrappers=wrappers
                 )
     return runs
 
