@@ -14,6 +14,7 @@ BESIDE = ", in the open"
 """Ends the name of a curve that has the colour of the one it stands beside, dotted."""
 
 _MOST_INSIDE = 4
+_MOST_ALONE = 7  # inside, of panels that have no curve in common
 _LEGEND_COLUMNS = 2  # a panel, of a legend below the panels
 _MOST_BESIDE = 3
 _MOST_TICKS = 9
@@ -123,7 +124,10 @@ def panels_png(
     looks = styles(dict.fromkeys(name for curves in panels.values() for name in curves))
     rows = max(2, -(-len(panels) // _MOST_BESIDE)) if len(panels) > _MOST_BESIDE else 1
     columns = -(-len(panels) // rows)
-    crowded = len(looks) > _MOST_INSIDE
+    sizes = [len(curves) for curves in panels.values()]
+    shared = len(looks) < sum(sizes)
+    most = _MOST_INSIDE if shared or len(panels) == 1 else _MOST_ALONE
+    crowded = (len(looks) if shared else max(sizes)) > most
     below = -(-len(looks) // columns // _LEGEND_COLUMNS) * 0.22 + 0.3 if crowded else 0.0
     figure = Figure(figsize=(5.6 * columns, 4.6 * rows + below), dpi=120, layout="constrained")
     figure.suptitle(title)

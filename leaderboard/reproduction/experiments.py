@@ -11,6 +11,8 @@ from fedbandit_envs.leaderboard.reproduction import (
     fedlinucb,
     fedlinucb_reports,
     feducb,
+    feducb_critique,
+    feducb_critique_reports,
     feducb_reports,
     pfcb,
     pfcb_exp1_report,
@@ -143,6 +145,19 @@ EXPERIMENTS = {
         feducb.GRAPHS_SETTING,
         feducb.graphs,
         feducb_reports.graphs,
+    ),
+    "feducb-critique": Experiment(
+        "FedUCB, as Zhou and Chowdhury criticise it: privacy, noise, communication",
+        {"x": "epsilon promised", "y": "epsilon, at least", "xscale": "log", "yscale": "linear"},
+        feducb_critique.SCALES,
+        feducb_critique.PANELS,
+        feducb_critique.describe,
+        feducb_critique.cells,
+        feducb_critique_reports.report,
+        panel_axes={
+            "noise": {"x": "agents M", "y": "relative to the fewest agents", "yscale": "log"},
+            "messages": {"x": "dT/D", "y": "synchronisations", "yscale": "log"},
+        },
     ),
     "byzantine": Experiment(
         "Liars: honest agents' regret against their share",

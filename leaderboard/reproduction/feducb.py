@@ -179,13 +179,21 @@ GRAPHS_SETTING = setting(
 )
 
 
-def _cell(
+def cell(
     plan: Plan, baseline: str, *, agents: int = 10, dim: int = 10, arms: int | None = None, gap: float = 0.1,
-    wrappers: dict[str, dict[str, Any]] | None = None,
+    wrappers: dict[str, dict[str, Any]] | None = None, policy: dict[str, Any] | None = None,
 ) -> Run:  # fmt: skip
+    """Returns a run of a baseline; ``wrappers`` and ``policy`` are what is changed of the baseline's."""
     env_kwargs = {"num_agents": agents, "dim": dim, "num_arms": arms or dim * dim, "gap": gap}
     settings = Settings(
-        baseline, "FedLinear-v0", plan.scale.rounds, plan.scale.trials, 0, env_kwargs, {}, wrappers or {}
+        baseline,
+        "FedLinear-v0",
+        plan.scale.rounds,
+        plan.scale.trials,
+        0,
+        env_kwargs,
+        policy or {},
+        wrappers or {},
     )
     return Run(settings, delta=DELTA)
 
@@ -218,14 +226,14 @@ def fig1a(plan: Plan) -> dict[str, Run]:
     runs = {}
     if plan.panel == "epsilon":
         for name in ("random-arm", "LinUCB", "LinUCB-0.5", SHARED):
-            runs[name] = _cell(plan, name)
+            runs[name] = cell(plan, name)
         for epsilon in plan.scale.sweeps["epsilon"]:
             for name in ("LinUCB-private", *PRIVATE, PLACEBO):
-                runs[f"{name} {epsilon:g}"] = _cell(plan, name, wrappers=_at(epsilon))
+                runs[f"{name} {epsilon:g}"] = cell(plan, name, wrappers=_at(epsilon))
         return runs
     for agents in map(int, plan.scale.sweeps["agents"]):
         for name in (*SILENT, SHARED, *PRIVATE, PLACEBO):
-            runs[f"{name} {agents}"] = _cell(plan, name, agents=agents)
+            runs[f"{name} {agents}"] = cell(plan, name, agents=agents)
     return runs
 
 
@@ -246,13 +254,13 @@ def fig1b(plan: Plan) -> dict[str, Run]:
     if form != SHARED:
         names.append("LinUCB-private")
     names += [name for name in TRIGGERED if name == f"{form}-trigger"]
-    runs = {name: _cell(plan, name, agents=agents) for name in _names(plan, *names)}
+    runs = {name: cell(plan, name, agents=agents) for name in _names(plan, *names)}
     for budget, schedule in budgets(agents, plan.scale.rounds).items():
         wrappers = {"channel": {"schedule": schedule}}
         if form != SHARED:
             wrappers["privatizer"] = {"releases": schedule}
         # Doubling rounds are the baselines' own, and their runs those of Figure 1 C.
-        runs[f"{form}, {budget}"] = _cell(
+        runs[f"{form}, {budget}"] = cell(
             plan, form, agents=agents, wrappers=wrappers if budget != "log T" else None
         )
     return runs
@@ -263,7 +271,7 @@ def fig1c(plan: Plan) -> dict[str, Run]:
     agents = int(plan.scale.sweeps["agents"][0])
     most = plan.scale.sweeps.get("most arms", (np.inf,))[0]
     return {
-        f"{name} {dim}": _cell(plan, name, agents=agents, dim=dim, arms=int(min(dim * dim, most)))
+        f"{name} {dim}": cell(plan, name, agents=agents, dim=dim, arms=int(min(dim * dim, most)))
         for dim in map(int, plan.scale.sweeps["dim"])
         for name in _names(plan, *SILENT, SHARED, *PRIVATE)
     }
@@ -275,12 +283,12 @@ def fig2(plan: Plan) -> dict[str, Run]:
     agents = int(plan.scale.sweeps["agents"][0])
     for gap in plan.scale.sweeps["gap"]:
         for name in _names(plan, "random-arm", "LinUCB", "LinUCB-0.5", SHARED):
-            runs[f"{name} {gap:g}"] = _cell(plan, name, agents=agents, gap=gap)
+            runs[f"{name} {gap:g}"] = cell(plan, name, agents=agents, gap=gap)
         for epsilon in plan.scale.sweeps["epsilon"]:
             # As registered they have epsilon 1; so runs are those of the other figures.
             wrappers = None if epsilon == 1 else _at(epsilon)
             for name in _names(plan, "LinUCB-private", "FedUCB-printed", "FedUCB", "FedUCB-min"):
-                runs[f"{name}, epsilon {epsilon:g} {gap:g}"] = _cell(
+                runs[f"{name}, epsilon {epsilon:g} {gap:g}"] = cell(
                     plan, name, agents=agents, gap=gap, wrappers=wrappers
                 )
     return runs
@@ -289,7 +297,7 @@ def fig2(plan: Plan) -> dict[str, Run]:
 def horizon(plan: Plan) -> dict[str, Run]:
     """Regret over as many rounds as the paper has, with ten arms a round to make that many affordable."""
     names = ("random-arm", "FedUCB-printed", "FedUCB", "FedUCB-min", "LinUCB", SHARED)
-    return {name: _cell(plan, name, arms=10) for name in names}
+    return {name: cell(plan, name, arms=10) for name in names}
 
 
 GRAPHS: dict[str, tuple[Any, int]] = {
@@ -306,12 +314,12 @@ def graphs(plan: Plan) -> dict[str, Run]:
     names = ["random-arm", "LinUCB", "LinUCB-0.5"]
     if plan.panel == "private":
         names.append("LinUCB-private")
-    runs = {name: _cell(plan, name) for name in names}
+    runs = {name: cell(plan, name) for name in names}
     decentralised = "FedUCB-decentralised" + ("-private" if plan.panel == "private" else "")
     for graph, (topology, diameter) in GRAPHS.items():
         wrappers = {
             "interleaved": {"period": diameter},
             "channel": {"topology": topology, "time_to_live": diameter},
         }
-        runs[graph] = _cell(plan, decentralised, wrappers=wrappers)
+        runs[graph] = cell(plan, decentralised, wrappers=wrappers)
     return runs
