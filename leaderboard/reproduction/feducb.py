@@ -134,18 +134,20 @@ def setting(said: Mapping[str, str], here: Mapping[str, str]) -> Callable[[Scale
             "synchronisations": "in doubling rounds, log2 T of them",
             **here,
         }
-        rows = [f"| {what} | {text} | {ours[what]} |" for what, text in {**_SAID, **said}.items()]
+        settings = [f"* {what}: {text}; here {ours[what]}." for what, text in {**_SAID, **said}.items()]
+        lean = [MEDIUM] if scale.lean else []
         return "\n".join(
             [
                 f"T = {scale.rounds:,}, {scale.trials} trials. All algorithms meet the same contexts and the same "
                 "luck. Silence is `LinUCB`, which tells nobody anything; adjacency is `one-observation` (replaced). "
                 "Brackets are 95 % bootstrap intervals over trials, somewhat too narrow where trials are few; fewer "
                 "than three make none. The paper draws curves and prints no numbers, so that its sentences are what "
-                "can be compared." + (f" {MEDIUM}" if scale.lean else ""),
+                "can be compared.",
+                *lean,
                 "",
-                "| setting | the paper | here |",
-                "|---|---|---|",
-                *rows,
+                "What the paper has, and what there is here:",
+                "",
+                *settings,
             ]
         )
 

@@ -23,7 +23,7 @@ SCALES = {
     "tiny": Scale(
         200,
         2,
-        {"epsilon": (3,), "samples": (200,), "horizons": (100, 250), "agents": (2, 5), "dT/D": (1, 64)},
+        {"epsilon": (1,), "samples": (200,), "horizons": (100, 250), "agents": (2, 5), "dT/D": (1, 64)},
     ),
     "small": Scale(20_000, 5, {**_ATTACK, "agents": (2, 5, 10, 20), "dT/D": (1, 4, 16, 64, 256)}),
     "paper": Scale(

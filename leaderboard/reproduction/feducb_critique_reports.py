@@ -21,9 +21,9 @@ from fedbandit_envs.leaderboard.reproduction.feducb_critique import (
     printed_bound,
     printed_ratio,
 )
-from fedbandit_envs.leaderboard.reproduction.page import Section, regret_text
+from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds, regret_text
 from fedbandit_envs.leaderboard.reproduction.runs import Result
-from fedbandit_envs.leaderboard.statistics import mean_and_half_width, with_interval
+from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 
 Results = Mapping[str, Any]
 
@@ -50,14 +50,15 @@ def _times(section: Section, results: Results) -> None:
         "agent has observed since, without noise. Before the first synchronisation there is no noise in it whatever.",
         "",
         "Two agents, d = 2. In two neighbouring histories one agent's first pull is of a context of length 1 or of "
-        "none; all other pulls are of none. An attacker who sees nothing but when the first message comes guesses which "
-        f"it was. Lower bounds of epsilon at delta = {DELTA:g} are too high with probability {ERROR:g}; they are what "
-        "so many samples can show. D is an argument of Algorithm 1; the printed one is tried at ever longer horizons. "
+        "none; all other pulls are of none. An attacker who sees nothing but when the first message comes guesses "
+        f"which it was. Lower bounds of epsilon at delta = {DELTA:g} are too high with probability {ERROR:g}; they "
+        "are what so many samples can show. D is an argument of Algorithm 1; the printed one is tried at ever longer "
+        "horizons. "
         "Few of these betray this observation, the fewer the larger the noise, whose bound stands in the trigger; but "
         "privacy is for the worst of all cases, and an agent has many observations.",
     ]
     row = section.table(
-        "when to send", "epsilon promised", "T", "share of horizons that betray it", "first message without",
+        "when to send, and epsilon promised", "T", "share of horizons that betray it", "first message without",
         "with", "wrong guesses", "epsilon at least", "promise", "what is claimed here",
     )  # fmt: skip
     for name in (MADE, SEARCHED, DOUBLING):
@@ -66,13 +67,13 @@ def _times(section: Section, results: Results) -> None:
             shown[epsilon] = found.epsilon(DELTA)
             refuted = "**refuted**" if shown[epsilon] > epsilon else "stands"
             row(
-                name, f"{epsilon:g}", found.horizon, "-" if np.isnan(found.share) else f"{found.share:.2%}",
+                f"{name}: {epsilon:g}", found.horizon, "-" if np.isnan(found.share) else f"{found.share:.2%}",
                 _rounds(found.without), _rounds(found.with_), _wrong(found), f"{shown[epsilon]:.2f}", refuted,
                 f"nothing: {found.reason}" if found.reason else "the promise",
             )  # fmt: skip
-        section.curves[name] = (list(shown), list(shown.values()), np.zeros((2, len(shown))))
+        _draw(section, name, shown)
     promised = list(_swept(results, DOUBLING))
-    section.curves["promised"] = (promised, promised, np.zeros((2, len(promised))))
+    _draw(section, "promised", {epsilon: epsilon for epsilon in promised})
     section.text += [
         "",
         "Where agents choose when to send, each history has a round of its own for its first message, whatever the "
@@ -113,7 +114,7 @@ def _noise(section: Section, results: Results) -> None:
             f"{agents:g}", f"{single:.1f}", f"{summed:.1f}", f"{ratios[agents]:.2f}", f"{np.sqrt(agents):.2f}"
         )
     first = min(ratios)
-    section.curves["noise in the sum"] = _plain({m: value / ratios[first] for m, value in ratios.items()})
+    _draw(section, "noise in the sum", {m: value / ratios[first] for m, value in ratios.items()})
     section.text += [
         "",
         "Dubey and Pentland's Theorem 1 has regret of the group \"O(sigma sqrt(MTd) (log(rho_max/rho_min + TL^2/(d "
@@ -131,17 +132,20 @@ def _noise(section: Section, results: Results) -> None:
         runs: dict[float, Result] = _swept(results, form)
         regrets = np.array([regret_by_seed(run) for run in runs.values()])
         slopes = np.polyfit(np.log(list(runs)), np.log(regrets), 1)[0]
-        row(form, *(regret_text(run) for run in runs.values()), with_interval(slopes, ".2f"))
-        section.curves[form] = _plain(
-            {m: float(each.mean() / regrets[0].mean()) for m, each in zip(runs, regrets, strict=True)}
+        row(form, *(regret_text(run) for run in runs.values()), over_seeds(slopes, ".2f"))
+        _draw(
+            section,
+            form,
+            {m: float(each.mean() / regrets[0].mean()) for m, each in zip(runs, regrets, strict=True)},
         )
     for name, power in (("Corollary 1: M^(-1/2)", -0.5), ("noise of M agents: M^(-1/4)", -0.25)):
-        section.curves[name] = _plain({m: (m / first) ** power for m in ratios})
+        _draw(section, name, {m: (m / first) ** power for m in ratios})
     slopes = _slopes(results, "FedUCB")
+    exponent = section.say("exponent of FedUCB", over_seeds(slopes, ".2f"))
     section.text += [
         "",
-        f"Noise in the sum grows as sqrt(M): {_near(ratios)}. Regret of `FedUCB`, whose bound reckons with the noise of "
-        f"the sum, has the exponent {with_interval(slopes, '.2f')}: {_said(slopes, -0.25, 'M^(-1/4)')}; "
+        f"Noise in the sum grows as sqrt(M): {_near(ratios)}. Regret of `FedUCB`, whose bound reckons with the noise "
+        f"of the sum, has the exponent {exponent}: {_said(slopes, -0.25, 'M^(-1/4)')}; "
         f"{_said(slopes, -0.5, 'M^(-1/2)')}. These are bounds in the limit, and this is one horizon: an exponent "
         "supports one or the other and proves none. Who has learnt nothing yet has the exponent 0.",
     ]
@@ -166,8 +170,8 @@ def _said(slopes: Any, power: float, name: str) -> str:
     return f"{name} {'within' if abs(mean - power) <= half else 'outside'} the interval"
 
 
-def _plain(points: Mapping[float, float]) -> tuple[Any, Any, Any]:
-    return list(points), list(points.values()), np.zeros((2, len(points)))
+def _draw(section: Section, name: str, points: Mapping[float, float]) -> None:
+    section.draw(name, list(points), list(points.values()), np.zeros(len(points)))
 
 
 def _messages(section: Section, results: Results) -> None:
@@ -185,7 +189,15 @@ def _messages(section: Section, results: Results) -> None:
         f"{AGENTS} agents, d = {DIM}, T = {rounds:,}; printed noise for epsilon = 1 with rho_min and rho_max of "
         "Proposition 4, or true data, where both are the ridge over M. Means over trials:",
     ]
-    row = section.table("dT/D", "printed form", "the bound", "", "true data", "the bound", "")
+    row = section.table(
+        "dT/D",
+        "printed form",
+        "its bound",
+        "is it kept?",
+        "true data",
+        "its bound with true data",
+        "is that kept?",
+    )
     counted: dict[str, dict[float, float]] = {name: {} for name in (PRINTED, TRUE)}
     bounds: dict[str, dict[float, float]] = {name: {} for name in (PRINTED, TRUE)}
     for x in [*_swept(results, PRINTED), None]:
@@ -199,13 +211,13 @@ def _messages(section: Section, results: Results) -> None:
             bound = printed_bound(ratio, rounds, private)
             if x is not None:
                 counted[name][x], bounds[name][x] = float(found.mean()), bound
-            holds = "holds" if found.max() <= bound else "**broken**"
+            holds = "yes" if found.max() <= bound else "**no**"
             label = f"{found.mean():,.1f}" + (f" (dT/D = {ratio:.2f})" if x is None else "")
             texts += [label, f"{bound:,.1f}", holds]
         row("Theorem 1's" if x is None else f"{x:g}", *texts)
     for name, title in ((PRINTED, "printed form"), (TRUE, "true data")):
-        section.curves[title] = _plain(counted[name])
-        section.curves[f"{title}, the bound"] = _plain(bounds[name])
+        _draw(section, title, counted[name])
+        _draw(section, f"{title}, the bound", bounds[name])
     broken = [x for x, n in counted[PRINTED].items() if n > bounds[PRINTED][x]]
     # (dT/D) log(...) of the bound, at dT/D = 1.
     needed = DIM * ((printed_bound(1, rounds, True) - 4) / 2) ** 2

@@ -25,14 +25,21 @@ from fedbandit_envs.leaderboard.reproduction.feducb import (
     TRIGGERED,
     noise_sd,
 )
-from fedbandit_envs.leaderboard.reproduction.page import Section, regret_text
+from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds, regret_text
 from fedbandit_envs.leaderboard.reproduction.runs import Result
-from fedbandit_envs.leaderboard.statistics import mean_and_half_width, with_interval
+from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 
 PAPER_ROUNDS, PAPER_TRIALS = 10_000_000, 100
 
 
-def _found(section: Section, results: Results, quote: str, reading: str, verdicts: Mapping[str, str]) -> None:
+def _found(
+    section: Section,
+    results: Results,
+    quote: str,
+    reading: str,
+    verdicts: Mapping[str, str],
+    agents: int | None = None,
+) -> None:
     """Sets a sentence of the paper beside what is found, and says where that is not the paper's setting.
 
     Args:
@@ -41,17 +48,17 @@ def _found(section: Section, results: Results, quote: str, reading: str, verdict
         quote: The sentence, word by word.
         reading: What it is taken to say.
         verdicts: Whether it does, by what is judged.
+        agents: How many the paper has, if it says so.
     """
     result = next(iter(results.values()))
-    rounds, trials = int(result.rounds[-1]), result.regret.shape[1]
-    unlike = [
-        f"{ours} for {theirs}"
-        for ours, theirs in (
-            (f"T = {rounds:,}", f"{PAPER_ROUNDS:,}"),
-            (f"{trials} trials", f"{PAPER_TRIALS}"),
-        )
-        if ours.removeprefix("T = ").split()[0] != theirs
-    ]
+    rounds, (trials, played) = int(result.rounds[-1]), result.regret.shape[1:]
+    unlike = []
+    if rounds != PAPER_ROUNDS:
+        unlike.append(f"T = {rounds:,} for {PAPER_ROUNDS:,}")
+    if trials != PAPER_TRIALS:
+        unlike.append(f"{trials} trials for {PAPER_TRIALS}")
+    if agents is not None and played != agents:
+        unlike.append(f"{played} agents for {agents}")
     where = (
         f"not at the paper's setting ({'; '.join(unlike)}), which may differ" if unlike else "as in the paper"
     )
@@ -166,13 +173,17 @@ def _gains(section: Section, results: Results) -> None:
     random = ratio(results["FedUCB-printed"], results["random-arm"])
     placebo = ratio(results[PLACEBO], results["LinUCB"])
     tuned = ratio(results["LinUCB-0.5"], results["LinUCB"])
+    say = section.say
     section.text += [
         "",
-        f"* `FedUCB` over the printed form, both private by the same promise: {gained}.",
-        f"* Silence over sharing true data: {shared}.",
-        f"* `FedUCB-min`, which takes the smaller one of two bounds, over silence: {least}.",
-        f"* The printed form over random arms: {random}. For how long: `feducb-horizon`.",
-        f"* The placebo, noise alone, over silence: {placebo}; silence with half the radius over silence: {tuned}.",
+        "* `FedUCB` over the printed form, both private by the same promise: "
+        f"{say('ours / printed', gained)}.",
+        f"* Silence over sharing true data: {say('silence / true data', shared)}.",
+        f"* `FedUCB-min`, which takes the smaller one of two bounds, over silence: "
+        f"{say('smaller bound / silence', least)}.",
+        f"* The printed form over random arms: {say('printed / random', random)}. For how long: `feducb-horizon`.",
+        f"* The placebo, noise alone, over silence: {say('placebo / silence', placebo)}; silence with half the radius "
+        f"over silence: {say('half the radius / silence', tuned)}.",
     ]
 
 
@@ -193,9 +204,14 @@ def fig1b(section: Section, results: Results) -> None:
         "That remark has less regret with more communication, at a given privacy budget: O(M T), then O(M log T), then "
         "O(M^1.5).",
         {f"{form}, regret with T < with log T < with sqrt M": f"{statement} ({'; '.join(map(str, links))})"},
+        agents=100,
     )
     if form != SHARED:
+        likes = [ratio(run, results["random-arm"]) for run in runs]
         section.text += [
+            "",
+            f"Over random arms' regret, with T, log T and sqrt M: {'; '.join(map(str, likes))}. Where all are near 1 "
+            "nobody has learnt, and no order is a tradeoff.",
             "",
             "All three have the same mechanism, "
             + ("the printed tree" if form == "FedUCB-printed" else "buffered linear Toeplitz noise")
@@ -222,7 +238,7 @@ def fig1c(section: Section, results: Results) -> None:
     exponents = {name: _exponents(results, suffixes, name) for name in names}
     row = section.table("algorithm", "exponent of d, fitted (± 95 % over trials)")
     for name, values in exponents.items():
-        row(name, with_interval(values, ".2f"))
+        row(name, over_seeds(values, ".2f"))
     _found(
         section,
         results,
@@ -230,6 +246,7 @@ def fig1c(section: Section, results: Results) -> None:
         "Of regret on d, in the private setting, so that the exponent of a power of d fitted to each trial is 2. (Who "
         "learns nothing has random arms' exponent; more arms a round make the best one rarer, too.)",
         {name: _two(exponents[name]) for name in PRIVATE if name in exponents},
+        agents=100,
     )
 
 
@@ -244,9 +261,9 @@ def _two(exponents: Array) -> str:
     """Says whether 2 is within the interval of exponents."""
     mean, half = mean_and_half_width(exponents)
     if np.isnan(half):
-        return f"undecided ({with_interval(exponents, '.2f')})"
+        return "undecided, of two trials"
     verdict = "holds" if abs(mean - 2) <= half else "does **not** hold"
-    return f"{verdict} ({with_interval(exponents, '.2f')})"
+    return f"{verdict} (2 against {over_seeds(exponents, '.2f')})"
 
 
 def fig2(section: Section, results: Results) -> None:
@@ -279,6 +296,7 @@ def fig2(section: Section, results: Results) -> None:
         "Here a wrong pull costs at least the gap, so that regret is to be seen beside random arms', and the larger "
         "the best mean, the shorter its context is across theta*.",
         falling,
+        agents=10,
     )
     epsilons = sorted({name.split("epsilon ")[1] for name in names if "epsilon" in name}, key=float)
     row = section.table(f"regret at epsilon {epsilons[0]} over that at {epsilons[-1]}", *columns)
@@ -295,6 +313,7 @@ def fig2(section: Section, results: Results) -> None:
         "and the algorithm becomes less sensitive to privacy budget altogether.",
         "How much more regret the least epsilon has than the largest, falls from the least gap to the largest.",
         {name: f"{_apart(values)} ({values[0]}; {values[-1]})" for name, values in sensitive.items()},
+        agents=10,
     )
 
 
@@ -335,7 +354,10 @@ def horizon(section: Section, results: Results) -> None:
         "(Corollary 1.) At such a rate ten times the rounds have sqrt(10) = 3.2 times the regret; ten times is what "
         f"learns nothing. From round {rounds[before]:,} to {rounds[last]:,}; a bound on a rate in the limit is not "
         "refuted by any horizon.",
-        {name: f"{with_interval(now / then, '.2f')} times" for name, (now, then) in grown.items()},
+        {
+            name: f"{section.say(f'{name}, last decade', over_seeds(now / then, '.2f'))} times"
+            for name, (now, then) in grown.items()
+        },
     )
 
 
