@@ -1,5 +1,7 @@
 """The FedUCB paper's experiments: pages at a tiny scale, and what is asked of them over 1e5 rounds."""
 
+from dataclasses import replace
+
 import pytest
 from pages import check_page
 from typer.testing import CliRunner
@@ -9,6 +11,10 @@ from fedbandit_envs.leaderboard.reproduction import store
 from fedbandit_envs.leaderboard.reproduction.comparison import ordered, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
+from fedbandit_envs.leaderboard.reproduction.feducb import budgets
+from fedbandit_envs.leaderboard.run import build
+from fedbandit_envs.wrapper import find_layer
+from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
 
 def reproduce(*words):
@@ -66,3 +72,35 @@ def test_fed_ucb_over_1e5_rounds(tmp_path):
     for panel in ("nonprivate", "private"):
         graphs = results("feducb-graphs", panel, ["complete", "star", "ring", "line"])
         assert ordered(graphs.values())[0] == "holds"
+
+
+@pytest.mark.parametrize("name", ["feducb-fig1b", "feducb-fig1c", "feducb-fig2"])
+def test_medium_has_the_paper_s_agents_and_keeps_each_trial(name):
+    experiment = EXPERIMENTS[name]
+    scale = experiment.scales["medium"]
+    for panel in experiment.panels:
+        three, ten = (
+            experiment.cells(Plan(panel, replace(scale, trials=trials), "default")) for trials in (3, 10)
+        )
+        for run, cell in three.items():
+            assert cell.agents == 100
+            assert cell.settings.rounds == 100_000
+            assert cell.settings.env_kwargs["num_arms"] == min(100, cell.settings.env_kwargs["dim"] ** 2)
+            shards = [part.key for part in cell.split()]
+            assert len(shards) == 3
+            assert shards == [part.key for part in ten[run].split()][:3]
+
+
+def test_one_mechanism_serves_all_budgets_of_communication():
+    experiment = EXPERIMENTS["feducb-fig1b"]
+    for panel, mechanism in {"printed": "tree", "mended": "blt", "least": "blt"}.items():
+        runs = experiment.cells(Plan(panel, Scale(64, 3, {"agents": (4,)}), "default"))
+        federated = {name: run for name, run in runs.items() if ", " in name}
+        assert len(federated) == 3
+        for run in federated.values():
+            env, _ = build(run.settings)
+            privatizer = find_layer(env, "noise")
+            assert privatizer._mechanism == mechanism
+            # As many releases are planned as there are messages.
+            changed = run.settings.wrapper_kwargs.get("channel", {"schedule": budgets(4, 64)["log T"]})
+            assert privatizer._releases == make_schedule(changed["schedule"]).count(64)
