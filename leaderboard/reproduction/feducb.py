@@ -87,10 +87,10 @@ GRAPHS_PANELS = {"nonprivate": "True data every round", "private": "Private, eps
 
 MEDIUM = (
     "Scale `medium` has the paper's 100 agents, d up to 20 and up to 100 arms, over a hundredth of its rounds. Figures "
-    "1 B, 1 C and 2 together were to fit into about 100 minutes of two cores, where ten trials take five hours: so there "
-    "are three, the fewest that make an interval, and `--trials 10` goes on from them. Left out are silence with half "
-    "the radius, private silence, `FedUCB-floor`, triggers (`feducb-critique`), and `FedUCB-min` with a release a round "
-    "and against d and gap: they are at the other scales."
+    "1 B, 1 C and 2 together were to fit into about 100 minutes of two cores, where ten trials take five hours: so "
+    "there are three, the fewest that make an interval, and `--trials 10` goes on from them. Left out are silence with "
+    "half the radius, private silence, `FedUCB-floor`, triggers (`feducb-critique`), and `FedUCB-min` with a release a "
+    "round and against d and gap: they are at the other scales."
 )
 
 _SAID = {
