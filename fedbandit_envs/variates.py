@@ -6,33 +6,14 @@ and 22 means.
 """
 
 from math import factorial, log, pi
-from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from fedbandit_envs.compiled import kernel
+from fedbandit_envs.instructions import from_bits, to_bits
 from fedbandit_envs.threefry import threefry, u32
 
 _f32 = np.float32
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _to_bits(context: Any, number: Any) -> Any:
-    """Reads a float32 as uint32."""
-    return types.uint32(types.float32), lambda _context, builder, _signature, args: builder.bitcast(
-        args[0], ir.IntType(32)
-    )
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _from_bits(context: Any, bits: Any) -> Any:
-    """Reads a uint32 as float32."""
-    return types.float32(types.uint32), lambda _context, builder, _signature, args: builder.bitcast(
-        args[0], ir.FloatType()
-    )
 
 
 _LOG_2 = _f32(log(2.0))
@@ -45,9 +26,9 @@ def _minus_log(bits):
     """Returns -ln u, float32, with u = (bits + 1/2) / 2^32 to the 31 leading bits: exponential with mean 1."""
     number = _f32(_f32(np.int32(bits >> u32(1))) * _f32(2.0**-31) + _f32(2.0**-32))
     # number = 2^exponent m with m in [sqrt(1/2), sqrt(2)), and ln m = 2 artanh(s) with s = (m - 1) / (m + 1).
-    shifted = u32(_to_bits(number) - _ROOT_HALF)
+    shifted = u32(to_bits(number) - _ROOT_HALF)
     exponent = np.int32(shifted) >> np.int32(23)
-    m = _from_bits(u32(_to_bits(number) - u32(u32(exponent) << u32(23))))
+    m = from_bits(u32(to_bits(number) - u32(u32(exponent) << u32(23))))
     s = _f32(_f32(m - _f32(1.0)) / _f32(m + _f32(1.0)))
     z = _f32(s * s)
     series = _f32(_L4 * z + _L3)
@@ -78,7 +59,7 @@ def normal_pair(x, y):
     sine = _f32(sine * z + _S2)
     sine = _f32(sine * z + _S1)
     sine = _f32(_f32(sine * z + _S0) * part)
-    radius = _from_bits(u32(_to_bits(radius) ^ u32(y & u32(0x80000000))))
+    radius = from_bits(u32(to_bits(radius) ^ u32(y & u32(0x80000000))))
     swapped = (y & u32(0x40000000)) != u32(0)
     return _f32(radius * (sine if swapped else cosine)), _f32(radius * (cosine if swapped else sine))
 

@@ -207,7 +207,9 @@ def quickstart(
 @app.command()
 def reproduce(
     experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}, or all.")],
-    scale: Annotated[str, typer.Option(help="small (minutes) or paper; some have tiny, some medium.")] = "small",
+    scale: Annotated[
+        str, typer.Option(help="small (minutes) or paper; some have tiny, some medium.")
+    ] = "small",
     panel: Annotated[str, typer.Option(help="One part of the experiment, or all.")] = "all",
     mode: Annotated[str, typer.Option(help="default (mended) or printed algorithms.")] = "default",
     rounds: Annotated[int | None, typer.Option(help="Horizon T, if not the scale's.")] = None,

@@ -12,18 +12,14 @@ fall outside the window, or whose leading half ties with a cutoff's, are inverte
 """
 
 from math import ceil, exp, floor, lgamma, log, log1p, prod, sqrt
-from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array
+from fedbandit_envs.instructions import LANES, equal, greater, ones
 
-_WINDOW = 32
+_WINDOW = LANES
 """Cutoffs in a row of a table."""
 
 ROW_BYTES = 2 * _WINDOW
@@ -137,48 +133,6 @@ def outcome_tables(quality: Array, max_capacity: int) -> Array:
     return table
 
 
-def _compare(compare: Any) -> Any:
-    """Makes an intrinsic of the bits, one a lane, in which a number compares so with the window at an address."""
-
-    def signature(context: Any, address: Any, number: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            vector = ir.VectorType(ir.IntType(16), _WINDOW)
-            window = builder.inttoptr(args[0], vector.as_pointer())
-            first = builder.insert_element(ir.Constant(vector, ir.Undefined), args[1], ir.IntType(32)(0))
-            lanes = ir.Constant(ir.VectorType(ir.IntType(32), _WINDOW), [0] * _WINDOW)
-            number = builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), lanes)
-            found = builder.icmp_signed(compare, number, builder.load(window, align=2))
-            return builder.bitcast(found, ir.IntType(_WINDOW))
-
-        return types.uint32(types.int64, types.int16), generate
-
-    return intrinsic(signature)
-
-
-_passed, _tied = _compare(">"), _compare("==")
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _ones(context: Any, bits: Any) -> Any:
-    """Counts the ones among the bits of a uint32."""
-    return types.int32(types.uint32), lambda _context, builder, _signature, args: builder.ctpop(args[0])
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def fetch(context: Any, address: Any) -> Any:
-    """Asks for the line of the cache at an address, which will be read soon."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
-        word = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [pointer.type, word, word, word])
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        builder.call(prefetch, [pointer, word(0), word(3), word(1)])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), generate
-
-
 @kernel(inline="always")
 def good_units_tabled(draw, units, quality, window):
     """Inverts one draw with a table; equals :func:`good_units`.
@@ -191,9 +145,9 @@ def good_units_tabled(draw, units, quality, window):
             count who refers to it, which takes longer than the rest.
     """
     leading, first = np.int16(draw >> 16), _first_of_window(units, quality)
-    passed = _ones(_passed(window, leading))
+    passed = ones(greater(leading, window))
     # One branch, hardly ever taken: others would follow the draws, which nobody predicts.
     outside = ((passed == 0) & (first > 0)) | (passed == _WINDOW)
-    if outside | (_tied(window, leading) != 0):
+    if outside | (equal(leading, window) != 0):
         return np.int32(good_units(draw, units, quality))
     return np.int32(first + passed)
