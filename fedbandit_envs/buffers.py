@@ -50,6 +50,7 @@ class Parts(Generic[Cut]):
         """
         self._cut = cut
         self._names: tuple[str, ...] | None = None
+        self._arrays: tuple[Array, ...] = ()
 
     def of(self, arrays: Mapping[str, Array]) -> Cut:
         """Returns the parts: the same objects as long as the same arrays come, under the same names."""

@@ -1,7 +1,7 @@
 """Instructions that processors have and Numba has no word for.
 
-Addresses are handed over as numbers: an array would be counted by who refers to it, which takes longer than what is done
-here. Nothing looks whether they are right.
+Addresses are handed over as numbers: compiled code would count who refers to an array, which takes longer than what is
+done here. Nothing looks whether they are right.
 """
 
 from collections.abc import Callable

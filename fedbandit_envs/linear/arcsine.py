@@ -40,7 +40,7 @@ def _polynomial() -> list[float]:
         before, now = now, later
     at_minus_one = sum(factor * (-1) ** power for power, factor in enumerate(now))
     rest = [Fraction(int(power == 0)) - factor / at_minus_one for power, factor in enumerate(now)]
-    quotient = []
+    quotient: list[Fraction] = []
     for power in range(TERMS):
         quotient.append(rest[power] - (quotient[-1] if quotient else 0))
     return [float(factor) for factor in quotient]
