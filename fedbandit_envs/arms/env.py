@@ -11,7 +11,7 @@ from fedbandit_envs.arms.features import ArmsFeatures
 from fedbandit_envs.arms.means import DataName, Means
 from fedbandit_envs.arms.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.arms.oracle import make_oracle
-from fedbandit_envs.arms.rounds import add_values, play_round
+from fedbandit_envs.arms.rounds import add_values, play_round, wake
 from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.checks import require_choice, require_integer, require_number
 from fedbandit_envs.claim import Adjacency
@@ -186,8 +186,7 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     def _begin(self, luck: Luck, instance_seeds: Sequence[int]) -> None:
         self._means = self._law.draw(instance_seeds)
-        # As near to the mean as 32 bits come: 0 never succeeds, and 1 always.
-        self._cutoffs = np.rint(self._means * 2.0**32).astype(np.int64)
+        self._cutoffs = _cutoff(self._means)
         self._values = self._means
         if self._of_federation:
             average = self._means.mean(axis=1, keepdims=True)
@@ -216,10 +215,7 @@ class ArmsEnv(Problem, name="arms_v0"):
     def _meet(self) -> None:
         if self._chance == 1.0:
             return
-        np.less(
-            self._nights.uniforms(self._law.shape[1]), self._chance, out=self._awake,
-            where=self._acting[..., np.newaxis],
-        )  # fmt: skip
+        wake(self._acting, *self._nights, _cutoff(self._chance), self._awake)
         self._measure()
 
     def _play(self, action: Array) -> None:
@@ -243,3 +239,8 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     def _hidden(self) -> Arrays:
         return {"mean": self._means.copy()}
+
+
+def _cutoff(chance: Any) -> Any:
+    """Returns below what, int64, a word of 32 bits means yes; as near as they come: 0 is never, and 1 always."""
+    return np.rint(np.multiply(chance, 2.0**32)).astype(np.int64)

@@ -27,6 +27,8 @@ class Oracle(Protocol):
 
 def largest(values: Array, slots: int) -> Array:
     """Returns the arms with the largest values, the first ones where values are the same; see :class:`Oracle`."""
+    if slots == 1:
+        return values.argmax(axis=-1)[..., np.newaxis]
     return np.argsort(-values, axis=-1, kind="stable")[..., :slots]
 
 

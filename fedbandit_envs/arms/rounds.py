@@ -3,7 +3,7 @@
 import numpy as np
 
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.threefry import threefry, u32
+from fedbandit_envs.threefry import fill_bits, padded, threefry, u32
 
 # Without fast mathematics, so that a superarm's worth is the same number wherever it is added up: the best one's regret
 # is then exactly 0.
@@ -18,6 +18,27 @@ def _in_order(chosen, arms):
             arms[place] = arms[place - 1]
             place -= 1
         arms[place] = chosen[s]
+
+
+@kernel
+def wake(acting, key, round_, cutoff, awake):
+    """Draws which arms can be had in a round, of those who act; the others' stay as they are.
+
+    Args:
+        acting: Who acts, bool ``(replicas, agents)``.
+        key: Of the draws, see :class:`~fedbandit_envs.draws.Draws`.
+        round_: Likewise.
+        cutoff: Arms whose word is below it are awake.
+        awake: Receives which are, bool ``(replicas, agents, arms)``.
+    """
+    arms = awake.shape[2]
+    bits = np.empty(padded(arms), np.uint32)
+    for r in range(awake.shape[0]):
+        for j in range(awake.shape[1]):
+            if acting[r, j]:
+                fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], bits)
+                for k in range(arms):
+                    awake[r, j, k] = bits[k] < cutoff
 
 
 @kernel(fastmath=False)

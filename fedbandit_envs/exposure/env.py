@@ -187,7 +187,7 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
         logarithms = self._merits.logarithm(self._means, self._seen.get("merit"))
         info = self._info
         expose(
-            self._acting, action, logarithms, self._means, self._arms.uniforms(),
+            self._acting, action, logarithms, self._means, *self._arms,
             self._deserved, info["arm"], info["regret"], info["reward_regret"], *self._totals.values(),
         )  # fmt: skip
         self._shares[...] = action

@@ -2,10 +2,25 @@
 
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.exposure.merit import share_row
+from fedbandit_envs.threefry import threefry, u32
+from fedbandit_envs.variates import uniform
+
+
+@kernel(inline="always")
+def arm_at(shares, rest):
+    """Returns the arm where cumulative shares exceed a number; the last one with a share, where rounding says none."""
+    drawn = 0
+    for k in range(shares.shape[0]):
+        if shares[k] > 0.0:
+            drawn = k
+            rest -= shares[k]
+            if rest < 0.0:
+                break
+    return drawn
 
 
 @kernel
-def expose(acting, action, logarithms, means, luck, deserved, arm, fairness, reward, pulls, due):
+def expose(acting, action, logarithms, means, key, round_, deserved, arm, fairness, reward, pulls, due):
     """Draws arms and writes regrets; those who do not act draw nothing and regret 0.
 
     Args:
@@ -13,7 +28,8 @@ def expose(acting, action, logarithms, means, luck, deserved, arm, fairness, rew
         action: Shares, ``(replicas, agents, arms)``; what they sum to stands for 1.
         logarithms: Of the arms' true merits, same shape.
         means: Expected rewards, same shape.
-        luck: Uniform on [0, 1), ``(replicas, agents)``: the arm drawn is where cumulative shares exceed it.
+        key: Of the arms' draws, see :class:`~fedbandit_envs.draws.Draws`: the arm is where cumulative shares exceed it.
+        round_: Likewise.
         deserved: Receives the shares that arms deserve, as ``action``.
         arm: Receives the arms drawn, int64 ``(replicas, agents)``.
         fairness: Receives sum_i |deserved_i - share_i|, ``(replicas, agents)``.
@@ -43,13 +59,7 @@ def expose(acting, action, logarithms, means, luck, deserved, arm, fairness, rew
                 lost += less * means[r, j, k]
             fairness[r, j] = apart
             reward[r, j] = lost
-            rest, drawn = luck[r, j] * total, 0
-            for k in range(arms):
-                if action[r, j, k] > 0.0:
-                    # The last one with a share stands where rounding leaves a rest.
-                    drawn = k
-                    rest -= action[r, j, k]
-                    if rest < 0.0:
-                        break
+            x, y = threefry(key[r, j, 0], key[r, j, 1], round_[r, j], u32(0))
+            drawn = arm_at(action[r, j], uniform(x, y) * total)
             arm[r, j] = drawn
             pulls[r, j, drawn] += 1.0
