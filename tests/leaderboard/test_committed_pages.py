@@ -14,5 +14,8 @@ def test_there_are_pages():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_says_what_its_csv_file_says(page):
+    with page.with_suffix(".csv").open() as file:
+        if "printed" not in file.readline():
+            pytest.skip("made before CSV files held what tables print; to be made again")
     check_page(page)
     assert page.with_suffix(".png").exists()
