@@ -55,8 +55,8 @@ All intervals cover 95 %, and there are three kinds, named wherever they stand:
   otherwise, brackets after ratios are this kind; the picture's error bars are, on ratios, and "± runs" on regrets.
 
 A number that the paper prints comes from five other markets. "Five other markets" is where the same ratio over five
-other markets is predicted, and verdicts on printed numbers go by it alone. Where it is wide, "agrees" says little more
-than that five markets cannot tell."""
+other markets is predicted, and verdicts on printed numbers go by it alone. Where it is wide, a number within says
+little more than that five markets cannot tell."""
 
 
 def describe(scale: Scale, mode: str) -> str:
