@@ -52,7 +52,7 @@ class BltNoise(PrefixNoise):
 
     def advance(self, rows: Array, z: int, draws: Array) -> Array:
         """Takes the buffers off the draws, and puts the result into the buffers."""
-        increment = draws[0].copy()
+        increment = draws[0]
         _divide(increment, self._buffers, rows, self._toeplitz.weights, self._toeplitz.decays)
         return increment
 

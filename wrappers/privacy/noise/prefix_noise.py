@@ -53,7 +53,7 @@ class PrefixNoise(ABC):
         Args:
             rows: Indices of rows that have released z - 1 times, in rising order.
             z: From 1 on.
-            draws: Standard normal, float64 ``(draws, rows, values)``.
+            draws: Standard normal, float64 ``(draws, rows, values)``; used up, whose memory may be the result's.
 
         Returns:
             The noise of the z-th prefix sum less that of the one before it, float64 ``(rows, values)``.
