@@ -213,6 +213,14 @@ def ordered(runs: Iterable[Result], checkpoint: int = -1) -> tuple[Statement, li
     return all_hold(link.at_most(1) for link in ratios), ratios
 
 
+def lies_within(number: float, measure: Mean | Ratio) -> str:
+    """Says of a number whether it lies within a measure's interval."""
+    if isnan(measure.low):
+        return f"{number:g} has no interval to lie within"
+    lies = "lies" if measure.low <= number <= measure.high else "does **not** lie"
+    return f"{number:g} {lies} within the interval"
+
+
 def about_intervals(count: int, over: str) -> str:
     """Says what intervals are, and over what, where every seed has an instance of its own.
 
@@ -220,6 +228,8 @@ def about_intervals(count: int, over: str) -> str:
         count: How many seeds there are.
         over: What they are called, in the plural.
     """
+    if count < FEWEST:
+        return f"{count} {over} make no interval: ranges over them are given."
     return (
         f"± is Student's 95 % interval over {over}; brackets behind ratios are bootstrap intervals over {over} in "
         f"pairs, meant to hold 95 % and holding about {bootstrap_coverage(count):.0%} with {count} of them."

@@ -247,7 +247,7 @@ EXPERIMENTS = {
     ),
     "private-budget": Experiment(
         "Private federation: what one budget buys",
-        {"x": "round", **_REGRET},
+        {"x": "releases", "y": "regret / tuned silence's", "xscale": "log", "yscale": "linear"},
         private_budget.SCALES,
         private_budget.PANELS,
         private_budget.describe,

@@ -5,7 +5,14 @@ from math import log
 import numpy as np
 
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, all_hold, ordered, ratio, regret_by_seed
+from fedbandit_envs.leaderboard.reproduction.comparison import (
+    Mean,
+    all_hold,
+    lies_within,
+    ordered,
+    ratio,
+    regret_by_seed,
+)
 from fedbandit_envs.leaderboard.reproduction.experiment import Results
 from fedbandit_envs.leaderboard.reproduction.fairx import (
     CONTROLS,
@@ -189,14 +196,13 @@ def exp3(section: Section, results: Results) -> None:
         order = sorted(swept, reverse=True)
         logs = np.log([regret_by_seed(swept[agents]) for agents in order])
         power = over_seeds(np.polyfit(np.log(order), logs, 1)[0], ".3f")
-        within = "lies within" if power.low <= expected <= power.high else "does **not** lie within"
         falls = "" if name == SILENT else (
             f"; falls at every step with the number of agents: {ordered([swept[m] for m in order])[0]}"
         )  # fmt: skip
         section.text.append(
             f"* {name}: from {order[-1]:g} to {order[0]:g} agents like "
-            f"m^{section.say(f'{name}, power of m', power)}; m^{expected:g} "
-            f"{within} the interval{falls}."
+            f"m^{section.say(f'{name}, power of m', power)}; "
+            f"{lies_within(expected, power)}{falls}."
         )
 
 

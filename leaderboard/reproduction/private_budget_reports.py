@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.reproduction.comparison import ratio, regret_by_seed
+from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ratio, regret_by_seed
 from fedbandit_envs.leaderboard.reproduction.experiment import Results
 from fedbandit_envs.leaderboard.reproduction.page import Section, regret_text
 from fedbandit_envs.leaderboard.reproduction.private_budget import (
@@ -71,6 +71,7 @@ def report(section: Section, results: Results) -> None:
         "regret (± 95 %)", f"/ {SILENCE}",
     )  # fmt: skip
     row(SILENCE, "-", 0, "-", "-", "-", regret_text(silence), 1)
+    drawn: dict[str, list[tuple[int, Ratio]]] = {}
     for name, candidate in problem.candidates.items():
         number = make_schedule(schedule_of(candidate, rounds)).count(rounds)
         first, total = deviations(candidate, rounds)
@@ -80,12 +81,14 @@ def report(section: Section, results: Results) -> None:
             name, how, number, f"{first:.2f}", f"{total:.2f}", _spent(results[name]),
             regret_text(results[name]), value,
         )  # fmt: skip
+        drawn.setdefault(how, []).append((number, value))
+        drawn[how].sort(key=lambda point: point[0])
     best = min(problem.candidates, key=lambda name: float(regret_by_seed(results[name]).mean()))
     chosen = problem.candidates[best]
     near = [
         f"{name} ({value})"
         for name in problem.candidates
-        if name != best and (value := ratio(results[name], results[best])).low <= 1
+        if name != best and not (value := ratio(results[name], results[best])).low > 1
     ]
     section.text += [
         "",
@@ -96,9 +99,9 @@ def report(section: Section, results: Results) -> None:
     ]
     for what, one, other in _choices(section.panel):
         section.text.append(f"* {what}: {section.say(what, ratio(results[one], results[other]))}.")
-    section.draw_regret(SILENCE, silence)
-    for name in problem.candidates:
-        section.draw_regret(name, results[name])
+    for how, ratios in drawn.items():
+        spread = [[r.value - r.low, r.high - r.value] for _, r in ratios]
+        section.draw(how, [number for number, _ in ratios], [r.value for _, r in ratios], np.array(spread).T)
 
 
 def _choices(panel: str) -> list[tuple[str, str, str]]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from fedbandit_envs.federation import Array
 from fedbandit_envs.leaderboard.figures import BESIDE
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, Statement, all_hold
+from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, Statement, all_hold, lies_within
 from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds
 from fedbandit_envs.leaderboard.reproduction.samba import ALGORITHMS, MOST_ARMS, PAPER_ROUNDS
 from fedbandit_envs.leaderboard.reproduction.samba_runs import Selected
@@ -115,10 +115,9 @@ def _hierarchy(spent: Mapping[str, Array], letter: str, size: int) -> list[str]:
     fast = all_hold(
         compare(single[_FASTEST], rest).at_most(1) for name, rest in single.items() if name != _FASTEST
     )
-    inside = "lies within" if double.low <= 2 <= double.high else "does **not** lie within"
     return [
         f'* Pursuit\'s "execution time is double": at {letter} = {size:,} it is {double} times the mean of the others; '
-        f"2 {inside} the interval.",
+        f"{lies_within(2, double)}.",
         f'* Of those with one iteration "Thompson Sampling is the slowest": {slow}; epsilon-greedy with fixed epsilon '
         f'"is the fastest": {fast} (fastest first: {", ".join(ALGORITHMS[name] for name in order)}).',
     ]
@@ -265,8 +264,8 @@ def fig8d(section: Section, results: Results) -> None:
         f'* "Comp is the most time-consuming node", more than any other single one: {all_hold(most)}.',
         '* "for the same N, the share of Comp stays the same, even for different orders of magnitude of K": at '
         f"K = {many} it is {min(v.value for v in kept.values()):.2f} to {max(v.value for v in kept.values()):.2f} "
-        f"times that at K = {few}; 1 lies within {sum(v.low <= 1 <= v.high for v in kept.values())} of {len(kept)} "
-        "intervals.",
+        f"times that at K = {few}; 1 lies within {sum(v.low <= 1 <= v.high for v in kept.values())} of "
+        f"{sum(v.low <= v.high for v in kept.values())} intervals.",
         f'* "Each $DO_i$ has an equal share": the largest is at most {max(unequal):.2f} times the smallest.',
         '* "The share of Controller is roughly equivalent to that of an $DO_i$": it is '
         f"{min(controllers):.2f} to {max(controllers):.2f} times an owner's.",

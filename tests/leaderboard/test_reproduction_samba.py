@@ -152,10 +152,10 @@ def test_rewards_need_no_extra(monkeypatch):
 
 
 def made_up(algorithm, arms, budget, *, encrypted, **roles):
-    """A run of two seeds that has taken these CPU seconds."""
-    seconds = {name: np.full(2, float(value)) for name, value in (roles or {"plain": 1.0}).items()}
+    """A run of three seeds that has taken these CPU seconds."""
+    seconds = {name: np.full(3, float(value)) for name, value in (roles or {"plain": 1.0}).items()}
     return Selected(
-        algorithm, arms, budget, np.array([3, 4]), {}, np.zeros((2, 0)), np.zeros(2), seconds,
+        algorithm, arms, budget, np.array([3, 4, 5]), {}, np.zeros((3, 0)), np.zeros(3), seconds,
         {"trust": "cryptography"} if encrypted else None, np.array([0.5]), 1.0,
     )  # fmt: skip
 
