@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fedbandit_envs import procurement_v0
 from fedbandit_envs.procurement.oracle import procure
 
 ALARM = 1e-4
@@ -59,6 +60,20 @@ def test_alias_tables_hold_the_binomial_law():
         np.add.at(mass, tables[producer, units] & 63, (1 - kept[producer, units]) / 64)
         expected = stats.binom.pmf(np.arange(64), units, quality[producer])
         np.testing.assert_allclose(mass, expected, atol=64 * 2.0**-31)
+
+
+def test_regret_is_measured_as_by_the_library():
+    """Against the best procurement there is, and by the penalty where quality is too low."""
+    from benchmarks.floors.procurement import ALPHA, Silent
+
+    floor, env = Silent(range(8)), procurement_v0.parallel_env()
+    capacity = env.reset_batch(range(8)).observation["capacity"]
+    quality = env.hidden()["quality"]
+    first = env.step_batch(np.ones_like(capacity)).info["regret"].copy()
+    np.testing.assert_allclose(floor.regret, first, rtol=1e-12)
+    worst = env.step_batch(np.where(quality < ALPHA, capacity, 0)).info
+    assert worst["violation"].all()
+    np.testing.assert_allclose(floor._penalty, worst["regret"], rtol=1e-12)
 
 
 def test_the_shortage_is_dealt_with_as_by_the_library():
