@@ -1,6 +1,6 @@
 """What faces cost in CPU time: `OMP_NUM_THREADS=1 pytest benchmarks/bench_faces.py --benchmark-only`.
 
-Each benchmark prints steps per CPU-second and their ratio to those of Gymnasium's CartPole, timed right before it on the
+Each benchmark prints steps per CPU-second and their ratio to those of Gymnasium's CartPole, timed right before on the
 same processor; a vector environment's steps are those of all its copies, a federation's are rounds of all its agents.
 """
 

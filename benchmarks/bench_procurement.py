@@ -6,7 +6,6 @@ Each benchmark prints what it is about as `extra_info`: agent-rounds or rounds p
 import resource
 import time
 
-import numpy as np
 import pytest
 
 from fedbandit_envs.baselines.procurement.silent import SSUCB
@@ -40,22 +39,6 @@ def test_a_baseline_through_the_array_face(benchmark, name, replicas):
     benchmark.extra_info["million agent-rounds per CPU-second"] = (
         agent_rounds / benchmark.stats["median"] / 1e6
     )
-
-
-@pytest.mark.benchmark(timer=time.process_time, min_rounds=5, warmup=True, warmup_iterations=1)
-def test_the_keyed_face(benchmark):
-    """Ten agents, 30 producers, dicts keyed by agent, fresh random actions each round."""
-    env = parallel_env(max_cycles=10**9)
-    env.reset(seed=0)
-    rng = np.random.default_rng(0)
-    actions = [{agent: rng.integers(0, 51, 30) for agent in env.possible_agents} for _ in range(200)]
-
-    def play():
-        for by_agent in actions:
-            env.step(by_agent)
-
-    benchmark(play)
-    benchmark.extra_info["rounds per CPU-second"] = len(actions) / benchmark.stats["median"]
 
 
 def test_memory_is_flat_in_the_horizon(benchmark):
