@@ -322,11 +322,17 @@ def fig2(section: Section, results: Results) -> None:
 
 
 def _apart(values: list[Ratio]) -> Statement:
-    """Says whether the last interval is nearer to 1 than the first, and they do not meet."""
-    first, last = values[0], values[-1]
-    if last.high < first.low:
+    """Says whether the last ratio is nearer to 1 than the first, by intervals of how many times it is off."""
+    (first_low, first_high), (last_low, last_high) = (_off(values[place]) for place in (0, -1))
+    if last_high < first_low:
         return "holds"
-    return "does **not** hold" if last.low > first.high else "undecided"
+    return "does **not** hold" if last_low > first_high else "undecided"
+
+
+def _off(value: Ratio) -> tuple[float, float]:
+    """Returns the interval of the ratio or of its inverse, whichever is above 1; from 1 on where both may be."""
+    ends = sorted(max(end, 1 / end) for end in (value.low, value.high))
+    return (1.0 if value.low <= 1 <= value.high else ends[0]), ends[1]
 
 
 def horizon(section: Section, results: Results) -> None:

@@ -1,5 +1,6 @@
 """The FedUCB paper's experiments: pages at a tiny scale, and what is asked of them over 1e5 rounds."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -7,8 +8,8 @@ from pages import check_page
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction import store
-from fedbandit_envs.leaderboard.reproduction.comparison import ordered, ratio
+from fedbandit_envs.leaderboard.reproduction import feducb_reports, store
+from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ordered, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
 from fedbandit_envs.leaderboard.reproduction.feducb import budgets
@@ -104,3 +105,15 @@ def test_one_mechanism_serves_all_budgets_of_communication():
             # As many releases are planned as there are messages.
             changed = run.settings.wrapper_kwargs.get("channel", {"schedule": budgets(4, 64)["log T"]})
             assert privatizer._releases == make_schedule(changed["schedule"]).count(64)
+
+
+@pytest.mark.parametrize(("first", "last", "says"), [
+    ((1.4, 1.6), (1.1, 1.2), "holds"),
+    ((0.5, 0.6), (0.8, 1.1), "holds"),
+    ((0.99, 1.01), (0.90, 0.92), "does **not** hold"),
+    ((1.4, 1.6), (0.5, 0.8), "undecided"),
+    ((math.nan, math.nan), (1.1, 1.2), "undecided"),
+])  # fmt: skip
+def test_sensitivity_is_how_far_a_ratio_is_from_1(first, last, says):
+    ratios = [Ratio(sum(ends) / 2, *ends, *ends) for ends in (first, last)]
+    assert feducb_reports._apart(ratios) == says
