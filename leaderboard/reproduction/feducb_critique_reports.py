@@ -77,8 +77,8 @@ def _times(section: Section, results: Results) -> None:
     section.text += [
         "",
         "Where agents choose when to send, each history has a round of its own for its first message, whatever the "
-        "noise is drawn to be: no epsilon at all is kept. Rounds that are fixed in advance tell nothing, and so do all "
-        "baselines of this package send that claim to be private; with the trigger nothing is claimed.",
+        "noise is drawn to be: no epsilon at all is kept. Rounds that are fixed in advance tell nothing: all baselines of "
+        "this package that claim to be private send in such rounds. With the trigger nothing is claimed.",
     ]
 
 
@@ -121,7 +121,7 @@ def _noise(section: Section, results: Results) -> None:
         'rho_min)) + sqrt(log 2/alpha) + MS sqrt(rho_max) + M kappa))", with "rho_max = 3 Lambda" (Proposition 4) of '
         'order sqrt(d)/epsilon. That is M^(3/2) d^(3/4) sqrt(T/epsilon); Corollary 1 prints "O~(d^{3/4} '
         "sqrt(MT/epsilon))\", without the factor M. As noise adds up to sqrt(M) times one agent's, rho_max of the sum "
-        "is that much larger, and M S sqrt(rho_max) can be M^(1/4) S sqrt(rho_max), not less: M^(3/4) sqrt(T/epsilon) "
+        "is that much larger, and M S sqrt(rho_max) can be M^(1/4) S sqrt(rho_max), no less: M^(3/4) sqrt(T/epsilon) "
         "for the group, M^(-1/4) an agent, where the corollary has M^(-1/2) and the theorem M^(1/2). Exponents of M "
         "fitted to regret an agent in each trial:",
     ]
