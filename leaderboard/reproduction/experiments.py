@@ -11,6 +11,7 @@ from fedbandit_envs.leaderboard.reproduction import (
     fedlinucb,
     fedlinucb_reports,
     feducb,
+    feducb_appendix_reports,
     feducb_critique,
     feducb_critique_reports,
     feducb_reports,
@@ -126,7 +127,7 @@ EXPERIMENTS = {
         feducb.ONE_PANEL,
         feducb.FIG2_SETTING,
         feducb.fig2,
-        feducb_reports.fig2,
+        feducb_appendix_reports.fig2,
     ),
     "feducb-horizon": Experiment(
         "FedUCB: regret up to the paper's horizon",
@@ -135,7 +136,7 @@ EXPERIMENTS = {
         feducb.ONE_PANEL,
         feducb.HORIZON_SETTING,
         feducb.horizon,
-        feducb_reports.horizon,
+        feducb_appendix_reports.horizon,
     ),
     "feducb-graphs": Experiment(
         "FedUCB, Algorithm 3 on graphs: complete, star, ring, line",
@@ -144,7 +145,7 @@ EXPERIMENTS = {
         feducb.GRAPHS_PANELS,
         feducb.GRAPHS_SETTING,
         feducb.graphs,
-        feducb_reports.graphs,
+        feducb_appendix_reports.graphs,
     ),
     "feducb-critique": Experiment(
         "FedUCB, as Zhou and Chowdhury criticise it: privacy, noise, communication",

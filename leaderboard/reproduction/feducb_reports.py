@@ -8,8 +8,6 @@ import numpy as np
 from fedbandit_envs.federation import Array
 from fedbandit_envs.leaderboard.reproduction.comparison import (
     Ratio,
-    Statement,
-    all_hold,
     ordered,
     ratio,
     regret_by_seed,
@@ -32,7 +30,7 @@ from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 PAPER_ROUNDS, PAPER_TRIALS = 10_000_000, 100
 
 
-def _found(
+def found(
     section: Section,
     results: Results,
     quote: str,
@@ -66,7 +64,7 @@ def _found(
     section.text += [f"* {name}: {verdict}." for name, verdict in verdicts.items()]
 
 
-def _table(section: Section, results: Results) -> None:
+def table(section: Section, results: Results) -> None:
     """Writes regret at T of every run, over the silent agents'."""
     row = section.table("algorithm", "what it does", "regret at T (± 95 %)", "/ silent", "messages an agent")
     meanings = {
@@ -95,7 +93,7 @@ def _sweep(results: Results, suffixes: Mapping[float, str], name: str, silent: s
     }
 
 
-def _numbers(results: Results, name: str) -> dict[float, str]:
+def numbers(results: Results, name: str) -> dict[float, str]:
     """Returns what a run's names end with, by its number."""
     suffixes = [key.removeprefix(name) for key in results if key.startswith(f"{name} ")]
     return {float(suffix): suffix for suffix in suffixes}
@@ -104,10 +102,10 @@ def _numbers(results: Results, name: str) -> dict[float, str]:
 def fig1a(section: Section, results: Results) -> None:
     """Regret against epsilon or the number of agents, and what equal privacy costs in both forms."""
     by_epsilon = section.panel == "epsilon"
-    suffixes = _numbers(results, "FedUCB")
+    suffixes = numbers(results, "FedUCB")
     silent = "LinUCB" if by_epsilon else "LinUCB{}"
     for name in (*SILENT, SHARED, *PRIVATE, PLACEBO):
-        swept = _numbers(results, name)
+        swept = numbers(results, name)
         points = (
             _sweep(results, suffixes, name, silent)
             if swept
@@ -121,7 +119,7 @@ def fig1a(section: Section, results: Results) -> None:
         for name in (*SILENT, SHARED, *PRIVATE, PLACEBO)
     }
     section.text += ["", "At epsilon = 1 with 10 agents:"]
-    _table(section, chosen)
+    table(section, chosen)
     _gains(section, chosen)
     if by_epsilon:
         _equal_privacy(section, chosen)
@@ -130,7 +128,7 @@ def fig1a(section: Section, results: Results) -> None:
         shared = results[SHARED if by_epsilon else SHARED + suffix]
         row(f"{x:g}", *(regret_text(results[name + suffix]) for name in PRIVATE), regret_text(shared))
     against = {name: _sweep(results, suffixes, name, silent) for name in PRIVATE}
-    _found(
+    found(
         section,
         results,
         "Figure 1A describes the results, competitive even at large privacy budget.",
@@ -189,7 +187,7 @@ def _gains(section: Section, results: Results) -> None:
 
 def fig1b(section: Section, results: Results) -> None:
     """Regret over rounds for three budgets of communication."""
-    _table(section, results)
+    table(section, results)
     form = FIG1B_FORMS[section.panel]
     for name, result in results.items():
         # Before, all curves are one; budgets look alike in all panels.
@@ -201,7 +199,7 @@ def fig1b(section: Section, results: Results) -> None:
         if f"{form}, {budget}" in results
     }
     statement, links = ordered(runs.values())
-    _found(
+    found(
         section,
         results,
         "We observe a tradeoff as highlighted in Remark 1.",
@@ -233,7 +231,7 @@ def _from(result: Result, round_: int) -> Result:
 def fig1c(section: Section, results: Results) -> None:
     """Regret at T against the dimension."""
     names = list(dict.fromkeys(key.rpartition(" ")[0] for key in results))
-    suffixes = _numbers(results, "FedUCB")
+    suffixes = numbers(results, "FedUCB")
     row = section.table("d", *names)
     for dim, suffix in suffixes.items():
         row(f"{dim:g}", *(regret_text(results[name + suffix]) for name in names))
@@ -243,7 +241,7 @@ def fig1c(section: Section, results: Results) -> None:
     row = section.table("algorithm", "exponent of d, fitted (± 95 % over trials)")
     for name, values in exponents.items():
         row(name, over_seeds(values, ".2f"))
-    _found(
+    found(
         section,
         results,
         "We observe essentially a quadratic dependence.",
@@ -268,130 +266,3 @@ def _two(exponents: Array) -> str:
         return "undecided, of two trials"
     verdict = "holds" if abs(mean - 2) <= half else "does **not** hold"
     return f"{verdict} (2 against {over_seeds(exponents, '.2f')})"
-
-
-def fig2(section: Section, results: Results) -> None:
-    """Regret at T against the gap."""
-    names = list(dict.fromkeys(key.rsplit(" ", 1)[0] for key in results))
-    suffixes = _numbers(results, "LinUCB")
-    for name in names:
-        section.draw_points(name, {gap: results[name + suffix] for gap, suffix in suffixes.items()})
-    columns = [f"gap {gap:g}" for gap in suffixes]
-    row = section.table("regret at T (± 95 %)", *columns)
-    for name in names:
-        row(name, *(regret_text(results[name + suffix]) for suffix in suffixes.values()))
-    row = section.table("over random arms'", *columns)
-    for name in names[1:]:
-        points = {
-            gap: ratio(results[name + suffix], results["random-arm" + suffix])
-            for gap, suffix in suffixes.items()
-        }
-        for gap, value in points.items():
-            section.add(f"{name} / random-arm", gap, value)
-        row(name, *points.values())
-    falling = {
-        name: ordered([results[name + suffixes[gap]] for gap in sorted(suffixes, reverse=True)])[0]
-        for name in names
-    }
-    _found(
-        section,
-        results,
-        "As expected, the overall regret decreases as the gap increases",
-        "Here a wrong pull costs at least the gap, so that regret is to be seen beside random arms', and the larger "
-        "the best mean, the shorter its context is across theta*.",
-        falling,
-        agents=10,
-    )
-    epsilons = sorted({name.split("epsilon ")[1] for name in names if "epsilon" in name}, key=float)
-    row = section.table(f"regret at epsilon {epsilons[0]} over that at {epsilons[-1]}", *columns)
-    sensitive: dict[str, list[Ratio]] = {}
-    for name in dict.fromkeys(name.split(", ")[0] for name in names if "epsilon" in name):
-        least, most = (f"{name}, epsilon {epsilon}" for epsilon in (epsilons[0], epsilons[-1]))
-        sensitive[name] = [
-            ratio(results[least + suffix], results[most + suffix]) for suffix in suffixes.values()
-        ]
-        row(name, *sensitive[name])
-    _found(
-        section,
-        results,
-        "and the algorithm becomes less sensitive to privacy budget altogether.",
-        "How much more regret the least epsilon has than the largest, falls from the least gap to the largest.",
-        {name: f"{_apart(values)} ({values[0]}; {values[-1]})" for name, values in sensitive.items()},
-        agents=10,
-    )
-
-
-def _apart(values: list[Ratio]) -> Statement:
-    """Says whether the last ratio is nearer to 1 than the first, by intervals of how many times it is off."""
-    (first_low, first_high), (last_low, last_high) = (_off(values[place]) for place in (0, -1))
-    if last_high < first_low:
-        return "holds"
-    return "does **not** hold" if last_low > first_high else "undecided"
-
-
-def _off(value: Ratio) -> tuple[float, float]:
-    """Returns the interval of the ratio or of its inverse, whichever is above 1; from 1 on where both may be."""
-    ends = sorted(max(end, 1 / end) for end in (value.low, value.high))
-    return (1.0 if value.low <= 1 <= value.high else ends[0]), ends[1]
-
-
-def horizon(section: Section, results: Results) -> None:
-    """Regret over rounds up to the paper's horizon, ten arms a round."""
-    _table(section, results)
-    for name, result in results.items():
-        section.draw_regret(name, result)
-    rounds = results["FedUCB-printed"].rounds
-    section.text += [
-        "",
-        "What of random arms' regret the federations have, decade by decade; who learns has ever less:",
-    ]
-    names = ("FedUCB-printed", "FedUCB", "FedUCB-min")
-    places = [int(abs(rounds - 10**exponent).argmin()) for exponent in range(2, len(str(int(rounds[-1]))))]
-    row = section.table("round", *(f"{name} / random-arm" for name in names))
-    for place in places:
-        row(
-            f"{rounds[place]:,}",
-            *(ratio(results[name], results["random-arm"], place) for name in names),
-        )
-    if len(places) < 2:
-        return
-    last, before = places[-1], places[-2]
-    grown = {name: [regret_by_seed(results[name], place) for place in (last, before)] for name in names}
-    _found(
-        section,
-        results,
-        "FedUCB with the Privatizer subroutine in Alg. 2, obtains O~(d^{3/4} sqrt(MT/epsilon)) centralized regret",
-        "(Corollary 1.) At such a rate ten times the rounds have sqrt(10) = 3.2 times the regret; ten times is what "
-        f"learns nothing. From round {rounds[before]:,} to {rounds[last]:,}; a bound on a rate in the limit is not "
-        "refuted by any horizon.",
-        {
-            name: f"{section.say(f'{name}, last decade', over_seeds(now / then, '.2f'))} times"
-            for name, (now, then) in grown.items()
-        },
-    )
-
-
-def graphs(section: Section, results: Results) -> None:
-    """Regret of Algorithm 3 over graphs."""
-    _table(section, results)
-    for name, result in results.items():
-        section.draw_regret(name, result)
-    statement, links = ordered([results[graph] for graph in GRAPHS])
-    section.text += [
-        "",
-        f"Regret orders {' < '.join(GRAPHS)}: {statement} ({'; '.join(str(link) for link in links)}). With gamma the "
-        "diameter the power graph is one clique, so everybody hears everybody in the end: graphs cost delay, and that "
-        "as many estimators as the diameter have to learn, each from its share of the rounds.",
-    ]
-    silent = ratio(results["line"], results["LinUCB"])
-    alike = all_hold([silent.at_least(1), silent.at_most(1)])
-    if silent.low <= 1 <= silent.high:
-        alike = "holds"
-    _found(
-        section,
-        results,
-        "if G is a line graph, then chi(G_gamma) = M / gamma, giving an additional factor of M (i.e., it is as good "
-        "as each agent acting individually).",
-        "(Remark 2, whose gamma is less than the diameter.) A line has silence's regret.",
-        {"line / LinUCB is 1": f"{alike} ({silent})"},
-    )

@@ -8,7 +8,7 @@ from pages import check_page
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction import feducb_reports, store
+from fedbandit_envs.leaderboard.reproduction import feducb_appendix_reports, store
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ordered, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
@@ -116,4 +116,4 @@ def test_one_mechanism_serves_all_budgets_of_communication():
 ])  # fmt: skip
 def test_sensitivity_is_how_far_a_ratio_is_from_1(first, last, says):
     ratios = [Ratio(sum(ends) / 2, *ends, *ends) for ends in (first, last)]
-    assert feducb_reports._apart(ratios) == says
+    assert feducb_appendix_reports._apart(ratios) == says
