@@ -77,8 +77,8 @@ def _times(section: Section, results: Results) -> None:
     section.text += [
         "",
         "Where agents choose when to send, each history has a round of its own for its first message, whatever the "
-        "noise is drawn to be: no epsilon at all is kept. Rounds that are fixed in advance tell nothing: all baselines of "
-        "this package that claim to be private send in such rounds. With the trigger nothing is claimed.",
+        "noise is drawn to be: no epsilon at all is kept. Rounds that are fixed in advance tell nothing: all baselines "
+        "of this package that claim to be private send in such rounds. With the trigger nothing is claimed.",
     ]
 
 
