@@ -13,7 +13,7 @@ from typing import Any
 from fedbandit_envs.baselines.baseline import Baseline
 
 DATA: dict[str, Any] = json.loads(files("fedbandit_envs.baselines").joinpath("tuned.json").read_text())
-"""What the file says; see :func:`fedbandit_envs.leaderboard.tuning.findings`."""
+"""What the file says; see :func:`fedbandit_envs.leaderboard.reproduction.tuning.findings`."""
 
 
 def constants(name: str) -> dict[str, Any]:

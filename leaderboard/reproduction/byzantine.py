@@ -2,8 +2,8 @@
 
 from fedbandit_envs.leaderboard.reproduction.comparison import about_intervals
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
-from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.run import Settings
+from fedbandit_envs.leaderboard.sweep.runs import Run
 
 SILENT = "LinUCB"
 PLAIN = "FedUCB-nonprivate"

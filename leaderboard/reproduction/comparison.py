@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 
 from fedbandit_envs.federation import Array
-from fedbandit_envs.leaderboard.reproduction.runs import Result
 from fedbandit_envs.leaderboard.statistics import (
     FEWEST,
     MIDDLES,
@@ -24,6 +23,7 @@ from fedbandit_envs.leaderboard.statistics import (
     ratio_with_interval,
     stratum_means,
 )
+from fedbandit_envs.leaderboard.sweep.runs import Result
 
 Statement = Literal["holds", "does **not** hold", "undecided"]
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from fedbandit_envs.leaderboard.reproduction.comparison import about_intervals
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
-from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.run import Settings
+from fedbandit_envs.leaderboard.sweep.runs import Run
 
 DELTA = 0.1
 THESIS_ROUNDS = 100_000

@@ -26,7 +26,7 @@ from fedbandit_envs.leaderboard.reproduction.fairx import (
     WEIGHTED,
 )
 from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds, regret_text
-from fedbandit_envs.leaderboard.reproduction.runs import Result
+from fedbandit_envs.leaderboard.sweep.runs import Result
 
 
 def _chosen(name: str) -> str:

@@ -7,8 +7,8 @@ from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, rati
 from fedbandit_envs.leaderboard.reproduction.experiment import Results
 from fedbandit_envs.leaderboard.reproduction.fedlinucb import DIM, LOWER_LINE, MEANINGS
 from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds
-from fedbandit_envs.leaderboard.reproduction.runs import Result
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width, ratio_with_interval
+from fedbandit_envs.leaderboard.sweep.runs import Result
 
 
 def _in_the_end(values: Array) -> Mean:

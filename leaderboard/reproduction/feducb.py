@@ -10,8 +10,8 @@ from gymnasium import spaces
 from fedbandit_envs.announcement import variance_of
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
-from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.run import Settings
+from fedbandit_envs.leaderboard.sweep.runs import Run
 from fedbandit_envs.linear_v0 import parallel_env
 
 DELTA = 0.1

@@ -22,8 +22,8 @@ from fedbandit_envs.leaderboard.reproduction.feducb_critique import (
     printed_ratio,
 )
 from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds, regret_text
-from fedbandit_envs.leaderboard.reproduction.runs import Result
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
+from fedbandit_envs.leaderboard.sweep.runs import Result
 
 Results = Mapping[str, Any]
 

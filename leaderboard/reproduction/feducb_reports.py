@@ -24,8 +24,8 @@ from fedbandit_envs.leaderboard.reproduction.feducb import (
     noise_sd,
 )
 from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds, regret_text
-from fedbandit_envs.leaderboard.reproduction.runs import Result
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
+from fedbandit_envs.leaderboard.sweep.runs import Result
 
 PAPER_ROUNDS, PAPER_TRIALS = 10_000_000, 100
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from fedbandit_envs.federation import Array
 from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, regret_by_seed, strata_of_seeds
-from fedbandit_envs.leaderboard.reproduction.runs import Result
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
+from fedbandit_envs.leaderboard.sweep.runs import Result
 
 COLUMNS = ("panel", "name", "quantity", "x", "value", "low", "high", "least", "most", "printed")
 """Of the CSV file.

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
-from fedbandit_envs.leaderboard.reproduction.runs import Run, Strata
 from fedbandit_envs.leaderboard.run import Settings
+from fedbandit_envs.leaderboard.sweep.runs import Run, Strata
 from fedbandit_envs.procurement.oracle import constraint_binds
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.registration import REGISTRY

@@ -23,8 +23,8 @@ from fedbandit_envs.leaderboard.reproduction.pfcb import (
     choose_markets,
 )
 from fedbandit_envs.leaderboard.reproduction.pfcb_setting import Sentences, median_market, verdict
-from fedbandit_envs.leaderboard.reproduction.runs import Result, Strata
 from fedbandit_envs.leaderboard.statistics import stratum_means
+from fedbandit_envs.leaderboard.sweep.runs import Result, Strata
 
 # What the paper prints: "136%, 233% more regret" than FCB (uniform), "235%, 394%" (normal), section 6.2.
 PAPER_ABOVE_FCB = {

@@ -22,7 +22,7 @@ from fedbandit_envs.leaderboard.reproduction.pfcb_setting import (
     median_market,
     verdict,
 )
-from fedbandit_envs.leaderboard.reproduction.runs import Result
+from fedbandit_envs.leaderboard.sweep.runs import Result
 from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier, gaussian_delta
 from fedbandit_envs.wrappers.privacy.budget import decreasing
 

@@ -6,7 +6,7 @@ from fedbandit_envs.leaderboard.reproduction.comparison import Statement, instan
 from fedbandit_envs.leaderboard.reproduction.experiment import Scale
 from fedbandit_envs.leaderboard.reproduction.page import Section
 from fedbandit_envs.leaderboard.reproduction.pfcb import MARKETS
-from fedbandit_envs.leaderboard.reproduction.runs import Result
+from fedbandit_envs.leaderboard.sweep.runs import Result
 
 PAPER_ROUNDS, PAPER_TRIALS = 100_000, 20
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from fedbandit_envs.leaderboard.reproduction.comparison import about_intervals
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
-from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.run import Settings
+from fedbandit_envs.leaderboard.sweep.runs import Run
 from fedbandit_envs.wrappers.privacy.accounting.claimed import decreasing_shares, equal_shares
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 

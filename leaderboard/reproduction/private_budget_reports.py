@@ -16,7 +16,7 @@ from fedbandit_envs.leaderboard.reproduction.private_budget import (
     arguments,
     schedule_of,
 )
-from fedbandit_envs.leaderboard.reproduction.runs import Result
+from fedbandit_envs.leaderboard.sweep.runs import Result
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
     classic_noise_multiplier,

@@ -21,7 +21,7 @@ from fedbandit_envs.leaderboard.reproduction.private_federation import (
     TUNED,
     Problem,
 )
-from fedbandit_envs.leaderboard.reproduction.runs import Result
+from fedbandit_envs.leaderboard.sweep.runs import Result
 
 
 def report(section: Section, results: Results) -> None:

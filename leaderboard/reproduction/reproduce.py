@@ -10,7 +10,7 @@ from fedbandit_envs.checks import require_choice
 from fedbandit_envs.leaderboard.figures import panels_png
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan
 from fedbandit_envs.leaderboard.reproduction.page import COLUMNS, Section
-from fedbandit_envs.leaderboard.reproduction.store import Cell, load, missing_shards, play
+from fedbandit_envs.leaderboard.sweep.store import Cell, load, missing_shards, play
 
 
 class Work(NamedTuple):
@@ -83,7 +83,7 @@ class Reproduction:
         return Work(left, float(sum(shard.size for shard in left)))
 
     def play(self, work: Work, workers: int, advance: Callable[[float], None]) -> None:
-        """Plays what is left; see :func:`~fedbandit_envs.leaderboard.reproduction.store.play`."""
+        """Plays what is left; see :func:`~fedbandit_envs.leaderboard.sweep.store.play`."""
         if work.shards:
             play(work.shards, self._folder, workers, advance)
 

@@ -6,12 +6,12 @@ from fedbandit_envs.checks import require_integer
 from fedbandit_envs.leaderboard.figures import BESIDE
 from fedbandit_envs.leaderboard.reproduction.comparison import about_intervals
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
-from fedbandit_envs.leaderboard.reproduction.runs import Run
 from fedbandit_envs.leaderboard.reproduction.samba_runs import Selection
-from fedbandit_envs.leaderboard.reproduction.store import Cell
 from fedbandit_envs.leaderboard.run import Settings
 from fedbandit_envs.leaderboard.samba import SambaSettings
 from fedbandit_envs.leaderboard.statistics import bootstrap_coverage
+from fedbandit_envs.leaderboard.sweep.runs import Run
+from fedbandit_envs.leaderboard.sweep.store import Cell
 
 ALGORITHMS = {
     "epsilon-greedy": "fixed epsilon",

@@ -7,7 +7,6 @@ import numpy as np
 
 from fedbandit_envs.federation import Array
 from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds
-from fedbandit_envs.leaderboard.reproduction.runs import Result
 from fedbandit_envs.leaderboard.reproduction.samba import (
     AGENTS,
     ENCRYPTED,
@@ -20,6 +19,7 @@ from fedbandit_envs.leaderboard.reproduction.samba import (
 )
 from fedbandit_envs.leaderboard.reproduction.samba_reports import compare
 from fedbandit_envs.leaderboard.reproduction.samba_runs import Selected
+from fedbandit_envs.leaderboard.sweep.runs import Result
 
 _SEES = {
     RANDOM: "nobody tells anything, or learns",

@@ -27,12 +27,22 @@ def floor_of(name: str) -> int:
     return FLOORS.index(part) if part in FLOORS else 0
 
 
+ROOMS = ("", "sweep", "reproduction", "board", "cli")
+"""Of the leaderboard; the first are the files that lie in none."""
+
+
+def room_of(name: str) -> int:
+    """Which of the leaderboard's rooms a name is in; 0 for all that is below them."""
+    part = name.removeprefix("fedbandit_envs.leaderboard.").split(".")[0]
+    return ROOMS.index(part) if part in ROOMS and floor_of(name) == len(FLOORS) - 1 else 0
+
+
 FILES = sorted(path for floor in FLOORS for path in (ROOT / floor).rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_go_down_only(path):
-    own = floor_of(installed_name(path))
+    own, room = floor_of(installed_name(path)), room_of(installed_name(path))
     for node in ast.walk(ast.parse(path.read_text())):
         names = []
         if isinstance(node, ast.Import):
@@ -44,6 +54,7 @@ def test_imports_go_down_only(path):
             assert name.split(".")[0] not in FLOORS[1:], f"{name}: import as fedbandit_envs.{name}"
             if name.split(".")[0] == "fedbandit_envs":
                 assert floor_of(name) <= own, f"{path} imports {name} from a floor above"
+                assert room_of(name) <= room, f"{path} imports {name} from a room above"
 
 
 def test_wheel_holds_every_module(tmp_path):

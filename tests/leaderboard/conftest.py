@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fedbandit_envs.leaderboard.reproduction import store
+from fedbandit_envs.leaderboard.sweep import store
 
 
 class ThisProcess(ThreadPoolExecutor):

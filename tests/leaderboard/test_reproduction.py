@@ -15,8 +15,6 @@ from fedbandit_envs.leaderboard.reproduction import (
     pfcb_exp1_report,
     pfcb_reports,
     pfcb_setting,
-    runs,
-    store,
 )
 from fedbandit_envs.leaderboard.reproduction.comparison import (
     Interval,
@@ -31,7 +29,6 @@ from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan,
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
 from fedbandit_envs.leaderboard.reproduction.page import over_seeds
 from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
-from fedbandit_envs.leaderboard.reproduction.runs import Result, Run, Strata
 from fedbandit_envs.leaderboard.run import Settings, build, run
 from fedbandit_envs.leaderboard.simulation import simulate
 from fedbandit_envs.leaderboard.statistics import (
@@ -40,6 +37,8 @@ from fedbandit_envs.leaderboard.statistics import (
     ratio_with_interval,
     stratum_means,
 )
+from fedbandit_envs.leaderboard.sweep import runs, store
+from fedbandit_envs.leaderboard.sweep.runs import Result, Run, Strata
 
 TINY = Scale(600, 2)
 TINY_PLAN = Plan("uniform", TINY, "default")

@@ -8,9 +8,9 @@ from pages import check_page
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction import store
 from fedbandit_envs.leaderboard.reproduction.byzantine import SCALES, byzantine
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan
+from fedbandit_envs.leaderboard.sweep import store
 
 
 @pytest.mark.usefixtures("in_this_process")

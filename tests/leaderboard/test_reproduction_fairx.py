@@ -5,10 +5,11 @@ from pages import check_page
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction import fairx, store
+from fedbandit_envs.leaderboard.reproduction import fairx
 from fedbandit_envs.leaderboard.reproduction.comparison import ordered, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
+from fedbandit_envs.leaderboard.sweep import store
 
 
 @pytest.mark.usefixtures("in_this_process")

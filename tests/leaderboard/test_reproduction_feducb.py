@@ -8,12 +8,13 @@ from pages import check_page
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction import feducb_appendix_reports, store
+from fedbandit_envs.leaderboard.reproduction import feducb_appendix_reports
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ordered, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
 from fedbandit_envs.leaderboard.reproduction.feducb import budgets
 from fedbandit_envs.leaderboard.run import build
+from fedbandit_envs.leaderboard.sweep import store
 from fedbandit_envs.wrapper import find_layer
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 

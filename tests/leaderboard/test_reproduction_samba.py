@@ -10,12 +10,13 @@ from samba_runs import means_of, plain
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction import samba, samba_reports, store
+from fedbandit_envs.leaderboard.reproduction import samba, samba_reports
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
 from fedbandit_envs.leaderboard.reproduction.page import Section
 from fedbandit_envs.leaderboard.reproduction.samba_runs import Selected, Selection
 from fedbandit_envs.leaderboard.samba import SambaSettings
+from fedbandit_envs.leaderboard.sweep import store
 from fedbandit_envs.wrappers.secure import paillier
 from fedbandit_envs.wrappers.secure.plan import Algorithm
 

@@ -8,14 +8,14 @@ from typer.testing import CliRunner
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.baselines.tuned import DATA, constants
-from fedbandit_envs.leaderboard import tuning
 from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.leaderboard.reproduction import tuning
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
 from fedbandit_envs.leaderboard.reproduction.private_federation import OURS, PROBLEMS, TUNED
-from fedbandit_envs.leaderboard.reproduction.runs import Run
+from fedbandit_envs.leaderboard.reproduction.tuning import FIRST_SEED, TUNINGS, cells, mean_regret
 from fedbandit_envs.leaderboard.run import Settings, run
-from fedbandit_envs.leaderboard.tuning import FIRST_SEED, TUNINGS, cells, mean_regret
+from fedbandit_envs.leaderboard.sweep.runs import Run
 
 TUNED_NAMES = [(name, problem) for problem, one in TUNINGS.items() for name in one.baselines]
 

@@ -10,9 +10,9 @@ from rich.table import Table
 
 from fedbandit_envs.baselines.arms.owners import OWNERS
 from fedbandit_envs.checks import require_choice
+from fedbandit_envs.leaderboard.cli.terminal import ended, explained, out_console, progress_bar
 from fedbandit_envs.leaderboard.run import read_value
 from fedbandit_envs.leaderboard.samba import SambaSettings, run_samba, seed_of
-from fedbandit_envs.leaderboard.terminal import ended, explained, out_console, progress_bar
 from fedbandit_envs.wrappers.secure.certificates import certify
 from fedbandit_envs.wrappers.secure.keys import Keyring, deal
 from fedbandit_envs.wrappers.secure.libraries import require_extra
@@ -34,12 +34,6 @@ TimeoutOption = Annotated[
     float, typer.Option(help="Seconds after which a role that is waited for counts as hung.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the commands to an application."""
-    for name, command in (("samba", samba), ("samba-keys", samba_keys), ("samba-role", samba_role)):
-        app.command(name=name)(command)
 
 
 def samba(

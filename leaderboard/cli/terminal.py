@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryFile
 
 import typer
 from rich.console import Console
@@ -36,3 +38,11 @@ def progress_bar() -> Progress:
     """Returns a bar with the time passed and the time left, on the error stream."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     return Progress(*columns, console=_err_console)
+
+
+def make_folder(out: Path) -> None:
+    """Makes the folder of the results, and tries whether it takes files before anything is played."""
+    with explained(OSError, option="--out"):
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass

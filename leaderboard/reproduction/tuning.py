@@ -15,8 +15,8 @@ import numpy as np
 
 from fedbandit_envs.checks import require_choice, require_integer
 from fedbandit_envs.leaderboard.reproduction.comparison import regret_by_seed
-from fedbandit_envs.leaderboard.reproduction.runs import Result, Run
 from fedbandit_envs.leaderboard.run import Settings
+from fedbandit_envs.leaderboard.sweep.runs import Result, Run
 
 FIRST_SEED = 1_000_000
 """Seeds from here on are for tuning alone; experiments play smaller ones."""
