@@ -212,7 +212,7 @@ def test_the_five_hosts_of_the_example(tmp_path):
     """Every role by the command that docs/samba-compose.yaml gives it, under TLS; keys are gone afterwards."""
     keys = tmp_path / "keys"
     assert call("samba-keys", keys, "--owners", 1, "--owners", 1, "--seed", 4).exit_code == 0
-    example = (Path(__file__).parents[2] / "docs" / "samba-compose.yaml").read_text()
+    example = (Path(__file__).parents[3] / "docs" / "samba-compose.yaml").read_text()
     commands = {words[2]: words for words in map(json.loads, re.findall(r"command: (\[.*\])", example))}
     assert set(commands) == {path.name for path in keys.iterdir()}
     here = f"127.0.0.1:{_free_port()}"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pages import check_page
 
-PAGES = sorted((Path(__file__).parents[2] / "docs" / "reproductions").glob("*.md"))
+PAGES = sorted((Path(__file__).parents[3] / "docs" / "reproductions").glob("*.md"))
 
 
 def test_there_are_pages():
