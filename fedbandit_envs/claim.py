@@ -48,5 +48,5 @@ class Claim:
     noise: str = "none"
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the attributes by name; JSON knows no infinity: ``"infinite"`` promises nothing, null is unknown."""
-        return {**asdict(self), "epsilon": "infinite" if self.epsilon == inf else self.epsilon}
+        """Returns the attributes by name; JSON knows no infinity: ``"infinity"`` promises nothing, null is unknown."""
+        return {**asdict(self), "epsilon": "infinity" if self.epsilon == inf else self.epsilon}

@@ -79,7 +79,7 @@ def test_json_holds_what_was_asked_for_and_what_came_out():
     assert set(secure["cpu_seconds"]) == {"customer", "controller", "comp", "owner-0"}
     assert all(seconds > 0 for seconds in secure["cpu_seconds"].values())
     assert secure["claim"]["trust"] == "cryptography"
-    assert secure["claim"]["epsilon"] == "infinite"
+    assert secure["claim"]["epsilon"] == "infinity"
     assert secure["claim"]["noise"] == "repeatable"
     assert secure["settings"]["seed"] == 3
     assert open_["bytes"] == 0

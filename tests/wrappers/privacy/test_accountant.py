@@ -345,7 +345,7 @@ def test_an_adjacency_that_nobody_names_is_not_protected():
 
 
 def test_infinite_and_unknown_are_written_apart():
-    claims = {None: None, np.inf: "infinite", 0.5: 0.5, 0.0: 0.0}
+    claims = {None: None, np.inf: "infinity", 0.5: 0.5, 0.0: 0.0}
     for epsilon, written in claims.items():
         claim = Claim(epsilon, 0.1, "one-round", "basic", "", "shuffler", "secret").as_json()
         assert json.loads(json.dumps(claim, allow_nan=False)) == {
