@@ -106,17 +106,30 @@ def ratio_with_interval(
     value = float(of(numerator) / of(denominator))
     if numerator.size < FEWEST:
         return value, nan, nan
+    picks = resampled(strata, resamples)
+    ratios = of(numerator[picks], axis=1) / of(denominator[picks], axis=1)
+    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
+    return value, float(low), float(high)
+
+
+def resampled(strata: Array, resamples: int) -> Array:
+    """Draws bootstrap resamples of seeds within each stratum, the same ones whenever strata are.
+
+    Args:
+        strata: Stratum of each seed, ``(seeds,)``.
+        resamples: How many to draw.
+
+    Returns:
+        Indices of seeds, ``(resamples, seeds)``, stratum by stratum.
+    """
     generator = np.random.default_rng(0)
-    picks = np.concatenate(
+    return np.concatenate(
         [
             members[generator.integers(0, members.size, (resamples, members.size))]
             for members in (np.flatnonzero(strata == stratum) for stratum in np.unique(strata))
         ],
         axis=1,
     )
-    ratios = of(numerator[picks], axis=1) / of(denominator[picks], axis=1)
-    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
-    return value, float(low), float(high)
 
 
 def bootstrap_coverage(count: int, level: float = 0.95) -> float:
