@@ -1,0 +1,271 @@
+"""The figures of the page: which privacy buys what, curves, fronts, profiles and exposure."""
+
+from collections.abc import Iterable, Sequence
+from math import inf, isnan
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.federation import Array
+from fedbandit_envs.leaderboard.board.report.pictures import Axis, Curve, Margins, Picture, curve
+from fedbandit_envs.leaderboard.board.report.rows import Row, lines_of, tasks_of
+from fedbandit_envs.leaderboard.board.result import TaskResult
+from fedbandit_envs.leaderboard.board.scores import performance_profile
+from fedbandit_envs.leaderboard.statistics import mean_and_half_width
+
+_DRAWN = 6
+"""Entries that a crowded figure shows before somebody asks for all."""
+
+_REGRET = "regret per agent at the horizon"
+_DUE, _GOT = "deserved/", "pulls/"
+"""Begin the names of numbers about one arm, in what an exposure task adds up to."""
+
+
+class _Point(NamedTuple):
+    row: Row
+    regret: float
+    half: float
+    epsilon: float
+    bytes: float
+
+
+def _points(rows: Iterable[Row], number: int) -> list[_Point]:
+    """Returns regret and cost of all rows on one task."""
+    found = []
+    for row in rows:
+        task = row.result.tasks[number]
+        mean, half = mean_and_half_width(task.regret_array[-1])
+        found.append(
+            _Point(
+                row, float(mean), float(half), row.spent_by_task[number].epsilon, float(np.mean(task.bytes))
+            )
+        )
+    return found
+
+
+def _label(row: Row, rows: Sequence[Row]) -> str:
+    """Names a row: by its track too where its entry is on several."""
+    tracks = [other for other in rows if other.name == row.name]
+    return f"{row.name} ({row.result.track})" if len(tracks) > 1 else row.name
+
+
+def _identity(prefix: str, rows: Sequence[Row], task: str = "") -> str:
+    result = rows[0].result
+    whole = f"{prefix}-{task or result.suite}-{result.suite_version}-{result.edition.id}"
+    return "".join(letter if letter.isalnum() else "-" for letter in whole)
+
+
+def _said(values: Iterable[tuple[str, float]]) -> str:
+    return "; ".join(f"{name} {value:.4g}" for name, value in values)
+
+
+def what_privacy_buys(rows: Sequence[Row], number: int) -> Picture | None:
+    """Draws regret against epsilon for every private baseline of a task; None where there is none.
+
+    Args:
+        rows: Of one group.
+        number: Of the task.
+    """
+    task = rows[0].result.tasks[number]
+    points = _points(rows, number)
+    lines = lines_of(rows[0].result.suite)
+    private = [
+        point for point in points
+        if 0 < point.epsilon < inf and "placebo" not in _parts(point.row) and point.row.name not in lines.values()
+    ]  # fmt: skip
+    if not private:
+        return None
+    epsilons = sorted({point.epsilon for point in private})
+    span = [epsilons[0] / 2, epsilons[-1] * 2]
+    levels = {
+        line: float(np.mean([point.regret for point in points if point.row.name == name]))
+        for line, name in lines.items()
+        if any(point.row.name == name for point in points)
+    }
+    curves = [
+        Curve(f"{line}: {lines[line]}", span, [float(f"{level:.4g}")] * 2, form="level")
+        for line, level in levels.items()
+    ]
+    names = list(dict.fromkeys(point.row.name for point in sorted(private, key=lambda point: point.regret)))
+    for name in names:
+        own = sorted((point for point in private if point.row.name == name), key=lambda point: point.epsilon)
+        mean, half = (np.array([getattr(point, part) for point in own]) for part in ("regret", "half"))
+        curves.append(curve(name, (point.epsilon for point in own), mean, (mean - half, mean + half)))
+    least = {name: min(point.regret for point in private if point.row.name == name) for name in names}
+    return Picture(
+        _identity("buys", rows, task.task),
+        task.task,
+        "Regret per agent at the horizon against the epsilon that is claimed, with 95 % intervals over seeds. "
+        "Horizontal lines are the same at any epsilon: silence, tuned silence, and the weighted form where it hears "
+        "noise alone (placebo) or true data.",
+        f"Levels: {_said(levels.items())}. Least regret of each private baseline: {_said(least.items())}.",
+        Axis("epsilon claimed (log)", log=True),
+        Axis(f"{_REGRET} (log)", log=True),
+        curves,
+    )
+
+
+def _parts(row: Row) -> Iterable[str]:
+    """Returns the parts of a baseline's wrappers; none of a submission's."""
+    known = row.result.entry.kind == "baseline" and row.name in BASELINES
+    return BASELINES[row.name].wrappers if known else ()
+
+
+def _best_first(rows: Sequence[Row], number: int) -> list[Row]:
+    return sorted(rows, key=lambda row: row.result.tasks[number].regret_array[-1].mean())
+
+
+def regret_curves(rows: Sequence[Row], number: int) -> Picture:
+    """Draws mean regret over rounds with its band, of all rows of a group on one task."""
+    task = rows[0].result.tasks[number]
+    best = _best_first(rows, number)
+    lines = lines_of(rows[0].result.suite).values()
+    curves = []
+    for place, row in enumerate(best):
+        own = row.result.tasks[number]
+        mean, half = mean_and_half_width(own.regret_array)
+        keep = _thinned(len(own.rounds))
+        rounds = np.asarray(own.rounds)[keep]
+        shown = place < _DRAWN or row.name in lines or row.result.entry.kind == "submission"
+        ends = (np.maximum(mean - half, 0)[keep], (mean + half)[keep])
+        curves.append(curve(_label(row, rows), rounds, mean[keep], ends, "band", shown))
+    ends_at = ((_label(row, rows), row.result.tasks[number].regret_array[-1].mean()) for row in best)
+    return Picture(
+        _identity("curves", rows, task.task),
+        f"Regret over rounds, {task.task}",
+        f"Cumulative regret per agent, the mean over {len(task.seeds)} seeds in its 95 % band. The best {_DRAWN}, "
+        "silence and submissions are drawn; the others wait in the legend.",
+        f"After {task.rounds[-1]:,} rounds, least first: {_said(ends_at)}.",
+        Axis("round (log)", log=True),
+        Axis("cumulative regret per agent (log)", log=True),
+        curves,
+    )
+
+
+def _thinned(count: int, most: int = 24) -> Array:
+    """Returns at most so many indices, evenly spaced, the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
+
+
+def front(rows: Sequence[Row], number: int, cost: str) -> Picture:
+    """Draws regret against a cost, and the rows which no other beats in both.
+
+    Args:
+        rows: Of one group.
+        number: Of the task.
+        cost: ``epsilon`` or ``bytes``.
+    """
+    task = rows[0].result.tasks[number]
+    points = [point for point in _points(rows, number) if not isnan(getattr(point, cost))]
+    margins = Margins([getattr(point, cost) for point in points])
+    ends = {"epsilon": ("0: nothing leaves", "no promise"), "bytes": ("0", "")}[cost]
+    unbeaten = sorted(
+        (point for point in points if not any(_beats(other, point, cost) for other in points)),
+        key=lambda point: (getattr(point, cost), point.regret),
+    )
+    steps = np.array([point.regret for point in unbeaten])
+    curves = [curve("front", (margins.place(getattr(p, cost)) for p in unbeaten), steps, form="front")]
+    for point in sorted(points, key=lambda point: point.regret):
+        where = [margins.place(getattr(point, cost))]
+        value, half = np.array([point.regret]), np.array([point.half])
+        curves.append(curve(_label(point.row, rows), where, value, (value - half, value + half), "points"))
+    names = ", ".join(_label(point.row, rows) for point in unbeaten)
+    unit = {"epsilon": "epsilon claimed", "bytes": "bytes an agent sends in an episode"}[cost]
+    missing = len(rows) - len(points)
+    return Picture(
+        _identity(f"front-{cost}", rows, task.task),
+        f"Regret against {cost}, {task.task}",
+        f"Every row at its regret and its {unit}. On the front are those that no other beats in both"
+        + (f"; {missing} whose {cost} is not known are left out." if missing else "."),
+        f"On the front, from the least {cost} on: {names}.",
+        Axis(f"{unit} (log)", log=True, ticks=margins.ticks(*ends)),
+        Axis(f"{_REGRET} (log)", log=True),
+        curves,
+    )
+
+
+def _beats(other: _Point, point: _Point, cost: str) -> bool:
+    mine, theirs = (point.regret, getattr(point, cost)), (other.regret, getattr(other, cost))
+    return theirs != mine and theirs[0] <= mine[0] and theirs[1] <= mine[1]
+
+
+def profiles(rows: Sequence[Row]) -> Picture | None:
+    """Draws which part of its runs an entry scores higher than a threshold in; None where there are no scores."""
+    best = sorted((row for row in rows if row.scores.size), key=lambda row: -row.score.value)
+    if not best:
+        return None
+    thresholds = np.linspace(0, 1, 26)
+    lines = lines_of(rows[0].result.suite).values()
+    curves = []
+    for place, row in enumerate(best):
+        value, low, high = performance_profile(row.scores, tasks_of(row.result), thresholds)
+        shown = place < _DRAWN or row.name in lines or row.result.entry.kind == "submission"
+        curves.append(curve(_label(row, rows), thresholds, value, (low, high), "band", shown))
+    medians = ((_label(row, rows), float(np.median(row.scores))) for row in best)
+    return Picture(
+        _identity("profile", rows),
+        f"Performance profile, {rows[0].result.suite}",
+        "The part of all runs with a higher normalised score than a threshold, in its pointwise 95 % band: who lies "
+        "above another everywhere is better however runs are summed up.",
+        f"Medians of scores, best first: {_said(medians)}.",
+        Axis("normalised score"),
+        Axis("part of runs with a higher score"),
+        curves,
+    )
+
+
+def exposure(rows: Sequence[Row], number: int) -> Picture | None:
+    """Draws shares of the pulls beside deserved shares; None where results do not hold them.
+
+    Arms are put in order of what they deserve, in each seed's instance.
+    """
+    task = rows[0].result.tasks[number]
+    arms = sum(name.startswith(_DUE) for name in task.extra)
+    holding = [
+        row for row in _best_first(rows, number)
+        if all(f"{part}{arm}" in row.result.tasks[number].extra for part in (_DUE, _GOT) for arm in range(arms))
+    ]  # fmt: skip
+    if not arms or not holding:
+        return None
+    due, _ = _shares(holding[0].result.tasks[number], arms)
+    places = np.arange(1, arms + 1)
+    curves, off = [], []
+    lines = lines_of(rows[0].result.suite).values()
+    for place, row in enumerate(holding):
+        _, got = _shares(row.result.tasks[number], arms)
+        shown = place < _DRAWN or row.name in lines or row.result.entry.kind == "submission"
+        curves.append(curve(_label(row, rows), places, got, shown=shown))
+        off.append((_label(row, rows), float(np.abs(got - due).sum())))
+    # Last, so that it lies on top of those that come near it.
+    curves.append(curve("deserved", places, due, form="front"))
+    return Picture(
+        _identity("exposure", rows, task.task),
+        f"Shares, {task.task}",
+        "Shares of the pulls by arm, in order of what arms deserve, beside what they deserve: the mean over seeds and "
+        "agents.",
+        f"Absolute differences from deserved shares, added up over arms: {_said(off)}.",
+        Axis("arm, by what it deserves"),
+        Axis("share of pulls"),
+        curves,
+    )
+
+
+def _shares(task: TaskResult, arms: int) -> tuple[Array, Array]:
+    """Returns deserved shares and shares of pulls, most deserving first, the mean over seeds."""
+    due, got = (np.array([task.extra[f"{part}{arm}"] for arm in range(arms)]) for part in (_DUE, _GOT))
+    order = np.argsort(-due, axis=0, kind="stable")
+    due, got = (
+        np.take_along_axis(part / part.sum(axis=0), order, axis=0).mean(axis=1) for part in (due, got)
+    )
+    return due, got
+
+
+def of_group(rows: Sequence[Row]) -> list[Picture]:
+    """Returns all figures of a group but the first section's."""
+    pictures: list[Picture | None] = []
+    for number in range(len(rows[0].result.tasks)):
+        pictures += [regret_curves(rows, number), exposure(rows, number)]
+        pictures += [front(rows, number, cost) for cost in ("epsilon", "bytes")]
+    pictures.append(profiles(rows))
+    return [picture for picture in pictures if picture is not None]

@@ -1,0 +1,50 @@
+"""The Markdown table."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+from fedbandit_envs.leaderboard.board.report.rows import Group, Row
+from fedbandit_envs.leaderboard.board.report.words import amount, audited, claimed, estimate
+from fedbandit_envs.leaderboard.reproduction.private_federation import TUNED
+
+HEADS = (
+    "rank", "entry", "score [95 %]", f"better than {TUNED}", f"score over {TUNED}", "epsilon claimed", "audited",
+    "messages", "bytes",
+)  # fmt: skip
+
+_INTRODUCTION = """# Leaderboard
+
+The score is 1 - regret / regret of acting at random under the same luck, its interquartile mean over tasks and seeds;
+brackets are 95 % stratified bootstrap intervals over seeds. Entries of an edition meet the same luck and are compared
+in pairs. Epsilon is what all releases of an agent are claimed to cost together; messages and bytes are an agent's in an
+episode. `leaderboard.html` beside this file has the figures, and each row's command."""
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def cells(row: Row) -> list[str]:
+    """Returns a row's cells, one for each of :data:`HEADS`."""
+    return [
+        str(row.rank),
+        row.name,
+        estimate(row.score),
+        estimate(row.better, ".2f"),
+        estimate(row.over),
+        claimed(row.spent),
+        audited(row)[1],
+        amount(row.traffic("messages")),
+        amount(row.traffic("bytes")),
+    ]
+
+
+def markdown(groups: Mapping[Group, Sequence[Row]]) -> str:
+    """Returns the file: a table a suite, edition and track."""
+    lines = [_INTRODUCTION]
+    for (suite, version, edition), rows in groups.items():
+        lines += ["", f"## {suite} (version {version}, edition {edition})"]
+        for track, ranked in groupby(rows, lambda row: row.result.track):
+            lines += ["", f"### Track {track}", "", _line(HEADS), "|" + "---|" * len(HEADS)]
+            lines += [_line(cells(row)) for row in ranked]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,232 @@
+"use strict";
+// Draws the figures when they come into sight, sorts and filters the rows, and follows the reader's colours.
+(() => {
+  const COLOURS = ["#3579c8", "#d24a5f", "#2c9a4b", "#b5830a", "#1698b0", "#a14fc4", "#808890", "#d8702a"];
+  const DASHES = ["solid", "dash", "dot", "dashdot"];
+  const SYMBOLS = ["circle", "square", "diamond", "cross", "x", "triangle-up", "triangle-down", "star"];
+  const pictures = new Map(JSON.parse(document.getElementById("data").textContent).map((one) => [one.id, one]));
+  const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+  const element = (tag, text, attributes = {}) => {
+    const made = document.createElement(tag);
+    if (text !== undefined) made.textContent = text;
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    return made;
+  };
+
+  // Figures -----------------------------------------------------------------------------------------------------
+
+  // A name looks the same in all figures of a page.
+  const looks = new Map();
+  const look = (name) => {
+    if (!looks.has(name)) {
+      const at = looks.size;
+      looks.set(name, {
+        color: COLOURS[at % COLOURS.length],
+        dash: DASHES[Math.floor(at / COLOURS.length) % DASHES.length],
+        symbol: SYMBOLS[(at + Math.floor(at / SYMBOLS.length)) % SYMBOLS.length],
+      });
+    }
+    return looks.get(name);
+  };
+  const ink = () => getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
+  const faint = (colour) => colour + "2e";
+
+  function traces(curve) {
+    const { color, dash, symbol } = look(curve.name);
+    const common = { name: curve.name, legendgroup: curve.name, x: curve.x, y: curve.y, visible: curve.shown || "legendonly" };
+    if (curve.form === "level") return [{ ...common, mode: "lines", line: { color, dash, width: 2.5 } }];
+    if (curve.form === "front") {
+      return [{ ...common, mode: "lines+markers", line: { color: ink(), shape: "hv", width: 1.5, dash: "dot" }, marker: { color: ink(), size: 3 } }];
+    }
+    if (curve.form === "band") {
+      const line = { ...common, mode: "lines", line: { color, dash, width: 2 } };
+      if (!curve.low || curve.low.includes(null)) return [line];
+      const edge = { ...common, mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false };
+      return [{ ...edge, y: curve.low }, { ...edge, y: curve.high, fill: "tonexty", fillcolor: faint(color) }, line];
+    }
+    const error = curve.low && !curve.low.includes(null) && {
+      type: "data", symmetric: false, thickness: 1, width: 3, color,
+      array: curve.high.map((high, i) => high - curve.y[i]),
+      arrayminus: curve.low.map((low, i) => curve.y[i] - low),
+    };
+    const mode = curve.form === "points" ? "markers" : "lines+markers";
+    return [{ ...common, mode, line: { color, dash, width: 2 }, marker: { color, symbol, size: 8 }, ...(error && { error_y: error }) }];
+  }
+
+  function axis(spec, extra) {
+    const rule = getComputedStyle(document.documentElement).getPropertyValue("--rule").trim();
+    return {
+      title: { text: spec.title, font: { size: 13 } }, type: spec.log ? "log" : "linear", gridcolor: rule, linecolor: rule,
+      zerolinecolor: rule, automargin: true, ...(spec.log && { dtick: undefined, exponentformat: "power", nticks: 8 }), ...extra,
+    };
+  }
+
+  // Whole powers of ten between the least and the most, and the places that have a name.
+  function namedTicks(spec, curves) {
+    if (!spec.ticks.length) return {};
+    const named = new Set(spec.ticks.map(([place]) => place));
+    const places = curves.flatMap((curve) => curve.x).filter((x) => x > 0 && !named.has(x));
+    const values = [], texts = [];
+    if (places.length) {
+      const first = Math.floor(Math.log10(Math.min(...places))), last = Math.ceil(Math.log10(Math.max(...places)));
+      const step = Math.max(1, Math.ceil((last - first) / 5));
+      for (let power = first; power <= last; power += step) {
+        const value = 10 ** power;
+        if (spec.ticks.every(([place]) => Math.abs(Math.log10(place / value)) > 0.2)) {
+          values.push(value);
+          texts.push(Math.abs(power) < 4 ? String(+value.toPrecision(1)) : `10<sup>${power}</sup>`);
+        }
+      }
+    }
+    for (const [place, text] of spec.ticks) { values.push(place); texts.push(text); }
+    return { tickmode: "array", tickvals: values, ticktext: texts };
+  }
+
+  function draw(place) {
+    const picture = pictures.get(place.dataset.picture);
+    const colour = ink();
+    const layout = {
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: colour, family: "system-ui, sans-serif", size: 12 },
+      margin: { l: 50, r: 10, t: 10, b: 40 }, height: place.clientHeight, hovermode: "closest",
+      xaxis: axis(picture.x, namedTicks(picture.x, picture.curves)), yaxis: axis(picture.y, {}),
+      legend: { orientation: "h", x: 0, y: -0.22, yanchor: "top", font: { size: 11 } }, showlegend: true,
+    };
+    Plotly.react(place, picture.curves.flatMap(traces), layout, { displayModeBar: false, responsive: true });
+    place.dataset.drawn = "true";
+  }
+
+  function tabulate(into, picture) {
+    const scroll = element("div", undefined, { class: "scroll", role: "region", tabindex: "0", "aria-label": `Numbers of ${picture.title}` });
+    const table = element("table");
+    const heads = element("tr");
+    for (const text of ["Curve", picture.x.title, picture.y.title, "Lower end", "Upper end"]) heads.append(element("th", text, { scope: "col" }));
+    const names = new Map(picture.x.ticks.map(([place, text]) => [place, text]));
+    const body = element("tbody");
+    for (const curve of picture.curves) {
+      curve.y.forEach((y, i) => {
+        const line = element("tr");
+        line.append(element("th", curve.name, { scope: "row" }));
+        const x = curve.form === "level" ? "everywhere" : names.get(curve.x[i]) ?? curve.x[i];
+        for (const value of [x, y, curve.low?.[i], curve.high?.[i]]) line.append(element("td", value ?? "\u2013", { class: "number" }));
+        if (curve.form !== "level" || i === 0) body.append(line);
+      });
+    }
+    const head = element("thead");
+    head.append(heads);
+    table.append(head, body);
+    scroll.append(table);
+    into.replaceChildren(scroll);
+  }
+
+  const sight = new IntersectionObserver((seen) => {
+    for (const { target, isIntersecting } of seen) {
+      if (!isIntersecting) continue;
+      sight.unobserve(target);
+      draw(target);
+    }
+  }, { rootMargin: "200px" });
+
+  for (const place of all(".plot")) {
+    const picture = pictures.get(place.dataset.picture);
+    picture.curves.forEach((curve) => curve.form !== "front" && look(curve.name));
+    sight.observe(place);
+    if (picture.curves.some((curve) => !curve.shown)) {
+      const first = picture.curves.map((curve) => curve.shown);
+      const more = element("button", "Draw all entries", { type: "button", class: "more", "aria-pressed": "false" });
+      more.addEventListener("click", () => {
+        const every = more.getAttribute("aria-pressed") === "false";
+        more.setAttribute("aria-pressed", String(every));
+        picture.curves.forEach((curve, i) => { curve.shown = every || first[i]; });
+        draw(place);
+      });
+      place.after(more);
+    }
+  }
+  for (const words of all("details.words")) {
+    words.addEventListener("toggle", () => {
+      const into = words.querySelector(".numbers");
+      if (words.open && !into.firstChild) tabulate(into, pictures.get(into.dataset.of));
+    });
+  }
+
+  // Rows --------------------------------------------------------------------------------------------------------
+
+  const body = document.querySelector("#ranking tbody");
+  const rows = all("tr", body);
+  const filters = ["suite", "track", "kind"].map((name) => [name, document.getElementById(`filter-${name}`)]);
+  const search = document.getElementById("filter-name");
+  const count = document.getElementById("count");
+
+  function filter() {
+    const wanted = search.value.trim().toLowerCase();
+    let shown = 0;
+    for (const row of rows) {
+      row.hidden = !(row.dataset.name.includes(wanted) && filters.every(([name, { value }]) => !value || row.dataset[name] === value));
+      shown += !row.hidden;
+    }
+    count.textContent = `${shown} of ${rows.length} rows`;
+    const suite = filters[0][1].value;
+    for (const part of all("section[data-suite], figure[data-suite], details.row")) part.hidden = Boolean(suite) && part.dataset.suite !== suite;
+  }
+  const form = document.getElementById("filters");
+  form.addEventListener("input", filter);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(filter));
+
+  // What has no value comes last, either way round.
+  function compare(a, b, sign) {
+    if (a === "" || b === "") return (a === "") - (b === "");
+    return sign * (typeof a === "number" ? (a > b) - (a < b) : a.localeCompare(b, "en", { numeric: true }));
+  }
+  const heads = all("#ranking thead th");
+  heads.forEach((head, column) => {
+    head.firstChild.addEventListener("click", () => {
+      const other = { ascending: "descending", descending: "ascending" };
+      const order = other[head.getAttribute("aria-sort")] ?? head.dataset.first;
+      heads.forEach((one) => one.setAttribute("aria-sort", one === head ? order : "none"));
+      const key = ({ children: { [column]: cell } }) => {
+        const { value } = cell.dataset;
+        return value === undefined ? cell.textContent : value === "" ? "" : Number(value);
+      };
+      const sign = order === "ascending" ? 1 : -1;
+      body.append(...rows.map((row) => [key(row), row]).sort(([a], [b]) => compare(a, b, sign)).map(([, row]) => row));
+    });
+  });
+
+  function open() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target?.matches("details.row")) return;
+    target.open = true;
+    target.scrollIntoView();
+    target.firstChild.focus();
+  }
+  addEventListener("hashchange", open);
+  for (const button of all(".copy")) {
+    button.addEventListener("click", async () => {
+      const code = button.closest("details").querySelector("code");
+      try {
+        await navigator.clipboard.writeText(code.textContent);
+        button.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(code);
+        button.textContent = "Selected";
+      }
+    });
+  }
+
+  // Colours -----------------------------------------------------------------------------------------------------
+
+  const theme = document.getElementById("theme");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  function paint(isDark) {
+    document.documentElement.dataset.theme = isDark ? "dark" : "light";
+    theme.setAttribute("aria-pressed", String(isDark));
+    all(".plot[data-drawn]").forEach(draw);
+  }
+  theme.addEventListener("click", () => paint(theme.getAttribute("aria-pressed") === "false"));
+  dark.addEventListener("change", () => paint(dark.matches));
+
+  paint(dark.matches);
+  filter();
+  open();
+})();
