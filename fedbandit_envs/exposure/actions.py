@@ -9,6 +9,7 @@ from gymnasium import spaces
 from fedbandit_envs.action_check import require_finite
 from fedbandit_envs.exposure.merit import Merits, share_out
 from fedbandit_envs.federation import Array
+from fedbandit_envs.linear.expectation import expected_rewards
 from fedbandit_envs.simplex import Simplex
 
 
@@ -60,7 +61,7 @@ class Parameter:
             ValueError: An entry of the estimate is not finite.
         """
         require_finite("parameter", choice)
-        means = np.einsum("rjkd,rjd->rjk", observation["contexts"], np.asarray(choice, np.float64))
+        means = expected_rewards(observation["contexts"], choice)
         return _shares(self._merits.logarithm(means, observation.get("merit")))
 
 

@@ -8,6 +8,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.action_check import require_finite
 from fedbandit_envs.federation import Array
+from fedbandit_envs.linear.expectation import expected_rewards
 
 
 class Arm:
@@ -36,7 +37,7 @@ class Parameter:
             ValueError: An entry of the estimate is not finite.
         """
         require_finite("parameter", choice)
-        value = np.einsum("rjkd,rjd->rjk", observation["contexts"], np.asarray(choice, np.float64))
+        value = expected_rewards(observation["contexts"], choice)
         return value.argmax(axis=-1)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import Array
+from fedbandit_envs.linear.expectation import expect, expected_rewards
 from fedbandit_envs.luck import Luck
 from fedbandit_envs.streams import Purpose
 from fedbandit_envs.threefry import fill_bits, padded
@@ -182,16 +183,6 @@ def fraction(word):
     return (np.float64(word) + 0.5) * 2.0**-32
 
 
-@kernel
-def _expect(contexts, parameter, means):
-    """Writes <x, theta> of one row's arms; contexts are ``(dim, arms)``."""
-    means[:] = 0.0
-    for i in range(contexts.shape[0]):
-        x, weight = contexts[i], parameter[i]
-        for k in range(contexts.shape[1]):
-            means[k] += weight * x[k]
-
-
 class UnitBall:
     """Contexts uniform in the ball of radius L, all independent."""
 
@@ -239,7 +230,7 @@ def _fill_ball(acting, round_, key, parameter, bound, contexts, means):
                 g, x = normals[i * arms : (i + 1) * arms], contexts[r, j, i]
                 for k in range(arms):
                     x[k] = scale[k] * np.float64(g[k])
-            _expect(contexts[r, j], parameter[r], means[r, j])
+            expect(contexts[r, j], parameter[r], means[r, j])
 
 
 class Hypercube:
@@ -277,7 +268,7 @@ def _fill_cube(acting, round_, key, parameter, low, width, contexts, means):
                 some, x = words[i * arms : (i + 1) * arms], contexts[r, j, i]
                 for k in range(arms):
                     x[k] = low + width * fraction(some[k])
-            _expect(contexts[r, j], parameter[r], means[r, j])
+            expect(contexts[r, j], parameter[r], means[r, j])
 
 
 class Features:
@@ -316,7 +307,8 @@ class Features:
     def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
         """Lays the features out; they stay."""
         offer.contexts[...] = self.matrix
-        np.einsum("rjkd,rd->rjk", offer.contexts, parameter, out=offer.means)
+        own = np.broadcast_to(parameter[:, np.newaxis], (*offer.means.shape[:2], parameter.shape[1]))
+        offer.means[...] = expected_rewards(offer.contexts, own)
 
     def draw(self, offer: Offer, acting: Array) -> None:
         """Leaves the offer as it is."""

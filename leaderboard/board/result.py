@@ -1,7 +1,7 @@
 """What is kept of an entry that has played a suite: one JSON file, checked against ``result.schema.json``.
 
-Numbers in it are Python's, written so that they come back bit for bit. Infinity is said in words and what is not known is
-null: JSON knows neither.
+Numbers in it are Python's, written so that they come back bit for bit. Infinity is said in words and what is not known
+is null: JSON knows neither.
 """
 
 import json

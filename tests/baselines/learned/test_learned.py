@@ -145,12 +145,15 @@ def test_packaged_networks_are_small_and_registered():
     [("PPO-procurement", procurement_v0, 200), ("PPO-arms", arms_v0, 200), ("PPO-linear", linear_v0, 500)],
 )
 def test_they_learned_something(name, problem, rounds):
-    """Within some rounds of a market that nobody trained on; greed is a network of zeros."""
+    """Within some rounds of a market that nobody trained on; greed is a network of zeros.
+
+    Of arms, 40 seeds' ratio has an sd of 0.06 around 0.43.
+    """
     env = problem.parallel_env(max_cycles=rounds)
     learned = BASELINES[name].make_policy()
     network = learned._network
     greedy = type(learned)(constant_network(0.0, network.each, network.once))
-    ours, greed = (simulate(env, policy, range(400, 410)).regret[-1].mean() for policy in (learned, greedy))
+    ours, greed = (simulate(env, policy, range(400, 440)).regret[-1].mean() for policy in (learned, greedy))
     assert ours < 0.7 * greed
 
 

@@ -415,7 +415,6 @@ def test_two_trials_make_no_interval():
     value = ratio(above, below)
     assert (value.value, value.least, value.most) == (2.0, 1.5, 2.5)
     assert str(value) == "2.000, trials 1.50 to 2.50"
-    assert value.verdict(2.0) == "undecided: fewer than 3 trials"
     assert value.at_most(100) == value.at_least(0) == "undecided"
     assert value.numbers() == {"value": 2.0, "least": 1.5, "most": 2.5}
     mean = over_seeds(np.array([3.0, 5.0]))

@@ -12,7 +12,7 @@ import pytest
 
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.linear.neighbours import sensitivity as linear_sensitivity
-from fedbandit_envs.linear.rewards import RewardLaw, Rewards
+from fedbandit_envs.linear.rewards import RewardLaw
 from fedbandit_envs.problem import Problem
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.procurement.neighbours import sensitivity as procurement_sensitivity
@@ -336,11 +336,11 @@ def test_rewards_that_are_not_clipped_are_caught(monkeypatch):
     assert no_round_tells_more_than_is_said(make_env)
     honest = RewardLaw.draw
 
-    def draw(self, *given):
+    def draw(self, acting, arm, means, reward, clipped):
         bound, self._bound = self._bound, np.inf
-        reward, _ = honest(self, *given)
+        honest(self, acting, arm, means, reward, clipped)
         self._bound = bound
-        return Rewards(reward, np.abs(reward) > bound)
+        clipped[...] = np.abs(reward) > bound
 
     monkeypatch.setattr(RewardLaw, "draw", draw)
     assert not no_round_tells_more_than_is_said(make_env)

@@ -1,0 +1,42 @@
+"""Expected rewards <x, parameter> of all arms, the same to the last bit however contexts lie in memory."""
+
+import numpy as np
+
+from fedbandit_envs.compiled import kernel
+from fedbandit_envs.federation import Array
+from fedbandit_envs.linear.ridge import arms_last
+
+
+@kernel
+def expect(contexts, parameter, means):
+    """Writes <x, parameter> of one row's arms.
+
+    Args:
+        contexts: ``(dim, arms)``.
+        parameter: ``(dim,)``.
+        means: Receives them, ``(arms,)``.
+    """
+    means[:] = 0.0
+    for i in range(contexts.shape[0]):
+        x, weight = contexts[i], parameter[i]
+        for k in range(contexts.shape[1]):
+            means[k] += weight * x[k]
+
+
+@kernel
+def _expect_rows(contexts, parameter, means):
+    for r in range(means.shape[0]):
+        for j in range(means.shape[1]):
+            expect(contexts[r, j], parameter[r, j], means[r, j])
+
+
+def expected_rewards(contexts: Array, parameter: Array) -> Array:
+    """Returns <x, parameter> of every row's arms, float64 ``(replicas, agents, arms)``.
+
+    Args:
+        contexts: ``(replicas, agents, arms, dim)``.
+        parameter: ``(replicas, agents, dim)``.
+    """
+    means = np.empty(contexts.shape[:3])
+    _expect_rows(arms_last(contexts), np.ascontiguousarray(parameter, np.float64), means)
+    return means
