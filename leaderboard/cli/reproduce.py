@@ -7,10 +7,12 @@ from typing import Annotated
 import typer
 
 from fedbandit_envs.checks import require_choice
+from fedbandit_envs.leaderboard.cli.backend import BackendOption, SchedulerOption, WorkersOption, backend_of
 from fedbandit_envs.leaderboard.cli.terminal import ended, explained, make_folder, progress_bar
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
 from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
 from fedbandit_envs.leaderboard.run import SettingsError
+from fedbandit_envs.leaderboard.sweep.backends import BackendError
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 
 
@@ -25,7 +27,9 @@ def reproduce(
     trials: Annotated[
         int | None, typer.Option(help="Runs of each problem instance, if not the scale's.")
     ] = None,
-    workers: Annotated[int, typer.Option(help="Processes that play.", min=1)] = 2,
+    workers: WorkersOption = 2,
+    backend: BackendOption = "joblib",
+    scheduler: SchedulerOption = None,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("fedbandit-reproduction"),
 ) -> None:
     """Repeats a paper's experiment and sets its numbers beside ours. Can be stopped and started again.
@@ -33,6 +37,7 @@ def reproduce(
     With `all`, experiments that do not have the panel or the mode asked for are left out.
     """
     with explained(ValueError), ended():
+        played_by = backend_of(backend, scheduler, workers)
         require_choice("EXPERIMENT", experiment, (*EXPERIMENTS, "all"))
         names = [
             name for name, one in EXPERIMENTS.items() if mode in one.modes and panel in (*one.panels, "all")
@@ -45,11 +50,15 @@ def reproduce(
             for name in (names or EXPERIMENTS if experiment == "all" else [experiment])
         }  # fmt: skip
     make_folder(out)
-    with explained(SettingsError, BudgetExhaustedError), explained(OSError, option="--out"), ended():
+    with (
+        explained(SettingsError, BudgetExhaustedError, BackendError),
+        explained(OSError, option="--out"),
+        ended(),
+    ):
         for name, reproduction in reproductions.items():
             work = reproduction.work()
             with progress_bar() as progress:
                 task = progress.add_task(name, total=work.size)
-                reproduction.play(work, workers, partial(progress.advance, task))
+                reproduction.play(work, played_by, partial(progress.advance, task))
             for path in reproduction.report():
                 typer.echo(path)

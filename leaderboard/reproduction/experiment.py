@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from fedbandit_envs.checks import require_integer
 from fedbandit_envs.leaderboard.reproduction.page import Section
+from fedbandit_envs.leaderboard.sweep.cell import Cell
 from fedbandit_envs.leaderboard.sweep.runs import Result
-from fedbandit_envs.leaderboard.sweep.store import Cell
 
 Results = Mapping[str, Result]
 """Of runs of a federation, by name."""

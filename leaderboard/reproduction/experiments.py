@@ -29,7 +29,7 @@ from fedbandit_envs.leaderboard.reproduction import (
 )
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Results, Scale
 from fedbandit_envs.leaderboard.reproduction.page import Section
-from fedbandit_envs.leaderboard.sweep.store import Cell
+from fedbandit_envs.leaderboard.sweep.cell import Cell
 
 _REGRET = {"y": "cumulative regret per agent", "xscale": "log", "yscale": "log"}
 _FRR = {"y": "regret / SS-UCB's (FRR)", "xscale": "log", "yscale": "linear"}

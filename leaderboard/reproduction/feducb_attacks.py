@@ -18,7 +18,6 @@ from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.streams import row_seeds
 from fedbandit_envs.wrappers.privacy.attacks import at_least, at_most, epsilon_of_rates
 
-_FORMAT = 1
 _AGENTS, _DIM, _FAILURE = 2, 2, 0.01
 # The longest context there can be, which pays 1, and none at all, which pays nothing.
 _LONG, _NOTHING = 0, 1
@@ -74,8 +73,8 @@ class SendTimes:
 
     @property
     def key(self) -> list[Any]:
-        """All that the results follow from; see :attr:`.store.Cell.key`."""
-        return ["feducb-times", _FORMAT, asdict(self)]
+        """All that the results follow from; see :attr:`.cell.Cell.key`."""
+        return ["feducb-times", asdict(self)]
 
     @property
     def size(self) -> float:
@@ -87,7 +86,7 @@ class SendTimes:
         return [self]
 
     def play(self, advance: Callable[[float], None]) -> Arrays:
-        """Plays both histories; see :meth:`.store.Cell.play`."""
+        """Plays both histories; see :meth:`.cell.Cell.play`."""
         start = process_time()
         horizon, share, threshold = self._aimed()
         times = {}
@@ -132,7 +131,7 @@ class SendTimes:
         return times, env.privacy().reason
 
     def join(self, parts: Sequence[Arrays]) -> "Betrayed":
-        """See :meth:`.store.Cell.join`."""
+        """See :meth:`.cell.Cell.join`."""
         (part,) = parts
         return Betrayed(
             part["without"], part["with"], int(part["horizon"]), float(part["share"]), str(part["reason"]),
@@ -234,8 +233,8 @@ class AddedNoise:
 
     @property
     def key(self) -> list[Any]:
-        """See :attr:`.store.Cell.key`."""
-        return ["feducb-noise", _FORMAT, asdict(self)]
+        """See :attr:`.cell.Cell.key`."""
+        return ["feducb-noise", asdict(self)]
 
     @property
     def size(self) -> float:
@@ -247,7 +246,7 @@ class AddedNoise:
         return [self]
 
     def play(self, advance: Callable[[float], None]) -> Arrays:
-        """Lets agents do nothing and release it; see :meth:`.store.Cell.play`."""
+        """Lets agents do nothing and release it; see :meth:`.cell.Cell.play`."""
         start = process_time()
         env = BASELINES[self.baseline].wrap(_federation(self.agents, self.rounds))
         at_once = max(1, min(self.samples, _INBOXES // self.agents**2))
@@ -273,7 +272,7 @@ class AddedNoise:
         return np.diagonal(heard, axis1=-2, axis2=-1)
 
     def join(self, parts: Sequence[Arrays]) -> "Added":
-        """See :meth:`.store.Cell.join`."""
+        """See :meth:`.cell.Cell.join`."""
         (part,) = parts
         return Added(self.agents, part["summed"], part["single"], float(part["cpu_seconds"]))
 

@@ -11,7 +11,7 @@ from math import log, sqrt
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.feducb import DELTA, SHARED, cell
 from fedbandit_envs.leaderboard.reproduction.feducb_attacks import AddedNoise, SendTimes
-from fedbandit_envs.leaderboard.sweep.store import Cell
+from fedbandit_envs.leaderboard.sweep.cell import Cell
 
 PANELS = {
     "times": "What the times of messages betray",

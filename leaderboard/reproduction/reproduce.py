@@ -10,7 +10,10 @@ from fedbandit_envs.checks import require_choice
 from fedbandit_envs.leaderboard.figures import panels_png
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan
 from fedbandit_envs.leaderboard.reproduction.page import COLUMNS, Section
-from fedbandit_envs.leaderboard.sweep.store import Cell, load, missing_shards, play
+from fedbandit_envs.leaderboard.sweep import engine
+from fedbandit_envs.leaderboard.sweep.backends import Backend
+from fedbandit_envs.leaderboard.sweep.cell import Cell
+from fedbandit_envs.leaderboard.sweep.store import load, missing_shards
 
 
 class Work(NamedTuple):
@@ -82,10 +85,9 @@ class Reproduction:
         left = missing_shards(wanted, self._folder)
         return Work(left, float(sum(shard.size for shard in left)))
 
-    def play(self, work: Work, workers: int, advance: Callable[[float], None]) -> None:
-        """Plays what is left; see :func:`~fedbandit_envs.leaderboard.sweep.store.play`."""
-        if work.shards:
-            play(work.shards, self._folder, workers, advance)
+    def play(self, work: Work, backend: Backend, advance: Callable[[float], None]) -> None:
+        """Plays what is left; see :func:`~fedbandit_envs.leaderboard.sweep.engine.play`."""
+        engine.play(work.shards, self._folder, backend, advance)
 
     def report(self) -> list[Path]:
         """Writes the page, the CSV file and the picture; returns their paths."""

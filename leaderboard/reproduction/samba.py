@@ -10,8 +10,8 @@ from fedbandit_envs.leaderboard.reproduction.samba_runs import Selection
 from fedbandit_envs.leaderboard.run import Settings
 from fedbandit_envs.leaderboard.samba import SambaSettings
 from fedbandit_envs.leaderboard.statistics import bootstrap_coverage
+from fedbandit_envs.leaderboard.sweep.cell import Cell
 from fedbandit_envs.leaderboard.sweep.runs import Run
-from fedbandit_envs.leaderboard.sweep.store import Cell
 
 ALGORITHMS = {
     "epsilon-greedy": "fixed epsilon",

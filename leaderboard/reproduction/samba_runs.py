@@ -14,9 +14,6 @@ from fedbandit_envs.leaderboard.samba import SambaSettings, run_plain, run_samba
 from fedbandit_envs.wrappers.secure.libraries import require_extra
 from fedbandit_envs.wrappers.secure.plan import Algorithm
 
-_FORMAT = 1
-"""Raised whenever files of the same settings would come to say something else, so that older ones are not read."""
-
 _SEEDS_A_SHARD = 5
 _ENCRYPTION = 50
 """About how many rounds in the open take as long as one that is encrypted."""
@@ -61,8 +58,8 @@ class Selection:
 
     @property
     def key(self) -> list[Any]:
-        """All that the results follow from; see :attr:`.store.Cell.key`."""
-        return ["samba", _FORMAT, asdict(self.settings), self.seeds, self.note]
+        """All that the results follow from; see :attr:`.cell.Cell.key`."""
+        return ["samba", asdict(self.settings), self.seeds, self.note]
 
     def split(self) -> list["Selection"]:
         """Splits the seeds: runs in the open by a handful, encrypted ones each by itself."""
@@ -80,7 +77,7 @@ class Selection:
         return range(first, first + self.seeds)
 
     def play(self, advance: Callable[[float], None]) -> Arrays:
-        """Plays one seed after the other; see :meth:`.store.Cell.play`."""
+        """Plays one seed after the other; see :meth:`.cell.Cell.play`."""
         start = process_time()
         settings, means = self.settings, arm_means(self.settings.ratings, self.settings.arms)
         algorithm = Algorithm(settings.algorithm, settings.parameters)
@@ -120,7 +117,7 @@ class Selection:
         }  # fmt: skip
 
     def join(self, parts: Sequence[Arrays]) -> "Selected":
-        """Puts the run together from its shards; see :meth:`.store.Cell.join`."""
+        """Puts the run together from its shards; see :meth:`.cell.Cell.join`."""
         together = {
             name: np.concatenate([part[name] for part in parts])
             for name in ("reward", "noted", "pulls", "bytes", "seconds")

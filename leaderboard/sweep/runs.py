@@ -17,9 +17,6 @@ from fedbandit_envs.wrapper import find_layer
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.transport import Transport
 
-_FORMAT = 4
-"""Raised whenever files of the same settings would come to say something else, so that older ones are not read."""
-
 _ROWS_A_SHARD = 500
 
 
@@ -67,12 +64,8 @@ class Run:
 
     @property
     def key(self) -> list[Any]:
-        """All that the results follow from; see :attr:`.store.Cell.key`."""
-        settings = asdict(self.settings)
-        if not self.settings.stack:
-            # As it was before runs could have a stack, so that their shards are found.
-            del settings["stack"]
-        return [_FORMAT, settings, self.delta]
+        """All that the results follow from; see :attr:`.cell.Cell.key`."""
+        return ["run", asdict(self.settings), self.delta]
 
     def split(self) -> list["Run"]:
         """Splits the seeds into shards of about :attr:`rows` rows.
@@ -88,7 +81,7 @@ class Run:
         ]
 
     def play(self, advance: Callable[[float], None]) -> Arrays:
-        """Plays all seeds side by side; see :meth:`.store.Cell.play`."""
+        """Plays all seeds side by side; see :meth:`.cell.Cell.play`."""
         start = process_time()
         settings = self.settings
         env, policy = build(settings)
@@ -109,7 +102,7 @@ class Run:
         }
 
     def join(self, parts: Sequence[Arrays]) -> "Result":
-        """Puts the run together from its shards; see :meth:`.store.Cell.join`."""
+        """Puts the run together from its shards; see :meth:`.cell.Cell.join`."""
 
         def by_seed(group: str) -> Arrays:
             return {
@@ -127,8 +120,7 @@ class Run:
             float(sum(part["cpu_seconds"] for part in parts)),
             self.strata,
             np.concatenate([part["messages"] for part in parts], axis=1) if "messages" in parts[0] else None,
-            # Shards from before there were groups have none.
-            json.loads(str(parts[0].get("groups", "{}"))),
+            json.loads(str(parts[0]["groups"])),
             by_seed("totals/"),
         )
 

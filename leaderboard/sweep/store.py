@@ -1,117 +1,111 @@
-"""What an experiment plays: cells, split into shards, each of which is kept in a file of its own.
+"""Where shards are kept: each in a file of its own, known by what its content follows from.
 
-A shard's file appears at once and whole. So whatever ends a reproduction, started again it plays only what is
-missing, and experiments that share a run share its shards.
+A file appears at once and whole, and ends with a digest of what it holds. So whatever ends a sweep, started again it
+plays only what is missing, and sweeps that share a run share its shards.
 """
 
 import hashlib
 import json
-import multiprocessing
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+import warnings
+from collections.abc import Sequence
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.federation import Arrays
+from fedbandit_envs.leaderboard.sweep.cell import Cell
+from fedbandit_envs.leaderboard.sweep.source import source_digest
+
+_SEAL = hashlib.sha256().digest_size
 
 
-class Cell(Protocol):
-    """One run of an experiment, or a shard of it."""
+class DamagedShardError(ValueError):
+    """A shard's file does not hold what was written to it: the message names it."""
 
-    @property
-    def key(self) -> list[Any]:
-        """All that its results follow from, as JSON can have it, but for the version of the package."""
 
-    @property
-    def size(self) -> float:
-        """How much there is to play: agent-rounds, or what takes about as long."""
-
-    def split(self) -> Sequence[Self]:
-        """Returns its shards."""
-
-    def play(self, advance: Callable[[float], None]) -> Arrays:
-        """Plays it, and returns what is to be kept.
-
-        Args:
-            advance: Told of how much has been played since its last call.
-        """
-
-    def join(self, parts: Sequence[Arrays]) -> Any:
-        """Puts a run together from what was kept of its shards, of which this is the first.
-
-        Returns:
-            What reports are given; it has ``cpu_seconds``, what playing took.
-        """
+class DamagedShardWarning(UserWarning):
+    """A damaged shard has been found, and counts as missing."""
 
 
 def path(shard: Cell, folder: Path) -> Path:
     """Returns where a shard's file is, or will be."""
-    text = json.dumps([*shard.key, version("fedbandit-envs")], sort_keys=True)
+    code = [version("fedbandit-envs"), source_digest(type(shard).__module__)]
+    text = json.dumps([*shard.key, *code], sort_keys=True)
     return folder / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.npz"
 
 
-_played: Any = None
-
-
-def _share_counter(counter: Any) -> None:
-    global _played
-    _played = counter
-
-
-def _advance(played: float) -> None:
-    if _played is not None:
-        with _played.get_lock():
-            _played.value += played
-
-
-def play_shard(shard: Cell, folder: Path) -> None:
-    """Plays a shard and writes its file."""
-    # Names are the arrays' own, whatever else the function takes by name.
-    kept: dict[str, Any] = dict(shard.play(_advance))
-    file = path(shard, folder)
-    partial = file.with_suffix(f".{os.getpid()}.partial")
-    with partial.open("wb") as out:
-        np.savez_compressed(out, **kept)
-    partial.replace(file)
-
-
-def play(missing: Sequence[Cell], folder: Path, workers: int, advance: Callable[[float], None]) -> None:
-    """Plays shards in processes of their own.
+def packed(kept: Arrays, name: str) -> bytes:
+    """Returns what a shard's file is to hold: arrays as NumPy's ``npz``, and a digest.
 
     Args:
-        missing: What to play.
-        folder: Where the files go; made if needed.
-        workers: Number of processes.
-        advance: Told of how much was played since its last call, about twice a second.
+        kept: What playing the shard has returned.
+        name: Of the file, without its suffix; so one shard's file cannot be taken for another's.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    context = multiprocessing.get_context("spawn")
-    counter = context.Value("d", 0.0)
-    with ProcessPoolExecutor(workers, context, _share_counter, (counter,)) as pool:
-        running = {pool.submit(play_shard, shard, folder) for shard in missing}
-        told = 0.0
-        while running:
-            done, running = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
-            advance(counter.value - told)
-            told = counter.value
-            for future in done:
-                future.result()
+    out = BytesIO()
+    # Names are the arrays' own, whatever else the function takes by name.
+    arrays: dict[str, Any] = dict(kept)
+    np.savez_compressed(out, **arrays)
+    return out.getvalue() + _seal(out.getvalue(), name)
+
+
+def _seal(content: bytes, name: str) -> bytes:
+    return hashlib.sha256(name.encode() + content).digest()
+
+
+def read(file: Path) -> Arrays:
+    """Reads a shard's file.
+
+    Raises:
+        DamagedShardError: It does not hold what was written to it.
+        FileNotFoundError: There is none.
+    """
+    with np.load(BytesIO(_content(file))) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+def _content(file: Path) -> bytes:
+    """Reads a shard's file, but for the digest; see :func:`read`."""
+    whole = file.read_bytes()
+    content, seal = whole[:-_SEAL], whole[-_SEAL:]
+    if seal != _seal(content, file.stem):
+        raise DamagedShardError(f"{file} is damaged: it does not hold what was written to it")
+    return content
+
+
+def is_kept(file: Path) -> bool:
+    """Says whether a shard's file is there; one that is damaged is not.
+
+    Warns:
+        DamagedShardWarning: It is damaged; names it.
+    """
+    try:
+        _content(file)
+    except FileNotFoundError:
+        return False
+    except DamagedShardError as error:
+        warnings.warn(f"{error}; it is played again", DamagedShardWarning, stacklevel=2)
+        return False
+    return True
 
 
 def missing_shards(wanted: Sequence[Cell], folder: Path) -> list[Cell]:
-    """Returns those shards, each once, whose file is not there."""
+    """Returns those shards, each once, that are not kept.
+
+    Warns:
+        DamagedShardWarning: A file is damaged; names it.
+    """
     distinct = {path(shard, folder): shard for shard in wanted}
-    return [shard for file, shard in distinct.items() if not file.exists()]
+    return [shard for file, shard in distinct.items() if not is_kept(file)]
 
 
 def load(wanted: Sequence[Cell], folder: Path) -> Any:
-    """Puts a run together from its shards' files."""
-    parts = []
-    for shard in wanted:
-        with np.load(path(shard, folder)) as file:
-            parts.append({name: file[name] for name in file.files})
-    return wanted[0].join(parts)
+    """Puts a run together from its shards' files.
+
+    Raises:
+        DamagedShardError: A file does not hold what was written to it.
+        FileNotFoundError: A shard has not been played.
+    """
+    return wanted[0].join([read(path(shard, folder)) for shard in wanted])

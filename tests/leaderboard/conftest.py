@@ -1,21 +1,11 @@
 """Fixtures of the leaderboard's tests."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
-
-from fedbandit_envs.leaderboard.sweep import store
-
-
-class ThisProcess(ThreadPoolExecutor):
-    """Stands in for a pool of processes."""
-
-    def __init__(self, workers, context, initializer, arguments):
-        super().__init__(1, initializer=initializer, initargs=arguments)
+from joblib import parallel_config
 
 
 @pytest.fixture
-def in_this_process(monkeypatch):
+def in_this_process():
     """Plays shards here: a new process imports and loads kernels for longer than tests play."""
-    monkeypatch.setattr(store, "_played", None)
-    monkeypatch.setattr(store, "ProcessPoolExecutor", ThisProcess)
+    with parallel_config(backend="sequential"):
+        yield

@@ -38,6 +38,8 @@ from fedbandit_envs.leaderboard.statistics import (
     stratum_means,
 )
 from fedbandit_envs.leaderboard.sweep import runs, store
+from fedbandit_envs.leaderboard.sweep.backends import Local
+from fedbandit_envs.leaderboard.sweep.engine import play
 from fedbandit_envs.leaderboard.sweep.runs import Result, Run, Strata
 
 TINY = Scale(600, 2)
@@ -141,18 +143,19 @@ def test_shards_resume_and_repeat_nothing_finished(tmp_path):
     left = store.missing_shards(parts + parts, tmp_path)
     assert left == parts
     told = []
-    store.play(left, tmp_path, 2, told.append)
+    play(left, tmp_path, Local(2), told.append)
     assert sum(told) <= 600 * 10 * 10
     assert store.missing_shards(parts, tmp_path) == []
     files = sorted(tmp_path.iterdir())
     before = [(path.name, path.stat().st_mtime_ns) for path in files]
     whole = store.load(parts, tmp_path)
-    files[0].rename(files[0].with_suffix(".killed.partial"))
-    (missing,) = store.missing_shards(parts, tmp_path)
-    store.play_shard(missing, tmp_path)
+    files[0].rename(files[0].with_suffix(".npz.partial"))
+    assert len(store.missing_shards(parts, tmp_path)) == 1
+    play(parts, tmp_path)
     again = store.load(parts, tmp_path)
     np.testing.assert_array_equal(again.regret, whole.regret)
     assert before[1] == (files[1].name, files[1].stat().st_mtime_ns)
+    assert sorted(tmp_path.iterdir()) == files
     # What shards say is what the run says.
     simulation, result = run(cell.settings)
     np.testing.assert_array_equal(whole.regret, simulation.regret)
@@ -188,20 +191,18 @@ def test_shards_have_about_five_hundred_rows_and_whole_turns(agents, seeds, stra
     assert sum(part.size for part in parts) == cell.size == 9 * seeds * agents
 
 
-def test_a_shard_s_file_is_known_by_what_it_says(monkeypatch, tmp_path):
+def test_a_shard_s_file_is_known_by_what_it_says(tmp_path):
     cell = Run(Settings("P-FCB", "FedProcurement-v0", 300, 2, 0))
-    store.play_shard(cell, tmp_path)
+    play([cell], tmp_path)
     assert store.missing_shards([cell, replace(cell, strata=Strata(2, "markets"))], tmp_path) == []
     for other in (replace(cell, delta=0.1), replace(cell, settings=replace(cell.settings, rounds=301))):
         assert store.missing_shards([other], tmp_path) == [other]
-    monkeypatch.setattr(runs, "_FORMAT", runs._FORMAT + 1)
-    assert store.missing_shards([cell], tmp_path) == [cell]
 
 
 def test_shards_keep_claims_and_traffic(tmp_path):
     settings = Settings("P-FCB", "FedProcurement-v0", 600, 2, 0)
     cell = Run(settings, delta=0.1)
-    store.play_shard(cell, tmp_path)
+    play([cell], tmp_path)
     result = store.load([cell], tmp_path)
     env, policy = build(settings)
     simulate(env, policy, range(2))
@@ -219,7 +220,7 @@ def test_shards_keep_claims_and_traffic(tmp_path):
 
 def test_silence_has_neither_claims_nor_traffic(tmp_path):
     cell = Run(Settings("SS-UCB", "FedProcurement-v0", 10, 1, 0))
-    store.play_shard(cell, tmp_path)
+    play([cell], tmp_path)
     result = store.load([cell], tmp_path)
     assert result.claims == []
     assert result.traffic == {}
@@ -227,7 +228,7 @@ def test_silence_has_neither_claims_nor_traffic(tmp_path):
 
 def test_a_privatizer_that_released_nothing_says_so(tmp_path):
     cell = Run(Settings("P-FCB", "FedProcurement-v0", 10, 1, 0))
-    store.play_shard(cell, tmp_path)
+    play([cell], tmp_path)
     claims = store.load([cell], tmp_path).claims
     # Four compositions under each of the environment's four adjacencies.
     assert [claim["epsilon"] for claim in claims] == [0.0] * 16
@@ -492,7 +493,7 @@ def test_the_headline_at_the_paper_s_horizon(law, tmp_path):
     runs = pfcb.exp1(Plan(law, Scale(100_000, 2), "default"))
     results = {}
     for name in ("SS-UCB", "P-FCB", "FCB"):
-        store.play_shard(runs[name], tmp_path)
+        play([runs[name]], tmp_path)
         results[name] = store.load([runs[name]], tmp_path)
     frr = ratio(results["P-FCB"], results["SS-UCB"])
     print(f"\n{law}: FRR {frr}; FCB / silent {ratio(results['FCB'], results['SS-UCB'])}")

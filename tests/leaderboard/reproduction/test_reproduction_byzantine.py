@@ -11,6 +11,7 @@ from fedbandit_envs.leaderboard.cli import app
 from fedbandit_envs.leaderboard.reproduction.byzantine import SCALES, byzantine
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan
 from fedbandit_envs.leaderboard.sweep import store
+from fedbandit_envs.leaderboard.sweep.engine import play
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -30,7 +31,7 @@ def test_results_of_a_group_are_those_of_its_agents(tmp_path):
     plan = Plan("garbage", replace(SCALES["small"], rounds=30, trials=2), "default")
     cell = byzantine(plan)["FedUCB-trimmed 0.2"]
     (shard,) = cell.split()
-    store.play_shard(shard, tmp_path)
+    play([shard], tmp_path)
     result = store.load([shard], tmp_path)
     assert result.groups == {"liars": [8, 9], "honest": list(range(8))}
     np.testing.assert_array_equal(result.of("liars").regret, result.regret[:, :, 8:])

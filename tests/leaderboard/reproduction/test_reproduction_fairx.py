@@ -10,6 +10,7 @@ from fedbandit_envs.leaderboard.reproduction.comparison import ordered, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
 from fedbandit_envs.leaderboard.sweep import store
+from fedbandit_envs.leaderboard.sweep.engine import play
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -46,7 +47,7 @@ def test_placebos_are_the_same_runs_on_noise():
 
 def _played(runs, tmp_path):
     work = store.missing_shards([part for run in runs.values() for part in run.split()], tmp_path)
-    store.play(work, tmp_path, 2, lambda rows: None)
+    play(work, tmp_path)
     return {name: store.load(run.split(), tmp_path) for name, run in runs.items()}
 
 

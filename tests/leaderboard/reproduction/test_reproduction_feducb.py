@@ -15,6 +15,7 @@ from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
 from fedbandit_envs.leaderboard.reproduction.feducb import budgets
 from fedbandit_envs.leaderboard.run import build
 from fedbandit_envs.leaderboard.sweep import store
+from fedbandit_envs.leaderboard.sweep.engine import play
 from fedbandit_envs.wrapper import find_layer
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
@@ -63,7 +64,7 @@ def test_fed_ucb_over_1e5_rounds(tmp_path):
         runs = EXPERIMENTS[experiment].cells(Plan(panel, Scale(100_000, 5, {"epsilon": (1.0,)}), "default"))
         chosen = {name: runs[name] for name in names}
         work = store.missing_shards([part for run in chosen.values() for part in run.split()], tmp_path)
-        store.play(work, tmp_path, 2, lambda rows: None)
+        play(work, tmp_path)
         return {name: store.load(run.split(), tmp_path) for name, run in chosen.items()}
 
     shared, ours, printed, least = "FedUCB-nonprivate", "FedUCB 1", "FedUCB-printed 1", "FedUCB-min 1"

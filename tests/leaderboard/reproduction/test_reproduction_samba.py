@@ -17,6 +17,7 @@ from fedbandit_envs.leaderboard.reproduction.page import Section
 from fedbandit_envs.leaderboard.reproduction.samba_runs import Selected, Selection
 from fedbandit_envs.leaderboard.samba import SambaSettings
 from fedbandit_envs.leaderboard.sweep import store
+from fedbandit_envs.leaderboard.sweep.engine import play
 from fedbandit_envs.wrappers.secure import paillier
 from fedbandit_envs.wrappers.secure.plan import Algorithm
 
@@ -81,7 +82,7 @@ def test_every_experiment_of_samba_writes_its_page(tmp_path, monkeypatch, name):
 
 def played(cell, folder):
     for shard in cell.split():
-        store.play_shard(shard, folder)
+        play([shard], folder)
     return store.load(cell.split(), folder)
 
 

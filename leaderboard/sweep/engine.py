@@ -1,0 +1,124 @@
+"""Plays shards, wherever a backend has them played, and keeps each as soon as it is done."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from threading import Thread
+from time import sleep
+from typing import Any
+from uuid import uuid4
+
+from joblib import delayed
+
+from fedbandit_envs.leaderboard.sweep.backends import Backend, BackendError, Local
+from fedbandit_envs.leaderboard.sweep.cell import Cell
+from fedbandit_envs.leaderboard.sweep.claims import Claim, remove_strays
+from fedbandit_envs.leaderboard.sweep.progress import Tally, noting
+from fedbandit_envs.leaderboard.sweep.store import is_kept, packed, path
+
+_SECONDS = 0.5
+
+
+def play(
+    shards: Sequence[Cell],
+    folder: Path,
+    backend: Backend | None = None,
+    advance: Callable[[float], None] = lambda played: None,
+) -> None:
+    """Plays those shards that are not kept; may be killed at any moment, and called again.
+
+    Several processes may do so on one folder at once: they share what there is to do, and each waits for what others
+    play.
+
+    Args:
+        shards: What to play.
+        folder: Where the files go; made if needed.
+        backend: Where to play; if None, in this process.
+        advance: Told of how much was played since its last call, about twice a second, by a thread of its own.
+
+    Raises:
+        BackendError: Shards cannot be played there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    remove_strays(folder)
+    wanted = {path(shard, folder): shard for shard in shards}
+    if wanted:
+        _Sweep(wanted, folder, advance).play(backend or Local())
+
+
+class _Sweep:
+    """Shards that are wanted, by their files, and the claims on those that are being played."""
+
+    def __init__(self, wanted: dict[Path, Cell], folder: Path, advance: Callable[[float], None]) -> None:
+        self._wanted = wanted
+        self._numbers = {file: number for number, file in enumerate(wanted)}
+        self._claims: dict[Path, Claim] = {}
+        # What is never written, and so goes with this process.
+        progress = folder.resolve() / f"progress-{uuid4().hex[:20]}"
+        while not (claim := Claim.take(progress)):
+            pass
+        self._claims[progress] = claim
+        self._tally = Tally(claim.partial, [shard.size for shard in wanted.values()], advance)
+
+    def play(self, backend: Backend) -> None:
+        """See :func:`play`."""
+        try:
+            with self._tally:
+                left = list(self._wanted)
+                while left:
+                    left = self._play(left, backend)
+        finally:
+            for claim in self._claims.values():
+                claim.give_up()
+
+    def _play(self, left: Sequence[Path], backend: Backend) -> list[Path]:
+        """Plays what nobody else has claimed, and returns the rest."""
+        busy: list[Path] = []
+        with closing(backend.run(self._tasks(left, busy))) as played:
+            for file, content in played:
+                self._claims.pop(file).write(content)
+                self._tally.done(self._numbers[file])
+        if busy:
+            sleep(_SECONDS)
+        return busy
+
+    def _tasks(self, left: Sequence[Path], busy: list[Path]) -> Iterator[Any]:
+        """Yields what to play, each once it is claimed."""
+        for file in left:
+            claim = Claim.take(file)
+            if claim is None:
+                busy.append(file)
+            elif is_kept(file):
+                claim.give_up()
+                self._tally.done(self._numbers[file])
+            else:
+                self._claims[file] = claim
+                yield delayed(_played)(
+                    self._wanted[file], file, self._tally.file, self._numbers[file], os.getpid()
+                )
+
+
+def _played(shard: Cell, file: Path, tally: Path, number: int, parent: int) -> tuple[Path, bytes]:
+    """Plays a shard, perhaps in another process or on another machine; returns what its file is to hold."""
+    _end_with(parent)
+    if path(shard, file.parent) != file:
+        raise BackendError(
+            "a worker has another source of fedbandit-envs than this process, so that its results would be others; "
+            "start it again with the same one"
+        )
+    return file, packed(shard.play(noting(tally, number)), file.stem)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """Ends this process soon after its parent, which may be killed; does nothing if it is another's child."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(_SECONDS)
+        os._exit(1)
+
+    if os.getppid() == parent:
+        Thread(target=watch, daemon=True).start()

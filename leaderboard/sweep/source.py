@@ -1,0 +1,46 @@
+"""Which code results follow from: a digest of the package's source, and of the data that lies in it."""
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+
+_FLOORS = ("", ".wrappers", ".baselines", ".leaderboard")
+_KINDS = (".py", ".csv", ".json", ".npz")
+
+
+@cache
+def source_digest(module: str | None = None) -> str:
+    """Returns the SHA-256 digest of the source, as hexadecimal digits; read once a process.
+
+    Args:
+        module: Takes in only what code of this module may import. Of the leaderboard's rooms that is the one in which
+            it lies, and ``sweep``: so whoever rewrites a report keeps the runs that it reports on. None takes in all.
+    """
+    digest = hashlib.sha256()
+    for name, content in sorted(_files().items()):
+        if module is None or _may_import(module, name):
+            digest.update(f"{name}\0{content}\0".encode())
+    return digest.hexdigest()
+
+
+def _may_import(module: str, name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    if parts[0] != "leaderboard" or len(parts) == 2:
+        return True
+    return parts[1] == "sweep" or module.startswith(f"fedbandit_envs.leaderboard.{parts[1]}.")
+
+
+@cache
+def _files() -> Mapping[str, str]:
+    """Returns digests of all files, by their names below the package."""
+    found = {}
+    for floor in _FLOORS:
+        # In a checkout the floors lie beside one another, and installed one within the other.
+        for path in import_module(f"fedbandit_envs{floor}").__path__:
+            for file in Path(path).rglob("*"):
+                if file.suffix in _KINDS and file.is_file():
+                    name = PurePosixPath(floor.removeprefix("."), file.relative_to(path).as_posix())
+                    found[str(name)] = hashlib.sha256(file.read_bytes()).hexdigest()
+    return found
