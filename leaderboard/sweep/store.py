@@ -83,7 +83,7 @@ def is_kept(file: Path) -> bool:
     """
     try:
         _content(file)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     except DamagedShardError as error:
         warnings.warn(f"{error}; it is played again", DamagedShardWarning, stacklevel=2)
