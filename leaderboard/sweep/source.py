@@ -3,7 +3,8 @@
 import hashlib
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 _FLOORS = ("", ".wrappers", ".baselines", ".leaderboard")
@@ -12,13 +13,13 @@ _KINDS = (".py", ".csv", ".json", ".npz")
 
 @cache
 def source_digest(module: str | None = None) -> str:
-    """Returns the SHA-256 digest of the source, as hexadecimal digits; read once a process.
+    """Returns the SHA-256 digest of the version and the source, as hexadecimal digits; read once a process.
 
     Args:
         module: Takes in only what code of this module may import. Of the leaderboard's rooms that is the one in which
             it lies, and ``sweep``: so whoever rewrites a report keeps the runs that it reports on. None takes in all.
     """
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(version("fedbandit-envs").encode())
     for name, content in sorted(_files().items()):
         if module is None or _may_import(module, name):
             digest.update(f"{name}\0{content}\0".encode())
@@ -38,7 +39,9 @@ def _files() -> Mapping[str, str]:
     found = {}
     for floor in _FLOORS:
         # In a checkout the floors lie beside one another, and installed one within the other.
-        for path in import_module(f"fedbandit_envs{floor}").__path__:
+        found_at = find_spec(f"fedbandit_envs{floor}")
+        assert found_at is not None
+        for path in found_at.submodule_search_locations or ():
             for file in Path(path).rglob("*"):
                 if file.suffix in _KINDS and file.is_file():
                     name = PurePosixPath(floor.removeprefix("."), file.relative_to(path).as_posix())

@@ -38,7 +38,7 @@ def arrays(cell, folder):
 
 
 def test_one_job_and_two_have_the_same_numbers(tmp_path):
-    cell = Run(Settings("Priv-UCB1", "FedArms-v0", 200, 4, 0), rows=10)
+    cell = Run(Settings("UCB1", "FedArms-v0", 200, 4, 0), rows=10)
     for jobs in (1, 2):
         play(cell.split(), tmp_path / f"{jobs}", Local(jobs))
     one, two = (list(arrays(cell, tmp_path / f"{jobs}")) for jobs in (1, 2))
@@ -146,22 +146,20 @@ class Killed:
     def __init__(self, cell: Drawn, folder: Path, log: Path) -> None:
         self.cell, self.folder, self.log = cell, folder, log
         self.finished = {}
+        # Of which seed a file is.
+        self.seeds = {store.path(shard, folder): seed for seed, shard in enumerate(cell.split())}
 
     def look(self):
         """What was finished is there as it was, and has not been begun again."""
         begun = plays(self.log)
         for file, (stamp, number, begins) in self.finished.items():
             assert (file.stat().st_mtime_ns, file.stat().st_ino) == (stamp, number)
-            assert begun[self.seed_of(file)] == begins
+            assert begun[self.seeds[file]] == begins
         for file in self.folder.glob("*.npz"):
             if file not in self.finished:
                 self.finished[file] = (
-                    file.stat().st_mtime_ns, file.stat().st_ino, begun[self.seed_of(file)],
+                    file.stat().st_mtime_ns, file.stat().st_ino, begun[self.seeds[file]],
                 )  # fmt: skip
-
-    def seed_of(self, file):
-        paths = [store.path(shard, self.folder) for shard in self.cell.split()]
-        return paths.index(file)
 
     def end(self):
         """After an uninterrupted run everything is there, as if nothing had ever been killed."""
@@ -173,26 +171,27 @@ class Killed:
 
 
 def test_killed_at_fifty_random_moments_nothing_is_lost_or_repeated(tmp_path, log):
-    """Shards of 1.6 MB, so that some are killed while they are written. Each child is a copy of this process."""
-    cell = Drawn(tuple(range(150)), numbers=200_000, log=str(log))
+    """Killed while shards are claimed, played, packed and written. Each child is a copy of this process."""
+    cell = Drawn(tuple(range(300)), numbers=20_000, seconds=0.004, log=str(log))
     killed = Killed(cell, tmp_path / "shards", log)
     killed.folder.mkdir()
     rng = random.Random(0)
-    partial, kills = 0, 0
-    while kills < 50:
+    strays = 0
+    for _ in range(50):
+        enough = sum(plays(log).values()) + rng.randrange(4)
         sweep = FORK.Process(target=play, args=(cell.split(), killed.folder))
         sweep.start()
-        time.sleep(rng.uniform(0.01, 0.12))
+        while sum(plays(log).values()) < enough:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0.0, 0.04))
         os.kill(sweep.pid, signal.SIGKILL)
         sweep.join()
         assert sweep.exitcode == -signal.SIGKILL, "all is played before it has been killed often enough"
-        kills += 1
-        partial += any(file.stat().st_size for file in killed.folder.glob("*.npz.partial"))
+        strays += any(killed.folder.glob("*.npz.partial"))
         killed.look()
-    print(
-        f"\n{len(killed.finished)} of {len(cell.seeds)} were finished, {partial} times one was half written"
-    )
-    assert 0 < len(killed.finished) < len(cell.seeds)
+    print(f"\n{len(killed.finished)} of {len(cell.seeds)} finished; {strays} times a partial file was left")
+    assert len(killed.finished) > 10
+    assert strays > 10
     killed.end()
 
 
@@ -208,7 +207,7 @@ play(cell.split(), Path(sys.argv[1]), Local(2))
 """
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.slow)])
 def test_killed_with_two_jobs_its_workers_end_and_nothing_is_lost_or_repeated(tmp_path, log, kills):
     """The process that was started alone is killed; what it has started notices."""
     cell = Drawn(tuple(range(12 * kills)), numbers=20_000, seconds=0.1, log=str(log))
@@ -229,7 +228,7 @@ def test_killed_with_two_jobs_its_workers_end_and_nothing_is_lost_or_repeated(tm
         assert sweep.returncode == -signal.SIGKILL
         killed.look()
     workers = {int(line) for file in log.iterdir() for line in file.read_text().splitlines()}
-    assert len(workers) >= 2 * kills
+    assert len(workers) > kills
     until = time.monotonic() + 10
     while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < until:
         time.sleep(0.1)
