@@ -1,15 +1,18 @@
 """Where shards are played: by processes of this machine, or by the workers of a Dask scheduler."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol
 
-from joblib import Parallel, parallel_config
+from joblib import Parallel
 
 _SECONDS = 10
-# A shard at a time, so that each is kept once it is done.
-_ONE_BY_ONE: dict[str, Any] = {"batch_size": 1, "return_as": "generator_unordered"}
+
+Task = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+"""A call, as :func:`joblib.delayed` makes it."""
 
 
 class BackendError(RuntimeError):
@@ -19,11 +22,14 @@ class BackendError(RuntimeError):
 class Backend(Protocol):
     """What plays shards."""
 
-    def run(self, tasks: Iterable[Any]) -> Iterator[Any]:
+    def run(self, tasks: Iterable[Task]) -> Iterator[Any]:
         """Yields results in the order in which they come.
 
         Args:
-            tasks: Calls, as :func:`joblib.delayed` makes them; taken when there is somebody to make them.
+            tasks: Taken when there is somebody to play them.
+
+        Raises:
+            BackendError: Nobody can, or whoever did has died.
         """
 
 
@@ -37,14 +43,21 @@ class Local:
 
     jobs: int = 1
 
-    def run(self, tasks: Iterable[Any]) -> Iterator[Any]:
+    def run(self, tasks: Iterable[Task]) -> Iterator[Any]:
         """See :meth:`Backend.run`."""
-        yield from Parallel(self.jobs, pre_dispatch="n_jobs", **_ONE_BY_ONE)(tasks)
+        # A shard at a time, so that each is kept once it is done.
+        parallel = Parallel(self.jobs, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")
+        try:
+            yield from parallel(tasks)
+        except BrokenProcessPool as error:
+            raise BackendError(
+                f"a process that played has been ended; what is finished is kept, so start again: {error}"
+            ) from error
 
 
 @dataclass(frozen=True)
 class Dask:
-    """Workers of a Dask scheduler; what a worker was playing when it died others play again.
+    """Workers of a Dask scheduler; they may come and go, and what one was playing when it died others play again.
 
     Attributes:
         scheduler: Its address, ``tcp://host:port``.
@@ -52,14 +65,10 @@ class Dask:
 
     scheduler: str
 
-    def run(self, tasks: Iterable[Any]) -> Iterator[Any]:
-        """See :meth:`Backend.run`.
-
-        Raises:
-            BackendError: The extra is not installed, or there is no scheduler or worker.
-        """
+    def run(self, tasks: Iterable[Task]) -> Iterator[Any]:
+        """See :meth:`Backend.run`."""
         try:
-            from distributed import Client
+            from distributed import Client, KilledWorker, as_completed
         except ImportError as error:
             raise BackendError(
                 "backend is 'dask', which needs the [dask] extra: python -m pip install 'fedbandit-envs[dask]'"
@@ -75,7 +84,18 @@ class Dask:
                 client.wait_for_workers(1, timeout=_SECONDS)
             except TimeoutError as error:
                 raise BackendError(f"the scheduler at {self.scheduler} has no workers") from error
-            with parallel_config(backend="dask", client=client):
-                # As many more wait at the scheduler, for workers that come later.
-                parallel = Parallel(-1, pre_dispatch="2 * n_jobs", **_ONE_BY_ONE)
-            yield from parallel(tasks)
+            left, running = iter(tasks), as_completed([], loop=client.loop)
+
+            def submit() -> None:
+                # As many wait at the scheduler as are played, so that no worker has to.
+                room = 2 * sum(client.ncores().values()) - running.count()
+                for function, arguments, named in islice(left, max(1, room)):
+                    running.add(client.submit(function, *arguments, **named, pure=False))
+
+            submit()
+            for played in running:
+                try:
+                    yield played.result()
+                except KilledWorker as error:
+                    raise BackendError(f"a shard ends whoever plays it: {error}") from error
+                submit()

@@ -18,6 +18,7 @@ class Drawn:
         seconds: How long a shard takes.
         log: A folder, to which each play of a shard adds a line; no part of what results follow from.
         failing: Seeds whose play fails.
+        deadly: Seeds whose play ends the process that plays.
     """
 
     seeds: tuple[int, ...]
@@ -25,6 +26,7 @@ class Drawn:
     seconds: float = 0.0
     log: str = ""
     failing: tuple[int, ...] = ()
+    deadly: tuple[int, ...] = ()
 
     @property
     def key(self):
@@ -44,6 +46,8 @@ class Drawn:
                 log.write(f"{os.getpid()}\n")
         if seed in self.failing:
             raise ValueError(f"seed {seed} fails")
+        if seed in self.deadly:
+            os.kill(os.getpid(), 9)
         sleep(self.seconds)
         advance(1.0)
         return {"numbers": np.random.default_rng(seed).random(self.numbers), "cpu_seconds": np.array(0.0)}

@@ -89,10 +89,7 @@ def test_two_workers_of_which_one_is_killed_give_what_one_process_gives(cluster,
     log = tmp_path / "log"
     log.mkdir()
     slow = Drawn(tuple(range(16)), seconds=0.25, log=str(log))
-    runs = [
-        Run(Settings(name, "FedArms-v0", 100, 2, 0), rows=10)
-        for name in ("UCB1", "uniform-random-arm", "Thompson")
-    ]
+    runs = [Run(Settings(name, "FedArms-v0", 100, 2, 0), rows=10) for name in ("UCB1", "uniform-arms")]
     cells = [slow, *runs]
     shards = [shard for cell in cells for shard in cell.split()]
     workers = [cluster.worker(), cluster.worker()]
@@ -128,6 +125,17 @@ def test_two_workers_of_which_one_is_killed_give_what_one_process_gives(cluster,
     before = sum(plays(log).values())
     play(shards, tmp_path / "dask", Dask(cluster.address))
     assert sum(plays(log).values()) == before + 1
+
+
+def test_one_worker_plays_and_this_process_does_not(tmp_path, tmp_path_factory):
+    (tmp_path / "log").mkdir()
+    cell = Drawn((0, 1, 2), log=str(tmp_path / "log"))
+    with ExitStack() as stack:
+        cluster = Cluster(stack, tmp_path_factory.mktemp("alone"))
+        worker = cluster.worker()
+        play(cell.split(), tmp_path / "shards", Dask(cluster.address))
+        played = {line for file in (tmp_path / "log").iterdir() for line in file.read_text().splitlines()}
+        assert played == {str(worker.pid)}
 
 
 def test_an_error_in_a_worker_is_raised_here(cluster, tmp_path):

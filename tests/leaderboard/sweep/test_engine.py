@@ -84,8 +84,21 @@ def test_an_error_ends_a_sweep_and_loses_nothing_finished(tmp_path, log, jobs):
     before = plays(log)
     play(replace(cell, failing=()).split(), tmp_path / "shards")
     kept = [seed for seed, shard in enumerate(cell.split()) if store.path(shard, tmp_path).name in names]
-    assert {0, 1} <= set(kept)
+    assert kept
     assert all(plays(log)[seed] == before[seed] for seed in kept)
+    np.testing.assert_array_equal(store.load(cell.split(), tmp_path / "shards"), cell.expected())
+
+
+def test_a_worker_that_is_killed_is_named_and_the_sweep_goes_on_from_there(tmp_path, log):
+    """By the kernel, for want of memory say: two jobs, of which the third shard's is killed."""
+    cell = Drawn(tuple(range(6)), log=str(log), deadly=(2,))
+    with pytest.raises(BackendError, match="has been ended; what is finished is kept"):
+        play(cell.split(), tmp_path / "shards", Local(2))
+    finished = {file.name for file in (tmp_path / "shards").iterdir()}
+    play(replace(cell, deadly=()).split(), tmp_path / "shards")
+    for shard in cell.split():
+        if store.path(shard, tmp_path).name in finished:
+            assert plays(log)[shard.seeds[0]] == 1
     np.testing.assert_array_equal(store.load(cell.split(), tmp_path / "shards"), cell.expected())
 
 
