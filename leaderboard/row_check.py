@@ -25,14 +25,19 @@ class RowCheck:
         rows: The rows that are looked at, ``(replica, agent)``; known from reset on.
     """
 
-    def __init__(self, policy: Policy, make_alone: Callable[[], Policy], most: int = 3) -> None:
+    def __init__(
+        self, policy: Policy, make_alone: Callable[[], Policy], most: int = 3, entropy: int | None = None
+    ) -> None:
         """Watches ``policy``.
 
         Args:
             policy: Plays all rows.
             make_alone: Makes another policy of its kind.
             most: How many rows are looked at, if there are so many; a sample that follows from the rows' seeds.
+            entropy: What the sample follows from besides: a policy knows its rows' seeds, and who knows which rows are
+                looked at can mix the others. None where nobody would.
         """
+        self._entropy = [] if entropy is None else [entropy]
         self._policy = policy
         self._make_alone = make_alone
         self._most = most
@@ -41,7 +46,9 @@ class RowCheck:
     def reset(self, spaces: Spaces, seeds: Array) -> None:
         """Draws the rows and prepares all policies; see :meth:`Policy.reset`."""
         self._policy.reset(spaces, seeds)
-        picks = np.random.default_rng(seeds.ravel()).permutation(seeds.size)[: self._most]
+        picks = np.random.default_rng([*self._entropy, *seeds.ravel().tolist()]).permutation(seeds.size)[
+            : self._most
+        ]
         self.rows = [divmod(int(pick), seeds.shape[1]) for pick in np.sort(picks)]
         self._alone = [self._make_alone() for _ in self.rows]
         for policy, row in zip(self._alone, self.rows, strict=True):

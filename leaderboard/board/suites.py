@@ -103,7 +103,7 @@ def _both(
     name: str,
     reference: str,
     adjacency: Adjacency,
-    envs: Mapping[str, str],
+    envs: Mapping[str, tuple[str, Mapping[str, Any]]],
     full: tuple[int, int],
     quick: tuple[int, int],
 ) -> list[Suite]:
@@ -111,7 +111,10 @@ def _both(
     return [
         Suite(
             name + suffix,
-            tuple(Task(f"{name}{suffix}/{kind}", env_id, *scale) for kind, env_id in envs.items()),
+            tuple(
+                Task(f"{name}{suffix}/{kind}", env_id, *scale, kwargs)
+                for kind, (env_id, kwargs) in envs.items()
+            ),
             reference,
             adjacency,
         )
@@ -124,7 +127,7 @@ _ALL = [
         "procurement",
         "uniform-random",
         "one-quantity",
-        {"uniform": "FedProcurement-v0", "normal": "FedProcurementNormal-v0"},
+        {"uniform": ("FedProcurement-v0", {}), "normal": ("FedProcurementNormal-v0", {})},
         (100_000, 20),
         (2_000, 10),
     ),
@@ -132,7 +135,7 @@ _ALL = [
         "linear",
         "random-arm",
         "one-observation",
-        {"band": "FedLinear-v0", "ball": "FedLinearBall-v0"},
+        {"band": ("FedLinear-v0", {}), "ball": ("FedLinearBall-v0", {})},
         (30_000, 20),
         (1_000, 10),
     ),
@@ -140,7 +143,7 @@ _ALL = [
         "exposure",
         "equal-shares",
         "one-observation",
-        {"exponential": "FedExposure-v0", "noisy": "FedExposureNoisy-v0"},
+        {"exponential": ("FedExposure-v0", {}), "noisy": ("FedExposureNoisy-v0", {})},
         (30_000, 20),
         (1_000, 10),
     ),
@@ -148,7 +151,7 @@ _ALL = [
         "arms",
         "uniform-arms",
         "one-observation",
-        {"uniform": "FedArms-v0", "movielens": "FedArmsMovieLens-v0"},
+        {"uniform": ("FedArms-v0", {}), "movielens": ("FedArmsMovieLens-v0", {"num_arms": 10})},
         (100_000, 20),
         (2_000, 10),
     ),

@@ -2,7 +2,7 @@
 
 import typer
 
-from fedbandit_envs.leaderboard.cli import audit, quickstart, reproduce, run, samba, tune
+from fedbandit_envs.leaderboard.cli import audit, leaderboard, quickstart, reproduce, run, samba, tune
 from fedbandit_envs.leaderboard.cli import list as list_
 
 app = typer.Typer(
@@ -13,3 +13,4 @@ for command in (run.run, quickstart.quickstart, audit.audit, reproduce.reproduce
     app.command()(command)
 for command in (samba.samba, samba.samba_keys, samba.samba_role):
     app.command()(command)
+app.add_typer(leaderboard.app, name="leaderboard")

@@ -1,0 +1,221 @@
+"""Runs entries of a suite: plays in a sweep that can be stopped and started again, results in files, rows on record."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.leaderboard.board.audits import audits_of
+from fedbandit_envs.leaderboard.board.editions import Opened, as_hex, evaluation_seeds
+from fedbandit_envs.leaderboard.board.entries import baseline_entry
+from fedbandit_envs.leaderboard.board.plays import Play, Played
+from fedbandit_envs.leaderboard.board.provenance import machine, package
+from fedbandit_envs.leaderboard.board.records import Records
+from fedbandit_envs.leaderboard.board.result import Entry, Result, TaskResult
+from fedbandit_envs.leaderboard.board.suites import Suite, Task
+from fedbandit_envs.leaderboard.board.tracks import Track, TrackError
+from fedbandit_envs.leaderboard.sweep import store
+from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.wrapper import find_layer
+
+SHARDS = ".shards"
+SOURCES = "sources"
+
+# Baselines are held to it by tests as well.
+_COMMAND = ("fedbandit", "leaderboard")
+_WATCHED = {"baseline": 1, "submission": 3}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is to become a row: an entry of a suite on a track.
+
+    Attributes:
+        suite: The suite.
+        track: The track.
+        entry: The entry.
+        code: Where a submission's code is; empty for a baseline.
+    """
+
+    suite: Suite
+    track: Track
+    entry: Entry
+    code: str = ""
+
+    def plays(self, opened: Opened) -> list[Play]:
+        """Returns the row's plays in an edition, one a task."""
+        return [
+            Play(
+                task,
+                self.track,
+                self.entry,
+                tuple(evaluation_seeds(self.suite, task, opened.edition)),
+                opened.entropy("noise", self.suite, self.track.name, self.entry, task),
+                opened.entropy("watch", self.suite, self.track.name, self.entry, task),
+                _WATCHED[self.entry.kind],
+                self.code,
+            )
+            for task in self.suite.tasks
+        ]
+
+    def file(self, opened: Opened) -> str:
+        """Returns the name of its result's file."""
+        return f"{self.suite.name}.{opened.edition.id}.{self.track.name}.{self.entry.name}.json"
+
+    def command(self, out: Path) -> list[str]:
+        """Returns what makes this row alone, with folders by their last name: where they lie is nobody's business."""
+        where = ["--suite", self.suite.name, "--track", self.track.name, "--out", out.name or "."]
+        if self.entry.kind == "baseline":
+            return [*_COMMAND, "run", self.entry.source, *where]
+        settings = [
+            word
+            for part, arguments in self.entry.settings.items()
+            for name, value in arguments.items()
+            for word in ("--set", f"{part}.{name}={json.dumps(value)}")
+        ]
+        return [*_COMMAND, "submit", self.entry.source, "--name", self.entry.name, *where, *settings]
+
+
+def rows_of(suite: Suite, names: Iterable[str], tracks: Iterable[Track]) -> tuple[list[Row], dict[str, str]]:
+    """Returns the rows of baselines on the tracks that they fit.
+
+    Args:
+        suite: The suite.
+        names: Baselines.
+        tracks: Tracks that are asked for.
+
+    Returns:
+        The rows, and of baselines that fit a track but cannot play there why, by ``"name on track"``.
+    """
+    rows, left_out = [], {}
+    for track in tracks:
+        for name in names:
+            if all(track.fits(BASELINES[name], task) for task in suite.tasks):
+                row = Row(suite, track, baseline_entry(name))
+                if why := _unplayable(row):
+                    left_out[f"{name} on {track.name}"] = why
+                else:
+                    rows.append(row)
+    return rows, left_out
+
+
+def try_out(row: Row) -> None:
+    """Builds the wrappers that a submission would run behind, so that wrong settings show before anything is played.
+
+    Raises:
+        TrackError: A setting is the track's, or nothing could be claimed of what they let out.
+        TypeError: There is no such setting.
+        ValueError: A setting is out of its range.
+    """
+    any_secret = 2**127
+    env = Play(row.suite.tasks[0], row.track, row.entry, (0,), any_secret, 0, 0, row.code).stack()
+    env.reset_batch([0])
+    row.track.check(env)
+
+
+def _unplayable(row: Row) -> str:
+    """Says why a baseline cannot play; empty if it can."""
+    for task in row.suite.tasks:
+        play = Play(task, row.track, row.entry, (0,), 0, 0, 0)
+        try:
+            env = play.stack()
+            env.reset_batch(play.seeds)
+            policy = BASELINES[row.entry.source].make_policy()
+            policy.reset(env.policy_spaces, row_seeds(play.seeds, env.max_num_agents))
+        except (TrackError, UnfitError, ValueError) as error:
+            return f"{task.id}: {error}"
+    return ""
+
+
+def run(
+    rows: Sequence[Row],
+    opened: Opened,
+    out: Path,
+    jobs: int,
+    advance: Callable[[float], None] = lambda played: None,
+) -> list[Path]:
+    """Plays rows in an edition and takes them in; what was played before is not played again.
+
+    Args:
+        rows: The rows.
+        opened: The edition.
+        out: Folder of results and their record.
+        jobs: Number of processes.
+        advance: Told of agent-rounds played.
+
+    Returns:
+        The results' files.
+
+    Raises:
+        TrackError: A row does not keep what its track demands.
+        MixedRowsError: A policy mixes rows.
+        EntryError: A submission breaks.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    records = Records(out)
+    shards = [shard for row in rows for play in row.plays(opened) for shard in play.split()]
+    store.play(store.missing_shards(shards, out / SHARDS), out / SHARDS, jobs, advance)
+    made = []
+    for row in rows:
+        file = out / row.file(opened)
+        if not _stands(file, records):
+            result = gathered(row, opened, out)
+            result.save(file)
+            records.take_in(result, file.name)
+        made.append(file)
+    return made
+
+
+def _stands(file: Path, records: Records) -> bool:
+    """Says whether a file's row is in the record, or was withdrawn."""
+    return file.exists() and records.status(Result.load(file).digest) != "unknown"
+
+
+def unplayed(rows: Sequence[Row], opened: Opened, out: Path) -> float:
+    """Returns how many agent-rounds are still to be played."""
+    shards = [shard for row in rows for play in row.plays(opened) for shard in play.split()]
+    return sum(shard.size for shard in store.missing_shards(shards, out / SHARDS))
+
+
+def gathered(row: Row, opened: Opened, out: Path) -> Result:
+    """Puts a row's result together from its shards."""
+    audits = audits_of(row.track, row.entry, row.suite)
+    return Result(
+        row.suite.name,
+        row.suite.version,
+        opened.edition,
+        row.entry,
+        row.track.name,
+        [
+            task_result(task, play, store.load(play.split(), out / SHARDS), audits.get(task.id))
+            for task, play in zip(row.suite.tasks, row.plays(opened), strict=True)
+        ],
+        row.command(out),
+        package(),
+        machine(),
+        datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def task_result(task: Task, play: Play, played: Played, audit: dict[str, object] | None) -> TaskResult:
+    """Returns what a play has left, with digests."""
+    noisy = find_layer(play.stack(), "noise") is not None
+    result = TaskResult(
+        task=task.id,
+        digest=task.digest,
+        rounds=played.rounds,
+        regret=played.regret,
+        extra=played.extra,
+        messages=played.messages,
+        bytes=played.bytes,
+        claims=played.claims,
+        audit=audit,
+        seeds=[as_hex(seed) for seed in play.seeds],
+        noise_entropy=as_hex(play.noise) if noisy else None,
+        replayed_rows=played.replayed_rows,
+        cpu_seconds=played.cpu_seconds,
+    )
+    return replace(result, arrays_digest=result.digest_of_arrays())

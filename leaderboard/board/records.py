@@ -1,0 +1,177 @@
+"""The record of a folder of results: who was taken in, and who was taken out and why. It is only ever appended to.
+
+A line each, in ``record.jsonl``, with the digest of the line before, so that what is changed afterwards shows. Secrets
+of editions lie beside it, in files that only their owner can read.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from fedbandit_envs.leaderboard.board.canonical import canonical
+from fedbandit_envs.leaderboard.board.editions import Opened, draw, edition_of
+from fedbandit_envs.leaderboard.board.result import Result
+from fedbandit_envs.leaderboard.board.suites import Suite
+
+Status = Literal["in", "out", "unknown"]
+_FIRST = "0" * 64
+
+
+class RecordError(RuntimeError):
+    """A record is not as it was written, or something is asked of it that cannot be."""
+
+
+class Records:
+    """The record of one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Finds the record, or begins one once something is written.
+
+        Args:
+            folder: Where results lie.
+        """
+        self._file = folder / "record.jsonl"
+        self._secrets = folder / ".secrets"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Returns all that was recorded, in order.
+
+        Raises:
+            RecordError: A line was changed, taken away or put in between, from the one that is named on.
+        """
+        if not self._file.exists():
+            return []
+        found, before = [], _FIRST
+        for number, text in enumerate(self._file.read_text().splitlines(), 1):
+            try:
+                line = json.loads(text)
+                intact = line["before"] == before
+            except (ValueError, TypeError, KeyError):
+                intact = False
+            if not intact:
+                raise RecordError(f"{self._file}, line {number}: it does not follow from the line before")
+            before = hashlib.sha256(text.encode()).hexdigest()
+            found.append(line)
+        return found
+
+    def edition(self, suite: Suite, new: bool = False) -> Opened:
+        """Returns the suite's latest edition, of which this folder has the secret; opens one if there is none.
+
+        Args:
+            suite: The suite.
+            new: Whether to open one in any case.
+        """
+        with self._alone() as append:
+            for line in reversed([] if new else self.lines()):
+                if (
+                    line["what"] == "edition"
+                    and line["suite"] == suite.name
+                    and line["digest"] == suite.digest
+                ):
+                    edition = edition_of(line["salt"])
+                    secret = self.secret(edition.id)
+                    if secret is not None:
+                        return Opened(edition, secret)
+            opened = draw()
+            self._secrets.mkdir(mode=0o700, exist_ok=True)
+            file = os.open(self._secrets / opened.edition.id, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(file, "wb") as out:
+                out.write(opened.secret)
+            append(
+                "edition",
+                {"suite": suite.name, "digest": suite.digest, "salt": opened.edition.salt, "id": opened.edition.id,
+                 "secret_digest": hashlib.sha256(opened.secret).hexdigest()},
+            )  # fmt: skip
+            return opened
+
+    def secret(self, edition: str) -> bytes | None:
+        """Returns the secret of an edition; None where it is not known here."""
+        file = self._secrets / edition
+        return file.read_bytes() if file.exists() else None
+
+    def has_edition(self, suite: Suite, salt: str) -> bool:
+        """Says whether an edition of a suite was opened here."""
+        return any(
+            line["what"] == "edition" and line["salt"] == salt and line["digest"] == suite.digest
+            for line in self.lines()
+        )
+
+    def take_in(self, result: Result, file: str) -> None:
+        """Records a row; one that stands in the record already is not recorded again.
+
+        Args:
+            result: The row.
+            file: Name of its file.
+        """
+        digest = result.digest
+        with self._alone() as append:
+            if self.status(digest) != "in":
+                append(
+                    "in",
+                    {"file": file, "result": digest, "suite": result.suite, "track": result.track,
+                     "entry": result.entry.name},
+                )  # fmt: skip
+
+    def take_out(self, result: Result, reason: str) -> None:
+        """Records that a row is withdrawn; the file stays.
+
+        Raises:
+            RecordError: It is not in the record, or withdrawn already, or there is no reason.
+        """
+        if not reason.strip():
+            raise RecordError("reason is empty; a withdrawal says why")
+        digest = result.digest
+        with self._alone() as append:
+            if (status := self.status(digest)) != "in":
+                standing = "withdrawn already" if status == "out" else "not in the record"
+                raise RecordError(f"the row of {result.entry.name} is {standing}")
+            append("out", {"result": digest, "entry": result.entry.name, "reason": reason.strip()})
+
+    def status(self, digest: str) -> Status:
+        """Says what has become of a row."""
+        found: Status = "unknown"
+        for line in self.lines():
+            if line.get("result") == digest:
+                found = line["what"]
+        return found
+
+    def why_out(self, digest: str) -> str:
+        """Returns why a row was withdrawn; empty if it was not."""
+        reasons = [
+            line["reason"] for line in self.lines() if line["what"] == "out" and line["result"] == digest
+        ]
+        return reasons[-1] if reasons and self.status(digest) == "out" else ""
+
+    def standing(self) -> list[Result]:
+        """Returns the rows of the folder that were taken in and not out, in the order of their files' names.
+
+        Raises:
+            RecordError: The record was changed.
+            ResultError: A file is no result.
+        """
+        results = [Result.load(file) for file in sorted(self._file.parent.glob("*.json"))]
+        return [result for result in results if self.status(result.digest) == "in"]
+
+    @contextmanager
+    def _alone(self) -> Iterator[Any]:
+        """Keeps others from appending meanwhile, and hands out what appends a line."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with self._file.open("a+", encoding="utf-8") as out:
+            fcntl.flock(out, fcntl.LOCK_EX)
+
+            def append(what: str, said: Mapping[str, Any]) -> None:
+                self.lines()
+                texts = self._file.read_text().splitlines()
+                before = hashlib.sha256(texts[-1].encode()).hexdigest() if texts else _FIRST
+                at = datetime.now(UTC).isoformat(timespec="seconds")
+                out.write(canonical({"what": what, "at": at, "before": before, **said}) + "\n")
+                out.flush()
+                os.fsync(out.fileno())
+
+            yield append
