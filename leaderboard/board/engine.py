@@ -4,11 +4,12 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.board.audits import audits_of
+from fedbandit_envs.leaderboard.board.audits import attack_on
 from fedbandit_envs.leaderboard.board.editions import Opened, as_hex, evaluation_seeds
 from fedbandit_envs.leaderboard.board.entries import baseline_entry
 from fedbandit_envs.leaderboard.board.plays import Play, Played
@@ -17,7 +18,10 @@ from fedbandit_envs.leaderboard.board.records import Records
 from fedbandit_envs.leaderboard.board.result import Entry, Result, TaskResult
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
 from fedbandit_envs.leaderboard.board.tracks import Track, TrackError
+from fedbandit_envs.leaderboard.sweep import engine as sweep
 from fedbandit_envs.leaderboard.sweep import store
+from fedbandit_envs.leaderboard.sweep.backends import Backend
+from fedbandit_envs.leaderboard.sweep.cell import Cell
 from fedbandit_envs.streams import row_seeds
 from fedbandit_envs.wrapper import find_layer
 
@@ -134,7 +138,7 @@ def run(
     rows: Sequence[Row],
     opened: Opened,
     out: Path,
-    jobs: int,
+    backend: Backend | None = None,
     advance: Callable[[float], None] = lambda played: None,
 ) -> list[Path]:
     """Plays rows in an edition and takes them in; what was played before is not played again.
@@ -143,7 +147,7 @@ def run(
         rows: The rows.
         opened: The edition.
         out: Folder of results and their record.
-        jobs: Number of processes.
+        backend: Where to play; if None, in this process.
         advance: Told of agent-rounds played.
 
     Returns:
@@ -153,36 +157,33 @@ def run(
         TrackError: A row does not keep what its track demands.
         MixedRowsError: A policy mixes rows.
         EntryError: A submission breaks.
+        BackendError: Nothing can be played there.
     """
     out.mkdir(parents=True, exist_ok=True)
     records = Records(out)
-    shards = [shard for row in rows for play in row.plays(opened) for shard in play.split()]
-    store.play(store.missing_shards(shards, out / SHARDS), out / SHARDS, jobs, advance)
+    sweep.play(_shards(rows, opened), out / SHARDS, backend, advance)
     made = []
     for row in rows:
         file = out / row.file(opened)
-        if not _stands(file, records):
-            result = gathered(row, opened, out)
-            result.save(file)
-            records.take_in(result, file.name)
+        records.take_in(file, partial(gathered, row, opened, out))
         made.append(file)
     return made
 
 
-def _stands(file: Path, records: Records) -> bool:
-    """Says whether a file's row is in the record, or was withdrawn."""
-    return file.exists() and records.status(Result.load(file).digest) != "unknown"
-
-
 def unplayed(rows: Sequence[Row], opened: Opened, out: Path) -> float:
     """Returns how many agent-rounds are still to be played."""
-    shards = [shard for row in rows for play in row.plays(opened) for shard in play.split()]
-    return sum(shard.size for shard in store.missing_shards(shards, out / SHARDS))
+    return sum(shard.size for shard in store.missing_shards(_shards(rows, opened), out / SHARDS))
+
+
+def _shards(rows: Sequence[Row], opened: Opened) -> list[Cell]:
+    """Returns all that has to be played: entries' plays, and attacks on what they ran behind."""
+    plays = [play for row in rows for play in row.plays(opened)]
+    attacks = [attack for attack in map(attack_on, plays) if attack is not None]
+    return [*attacks, *(shard for play in plays for shard in play.split())]
 
 
 def gathered(row: Row, opened: Opened, out: Path) -> Result:
     """Puts a row's result together from its shards."""
-    audits = audits_of(row.track, row.entry, row.suite)
     return Result(
         row.suite.name,
         row.suite.version,
@@ -190,7 +191,7 @@ def gathered(row: Row, opened: Opened, out: Path) -> Result:
         row.entry,
         row.track.name,
         [
-            task_result(task, play, store.load(play.split(), out / SHARDS), audits.get(task.id))
+            _task_result(task, play, out / SHARDS)
             for task, play in zip(row.suite.tasks, row.plays(opened), strict=True)
         ],
         row.command(out),
@@ -200,8 +201,10 @@ def gathered(row: Row, opened: Opened, out: Path) -> Result:
     )
 
 
-def task_result(task: Task, play: Play, played: Played, audit: dict[str, object] | None) -> TaskResult:
-    """Returns what a play has left, with digests."""
+def _task_result(task: Task, play: Play, shards: Path) -> TaskResult:
+    """Puts a task's part of a result together, with digests."""
+    played: Played = store.load(play.split(), shards)
+    attacked = attack_on(play)
     noisy = find_layer(play.stack(), "noise") is not None
     result = TaskResult(
         task=task.id,
@@ -212,7 +215,7 @@ def task_result(task: Task, play: Play, played: Played, audit: dict[str, object]
         messages=played.messages,
         bytes=played.bytes,
         claims=played.claims,
-        audit=audit,
+        audit=None if attacked is None else store.load([attacked], shards),
         seeds=[as_hex(seed) for seed in play.seeds],
         noise_entropy=as_hex(play.noise) if noisy else None,
         replayed_rows=played.replayed_rows,

@@ -53,7 +53,7 @@ class Play:
 
     @property
     def key(self) -> list[Any]:
-        """All that the results follow from; see :attr:`~fedbandit_envs.leaderboard.sweep.store.Cell.key`."""
+        """All that the results follow from; see :attr:`~fedbandit_envs.leaderboard.sweep.cell.Cell.key`."""
         # As text: JSON has infinity in tracks, and large integers, in no form of its own.
         return ["play", self.task.digest, repr(self.track), asdict(self.entry), repr(self.seeds), repr(self.noise),
                 repr(self.watch), self.watched]  # fmt: skip
@@ -65,9 +65,10 @@ class Play:
 
     @cached_property
     def _agents(self) -> int:
-        return self._federation().max_num_agents
+        return self.federation().max_num_agents
 
-    def _federation(self) -> FederatedEnv:
+    def federation(self) -> FederatedEnv:
+        """Builds the task's environment, without anything around it."""
         return make_federation(self.task.env_id, **{**self.task.env_kwargs, "max_cycles": self.task.rounds})
 
     def split(self) -> list["Play"]:
@@ -81,7 +82,7 @@ class Play:
         """Builds the environment behind the track's and the entry's wrappers."""
         baseline = baseline_of(self.entry, self.track)
         changes = {part: said for part, said in self.entry.settings.items() if part in baseline.wrappers}
-        return self.track.wrap(self._federation(), baseline, self.noise, changes)
+        return self.track.wrap(self.federation(), baseline, self.noise, changes)
 
     def play(self, advance: Callable[[float], None]) -> Arrays:
         """Plays all seeds side by side.

@@ -1,6 +1,5 @@
 """Where numbers come from: package, dependencies and machine."""
 
-import hashlib
 import os
 import platform
 import re
@@ -11,16 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from fedbandit_envs.leaderboard.board.canonical import digest_of
+from fedbandit_envs.leaderboard.sweep.source import source_digest
 
 _NAME = "fedbandit-envs"
-_FLOORS = (
-    "fedbandit_envs",
-    "fedbandit_envs.wrappers",
-    "fedbandit_envs.baselines",
-    "fedbandit_envs.leaderboard",
-)
-_KINDS = (".py", ".csv", ".npz", ".json")
 
 
 def package() -> dict[str, Any]:
@@ -41,19 +33,6 @@ def machine() -> dict[str, Any]:
         "processors": os.cpu_count(),
         "python": platform.python_version(),
     }
-
-
-@cache
-def source_digest() -> str:
-    """Returns the SHA-256 of the package's own code and data, wherever its floors lie."""
-    found: dict[str, str] = {}
-    for floor in _FLOORS:
-        root = Path(str(files(floor)))
-        for file in sorted(root.rglob("*")):
-            if file.suffix in _KINDS:
-                name = f"{floor.replace('.', '/')}/{file.relative_to(root).as_posix()}"
-                found[name] = hashlib.sha256(file.read_bytes()).hexdigest()
-    return digest_of(found)
 
 
 @cache

@@ -8,7 +8,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,21 +102,23 @@ class Records:
             for line in self.lines()
         )
 
-    def take_in(self, result: Result, file: str) -> None:
-        """Records a row; one that stands in the record already is not recorded again.
+    def take_in(self, file: Path, make: Callable[[], Result]) -> None:
+        """Writes a row's file and records it, unless it stands there already, or was withdrawn.
 
         Args:
-            result: The row.
-            file: Name of its file.
+            file: The file, in this folder.
+            make: Makes the result.
         """
-        digest = result.digest
         with self._alone() as append:
-            if self.status(digest) != "in":
-                append(
-                    "in",
-                    {"file": file, "result": digest, "suite": result.suite, "track": result.track,
-                     "entry": result.entry.name},
-                )  # fmt: skip
+            if file.exists() and self.status(Result.load(file).digest) != "unknown":
+                return
+            result = make()
+            result.save(file)
+            append(
+                "in",
+                {"file": file.name, "result": result.digest, "suite": result.suite, "track": result.track,
+                 "entry": result.entry.name},
+            )  # fmt: skip
 
     def take_out(self, result: Result, reason: str) -> None:
         """Records that a row is withdrawn; the file stays.

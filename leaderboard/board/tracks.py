@@ -86,16 +86,32 @@ class Track:
         Raises:
             TrackError: There is a privatizer that no epsilon can be asked of.
         """
-        limited = env if self.messages is None else Quota(env, self.messages)
-        fixed = {part: dict(arguments) for part, arguments in changes.items()}
-        for part, wrapping in baseline.wrappers.items():
-            if _makes(wrapping, Privatizer):
-                said = {**wrapping.kwargs, **wrapping.fitted(env), **changes.get(part, {})}
-                asked = self._asked(wrapping, said, baseline, env) if self.private else {}
-                fixed[part] = {
-                    **changes.get(part, {}), **asked, **({} if noise is None else {"noise_seed": noise})
-                }  # fmt: skip
-        return baseline.wrap(limited, fixed)
+        fixed = self.changes(env, baseline, changes)
+        if noise is not None:
+            for part in privatizers(baseline):
+                fixed[part]["noise_seed"] = noise
+        return baseline.wrap(env if self.messages is None else Quota(env, self.messages), fixed)
+
+    def changes(
+        self, env: FederatedEnv, baseline: Baseline, asked_for: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, dict[str, Any]]:
+        """Returns changes to a baseline's wrappers, by part: what the entry asks for, and after it the track's.
+
+        Args:
+            env: The environment.
+            baseline: Whose wrappers.
+            asked_for: What the entry asks for, by part.
+
+        Raises:
+            TrackError: There is a privatizer that no epsilon can be asked of.
+        """
+        fixed = {part: dict(arguments) for part, arguments in asked_for.items()}
+        for part, wrapping in privatizers(baseline).items():
+            said = {**wrapping.kwargs, **wrapping.fitted(env), **asked_for.get(part, {})}
+            fixed.setdefault(part, {}).update(
+                self._asked(wrapping, said, baseline, env) if self.private else {}
+            )
+        return fixed
 
     def _asked(
         self, wrapping: Wrapping, said: Mapping[str, Any], baseline: Baseline, env: FederatedEnv
@@ -164,6 +180,11 @@ class Track:
 
 def _brief(task: Task) -> dict[str, Any]:
     return {**task.env_kwargs, "max_cycles": task.rounds}
+
+
+def privatizers(baseline: Baseline) -> dict[str, Wrapping]:
+    """Returns those of a baseline's wrappers that add noise, by part: one at most."""
+    return {part: wrapping for part, wrapping in baseline.wrappers.items() if _makes(wrapping, Privatizer)}
 
 
 def _makes(wrapping: Wrapping, kind: type) -> bool:

@@ -25,11 +25,11 @@ from fedbandit_envs.leaderboard.board.editions import (
 from fedbandit_envs.leaderboard.board.engine import SOURCES, Row
 from fedbandit_envs.leaderboard.board.entries import baseline_entry, found_again
 from fedbandit_envs.leaderboard.board.plays import Play, Played
-from fedbandit_envs.leaderboard.board.provenance import source_digest
 from fedbandit_envs.leaderboard.board.records import RecordError, Records
 from fedbandit_envs.leaderboard.board.result import Result, TaskResult
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import tracks_of
+from fedbandit_envs.leaderboard.sweep.source import source_digest
 from fedbandit_envs.wrapper import find_layer
 
 FALSE_ALARM = 1e-3

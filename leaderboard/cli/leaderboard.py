@@ -20,9 +20,11 @@ from fedbandit_envs.leaderboard.board.result import Result, ResultError
 from fedbandit_envs.leaderboard.board.suites import SUITES, Suite
 from fedbandit_envs.leaderboard.board.tracks import Track, TrackError, tracks_of
 from fedbandit_envs.leaderboard.board.verify import verify as findings_of
+from fedbandit_envs.leaderboard.cli.backend import BackendOption, SchedulerOption, WorkersOption, backend_of
 from fedbandit_envs.leaderboard.cli.terminal import explained, out_console, progress_bar
 from fedbandit_envs.leaderboard.row_check import MixedRowsError
 from fedbandit_envs.leaderboard.run import read_value
+from fedbandit_envs.leaderboard.sweep.backends import Backend, BackendError
 
 app = typer.Typer(
     no_args_is_help=True, help="Ranks baselines and submitted policies by rows that can be repeated."
@@ -31,7 +33,6 @@ app = typer.Typer(
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 _SUITE = typer.Option(help=f"One of {', '.join(SUITES)}.")
 _OUT = typer.Option(help="Folder of results and their record.")
-_JOBS = typer.Option(help="Processes that play.", min=1)
 _NEW = typer.Option("--new-edition", help="Draw new luck, in place of that of the folder's latest edition.")
 
 
@@ -46,11 +47,14 @@ def run(
         list[str] | None,
         typer.Option(help="Tracks; by default all that set no limit on messages. Repeatable."),
     ] = None,
-    jobs: Annotated[int, _JOBS] = 2,
+    workers: WorkersOption = 2,
+    backend: BackendOption = "joblib",
+    scheduler: SchedulerOption = None,
     new_edition: Annotated[bool, _NEW] = False,
 ) -> None:
     """Plays baselines of a suite on the tracks that they fit. Can be stopped and started again."""
     with explained(ValueError):
+        played_by = backend_of(backend, scheduler, workers)
         chosen = _suite(suite)
         names = list(dict.fromkeys(baselines or baselines_of(chosen)))
         for name in names:
@@ -62,7 +66,7 @@ def run(
     with explained(ValueError):
         if not rows:
             raise ValueError(f"none of {', '.join(names)} fits {', '.join(track.name for track in tracks)}")
-    _play(rows, out, jobs, new_edition)
+    _play(rows, out, played_by, new_edition)
 
 
 @app.command()
@@ -82,11 +86,14 @@ def submit(
             "--set", help="policy.key=value, channel.key=value or privatizer.key=value. Repeatable."
         ),
     ] = None,
-    jobs: Annotated[int, _JOBS] = 2,
+    workers: WorkersOption = 2,
+    backend: BackendOption = "joblib",
+    scheduler: SchedulerOption = None,
     new_edition: Annotated[bool, _NEW] = False,
 ) -> None:
     """Plays a policy of one's own in a process that sees observations and nothing else, and takes its row in."""
     with explained(ValueError, OSError, ImportError, SyntaxError):
+        played_by = backend_of(backend, scheduler, workers)
         chosen = _suite(suite)
         where = _track(chosen, track)
         if where.revealed:
@@ -97,7 +104,7 @@ def submit(
         entry, code = take_in(policy, called, _settings(set_ or []), out / engine.SOURCES)
         row = engine.Row(chosen, where, entry, code)
         engine.try_out(row)
-    _play([row], out, jobs, new_edition)
+    _play([row], out, played_by, new_edition)
 
 
 @app.command()
@@ -149,7 +156,7 @@ def withdraw(
     typer.echo(f"withdrawn: {loaded.entry.name} on {loaded.track} of {loaded.suite}")
 
 
-def _play(rows: Sequence[engine.Row], out: Path, jobs: int, new_edition: bool) -> None:
+def _play(rows: Sequence[engine.Row], out: Path, backend: Backend, new_edition: bool) -> None:
     """Plays rows with progress, and prints where they stand."""
     try:
         with explained(OSError, option="--out"):
@@ -157,8 +164,16 @@ def _play(rows: Sequence[engine.Row], out: Path, jobs: int, new_edition: bool) -
             opened = Records(out).edition(rows[0].suite, new_edition)
         with progress_bar() as progress:
             task = progress.add_task(rows[0].suite.name, total=engine.unplayed(rows, opened, out))
-            files = engine.run(rows, opened, out, jobs, lambda played: progress.advance(task, played))
-    except (TrackError, EntryError, MixedRowsError, UnfitError, RecordError, ResultError) as error:
+            files = engine.run(rows, opened, out, backend, lambda played: progress.advance(task, played))
+    except (
+        TrackError,
+        EntryError,
+        MixedRowsError,
+        UnfitError,
+        RecordError,
+        ResultError,
+        BackendError,
+    ) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from error
     table = Table("track", "entry", "regret per agent, by task", "file", title=f"edition {opened.edition.id}")
