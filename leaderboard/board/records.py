@@ -1,7 +1,8 @@
 """The record of a folder of results: who was taken in, and who was taken out and why. It is only ever appended to.
 
-A line each, in ``record.jsonl``, with the digest of the line before, so that what is changed afterwards shows. Secrets
-of editions lie beside it, in files that only their owner can read.
+A line each, in ``record.jsonl``, sealed by the digest of itself and of the seal before, so that what is changed
+afterwards shows; whoever keeps the latest seal knows that nobody has written it all anew. Secrets of editions lie
+beside it, in files that only their owner can read.
 """
 
 import fcntl
@@ -14,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from fedbandit_envs.leaderboard.board.canonical import canonical
+from fedbandit_envs.leaderboard.board.canonical import canonical, digest_of
 from fedbandit_envs.leaderboard.board.editions import Opened, draw, edition_of
 from fedbandit_envs.leaderboard.board.result import Result
 from fedbandit_envs.leaderboard.board.suites import Suite
@@ -51,12 +52,15 @@ class Records:
         for number, text in enumerate(self._file.read_text().splitlines(), 1):
             try:
                 line = json.loads(text)
-                intact = line["before"] == before
-            except (ValueError, TypeError, KeyError):
+                said = {name: value for name, value in line.items() if name != "seal"}
+                intact = line["before"] == before and line["seal"] == digest_of(said)
+            except (ValueError, TypeError, KeyError, AttributeError):
                 intact = False
             if not intact:
-                raise RecordError(f"{self._file}, line {number}: it does not follow from the line before")
-            before = hashlib.sha256(text.encode()).hexdigest()
+                raise RecordError(
+                    f"{self._file}, line {number}: it is not as it was written after the line before"
+                )
+            before = line["seal"]
             found.append(line)
         return found
 
@@ -168,11 +172,11 @@ class Records:
             fcntl.flock(out, fcntl.LOCK_EX)
 
             def append(what: str, said: Mapping[str, Any]) -> None:
-                self.lines()
-                texts = self._file.read_text().splitlines()
-                before = hashlib.sha256(texts[-1].encode()).hexdigest() if texts else _FIRST
+                lines = self.lines()
+                before = lines[-1]["seal"] if lines else _FIRST
                 at = datetime.now(UTC).isoformat(timespec="seconds")
-                out.write(canonical({"what": what, "at": at, "before": before, **said}) + "\n")
+                line = {"what": what, "at": at, "before": before, **said}
+                out.write(canonical({**line, "seal": digest_of(line)}) + "\n")
                 out.flush()
                 os.fsync(out.fileno())
 

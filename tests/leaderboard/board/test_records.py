@@ -1,0 +1,198 @@
+"""Records are only ever appended to, and editions are drawn once."""
+
+import json
+import shutil
+import stat
+from dataclasses import replace
+
+import pytest
+from tiny_board import TINY, played
+
+from fedbandit_envs.leaderboard.board.editions import draw, edition_of, evaluation_seeds
+from fedbandit_envs.leaderboard.board.engine import rows_of
+from fedbandit_envs.leaderboard.board.records import RecordError, Records
+from fedbandit_envs.leaderboard.board.result import Result, ResultError
+from fedbandit_envs.leaderboard.board.suites import SUITES
+from fedbandit_envs.leaderboard.board.tracks import tracks_of
+
+
+@pytest.fixture
+def own(board, tmp_path):
+    """A copy of the board of one's own."""
+    folder = tmp_path / "board"
+    shutil.copytree(board[0], folder)
+    return folder, {name: folder / file.name for name, file in board[1].items()}
+
+
+def test_what_is_played_is_recorded_and_nothing_else_is_json(board):
+    folder, files = board
+    assert sorted(folder.glob("*.json")) == sorted(files.values())
+    lines = Records(folder).lines()
+    assert [line["what"] for line in lines] == ["edition", "in", "in"]
+    assert [line["file"] for line in lines[1:]] == [file.name for file in files.values()]
+    assert [row.entry.name for row in Records(folder).standing()] == sorted(
+        files, key=lambda name: files[name].name
+    )
+
+
+def test_started_again_it_plays_and_records_nothing_again(own, tiny, monkeypatch):
+    folder, files = own
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    assert played(folder) == files
+    assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
+
+
+def test_a_result_that_was_changed_is_made_again(own, tiny):
+    folder, files = own
+    data = json.loads(files["LinUCB"].read_text())
+    data["tasks"][0]["regret"][-1][0] = 0.0
+    files["LinUCB"].write_text(json.dumps(data))
+    played(folder)
+    assert Result.load(files["LinUCB"]).tasks[0].regret[-1][0] > 0
+
+
+@pytest.mark.parametrize("tampered", ["changed", "taken away", "put in between", "broken", "the last"])
+def test_a_record_that_was_changed_shows(own, tampered):
+    folder, files = own
+    record = folder / "record.jsonl"
+    lines = record.read_text().splitlines()
+    lines = {
+        "changed": [lines[0], lines[1].replace("LinUCB", "LinUCC"), lines[2]],
+        "taken away": [lines[0], lines[2]],
+        "put in between": [lines[0], lines[1], lines[1], lines[2]],
+        "broken": [lines[0], lines[1][:-5], lines[2]],
+        "the last": [*lines[:2], lines[2].replace("FedUCB-min", "FedUCB-max")],
+    }[tampered]
+    record.write_text("\n".join(lines) + "\n")
+    with pytest.raises(RecordError, match="record.jsonl, line [23]"):
+        Records(folder).lines()
+    # Nothing is appended to it either.
+    with pytest.raises(RecordError):
+        Records(folder).take_out(Result.load(files["LinUCB"]), "never mind")
+    assert record.read_text().splitlines() == lines
+
+
+def test_a_withdrawal_is_an_entry_with_a_reason(own):
+    folder, files = own
+    records, result = Records(folder), Result.load(files["LinUCB"])
+    with pytest.raises(RecordError, match="reason is empty"):
+        records.take_out(result, " ")
+    records.take_out(result, "its code was lost")
+    assert records.lines()[-1]["reason"] == records.why_out(result.digest) == "its code was lost"
+    assert [row.entry.name for row in records.standing()] == ["FedUCB-min"]
+    with pytest.raises(RecordError, match="withdrawn already"):
+        records.take_out(result, "once more")
+    with pytest.raises(RecordError, match="not in the record"):
+        records.take_out(replace(result, made="2026-01-01T00:00:00Z"), "unheard of")
+
+
+def test_who_was_withdrawn_stays_out(own, tiny):
+    folder, files = own
+    Records(folder).take_out(Result.load(files["LinUCB"]), "its code was lost")
+    played(folder)
+    assert Records(folder).status(Result.load(files["LinUCB"]).digest) == "out"
+
+
+def test_an_edition_stays_until_another_is_asked_for(tmp_path):
+    records = Records(tmp_path)
+    first = records.edition(TINY)
+    assert records.edition(TINY) == first
+    second = records.edition(TINY, new=True)
+    assert second.edition.salt != first.edition.salt
+    assert records.edition(TINY) == second
+    # What is a suite's own is no other's.
+    assert records.edition(SUITES["linear-quick"]).edition not in (first.edition, second.edition)
+
+
+def test_a_secret_is_for_its_owner_alone(tmp_path):
+    records = Records(tmp_path)
+    opened = records.edition(TINY)
+    assert records.secret(opened.edition.id) == opened.secret
+    assert len(opened.secret) == 32
+    assert stat.S_IMODE((tmp_path / ".secrets").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / ".secrets" / opened.edition.id).stat().st_mode) == 0o600
+    assert opened.secret.hex() not in (tmp_path / "record.jsonl").read_text()
+
+
+def test_an_edition_without_its_secret_is_not_gone_on_with(tmp_path):
+    records = Records(tmp_path)
+    first = records.edition(TINY)
+    (tmp_path / ".secrets" / first.edition.id).unlink()
+    assert records.edition(TINY).edition != first.edition
+
+
+def test_seeds_follow_from_suite_and_salt():
+    task, salt = TINY.tasks[0], "ab" * 16
+    seeds = evaluation_seeds(TINY, task, edition_of(salt))
+    assert seeds == evaluation_seeds(TINY, task, edition_of(salt))
+    others = [
+        *evaluation_seeds(TINY, task, edition_of("ac" * 16)),
+        *evaluation_seeds(replace(TINY, version=2), task, edition_of(salt)),
+        *evaluation_seeds(TINY, replace(task, id="tiny/other"), edition_of(salt)),
+    ]
+    assert len({*seeds, *others}) == 4 * task.seeds
+    # Of 32 numbers of 128 bits the largest has fewer than 120 with probability 2^-256.
+    assert max(seeds + others).bit_length() > 120
+
+
+def test_noise_is_another_one_for_whatever_differs():
+    opened = draw()
+    tracks = tracks_of(TINY)
+    (row,), _ = rows_of(TINY, ["FedUCB-min"], [tracks["private-1"]])
+    entry, task = row.entry, TINY.tasks[0]
+    drawn = {
+        opened.entropy(*of)
+        for of in (
+            ("noise", TINY, "private-1", entry, task),
+            ("watch", TINY, "private-1", entry, task),
+            ("noise", TINY, "private-10", entry, task),
+            ("noise", TINY, "private-1", replace(entry, settings={"policy": {"a": 1}}), task),
+            ("noise", TINY, "private-1", replace(entry, source_digest="0" * 64), task),
+            ("noise", TINY, "private-1", entry, replace(task, rounds=17)),
+        )
+    }
+    assert len({*drawn, draw().entropy("noise", TINY, "private-1", entry, task)}) == 7
+
+
+def test_a_result_is_checked_against_the_schema(board, tmp_path):
+    _, files = board
+    good = json.loads(files["FedUCB-min"].read_text())
+    wrong = {
+        "seeds": lambda task: task["seeds"].pop(),
+        "regret": lambda task: task["regret"].pop(),
+        "messages": lambda task: task.update(messages=[1.0]),
+        "noise_entropy": lambda task: task.update(noise_entropy="abc"),
+        "epsilon": lambda task: task["claims"][0].update(epsilon="much"),
+        "surplus": lambda task: task.update(surplus=1),
+    }
+    file = tmp_path / "wrong.json"
+    for name, change in wrong.items():
+        data = json.loads(json.dumps(good))
+        change(data["tasks"][0])
+        file.write_text(json.dumps(data))
+        with pytest.raises(ResultError, match=r"\$\.tasks\[0\]"):
+            Result.load(file)
+        assert name
+    for text in (
+        "",
+        "[]",
+        '{"schema": 1}',
+        json.dumps({**good, "schema": 2}),
+        files["LinUCB"].read_text()[:-9],
+    ):
+        file.write_text(text)
+        with pytest.raises(ResultError):
+            Result.load(file)
+    file.write_text(files["LinUCB"].read_text().replace('"cpu_seconds": ', '"cpu_seconds": NaN, "x": '))
+    with pytest.raises(ResultError, match="NaN"):
+        Result.load(file)
+
+
+def test_claims_keep_infinite_and_unknown_apart(board):
+    result = Result.load(board[1]["FedUCB-min"])
+    task = replace(
+        result.tasks[0],
+        claims=[{**result.tasks[0].claims[0], "epsilon": epsilon} for epsilon in ("infinity", None, 1.5)],
+    )
+    data = replace(result, tasks=[task]).as_json()
+    assert [claim["epsilon"] for claim in data["tasks"][0]["claims"]] == ["infinity", None, 1.5]

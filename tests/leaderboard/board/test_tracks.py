@@ -1,0 +1,146 @@
+"""Tracks hold entries to what they may let out, whatever entries ask for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tiny_board import SIZE, TINY
+
+from fedbandit_envs.baselines.baseline import Baseline
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.leaderboard.board.entries import baselines_of
+from fedbandit_envs.leaderboard.board.suites import SUITES
+from fedbandit_envs.leaderboard.board.tracks import TrackError, submitted, tracks_of
+from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.registration import make_federation
+from fedbandit_envs.wrapper import layers
+
+TRACKS = tracks_of(TINY)
+SECRET = 2**100 + 1
+
+
+def play(track, name: str, rounds: int = 32, **changes):
+    env = track.wrap(
+        make_federation("FedLinear-v0", max_cycles=rounds, **SIZE), BASELINES[name], SECRET, changes
+    )
+    simulate(env, BASELINES[name].make_policy(), [5, 6])
+    return env
+
+
+@pytest.mark.parametrize("suite", [name for name in SUITES if name.endswith("-quick")])
+def test_every_baseline_fits_one_kind_of_track(suite):
+    tracks = [track for track in tracks_of(SUITES[suite]).values() if not track.messages]
+    private = [track.name for track in tracks if track.private]
+    for name in baselines_of(SUITES[suite]):
+        fitting = [track.name for track in tracks if track.fits(BASELINES[name], SUITES[suite].tasks[0])]
+        assert fitting in (["silent"], ["non-private"], ["revealed"], private), name
+        # By another way to the same: what the baseline's own summary of itself is.
+        if "clairvoyant" in name or name == "deserved-shares":
+            assert fitting == ["revealed"]
+        elif not BASELINES[name].wrappers:
+            assert fitting == ["silent"]
+        elif "privatizer" not in BASELINES[name].wrappers:
+            assert fitting == ["non-private"]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("name", ["FedUCB-min", "FedUCB-weighted", "LinUCB-private"])
+def test_private_tracks_spend_no_more_than_they_say_whatever_is_registered(name, epsilon):
+    track = TRACKS[f"private-{epsilon:g}"]
+    claim = track.check(play(track, name))
+    assert 0 < claim.epsilon <= epsilon * (1 + 1e-9)
+    assert (claim.delta, claim.adjacency, claim.noise) == (1e-5, "one-observation", "secret")
+
+
+def test_shared_out_budgets_keep_the_promise_of_the_track():
+    suite = SUITES["procurement-quick"]
+    track = tracks_of(suite)["private-1"]
+    made = make_federation("FedProcurement-v0", max_cycles=600, num_agents=2, num_producers=3)
+    env = track.wrap(made, BASELINES["P-FCB"], SECRET, {})
+    simulate(env, BASELINES["P-FCB"].make_policy(), [0])
+    # Both releases, in rounds 256 and 512, and not one of them, spend it.
+    assert track.check(env).epsilon == pytest.approx(1.0, rel=1e-6)
+    assert env.traffic["messages"].tolist() == [[2, 2]]
+
+
+def test_silence_is_kept_by_who_would_speak():
+    env = play(TRACKS["silent"], "FedUCB-nonprivate")
+    assert env.traffic["messages"].sum() == 0
+    assert TRACKS["silent"].check(env).epsilon == 0
+
+
+@pytest.mark.parametrize("name", ["FedUCB-nonprivate", "FedLinUCB", "Async-LinUCB", "ES-send"])
+def test_limits_are_kept(name):
+    limited = replace(TRACKS["non-private-few"], messages=1)
+    free = play(TRACKS["non-private"], name, 300)
+    env = play(limited, name, 300)
+    assert free._door.left(99)[0].max() > 1
+    assert env._door.left(99)[0].tolist() == [[1, 1], [1, 1]]
+
+
+def test_what_is_released_past_the_noise_is_found():
+    track = TRACKS["private-1"]
+    env = track.wrap(
+        make_federation("FedLinear-v0", max_cycles=8, **SIZE), BASELINES["FedUCB-min"], SECRET, {}
+    )
+    env.reset_batch([0])
+    env.unwrapped.release(np.ones((1, 2), bool))
+    with pytest.raises(TrackError, match="epsilon is inf"):
+        track.check(env)
+
+
+@pytest.mark.parametrize(
+    ("name", "track", "noise", "message"),
+    [
+        ("ES-send", "private-1", SECRET, "epsilon is None"),
+        ("FedUCB-nonprivate", "private-1", SECRET, "epsilon is inf"),
+        ("FedUCB-min", "private-1", 12345, "noise is 'repeatable'"),
+        ("FedUCB-min", "private-1", None, "noise is 'repeatable'"),
+    ],
+)
+def test_what_does_not_keep_a_track_is_refused(name, track, noise, message):
+    env = TRACKS[track].wrap(
+        make_federation("FedLinear-v0", max_cycles=32, **SIZE), BASELINES[name], noise, {}
+    )
+    simulate(env, BASELINES[name].make_policy(), [5])
+    with pytest.raises(TrackError, match=message):
+        TRACKS[track].check(env)
+
+
+def test_a_privatizer_that_asks_for_more_gets_what_the_track_gives():
+    changes = {"privatizer": {"epsilon": 50.0, "delta": 0.4, "noise_seed": 3}}
+    env = play(TRACKS["private-1"], "FedUCB-min", **changes)
+    assert TRACKS["private-1"].check(env).epsilon <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("settings", "track", "message"),
+    [
+        ({"privatizer": {"epsilon": 9.0}}, "private-1", "epsilon"),
+        ({"privatizer": {"noise_seed": 1}}, "private-1", "noise_seed"),
+        ({"privatizer": {"budget": {}}}, "private-1", "budget"),
+        ({"privatizer": {"mechanism": "tree"}}, "non-private", "privatizer"),
+        ({"channel": {"schedule": "every_round"}}, "silent", "channel"),
+        ({"env": {"num_arms": 2}}, "non-private", "env"),
+    ],
+)
+def test_settings_that_are_the_tracks_are_refused(settings, track, message):
+    with pytest.raises(TrackError, match=message):
+        submitted(settings, TRACKS[track])
+
+
+@pytest.mark.parametrize(
+    ("track", "wrappers"),
+    [
+        ("silent", ["Quota"]),
+        ("non-private", ["Channel"]),
+        ("private-1", ["Channel", "ContinualPrivatizer"]),
+        ("private-1-few", ["Channel", "ContinualPrivatizer", "Quota"]),
+    ],
+)
+def test_a_submission_stands_behind_its_track(track, wrappers):
+    entry = Baseline("", "", FederatedEnv, object, {}, submitted({}, TRACKS[track]))
+    made = make_federation("FedLinear-v0", max_cycles=16, **SIZE)
+    stack = list(layers(TRACKS[track].wrap(made, entry, SECRET, {})))
+    assert [type(layer).__name__ for layer in stack] == [*wrappers, "LinearEnv"]

@@ -1,0 +1,219 @@
+"""Dishonest results are found out."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_board import TINY
+
+from fedbandit_envs.leaderboard.board import verify as module
+from fedbandit_envs.leaderboard.board.editions import as_hex, draw, edition_of, evaluation_seeds
+from fedbandit_envs.leaderboard.board.records import Records
+from fedbandit_envs.leaderboard.board.result import Result
+from fedbandit_envs.leaderboard.board.verify import verify
+
+pytestmark = pytest.mark.usefixtures("tiny")
+
+
+def refuted(result: Result, folder: Path, **how) -> list[str]:
+    return [finding.what for finding in verify(result, folder, **how) if finding.holds is False]
+
+
+@pytest.fixture(params=["LinUCB", "FedUCB-min"])
+def honest(request, board):
+    return board[0], Result.load(board[1][request.param])
+
+
+@pytest.fixture
+def private(board):
+    return board[0], Result.load(board[1]["FedUCB-min"])
+
+
+def changed(result: Result, resealed: bool = True, **changes) -> Result:
+    """The result with its task changed, and the digest of its arrays made to fit, as a forger would."""
+    task = replace(result.tasks[0], **changes)
+    digest = task.digest_of_arrays() if resealed else task.arrays_digest
+    return replace(result, tasks=[replace(task, arrays_digest=digest)])
+
+
+def lowered(result: Result, seed: int = 0) -> list[list[float]]:
+    regret = [list(row) for row in result.tasks[0].regret]
+    regret[-1][seed] *= 0.9
+    return regret
+
+
+@pytest.mark.parametrize("seeds", [1, None])
+def test_honest_results_hold(honest, seeds):
+    folder, result = honest
+    findings = list(verify(result, folder, seeds, anew=True))
+    assert [finding.what for finding in findings if finding.holds is not True] == []
+    assert {"replay of tiny/band", "luck of tiny/band", "row on record", "edition on record"} <= {
+        finding.what for finding in findings
+    }
+
+
+def test_edited_numbers_do_not_fit_their_digest(honest):
+    folder, result = honest
+    assert refuted(changed(result, resealed=False, regret=lowered(result)), folder) == ["digests of arrays"]
+
+
+def test_a_forged_digest_is_not_on_record(honest):
+    folder, result = honest
+    assert "row on record" in refuted(changed(result, regret=lowered(result)), folder)
+
+
+@pytest.mark.parametrize("name", ["regret", "messages", "bytes", "extra"])
+def test_forged_numbers_do_not_come_about_again(honest, tmp_path, name):
+    _, result = honest
+    task = result.tasks[0]
+    forged = {
+        "regret": lowered(result, 5),
+        "messages": [count + 1 for count in task.messages],
+        "bytes": [count + 1 for count in task.bytes],
+        "extra": {key: [value + 0.5 for value in values] for key, values in task.extra.items()},
+    }[name]
+    # Elsewhere there is no record that could say so.
+    assert refuted(changed(result, **{name: forged}), tmp_path, seeds=None) == ["replay of tiny/band"]
+
+
+def test_a_sample_finds_one_forged_seed_as_often_as_it_is_in_it(honest, tmp_path, monkeypatch):
+    _, result = honest
+    forged = changed(result, regret=lowered(result, 5))
+
+    class Chosen:
+        def sample(self, numbers, count):
+            return [*range(count)] if self.misses else [5]
+
+    for Chosen.misses in (True, False):
+        monkeypatch.setattr(module.secrets, "SystemRandom", Chosen)
+        assert bool(refuted(forged, tmp_path, seeds=2)) is not Chosen.misses
+
+
+def test_more_cannot_be_claimed_than_was_kept(private, tmp_path):
+    _, result = private
+    claims = [{**claim, "epsilon": 0.5 * claim["epsilon"]} for claim in result.tasks[0].claims]
+    assert refuted(changed(result, claims=claims), tmp_path) == ["replay of tiny/band"]
+    assert refuted(changed(result, claims=claims[:1]), tmp_path) == ["replay of tiny/band"]
+
+
+def test_another_tasks_digest(honest):
+    folder, result = honest
+    other = replace(TINY.tasks[0], rounds=8).digest
+    assert refuted(changed(result, digest=other), folder) == ["digests of tasks"]
+    assert refuted(changed(result, task="tiny/other"), folder) == ["tasks"]
+    assert refuted(replace(result, tasks=[*result.tasks, *result.tasks]), folder) == ["tasks"]
+    assert refuted(replace(result, suite="linear"), folder)[0] == "tasks"
+    assert refuted(replace(result, suite="easier"), folder) == ["suite"]
+    assert refuted(replace(result, suite_version=2), folder)[0] == "suite's version"
+
+
+def test_searched_seeds(honest):
+    folder, result = honest
+    seeds = list(reversed(result.tasks[0].seeds))
+    assert refuted(changed(result, seeds=seeds), folder) == ["seeds of tiny/band"]
+
+
+def test_searched_salts_are_of_no_edition_on_record(honest):
+    folder, result = honest
+    edition = edition_of("0" * 32)
+    seeds = [as_hex(seed) for seed in evaluation_seeds(TINY, TINY.tasks[0], edition)]
+    searched = replace(changed(result, seeds=seeds), edition=edition)
+    assert refuted(searched, folder) == ["edition on record"]
+    # An id that is another salt's.
+    assert refuted(replace(searched, edition=replace(edition, id=result.edition.id)), folder) == ["edition"]
+
+
+def test_luck_that_was_searched_is_not_met_again(honest):
+    _, result = honest
+    # Whoever finds seeds of a quarter of the regret; they replay, as all seeds do.
+    task = replace(
+        result.tasks[0], regret=[[0.25 * value for value in row] for row in result.tasks[0].regret]
+    )
+    row = next(one for one in verify_rows(result))
+    assert module._compare(row.plays(draw())[0], task, 1).holds is False
+    assert module._compare(row.plays(draw())[0], result.tasks[0], 1).holds is True
+
+
+def verify_rows(result: Result):
+    from fedbandit_envs.leaderboard.board.engine import Row
+    from fedbandit_envs.leaderboard.board.tracks import tracks_of
+
+    yield Row(TINY, tracks_of(TINY)[result.track], result.entry)
+
+
+def test_searched_noise_did_not_follow_from_the_secret(private):
+    folder, result = private
+    assert refuted(changed(result, noise_entropy="1" * 32), folder)[0] == "row on record"
+    # Of a row that was taken in here all the same, by who has no secret.
+    copied = [
+        finding
+        for finding in verify(changed(result, noise_entropy="1" * 32), Path("nowhere"), seeds=1)
+        if finding.what == "noise"
+    ]
+    assert [finding.holds for finding in copied] == [None]
+
+
+def test_noise_is_looked_for_where_it_must_be(private, tmp_path):
+    _, result = private
+    assert refuted(changed(result, noise_entropy=None), tmp_path) == ["noise"]
+    opened = Records(tmp_path).edition(TINY)
+    forged = changed(
+        result, seeds=[as_hex(seed) for seed in evaluation_seeds(TINY, TINY.tasks[0], opened.edition)]
+    )
+    found = list(module._noise(replace(forged, edition=opened.edition), next(verify_rows(result)), tmp_path))
+    assert [(finding.what, finding.holds) for finding in found] == [("noise of tiny/band", False)]
+
+
+def test_another_track_or_entry(private, tmp_path):
+    _, result = private
+    assert refuted(replace(result, track="private-10"), tmp_path) == ["replay of tiny/band"]
+    assert refuted(replace(result, track="best"), tmp_path) == ["track"]
+    other = replace(result.entry, settings={"policy": {"beta_scale": 0.1}})
+    assert refuted(replace(result, entry=other), tmp_path) == ["entry"]
+    assert refuted(replace(result, entry=replace(result.entry, source="FedUCB-floor")), tmp_path) == ["entry"]
+    assert refuted(replace(result, entry=replace(result.entry, source="mine")), tmp_path) == ["entry"]
+
+
+def test_what_no_replay_shows_is_on_record(private):
+    folder, result = private
+    for forged in (
+        changed(result, audit={**result.tasks[0].audit, "lower_bound": 0.25}),
+        changed(result, cpu_seconds=0.001),
+        replace(result, machine={"system": "a pocket calculator"}),
+    ):
+        assert refuted(forged, folder) == ["row on record"]
+
+
+def test_a_withdrawn_row_does_not_hold(board, tmp_path):
+    folder = tmp_path / "board"
+    shutil.copytree(board[0], folder)
+    result = Result.load(folder / board[1]["LinUCB"].name)
+    Records(folder).take_out(result, "found to be wrong")
+    findings = [finding for finding in verify(result, folder) if finding.holds is False]
+    assert [(one.what, one.detail) for one in findings] == [("row on record", "withdrawn: found to be wrong")]
+
+
+def test_a_changed_record_is_no_record(board, tmp_path):
+    folder = tmp_path / "board"
+    shutil.copytree(board[0], folder)
+    record = folder / "record.jsonl"
+    record.write_text(record.read_text().replace("FedUCB-min", "FedUCB-max", 1))
+    assert refuted(Result.load(folder / board[1]["LinUCB"].name), folder) == ["record"]
+
+
+def test_noise_is_published_after_the_run_and_suffices_to_repeat_it(private):
+    _, result = private
+    task = result.tasks[0]
+    assert int(task.noise_entropy, 16) >= 2**64
+    assert task.claims[0]["noise"] == "secret"
+    assert json.loads(json.dumps(task.audit))["holds"] is True
+
+
+def test_replayed_rows_are_rows(honest):
+    _, result = honest
+    rows = np.array(result.tasks[0].replayed_rows)
+    assert rows.shape == (1, 2)
+    assert (rows < [8, 2]).all()
