@@ -1,0 +1,120 @@
+"""A process for a submitted policy: a fresh interpreter that inherits nothing but one end of a channel."""
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import site
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import weakref
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from fedbandit_envs.leaderboard.board.child import channel
+from fedbandit_envs.leaderboard.board.child.source import Source
+
+_INSIDE = "fedbandit_envs.leaderboard.board.child.inside"
+_ROOMS = (
+    "fedbandit_envs",
+    "fedbandit_envs.wrappers",
+    "fedbandit_envs.baselines",
+    "fedbandit_envs.leaderboard",
+)
+_SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/etc/ld.so.cache", "/etc/localtime", "/proc/cpuinfo",
+           "/proc/meminfo", "/proc/stat", "/sys/devices/system/cpu")  # fmt: skip
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+_SECONDS_TO_DIE = 2.0
+
+
+class ChildProcess:
+    """A running child.
+
+    Attributes:
+        end: This side's end of the channel.
+    """
+
+    def __init__(
+        self, source: Source, settings: Mapping[str, Any], memory_bytes: int, cpu_seconds: int
+    ) -> None:
+        """Starts it; it says when it is ready.
+
+        Args:
+            source: Where the policy's code is.
+            settings: Keyword arguments that make the policy.
+            memory_bytes: Address space that it may have.
+            cpu_seconds: CPU time after which the kernel ends it.
+
+        Raises:
+            OSError: The system has no room for another process.
+            ModuleNotFoundError: There is no module of the entry point's name.
+        """
+        readable = [*source.roots(), *_interpreter()]
+        folder = tempfile.mkdtemp(prefix="fedbandit-entry-")
+        self.end, theirs = channel.pair()
+        with theirs:
+            if source.is_file:
+                # Nothing else of the folder in which it lies is shown to it.
+                copy = shutil.copy(source.module, Path(folder) / "entry.py")
+                source = replace(source, module=str(copy))
+            told = {
+                "descriptor": theirs.fileno(), "parent": os.getpid(), "source": asdict(source),
+                "settings": dict(settings), "memory_bytes": memory_bytes,
+                "cpu_seconds": cpu_seconds, "readable": readable,
+            }  # fmt: skip
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-m", _INSIDE, json.dumps(told)],
+                pass_fds=[theirs.fileno()],
+                cwd=folder,
+                env={
+                    "PATH": os.defpath, "LANG": "C.UTF-8", "HOME": folder, "TMPDIR": folder,
+                    "NUMBA_CACHE_DIR": folder, "MPLCONFIGDIR": folder, **dict.fromkeys(_THREADS, "1"),
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )  # fmt: skip
+        self._end_it = weakref.finalize(self, _end, self._process, self.end, folder)
+
+    def ending(self) -> str:
+        """Ends it, if it has not ended by itself, and says how it came to its end."""
+        try:
+            code = self._process.wait(_SECONDS_TO_DIE)
+        except subprocess.TimeoutExpired:
+            self.close()
+            return "it has closed its channel"
+        self.close()
+        if code >= 0:
+            return f"its process has exited with code {code}"
+        names = {
+            signal.SIGXCPU: "all of its CPU time is used up",
+            signal.SIGKILL: "perhaps out of memory or CPU time",
+        }
+        meaning = f" ({names[reason]})" if (reason := signal.Signals(-code)) in names else ""
+        return f"its process was ended by {reason.name}{meaning}"
+
+    def close(self) -> None:
+        """Ends it, and removes its folder; may be called again."""
+        self._end_it()
+
+
+def _end(process: subprocess.Popen, end: Any, folder: str) -> None:
+    end.close()
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _interpreter() -> list[str]:
+    """Returns files and folders of Python, its libraries and this package; not the checkout that it may lie in."""
+    ours = [importlib.util.find_spec(room) for room in _ROOMS]
+    packages = [str(path) for spec in ours if spec for path in spec.submodule_search_locations or ()]
+    python = [*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, *site.getsitepackages()]
+    return sorted({*packages, *python, *_SYSTEM})

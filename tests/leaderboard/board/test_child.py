@@ -1,0 +1,325 @@
+"""A policy in a child process plays as it plays in this one."""
+
+import io
+import os
+import pickle
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from entries import file_with, start_and_play
+from gymnasium import spaces
+from registered import small
+
+from fedbandit_envs import arms_v0
+from fedbandit_envs.door import Door
+from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.leaderboard.board.child import ChildPolicy, EntryError
+from fedbandit_envs.leaderboard.board.child.policy import own_seeds
+from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.registration import REGISTRY, make_federation
+from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.wrappers import Channel
+
+RANDOM = """
+import numpy as np
+
+class Anything:
+    def reset(self, spaces, seeds):
+        self.draws = {row: np.random.default_rng(seeds[row]) for row in np.ndindex(seeds.shape)}
+        self.shape = seeds.shape
+        self.sends = hasattr(spaces.action, "spaces")
+        self.arms = int((spaces.action["action"] if self.sends else spaces.action).n)
+
+    def act(self, observation):
+        drawn = np.array([[self.draws[r, j].integers(self.arms) for j in range(self.shape[1])]
+                          for r in range(self.shape[0])], np.dtype("DTYPE"))
+        return {"action": drawn, "send": drawn % 2 == 0} if self.sends else drawn
+"""
+
+
+class InThisProcess:
+    """The policy of a file, here, with the seeds that a child is given."""
+
+    def __init__(self, path):
+        names = {}
+        exec(path.read_text(), names)
+        self._policy = names["Anything"]()
+
+    def reset(self, spaces, seeds):
+        self._policy.reset(spaces, own_seeds(seeds))
+
+    def act(self, observation):
+        return self._policy.act(observation)
+
+
+ENVIRONMENTS = {
+    "arms": lambda: arms_v0.parallel_env(max_cycles=30),
+    "agents choose when to send": lambda: Channel(arms_v0.parallel_env(max_cycles=30), schedule="on_request"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("arms", "int64"), ("arms", "int16"), ("arms", ">i4"), ("agents choose when to send", "int64")],
+)
+def test_it_plays_as_it_does_here(tmp_path, name, dtype):
+    path = file_with(tmp_path, RANDOM.replace("DTYPE", dtype))
+    here = simulate(ENVIRONMENTS[name](), InThisProcess(path), range(3))
+    with ChildPolicy(str(path)) as policy:
+        there = simulate(ENVIRONMENTS[name](), policy, range(3))
+        # A second episode starts afresh, with other numbers of replicas.
+        again = simulate(ENVIRONMENTS[name](), policy, range(2))
+    np.testing.assert_array_equal(here.regret, there.regret)
+    np.testing.assert_array_equal(here.regret[:, :2], again.regret)
+    if here.messages is not None:
+        np.testing.assert_array_equal(here.messages, there.messages)
+        assert here.messages[-1].sum() > 0
+
+
+def test_an_entry_point_takes_settings():
+    """Of the standard library, which anything callable will do for: it is no policy, and that is said."""
+    env = arms_v0.parallel_env()
+    with (
+        ChildPolicy("types:SimpleNamespace", settings={"x": 1}) as policy,
+        pytest.raises(
+            EntryError,
+            match=r"reset: AttributeError: 'types.SimpleNamespace' object has no attribute 'reset'",
+        ),
+    ):
+        policy.reset(env.policy_spaces, np.zeros((1, 10), np.uint64))
+    with (
+        ChildPolicy("fractions:Fraction", settings={"x": 1}) as policy,
+        pytest.raises(EntryError, match=r"loading: TypeError: .* unexpected keyword argument 'x'"),
+    ):
+        policy.reset(env.policy_spaces, np.zeros((1, 10), np.uint64))
+
+
+def test_arrays_come_and_go(tmp_path):
+    """The policy says what it sees: sums, name by name, of arrays that come, go, grow and change their dtype."""
+    path = file_with(
+        tmp_path,
+        """
+import numpy as np
+
+class Sums:
+    def reset(self, spaces, seeds):
+        self.shape = seeds.shape
+
+    def act(self, observation):
+        total = sum((i + 1) * float(array.sum()) for i, (_, array) in enumerate(sorted(observation.items())))
+        observation.clear()  # its own dict
+        return np.full(self.shape, int(total), np.int64)
+""",
+    )
+    rows = (2, 3)
+    rng = np.random.default_rng(0)
+    shapes = [
+        {"a": ()},
+        {"a": (), "b": (5,)},
+        {"b": (5,)},
+        {"b": (5000,)},
+        {},
+        {"a": (), "c": (0,)},
+        {"a": ()},
+    ]
+    with ChildPolicy(f"{path}:Sums") as policy:
+        policy.reset(arms_v0.parallel_env().policy_spaces, np.zeros(rows, np.uint64))
+        for dtype in (np.int64, np.float32, np.bool_):
+            for named in shapes:
+                seen = {
+                    name: np.asarray(rng.integers(9, size=(*rows, *shape))).astype(dtype)
+                    for name, shape in named.items()
+                }
+                told = sum((i + 1) * float(array.sum()) for i, (_, array) in enumerate(sorted(seen.items())))
+                np.testing.assert_array_equal(policy.act(seen), np.full(rows, int(told)))
+
+
+def test_what_is_returned_is_a_copy(tmp_path):
+    """A child that writes on after it has answered changes nothing any more."""
+    path = file_with(
+        tmp_path,
+        """
+import threading, time
+import numpy as np
+
+class Late:
+    def reset(self, spaces, seeds):
+        self.action = np.zeros(seeds.shape, np.int64)
+
+    def act(self, observation):
+        import gc
+        player = next(one for one in gc.get_objects() if type(one).__name__ == "_Player")
+        def change():
+            while True:
+                for part in getattr(player, "_cut", {}).values():
+                    part[...] = 1
+        threading.Thread(target=change, daemon=True).start()
+        return self.action
+""",
+    )
+    with ChildPolicy(str(path)) as policy:
+        policy.reset(arms_v0.parallel_env().policy_spaces, np.zeros((1, 2), np.uint64))
+        policy.act({})
+        taken = policy.act({})
+        before = taken.copy()
+        time.sleep(0.05)
+        np.testing.assert_array_equal(taken, before)
+
+
+@pytest.mark.parametrize("env_id", sorted(REGISTRY))
+def test_spaces_hold_no_environment(env_id):
+    """Nor doors to them, anywhere in what is pickled for the child."""
+    env = make_federation(env_id, **{**small(env_id), **REGISTRY[env_id].kwargs})
+    told = []
+
+    class Looking(pickle.Pickler):
+        def persistent_id(self, one):
+            told.append(one)
+
+    Looking(io.BytesIO()).dump(env.policy_spaces)
+    classes = [one if isinstance(one, type) else type(one) for one in told]
+    assert spaces.Dict in classes
+    assert not [one for one in classes if issubclass(one, FederatedEnv | Door)]
+
+
+def test_seeds_are_its_own_row_by_row():
+    seeds = row_seeds(range(3), 4)
+    own = own_seeds(seeds)
+    assert own.dtype == np.uint64
+    assert len({*seeds.ravel().tolist(), *own.ravel().tolist()}) == 24
+    np.testing.assert_array_equal(own_seeds(seeds[1:2, 2:3]), own[1:2, 2:3])
+
+
+def test_the_child_inherits_nothing(tmp_path, monkeypatch):
+    """No variables, descriptors, arguments of the parent, nor its folder."""
+    monkeypatch.setenv("A_SECRET", "yes")
+    kept = os.open(tmp_path, os.O_RDONLY)
+    os.set_inheritable(kept, True)
+    path = file_with(
+        tmp_path,
+        """
+import os, stat, sys
+import numpy as np
+
+class Look:
+    def reset(self, spaces, seeds):
+        assert "A_SECRET" not in os.environ
+        assert os.getcwd() == os.environ["HOME"] != FOLDER
+        assert FOLDER not in sys.path
+        open_ones = []
+        for descriptor in range(200):
+            try:
+                os.fstat(descriptor)
+                open_ones.append(descriptor)
+            except OSError:
+                pass
+        assert len(open_ones) == 5, open_ones  # in, out, errors, channel, memory for actions
+        assert not any(stat.S_ISDIR(os.fstat(one).st_mode) for one in open_ones)
+        self.action = np.zeros(seeds.shape, np.int64)
+
+    def act(self, observation):
+        return self.action
+""".replace("FOLDER", repr(os.getcwd())),
+    )
+    try:
+        start_and_play(path)
+    finally:
+        os.close(kept)
+
+
+def test_nothing_is_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))
+    (tmp_path / "t").mkdir()
+    path = file_with(
+        tmp_path,
+        """
+import pathlib
+import numpy as np
+
+class Litters:
+    def reset(self, spaces, seeds):
+        pathlib.Path("deep").mkdir()
+        pathlib.Path("deep/file").write_text("x")
+        self.action = np.zeros(seeds.shape, np.int64)
+
+    def act(self, observation):
+        return self.action
+""",
+    )
+    policy = start_and_play(path, close=False)
+    (folder,) = (tmp_path / "t").iterdir()
+    assert (folder / "deep/file").exists()
+    process = policy._child._process
+    policy.close()
+    policy.close()
+    assert process.poll() is not None
+    assert not list((tmp_path / "t").iterdir())
+
+
+ORPHAN = """
+import json, sys, time
+import numpy as np
+from fedbandit_envs import arms_v0
+from fedbandit_envs.leaderboard.board.child import ChildPolicy
+
+policy = ChildPolicy(sys.argv[1], seconds_to_start=60.0)
+policy.reset(arms_v0.parallel_env().policy_spaces, np.zeros((1, 2), np.uint64))
+print(policy._child._process.pid, flush=True)
+policy.act({})
+time.sleep(60)
+"""
+SLEEPER = """
+import time
+import numpy as np
+
+class Sleeper:
+    def reset(self, spaces, seeds):
+        self.shape = seeds.shape
+
+    def act(self, observation):
+        {then}
+        return np.zeros(self.shape, np.int64)
+"""
+
+
+@pytest.mark.parametrize("then", ["pass", "time.sleep(60)"], ids=["waits", "is busy"])
+def test_it_ends_with_a_parent_that_is_killed(tmp_path, then):
+    path = file_with(tmp_path, SLEEPER.format(then=then))
+    parent = subprocess.Popen([sys.executable, "-c", ORPHAN, path], stdout=subprocess.PIPE, text=True)
+    child = int(parent.stdout.readline())
+    assert Path(f"/proc/{child}").exists()
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    until = time.monotonic() + 20.0
+    while time.monotonic() < until and alive(child):
+        time.sleep(0.01)
+    assert not alive(child)
+
+
+def alive(process):
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"load": "nowhere.py"}, FileNotFoundError, "nowhere.py"),
+        ({"load": "policy"}, ValueError, "'policy.py:Class' or 'module:Class' is required"),
+        ({"load": "a b:C"}, ValueError, "is required"),
+        ({"load": "json:loads", "memory_bytes": 5}, ValueError, "memory_bytes"),
+        ({"load": "json:loads", "seconds_a_round": 0.0}, ValueError, "seconds_a_round is 0.0"),
+        ({"load": "json:loads", "seconds_to_start": float("nan")}, ValueError, "seconds_to_start is nan"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, error, message):
+    with pytest.raises(error, match=message):
+        ChildPolicy(**arguments)
