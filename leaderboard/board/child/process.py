@@ -16,7 +16,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from fedbandit_envs.leaderboard.board.child import channel
+from fedbandit_envs.leaderboard.board.child import channel, kernels
 from fedbandit_envs.leaderboard.board.child.source import Source
 
 _INSIDE = "fedbandit_envs.leaderboard.board.child.inside"
@@ -54,8 +54,10 @@ class ChildProcess:
             OSError: The system has no room for another process.
             ModuleNotFoundError: There is no module of the entry point's name.
         """
-        readable = [*source.roots(), *_interpreter()]
+        packages = _packages()
+        readable = sorted({*source.roots(), *packages, *kernels.caches(), *_interpreter()})
         folder = tempfile.mkdtemp(prefix="fedbandit-entry-")
+        kernels.lend(packages, folder)
         self.end, theirs = channel.pair()
         with theirs:
             if source.is_file:
@@ -112,9 +114,12 @@ def _end(process: subprocess.Popen, end: Any, folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def _packages() -> list[str]:
+    """Returns the folders of this package; not the checkout that they may lie in."""
+    specs = [importlib.util.find_spec(room) for room in _ROOMS]
+    return [str(path) for spec in specs if spec for path in spec.submodule_search_locations or ()]
+
+
 def _interpreter() -> list[str]:
-    """Returns files and folders of Python, its libraries and this package; not the checkout that it may lie in."""
-    ours = [importlib.util.find_spec(room) for room in _ROOMS]
-    packages = [str(path) for spec in ours if spec for path in spec.submodule_search_locations or ()]
-    python = [*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, *site.getsitepackages()]
-    return sorted({*packages, *python, *_SYSTEM})
+    """Returns files and folders of Python and its libraries."""
+    return [*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, *site.getsitepackages(), *_SYSTEM]

@@ -14,8 +14,9 @@ from entries import file_with, start_and_play
 from gymnasium import spaces
 from registered import small
 
-from fedbandit_envs import arms_v0
+from fedbandit_envs import arms_v0, procurement_v0
 from fedbandit_envs.door import Door
+from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.leaderboard.board.child import ChildPolicy, EntryError
 from fedbandit_envs.leaderboard.board.child.policy import own_seeds
@@ -96,6 +97,20 @@ def test_an_entry_point_takes_settings():
         pytest.raises(EntryError, match=r"loading: TypeError: .* unexpected keyword argument 'x'"),
     ):
         policy.reset(env.policy_spaces, np.zeros((1, 10), np.uint64))
+
+
+def test_it_is_lent_the_kernels_of_this_package(tmp_path, monkeypatch):
+    """A baseline plays as here; what is compiled here already is compiled in no child."""
+    (tmp_path / "t").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))
+    make = resolve("fedbandit_envs.baselines.procurement.silent:SSUCB")
+    env = procurement_v0.parallel_env(max_cycles=20, num_agents=2)
+    here = simulate(env, make(), range(2))
+    with ChildPolicy("fedbandit_envs.baselines.procurement.silent:SSUCB") as policy:
+        there = simulate(env, policy, range(2))
+        links = [file for file in (tmp_path / "t").rglob("*.nbc") if file.is_symlink()]
+    np.testing.assert_array_equal(here.regret, there.regret)
+    assert links
 
 
 def test_arrays_come_and_go(tmp_path):
@@ -263,7 +278,7 @@ class Litters:
 ORPHAN = """
 import json, sys, time
 import numpy as np
-from fedbandit_envs import arms_v0
+from fedbandit_envs import arms_v0, procurement_v0
 from fedbandit_envs.leaderboard.board.child import ChildPolicy
 
 policy = ChildPolicy(sys.argv[1], seconds_to_start=60.0)

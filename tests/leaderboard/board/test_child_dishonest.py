@@ -236,6 +236,13 @@ READS = {
     "other shared memory": ("os.listdir('/dev/shm')", FILES),
     "by writing it": ("open(self.path, 'w')", FILES),
     "through a link": ("os.symlink(self.path, 'link'); open('link')", FILES),
+    "by changing code of ours": ("open(sys.modules['fedbandit_envs'].__file__, 'a')", FILES),
+    "by changing kernels of ours": (
+        "import glob\n"
+        "        for file in glob.glob(os.environ['NUMBA_CACHE_DIR'] + '/*/*.nb?'): open(file, 'ab')\n"
+        "        os.unlink(sys.modules['fedbandit_envs'].__file__)",
+        FILES,
+    ),
     "by ending the parent": (f"os.kill(os.getppid(), {signal.SIGTERM.value})", SIGNALS),
     "by a network": ("import socket; socket.socket()", SYSTEM_CALLS),
     "by attaching to the parent": (

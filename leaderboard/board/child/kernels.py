@@ -1,0 +1,35 @@
+"""Lends the compiled kernels of this package to a child, which can read them and write to none."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from numba import config
+from numba.core.caching import _CacheLocator
+
+
+def lend(packages: Iterable[str], folder: str) -> None:
+    """Links what Numba has cached of some packages into a folder that is a cache of its own.
+
+    What is not there is compiled by the child, in every episode anew.
+
+    Args:
+        packages: Folders of packages.
+        folder: The child's ``NUMBA_CACHE_DIR``.
+    """
+    own = Path(config.CACHE_DIR) if config.CACHE_DIR else None
+    for package in packages:
+        for place, _, names in os.walk(package):
+            if Path(place).name == "__pycache__" or not any(name.endswith(".py") for name in names):
+                continue
+            called = _CacheLocator.get_suitable_cache_subpath(str(Path(place, "any.py")))
+            cached = own / called if own else Path(place, "__pycache__")
+            into = Path(folder, called)
+            into.mkdir(exist_ok=True)
+            for file in [*cached.glob("*.nbi"), *cached.glob("*.nbc")]:
+                (into / file.name).symlink_to(file.resolve())
+
+
+def caches() -> list[str]:
+    """Returns folders, outside of packages, in which kernels lie."""
+    return [config.CACHE_DIR] if config.CACHE_DIR else []
