@@ -79,5 +79,7 @@ def test_wheel_holds_every_module(tmp_path):
         f"fedbandit_envs/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "baselines").rglob("*.npz")
     }
     assert {*data, *networks, "fedbandit_envs/py.typed", "fedbandit_envs/baselines/tuned.json"} <= inside
+    page = {f"fedbandit_envs/{p.relative_to(ROOT)}" for p in (ROOT / "leaderboard/board/report").glob("*[!y]")}
+    assert {name for name in page if "__pycache__" not in name} <= inside
     assert networks
     assert data

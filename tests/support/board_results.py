@@ -48,10 +48,10 @@ def task_result(
     regret = 100 * level * np.sqrt(rounds)[:, None] * luck * own
     extra = {}
     if task.id.startswith("exposure"):
-        due = generator.dirichlet(np.arange(1, ARMS + 1), task.seeds).T
+        due = -np.sort(-generator.dirichlet(np.arange(1, ARMS + 1), task.seeds).T, axis=0)
         got = due**skew / (due**skew).sum(axis=0)
-        extra = {f"deserved/{arm}": due[arm] * task.rounds for arm in range(ARMS)}
-        extra |= {f"pulls/{arm}": got[arm] * task.rounds for arm in range(ARMS)}
+        extra = {f"deserved[{arm}]": due[arm] for arm in range(ARMS)}
+        extra |= {f"pulls[{arm}]": got[arm] for arm in range(ARMS)}
     audit = None
     if claims and isinstance(claims[0]["epsilon"], float):
         audit = {"mechanism": "gaussian", "lower_bound": claims[0]["epsilon"] * 0.8, "holds": True}

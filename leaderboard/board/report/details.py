@@ -62,7 +62,7 @@ def _task(task: TaskResult) -> str:
     )
     noise = f"<p>The noise followed from {escape(task.noise_entropy)}.</p>" if task.noise_entropy else ""
     audit = f"<p>Audit: {escape(_plain(task.audit) if task.audit else ABSENT)}</p>"
-    return f"<h4>{escape(head)}</h4>{spent}{audit}{noise}"
+    return f"<h3>{escape(head)}</h3>{spent}{audit}{noise}"
 
 
 def _claim(claim: Mapping[str, Any]) -> tuple[str, ...]:

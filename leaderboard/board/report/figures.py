@@ -1,6 +1,7 @@
 """The figures of the page: which privacy buys what, curves, fronts, profiles and exposure."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import inf, isnan
 from typing import NamedTuple
 
@@ -12,14 +13,19 @@ from fedbandit_envs.leaderboard.board.report.pictures import Axis, Curve, Margin
 from fedbandit_envs.leaderboard.board.report.rows import Row, lines_of, tasks_of
 from fedbandit_envs.leaderboard.board.result import TaskResult
 from fedbandit_envs.leaderboard.board.scores import performance_profile
+from fedbandit_envs.leaderboard.reproduction.private_federation import SILENT, TUNED
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 
 _DRAWN = 6
 """Entries that a crowded figure shows before somebody asks for all."""
 
-_REGRET = "regret per agent at the horizon"
-_DUE, _GOT = "deserved/", "pulls/"
-"""Begin the names of numbers about one arm, in what an exposure task adds up to."""
+_REGRET = "regret per agent (log)"
+_DUE, _GOT = "deserved", "pulls"
+"""Shares of arms, in what an exposure task adds up to: ``deserved[0]`` is that of the most deserving arm."""
+_FEW = "-few"
+"""Ends the names of tracks with a limit on messages."""
+_REVEALED = "revealed"
+"""Track of those who are shown what agents do not know: no competitors."""
 
 
 class _Point(NamedTuple):
@@ -87,21 +93,22 @@ def what_privacy_buys(rows: Sequence[Row], number: int) -> Picture | None:
         Curve(f"{line}: {lines[line]}", span, [float(f"{level:.4g}")] * 2, form="level")
         for line, level in levels.items()
     ]
-    names = list(dict.fromkeys(point.row.name for point in sorted(private, key=lambda point: point.regret)))
-    for name in names:
-        own = sorted((point for point in private if point.row.name == name), key=lambda point: point.epsilon)
+    named: dict[str, list[_Point]] = {}
+    for point in sorted(private, key=lambda point: point.regret):
+        few = " (few messages)" if point.row.result.track.endswith(_FEW) else ""
+        named.setdefault(point.row.name + few, []).append(point)
+    for name, found in named.items():
+        own = sorted(found, key=lambda point: point.epsilon)
         mean, half = (np.array([getattr(point, part) for point in own]) for part in ("regret", "half"))
-        curves.append(curve(name, (point.epsilon for point in own), mean, (mean - half, mean + half)))
-    least = {name: min(point.regret for point in private if point.row.name == name) for name in names}
+        curves.append(curve(name, (point.epsilon for point in own), mean, _positive(mean, half)))
+    least = {name: found[0].regret for name, found in named.items()}
     return Picture(
         _identity("buys", rows, task.task),
         task.task,
-        "Regret per agent at the horizon against the epsilon that is claimed, with 95 % intervals over seeds. "
-        "Horizontal lines are the same at any epsilon: silence, tuned silence, and the weighted form where it hears "
-        "noise alone (placebo) or true data.",
+        f"After {task.rounds[-1]:,} rounds, with 95 % intervals over {len(task.seeds)} seeds.",
         f"Levels: {_said(levels.items())}. Least regret of each private baseline: {_said(least.items())}.",
         Axis("epsilon claimed (log)", log=True),
-        Axis(f"{_REGRET} (log)", log=True),
+        Axis(_REGRET, log=True),
         curves,
     )
 
@@ -120,22 +127,23 @@ def regret_curves(rows: Sequence[Row], number: int) -> Picture:
     """Draws mean regret over rounds with its band, of all rows of a group on one task."""
     task = rows[0].result.tasks[number]
     best = _best_first(rows, number)
-    lines = lines_of(rows[0].result.suite).values()
     curves = []
     for place, row in enumerate(best):
         own = row.result.tasks[number]
         mean, half = mean_and_half_width(own.regret_array)
         keep = _thinned(len(own.rounds))
         rounds = np.asarray(own.rounds)[keep]
-        shown = place < _DRAWN or row.name in lines or row.result.entry.kind == "submission"
-        ends = (np.maximum(mean - half, 0)[keep], (mean + half)[keep])
-        curves.append(curve(_label(row, rows), rounds, mean[keep], ends, "band", shown))
+        # Who is shown the truth may regret nothing, which no logarithm shows.
+        mean, half = np.where(mean > 0, mean, np.nan)[keep], half[keep]
+        curves.append(
+            curve(_label(row, rows), rounds, mean, _positive(mean, half), "band", _first(row, place))
+        )
     ends_at = ((_label(row, rows), row.result.tasks[number].regret_array[-1].mean()) for row in best)
     return Picture(
         _identity("curves", rows, task.task),
         f"Regret over rounds, {task.task}",
         f"Cumulative regret per agent, the mean over {len(task.seeds)} seeds in its 95 % band. The best {_DRAWN}, "
-        "silence and submissions are drawn; the others wait in the legend.",
+        "silence and submissions are drawn first.",
         f"After {task.rounds[-1]:,} rounds, least first: {_said(ends_at)}.",
         Axis("round (log)", log=True),
         Axis("cumulative regret per agent (log)", log=True),
@@ -143,13 +151,25 @@ def regret_curves(rows: Sequence[Row], number: int) -> Picture:
     )
 
 
+def _first(row: Row, place: int) -> bool:
+    """Says whether a crowded figure shows a row before somebody asks for all."""
+    lines = lines_of(row.result.suite)
+    silence = [lines[line] for line in (SILENT, TUNED) if line in lines]
+    return place < _DRAWN or row.name in silence or row.result.entry.kind == "submission"
+
+
+def _positive(mean: Array, half: Array) -> tuple[Array, Array]:
+    """Returns the ends of intervals, which a logarithmic axis can show."""
+    return np.maximum(mean - half, mean / 100), mean + half
+
+
 def _thinned(count: int, most: int = 24) -> Array:
     """Returns at most so many indices, evenly spaced, the last among them."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
 
 
-def front(rows: Sequence[Row], number: int, cost: str) -> Picture:
-    """Draws regret against a cost, and the rows which no other beats in both.
+def front(rows: Sequence[Row], number: int, cost: str) -> Picture | None:
+    """Draws regret against a cost, and the rows which no other beats in both; None where no cost is known.
 
     Args:
         rows: Of one group.
@@ -157,22 +177,28 @@ def front(rows: Sequence[Row], number: int, cost: str) -> Picture:
         cost: ``epsilon`` or ``bytes``.
     """
     task = rows[0].result.tasks[number]
-    points = [point for point in _points(rows, number) if not isnan(getattr(point, cost))]
+    entered = [point for point in _points(rows, number) if point.row.result.track != _REVEALED]
+    points = [point for point in entered if not isnan(getattr(point, cost))]
+    if not points:
+        return None
     margins = Margins([getattr(point, cost) for point in points])
-    ends = {"epsilon": ("0: nothing leaves", "no promise"), "bytes": ("0", "")}[cost]
+    ends = {"epsilon": ("0", "\N{INFINITY}"), "bytes": ("0", "")}[cost]
     unbeaten = sorted(
         (point for point in points if not any(_beats(other, point, cost) for other in points)),
         key=lambda point: (getattr(point, cost), point.regret),
     )
     steps = np.array([point.regret for point in unbeaten])
     curves = [curve("front", (margins.place(getattr(p, cost)) for p in unbeaten), steps, form="front")]
-    for point in sorted(points, key=lambda point: point.regret):
-        where = [margins.place(getattr(point, cost))]
-        value, half = np.array([point.regret]), np.array([point.half])
-        curves.append(curve(_label(point.row, rows), where, value, (value - half, value + half), "points"))
+    beaten = [point for point in points if point not in unbeaten]
+    for name, found in [(_label(point.row, rows), [point]) for point in unbeaten] + [("beaten", beaten)]:
+        if found:
+            where = (margins.place(getattr(point, cost)) for point in found)
+            value, half = (np.array([getattr(point, part) for point in found]) for part in ("regret", "half"))
+            drawn = curve(name, where, value, _positive(value, half), "points")
+            curves.append(replace(drawn, texts=[_label(point.row, rows) for point in found]))
     names = ", ".join(_label(point.row, rows) for point in unbeaten)
     unit = {"epsilon": "epsilon claimed", "bytes": "bytes an agent sends in an episode"}[cost]
-    missing = len(rows) - len(points)
+    missing = len(entered) - len(points)
     return Picture(
         _identity(f"front-{cost}", rows, task.task),
         f"Regret against {cost}, {task.task}",
@@ -180,7 +206,7 @@ def front(rows: Sequence[Row], number: int, cost: str) -> Picture:
         + (f"; {missing} whose {cost} is not known are left out." if missing else "."),
         f"On the front, from the least {cost} on: {names}.",
         Axis(f"{unit} (log)", log=True, ticks=margins.ticks(*ends)),
-        Axis(f"{_REGRET} (log)", log=True),
+        Axis(_REGRET, log=True),
         curves,
     )
 
@@ -196,12 +222,10 @@ def profiles(rows: Sequence[Row]) -> Picture | None:
     if not best:
         return None
     thresholds = np.linspace(0, 1, 26)
-    lines = lines_of(rows[0].result.suite).values()
     curves = []
     for place, row in enumerate(best):
         value, low, high = performance_profile(row.scores, tasks_of(row.result), thresholds)
-        shown = place < _DRAWN or row.name in lines or row.result.entry.kind == "submission"
-        curves.append(curve(_label(row, rows), thresholds, value, (low, high), "band", shown))
+        curves.append(curve(_label(row, rows), thresholds, value, (low, high), "band", _first(row, place)))
     medians = ((_label(row, rows), float(np.median(row.scores))) for row in best)
     return Picture(
         _identity("profile", rows),
@@ -216,26 +240,21 @@ def profiles(rows: Sequence[Row]) -> Picture | None:
 
 
 def exposure(rows: Sequence[Row], number: int) -> Picture | None:
-    """Draws shares of the pulls beside deserved shares; None where results do not hold them.
-
-    Arms are put in order of what they deserve, in each seed's instance.
-    """
+    """Draws shares of the pulls beside deserved shares, most deserving arm first; None where results hold none."""
     task = rows[0].result.tasks[number]
-    arms = sum(name.startswith(_DUE) for name in task.extra)
+    arms = sum(name.startswith(f"{_DUE}[") for name in task.extra)
     holding = [
         row for row in _best_first(rows, number)
-        if all(f"{part}{arm}" in row.result.tasks[number].extra for part in (_DUE, _GOT) for arm in range(arms))
+        if all(f"{part}[{arm}]" in row.result.tasks[number].extra for part in (_DUE, _GOT) for arm in range(arms))
     ]  # fmt: skip
     if not arms or not holding:
         return None
     due, _ = _shares(holding[0].result.tasks[number], arms)
     places = np.arange(1, arms + 1)
     curves, off = [], []
-    lines = lines_of(rows[0].result.suite).values()
     for place, row in enumerate(holding):
         _, got = _shares(row.result.tasks[number], arms)
-        shown = place < _DRAWN or row.name in lines or row.result.entry.kind == "submission"
-        curves.append(curve(_label(row, rows), places, got, shown=shown))
+        curves.append(curve(_label(row, rows), places, got, shown=_first(row, place)))
         off.append((_label(row, rows), float(np.abs(got - due).sum())))
     # Last, so that it lies on top of those that come near it.
     curves.append(curve("deserved", places, due, form="front"))
@@ -252,13 +271,9 @@ def exposure(rows: Sequence[Row], number: int) -> Picture | None:
 
 
 def _shares(task: TaskResult, arms: int) -> tuple[Array, Array]:
-    """Returns deserved shares and shares of pulls, most deserving first, the mean over seeds."""
-    due, got = (np.array([task.extra[f"{part}{arm}"] for arm in range(arms)]) for part in (_DUE, _GOT))
-    order = np.argsort(-due, axis=0, kind="stable")
-    due, got = (
-        np.take_along_axis(part / part.sum(axis=0), order, axis=0).mean(axis=1) for part in (due, got)
-    )
-    return due, got
+    """Returns deserved shares and shares of pulls, the mean over seeds."""
+    due, got = ([np.mean(task.extra[f"{part}[{arm}]"]) for arm in range(arms)] for part in (_DUE, _GOT))
+    return np.array(due), np.array(got)
 
 
 def of_group(rows: Sequence[Row]) -> list[Picture]:

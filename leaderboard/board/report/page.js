@@ -15,9 +15,11 @@
 
   // Figures -----------------------------------------------------------------------------------------------------
 
-  // A name looks the same in all figures of a page.
-  const looks = new Map();
-  const look = (name) => {
+  // A name looks the same in all figures of a suite.
+  const suites = new Map();
+  const look = (suite, name) => {
+    if (!suites.has(suite)) suites.set(suite, new Map());
+    const looks = suites.get(suite);
     if (!looks.has(name)) {
       const at = looks.size;
       looks.set(name, {
@@ -28,16 +30,21 @@
     }
     return looks.get(name);
   };
-  const ink = () => getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
+  const paint = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // Lines to compare with are grey, so that they are told from what is compared.
+  const LEVELS = { "untuned silence": ["--soft", "solid"], "tuned silence": ["--ink", "solid"], placebo: ["--soft", "dot"], "true data": ["--ink", "dash"] };
   const faint = (colour) => colour + "2e";
 
-  function traces(curve) {
-    const { color, dash, symbol } = look(curve.name);
-    const common = { name: curve.name, legendgroup: curve.name, x: curve.x, y: curve.y, visible: curve.shown || "legendonly" };
-    if (curve.form === "level") return [{ ...common, mode: "lines", line: { color, dash, width: 2.5 } }];
-    if (curve.form === "front") {
-      return [{ ...common, mode: "lines+markers", line: { color: ink(), shape: "hv", width: 1.5, dash: "dot" }, marker: { color: ink(), size: 3 } }];
+  function traces(suite, curve) {
+    const common = { name: curve.name, legendgroup: curve.name, x: curve.x, y: curve.y, visible: curve.shown, ...(curve.texts && { text: curve.texts }) };
+    if (curve.form === "level") {
+      const [colour, dash] = LEVELS[curve.name.split(":")[0]] ?? ["--soft", "dashdot"];
+      return [{ ...common, mode: "lines", line: { color: paint(colour), dash, width: 2 } }];
     }
+    if (curve.form === "front") {
+      return [{ ...common, mode: "lines+markers", line: { color: paint("--ink"), shape: "hv", width: 1.5, dash: "dot" }, marker: { color: paint("--ink"), size: 3 } }];
+    }
+    const { color, dash, symbol } = curve.name === "beaten" ? { color: paint("--soft"), symbol: "circle-open" } : look(suite, curve.name);
     if (curve.form === "band") {
       const line = { ...common, mode: "lines", line: { color, dash, width: 2 } };
       if (!curve.low || curve.low.includes(null)) return [line];
@@ -54,44 +61,53 @@
   }
 
   function axis(spec, extra) {
-    const rule = getComputedStyle(document.documentElement).getPropertyValue("--rule").trim();
+    const rule = paint("--rule");
     return {
-      title: { text: spec.title, font: { size: 13 } }, type: spec.log ? "log" : "linear", gridcolor: rule, linecolor: rule,
-      zerolinecolor: rule, automargin: true, ...(spec.log && { dtick: undefined, exponentformat: "power", nticks: 8 }), ...extra,
+      title: { text: spec.title, font: { size: 13 }, standoff: 10 }, type: spec.log ? "log" : "linear", gridcolor: rule, linecolor: rule,
+      zerolinecolor: rule, automargin: true, ...extra,
     };
   }
 
-  // Whole powers of ten between the least and the most, and the places that have a name.
-  function namedTicks(spec, curves) {
-    if (!spec.ticks.length) return {};
-    const named = new Set(spec.ticks.map(([place]) => place));
-    const places = curves.flatMap((curve) => curve.x).filter((x) => x > 0 && !named.has(x));
-    const values = [], texts = [];
+  const written = (value) => value >= 1e6 || value < 1e-3 ? value.toExponential(0).replace("e+", "e") : value.toLocaleString("en");
+
+  // Of a logarithmic axis: about six round numbers, and the places that have a name.
+  function ticks(spec, numbers) {
+    if (!spec.log) return {};
+    const named = spec.ticks.map(([place]) => place);
+    const places = numbers.filter((value) => value > 0 && !named.includes(value));
+    const values = [...named], texts = spec.ticks.map(([, text]) => text);
     if (places.length) {
-      const first = Math.floor(Math.log10(Math.min(...places))), last = Math.ceil(Math.log10(Math.max(...places)));
-      const step = Math.max(1, Math.ceil((last - first) / 5));
-      for (let power = first; power <= last; power += step) {
-        const value = 10 ** power;
-        if (spec.ticks.every(([place]) => Math.abs(Math.log10(place / value)) > 0.2)) {
+      const low = Math.log10(Math.min(...places)) - 0.05, high = Math.log10(Math.max(...places)) + 0.05;
+      const digits = high - low < 2 ? [1, 2, 5] : high - low < 3 ? [1, 3] : [1];
+      const step = Math.max(1, Math.ceil((high - low) / 6));
+      const span = spec.ticks.length ? Math.log10(Math.max(...named, ...places) / Math.min(...named, ...places)) : 0;
+      for (let power = Math.floor(low); power <= high; power += step) {
+        for (const digit of digits) {
+          const value = Number(`${digit}e${power}`), at = Math.log10(value);
+          if (at < low || at > high || named.some((place) => Math.abs(Math.log10(place) - at) < span * 0.06)) continue;
           values.push(value);
-          texts.push(Math.abs(power) < 4 ? String(+value.toPrecision(1)) : `10<sup>${power}</sup>`);
+          texts.push(written(value));
         }
       }
     }
-    for (const [place, text] of spec.ticks) { values.push(place); texts.push(text); }
     return { tickmode: "array", tickvals: values, ticktext: texts };
   }
 
   function draw(place) {
     const picture = pictures.get(place.dataset.picture);
-    const colour = ink();
+    const { suite } = place.closest("figure").dataset;
+    const shown = picture.curves.filter((curve) => curve.shown);
+    // Room for the legend.
+    const height = place.clientWidth < 480 ? 330 + 20 * shown.length : 320 + 11 * shown.length;
+    place.style.height = `${height}px`;
     const layout = {
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: colour, family: "system-ui, sans-serif", size: 12 },
-      margin: { l: 50, r: 10, t: 10, b: 40 }, height: place.clientHeight, hovermode: "closest",
-      xaxis: axis(picture.x, namedTicks(picture.x, picture.curves)), yaxis: axis(picture.y, {}),
-      legend: { orientation: "h", x: 0, y: -0.22, yanchor: "top", font: { size: 11 } }, showlegend: true,
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: paint("--ink"), family: "system-ui, sans-serif", size: 12 },
+      margin: { l: 50, r: 10, t: 10, b: 40 }, height, hovermode: "closest",
+      xaxis: axis(picture.x, ticks(picture.x, shown.flatMap((curve) => curve.x))),
+      yaxis: axis(picture.y, ticks(picture.y, shown.flatMap((curve) => [...curve.y, ...(curve.low ?? []), ...(curve.high ?? [])]))),
+      legend: { orientation: "h", x: 0, yref: "container", y: 0, yanchor: "bottom", font: { size: 11 } }, showlegend: true,
     };
-    Plotly.react(place, picture.curves.flatMap(traces), layout, { displayModeBar: false, responsive: true });
+    Plotly.react(place, picture.curves.flatMap((curve) => traces(suite, curve)), layout, { displayModeBar: false, responsive: true });
     place.dataset.drawn = "true";
   }
 
@@ -105,7 +121,7 @@
     for (const curve of picture.curves) {
       curve.y.forEach((y, i) => {
         const line = element("tr");
-        line.append(element("th", curve.name, { scope: "row" }));
+        line.append(element("th", curve.texts?.[i] ?? curve.name, { scope: "row" }));
         const x = curve.form === "level" ? "everywhere" : names.get(curve.x[i]) ?? curve.x[i];
         for (const value of [x, y, curve.low?.[i], curve.high?.[i]]) line.append(element("td", value ?? "\u2013", { class: "number" }));
         if (curve.form !== "level" || i === 0) body.append(line);
@@ -128,7 +144,6 @@
 
   for (const place of all(".plot")) {
     const picture = pictures.get(place.dataset.picture);
-    picture.curves.forEach((curve) => curve.form !== "front" && look(curve.name));
     sight.observe(place);
     if (picture.curves.some((curve) => !curve.shown)) {
       const first = picture.curves.map((curve) => curve.shown);
@@ -169,7 +184,8 @@
     for (const part of all("section[data-suite], figure[data-suite], details.row")) part.hidden = Boolean(suite) && part.dataset.suite !== suite;
   }
   const form = document.getElementById("filters");
-  form.addEventListener("input", filter);
+  // Not every browser tells of a choice as of input.
+  for (const event of ["input", "change"]) form.addEventListener(event, filter);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(filter));
 
@@ -218,15 +234,15 @@
 
   const theme = document.getElementById("theme");
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  function paint(isDark) {
+  function wear(isDark) {
     document.documentElement.dataset.theme = isDark ? "dark" : "light";
     theme.setAttribute("aria-pressed", String(isDark));
     all(".plot[data-drawn]").forEach(draw);
   }
-  theme.addEventListener("click", () => paint(theme.getAttribute("aria-pressed") === "false"));
-  dark.addEventListener("change", () => paint(dark.matches));
+  theme.addEventListener("click", () => wear(theme.getAttribute("aria-pressed") === "false"));
+  dark.addEventListener("change", () => wear(dark.matches));
 
-  paint(dark.matches);
+  wear(dark.matches);
   filter();
   open();
 })();

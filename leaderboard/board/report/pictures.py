@@ -43,6 +43,7 @@ class Curve:
         form: ``line`` (points with error bars), ``band`` (a line in a band), ``level`` (a horizontal line), ``points``
             or ``front`` (steps).
         shown: Whether it is drawn before somebody asks for it.
+        texts: Names of the points, where they are not all the curve's.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Curve:
     high: Sequence[float | None] | None = None
     form: Form = "line"
     shown: bool = True
+    texts: Sequence[str] | None = None
 
 
 def curve(

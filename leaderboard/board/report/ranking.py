@@ -6,7 +6,7 @@ from math import inf, isnan
 from typing import Literal, NamedTuple
 
 from fedbandit_envs.leaderboard.board.report.rows import Group, Row, group_of
-from fedbandit_envs.leaderboard.board.report.words import amount, audited, claimed, estimate
+from fedbandit_envs.leaderboard.board.report.words import amount, audited, epsilon, estimate
 from fedbandit_envs.leaderboard.board.scores import Estimate
 from fedbandit_envs.leaderboard.reproduction.private_federation import TUNED
 
@@ -73,8 +73,8 @@ def ranking(groups: Mapping[Group, Sequence[Row]]) -> str:
         + '<label>Entry <input type="search" id="filter-name" autocomplete="off" placeholder="part of it"></label>'
         '<button type="reset">Show all</button></form>'
         '<p id="count" role="status"></p>'
-        '<div class="scroll" role="region" aria-labelledby="ranking-title" tabindex="0"><table id="ranking">'
-        "<caption>All rows; a press on a head sorts by it, another the other way round.</caption>"
+        '<div class="scroll" role="region" aria-label="All rows" tabindex="0"><table id="ranking">'
+        "<caption>Press a head to sort by it.</caption>"
         f"<thead><tr>{heads}</tr></thead>\n<tbody>{body}</tbody></table></div>"
     )
 
@@ -93,7 +93,7 @@ def _line(row: Row, suite: str) -> str:
         _number(float(row.score.value), f"{escape(estimate(row.score))}{_bar(row.score)}"),
         _number(float(row.better.value), escape(estimate(row.better, ".2f"))),
         _number(float(row.over.value), escape(estimate(row.over))),
-        _number(row.spent.epsilon, escape(claimed(row.spent))),
+        _number(row.spent.epsilon, escape(epsilon(row.spent.epsilon))),
         _number(bound, escape(audit)),
         *(_number(row.traffic(kind), amount(row.traffic(kind))) for kind in ("messages", "bytes")),
         _number(row.cpu_seconds, amount(row.cpu_seconds)),

@@ -129,7 +129,7 @@ def rows_of(results: Iterable[Result]) -> dict[Group, list[Row]]:
     """Scores and ranks results.
 
     Returns:
-        By group, sorted by track and rank.
+        By group, in the order of :data:`.suites.SUITES`; sorted by track and rank.
 
     Raises:
         ValueError: Two results of a group did not play the same tasks under the same seeds, or two are of the same
@@ -138,7 +138,12 @@ def rows_of(results: Iterable[Result]) -> dict[Group, list[Row]]:
     groups: dict[Group, list[Result]] = {}
     for result in results:
         groups.setdefault(group_of(result), []).append(result)
-    return {group: _ranked(groups[group]) for group in sorted(groups)}
+    order = list(SUITES)
+
+    def place(group: Group) -> tuple[int, Group]:
+        return order.index(group[0]) if group[0] in order else len(order), group
+
+    return {group: _ranked(groups[group]) for group in sorted(groups, key=place)}
 
 
 def _ranked(results: Sequence[Result]) -> list[Row]:

@@ -26,7 +26,11 @@ def epsilon(value: float) -> str:
 
 def claimed(spent: Spent) -> str:
     """Writes a claim with its delta."""
-    at = f" (\N{GREEK SMALL LETTER DELTA} {spent.claim['delta']:.3g})" if spent.claim else ""
+    at = (
+        f" (\N{GREEK SMALL LETTER DELTA} {spent.claim['delta']:.3g})"
+        if spent.claim and 0 < spent.epsilon < inf
+        else ""
+    )
     return epsilon(spent.epsilon) + at
 
 
