@@ -34,7 +34,9 @@ def details(row: Row, suite: str) -> str:
         f"<summary>{escape(row.name)}, {escape(suite)}, track {escape(result.track)}</summary>"
         f'<p>Command: <button type="button" class="copy">Copy</button></p>'
         f'<pre tabindex="0" aria-label="Command of {escape(row.name)}"><code>{command}</code></pre>'
-        f"<dl>{listed}</dl>" + "".join(_task(task) for task in result.tasks) + "</details>"
+        f"<dl>{listed}</dl>"
+        + "".join(_task(task, f"{row.name} ({result.track})") for task in result.tasks)
+        + "</details>"
     )
 
 
@@ -42,7 +44,7 @@ def _plain(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items() if value not in ({}, None))
 
 
-def _task(task: TaskResult) -> str:
+def _task(task: TaskResult, name: str) -> str:
     mean, half = mean_and_half_width(task.regret_array[-1])
     head = (
         f"{task.task}: regret {mean:.4g} \N{PLUS-MINUS SIGN} {half:.2g} after {task.rounds[-1]:,} rounds, "
@@ -55,7 +57,7 @@ def _task(task: TaskResult) -> str:
     )
     columns = "".join(f'<th scope="col">{text}</th>' for text in heads)
     spent = (
-        f'<div class="scroll" role="region" aria-label="Claims on {escape(task.task)}" tabindex="0">'
+        f'<div class="scroll" role="region" aria-label="Claims of {escape(name)} on {escape(task.task)}" tabindex="0">'
         f"<table><thead><tr>{columns}</tr></thead><tbody>{lines}</tbody></table></div>"
         if task.claims
         else "<p>Nothing is claimed.</p>"

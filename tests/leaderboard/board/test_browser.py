@@ -145,8 +145,8 @@ def test_follows_the_reader_s_colours(page):
 
 def test_every_figure_is_drawn_when_it_comes_into_sight(page):
     count = run(page, "return document.querySelectorAll('.plot').length")
-    # 2 tasks of 2 suites: what privacy buys, curves and two fronts each, shares in one suite, a profile a suite.
-    assert count == 2 * 2 * 4 + 2 + 2
+    # 2 tasks of 2 suites: curves and two fronts each, a profile a suite; in one suite shares and what privacy buys.
+    assert count == 2 * 2 * 3 + 2 + 2 * 2
     assert run(page, "return document.querySelectorAll('.plot[data-drawn]').length") < count
     for place in page.find_elements("css selector", ".plot"):
         run(page, "arguments[0].scrollIntoView()", place)
@@ -236,8 +236,8 @@ def test_filters_change_rows_and_say_so(page):
 
     everything = len(column(page, 1))
     assert status() == f"{everything} of {everything} rows"
-    Select(page.find_element("id", "filter-suite")).select_by_visible_text("arms-quick")
-    assert set(column(page, 2)) == {"arms-quick"}
+    Select(page.find_element("id", "filter-suite")).select_by_visible_text("exposure-quick")
+    assert set(column(page, 2)) == {"exposure-quick"}
     shown = len(column(page, 1))
     assert shown < everything
     assert status() == f"{shown} of {everything} rows"
@@ -246,7 +246,7 @@ def test_filters_change_rows_and_say_so(page):
     Select(page.find_element("id", "filter-track")).select_by_visible_text("private-1")
     assert set(column(page, 3)) == {"private-1"}
     page.find_element("id", "filter-name").send_keys("WEIGHTED-PL")
-    assert column(page, 1) == ["UCB1-weighted-placebo"]
+    assert column(page, 1) == ["Priv-FairX-weighted-placebo"]
     page.find_element("css selector", "#filters button[type=reset]").click()
     until(page, "return document.querySelectorAll('#ranking tbody tr[hidden]').length === 0")
     assert status() == f"{everything} of {everything} rows"
