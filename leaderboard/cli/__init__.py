@@ -9,8 +9,12 @@ app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Federated bandits: environments and baselines."
 )
 app.command(name="list")(list_.list_)
-for command in (run.run, quickstart.quickstart, audit.audit, reproduce.reproduce, tune.tune):
-    app.command()(command)
-for command in (samba.samba, samba.samba_keys, samba.samba_role):
-    app.command()(command)
+app.command()(run.run)
+app.command()(quickstart.quickstart)
+app.command()(audit.audit)
+app.command()(reproduce.reproduce)
+app.command()(tune.tune)
+app.command()(samba.samba)
+app.command()(samba.samba_keys)
+app.command()(samba.samba_role)
 app.add_typer(leaderboard.app, name="leaderboard")

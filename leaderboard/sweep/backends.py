@@ -1,6 +1,6 @@
 """Where shards are played: by processes of this machine, or by the workers of a Dask scheduler."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class BackendError(RuntimeError):
 class Backend(Protocol):
     """What plays shards."""
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Any]:
+    def run(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
         """Yields results in the order in which they come.
 
         Args:
@@ -43,7 +43,7 @@ class Local:
 
     jobs: int = 1
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Any]:
+    def run(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
         """See :meth:`Backend.run`."""
         # A shard at a time, so that each is kept once it is done.
         parallel = Parallel(self.jobs, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")
@@ -65,7 +65,7 @@ class Dask:
 
     scheduler: str
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Any]:
+    def run(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
         """See :meth:`Backend.run`."""
         try:
             from distributed import Client, KilledWorker, as_completed

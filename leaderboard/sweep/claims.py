@@ -7,7 +7,7 @@ partial file that nobody has locked is a dead process's.
 import fcntl
 import os
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 _SUFFIX = ".partial"
 
@@ -15,7 +15,7 @@ _SUFFIX = ".partial"
 class Claim:
     """The right to write a file, which one process has at a time."""
 
-    def __init__(self, file: Path, partial: BinaryIO) -> None:
+    def __init__(self, file: Path, partial: IO[bytes]) -> None:
         """Is made by :meth:`take`."""
         self._file = file
         self._out = partial
