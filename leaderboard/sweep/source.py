@@ -8,6 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 _FLOORS = ("", ".wrappers", ".baselines", ".leaderboard")
+ROOMS = ("sweep", "reproduction", "board", "cli")
+"""Of the leaderboard; each may import those before it."""
+
 _KINDS = (".py", ".csv", ".json", ".npz")
 
 
@@ -17,7 +20,7 @@ def source_digest(module: str | None = None) -> str:
 
     Args:
         module: Takes in only what code of this module may import. Of the leaderboard's rooms that is the one in which
-            it lies, and ``sweep``: so whoever rewrites a report keeps the runs that it reports on. None takes in all.
+            it lies, and those below: so whoever rewrites a report keeps the runs that it reports on. None takes in all.
     """
     digest = hashlib.sha256(version("fedbandit-envs").encode())
     for name, content in sorted(_files().items()):
@@ -30,7 +33,8 @@ def _may_import(module: str, name: str) -> bool:
     parts = PurePosixPath(name).parts
     if parts[0] != "leaderboard" or len(parts) == 2:
         return True
-    return parts[1] == "sweep" or module.startswith(f"fedbandit_envs.leaderboard.{parts[1]}.")
+    own = module.removeprefix("fedbandit_envs.leaderboard.").split(".")[0]
+    return ROOMS.index(parts[1]) <= (ROOMS.index(own) if own in ROOMS else 0)
 
 
 @cache

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from fedbandit_envs.leaderboard.sweep import source
+
 ROOT = Path(__file__).parents[2]
 FLOORS = ("fedbandit_envs", "wrappers", "baselines", "leaderboard")
 
@@ -27,7 +29,7 @@ def floor_of(name: str) -> int:
     return FLOORS.index(part) if part in FLOORS else 0
 
 
-ROOMS = ("", "sweep", "reproduction", "board", "cli")
+ROOMS = ("", *source.ROOMS)
 """Of the leaderboard; the first are the files that lie in none."""
 
 
@@ -35,6 +37,10 @@ def room_of(name: str) -> int:
     """Which of the leaderboard's rooms a name is in; 0 for all that is below them."""
     part = name.removeprefix("fedbandit_envs.leaderboard.").split(".")[0]
     return ROOMS.index(part) if part in ROOMS and floor_of(name) == len(FLOORS) - 1 else 0
+
+
+def test_the_leaderboard_has_these_rooms():
+    assert {path.name for path in (ROOT / "leaderboard").iterdir() if any(path.glob("*.py"))} == {*ROOMS[1:]}
 
 
 FILES = sorted(path for floor in FLOORS for path in (ROOT / floor).rglob("*.py"))
@@ -79,7 +85,9 @@ def test_wheel_holds_every_module(tmp_path):
         f"fedbandit_envs/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "baselines").rglob("*.npz")
     }
     assert {*data, *networks, "fedbandit_envs/py.typed", "fedbandit_envs/baselines/tuned.json"} <= inside
-    page = {f"fedbandit_envs/{p.relative_to(ROOT)}" for p in (ROOT / "leaderboard/board/report").glob("*[!y]")}
+    page = {
+        f"fedbandit_envs/{p.relative_to(ROOT)}" for p in (ROOT / "leaderboard/board/report").glob("*[!y]")
+    }
     assert {name for name in page if "__pycache__" not in name} <= inside
     assert networks
     assert data

@@ -99,25 +99,25 @@ def digests(monkeypatch, *modules, **changed):
     return found
 
 
-RUN, CELL_OF_REPORTS = Run.__module__, SendTimes.__module__
+# Of a run, a cell that lies among reports, one of the board, one outside of the package, and of all.
+MODULES = (Run.__module__, SendTimes.__module__, "fedbandit_envs.leaderboard.board.plays", "elsewhere", None)
 
 
 @pytest.mark.parametrize(
     ("changed", "which"),
     [
-        ("luck", "yes yes yes yes"),
-        ("baselines__policy", "yes yes yes yes"),
-        ("wrappers__privacy__budget", "yes yes yes yes"),
-        ("leaderboard__simulation", "yes yes yes yes"),
-        ("leaderboard__sweep__runs", "yes yes yes yes"),
-        ("leaderboard__reproduction__pfcb_reports", "no yes no yes"),
-        ("leaderboard__cli__tune", "no no no yes"),
+        ("luck", "yes yes yes yes yes"),
+        ("baselines__policy", "yes yes yes yes yes"),
+        ("wrappers__privacy__budget", "yes yes yes yes yes"),
+        ("leaderboard__simulation", "yes yes yes yes yes"),
+        ("leaderboard__sweep__runs", "yes yes yes yes yes"),
+        ("leaderboard__reproduction__pfcb_reports", "no yes yes no yes"),
+        ("leaderboard__board__suites", "no no yes no yes"),
+        ("leaderboard__cli__tune", "no no no no yes"),
     ],
 )
 def test_changed_code_reads_no_shards_of_before(monkeypatch, changed, which):
-    """A run's, those of a cell that lies among reports, those of one outside of the package; the whole source's."""
-    modules = (RUN, CELL_OF_REPORTS, "elsewhere", None)
-    before, after = digests(monkeypatch, *modules), digests(monkeypatch, *modules, **{changed: "x"})
+    before, after = digests(monkeypatch, *MODULES), digests(monkeypatch, *MODULES, **{changed: "x"})
     assert [a != b for a, b in zip(before, after, strict=True)] == [word == "yes" for word in which.split()]
 
 
