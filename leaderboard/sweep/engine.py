@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from threading import Thread
 from time import sleep
+from traceback import format_exc
 from typing import Any
 from uuid import uuid4
 
@@ -30,7 +31,7 @@ def play(
     """Plays those shards that are not kept; may be killed at any moment, and called again.
 
     Several processes may do so on one folder at once: they share what there is to do, and each waits for what others
-    play.
+    play. Whatever goes wrong with a shard is raised once those that are being played are done, and kept.
 
     Args:
         shards: What to play.
@@ -55,6 +56,7 @@ class _Sweep:
         self._wanted = wanted
         self._numbers = {file: number for number, file in enumerate(wanted)}
         self._claims: dict[Path, Claim] = {}
+        self._wrong: list[Exception] = []
         # What is never written, and so goes with this process.
         progress = folder.resolve() / f"progress-{uuid4().hex[:20]}"
         while not (claim := Claim.take(progress)):
@@ -78,8 +80,13 @@ class _Sweep:
         busy: list[Path] = []
         with closing(backend.run(self._tasks(left, busy))) as played:
             for file, content in played:
-                self._claims.pop(file).write(content)
-                self._tally.done(self._numbers[file])
+                if isinstance(content, Exception):
+                    self._wrong.append(content)
+                else:
+                    self._claims.pop(file).write(content)
+                    self._tally.done(self._numbers[file])
+        if self._wrong:
+            raise self._wrong[0]
         if busy:
             sleep(_SECONDS)
         return busy
@@ -87,6 +94,9 @@ class _Sweep:
     def _tasks(self, left: Sequence[Path], busy: list[Path]) -> Iterator[Any]:
         """Yields what to play, each once it is claimed."""
         for file in left:
+            if self._wrong:
+                # What is being played is played to its end, and kept.
+                return
             claim = Claim.take(file)
             if claim is None:
                 busy.append(file)
@@ -100,15 +110,23 @@ class _Sweep:
                 )
 
 
-def _played(shard: Cell, file: Path, tally: Path, number: int, parent: int) -> tuple[Path, bytes]:
-    """Plays a shard, perhaps in another process or on another machine; returns what its file is to hold."""
+def _played(shard: Cell, file: Path, tally: Path, number: int, parent: int) -> tuple[Path, bytes | Exception]:
+    """Plays a shard, perhaps in another process or on another machine.
+
+    Returns:
+        The file, and what it is to hold, or what went wrong: raised here it would end what others are playing.
+    """
     _end_with(parent)
-    if path(shard, file.parent) != file:
-        raise BackendError(
-            "a worker has another source of fedbandit-envs than this process, so that its results would be others; "
-            "start it again with the same one"
-        )
-    return file, packed(shard.play(noting(tally, number)), file.stem)
+    try:
+        if path(shard, file.parent) != file:
+            raise BackendError(
+                "a worker has another source of fedbandit-envs than this process, so that its results would be others; "
+                "start it again with the same one"
+            )
+        return file, packed(shard.play(noting(tally, number)), file.stem)
+    except Exception as error:
+        error.add_note(f"While a shard was played:\n{format_exc()}")
+        return file, error
 
 
 @cache
