@@ -92,7 +92,7 @@ def submit(
     new_edition: Annotated[bool, _NEW] = False,
 ) -> None:
     """Plays a policy of one's own in a process that sees observations and nothing else, and takes its row in."""
-    with explained(ValueError, OSError, ImportError, SyntaxError):
+    with explained(ValueError, TypeError, OSError, ImportError):
         played_by = backend_of(backend, scheduler, workers)
         chosen = _suite(suite)
         where = _track(chosen, track)

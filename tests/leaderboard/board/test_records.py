@@ -64,7 +64,7 @@ def test_a_record_that_was_changed_shows(own, tampered):
         "the last": [*lines[:2], lines[2].replace("FedUCB-min", "FedUCB-max")],
     }[tampered]
     record.write_text("\n".join(lines) + "\n")
-    with pytest.raises(RecordError, match="record.jsonl, line [23]"):
+    with pytest.raises(RecordError, match=r"record.jsonl, line [23]"):
         Records(folder).lines()
     # Nothing is appended to it either.
     with pytest.raises(RecordError):

@@ -1,0 +1,183 @@
+"""The commands of the leaderboard, as a user types them: rightly and wrongly."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tiny_board import TINY
+from typer.testing import CliRunner
+
+from fedbandit_envs.leaderboard.board import audits, engine
+from fedbandit_envs.leaderboard.board.records import Records
+from fedbandit_envs.leaderboard.board.result import Result
+from fedbandit_envs.leaderboard.board.suites import SUITES
+from fedbandit_envs.leaderboard.cli import app
+
+runner = CliRunner()
+
+MINE = """
+import numpy as np
+
+class Mine:
+    def __init__(self, arm=0):
+        self.arm = arm
+
+    def reset(self, spaces, seeds):
+        self.rows = seeds.shape
+
+    def act(self, observation):
+        return np.full(self.rows, self.arm)
+"""
+
+MIXES = MINE.replace("return np.full(self.rows, self.arm)", "return np.full(self.rows, self.rows[0] % 4)")
+
+
+def call(*words: object):
+    # One worker is this process, which knows the tiny suite.
+    return runner.invoke(app, ["leaderboard", *map(str, words)], env={"COLUMNS": "200", "TERM": "dumb"})
+
+
+def explained(result, message: str, code: int = 2) -> None:
+    assert result.exit_code == code, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert message in " ".join(result.output.replace("│", " ").split())
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    monkeypatch.setitem(SUITES, "tiny", TINY)
+    monkeypatch.setattr(audits, "_SAMPLES", 100)
+    monkeypatch.setattr(engine, "_WATCHED", {"baseline": 1, "submission": 1})
+
+
+@pytest.fixture
+def mine(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(MINE)
+    return file
+
+
+def test_run_verify_withdraw_report(tmp_path):
+    out = tmp_path / "results"
+    done = call(
+        "run", "--suite", "tiny", "--out", out, "--workers", 1, "LinUCB", "FedUCB-nonprivate", "random-arm"
+    )
+    assert done.exit_code == 0, done.output
+    files = sorted(out.glob("*.json"))
+    assert [Result.load(file).track for file in files] == ["non-private", "silent", "silent"]
+    silent = next(file for file in files if "LinUCB" in file.name)
+    found = call("verify", silent)
+    assert found.exit_code == 0, found.output
+    assert "holds    replay of tiny/band: 2 of 8 seeds give the same numbers" in found.output
+    assert "holds    replay of tiny/band: 8 of 8" in call("verify", silent, "--whole").output
+    explained(call("withdraw", silent, "--reason", " "), "reason is empty")
+    gone = call("withdraw", silent, "--reason", "for the sake of it")
+    assert gone.output == "withdrawn: LinUCB on silent of tiny\n"
+    refuted = call("verify", silent)
+    assert refuted.exit_code == 1
+    assert "REFUTED  row on record: withdrawn: for the sake of it" in refuted.output
+    assert [row.entry.name for row in Records(out).standing()] == ["FedUCB-nonprivate", "random-arm"]
+
+
+def test_the_command_of_a_row_makes_that_row(tmp_path):
+    out = tmp_path / "results"
+    call("run", "--suite", "tiny", "--out", out, "--workers", 1, "FedUCB-min")
+    one = Result.load(next(out.glob("*.private-1.*")))
+    assert one.command[:3] == ["fedbandit", "leaderboard", "run"]
+    again = tmp_path / "elsewhere" / "results"
+    words = [str(again) if word == "results" else word for word in one.command[2:]]
+    assert call(*words, "--workers", 1).exit_code == 0
+    (other,) = again.glob("*.json")
+    assert Result.load(other).track == "private-1"
+
+
+def test_another_edition_has_other_luck(tmp_path):
+    words = ("run", "--suite", "tiny", "--out", tmp_path, "--workers", 1, "random-arm")
+    call(*words)
+    call(*words)
+    assert len(list(tmp_path.glob("*.json"))) == 1
+    call(*words, "--new-edition")
+    first, second = (Result.load(file) for file in sorted(tmp_path.glob("*.json")))
+    assert set(first.tasks[0].seeds).isdisjoint(second.tasks[0].seeds)
+
+
+def test_a_strangers_entry(tmp_path, mine):
+    out = tmp_path / "results"
+    words = ("--suite", "tiny", "--track", "non-private", "--out", out, "--workers", 1)
+    done = call("submit", mine, *words, "--set", "policy.arm=1", "--set", "channel.schedule=every_round")
+    assert done.exit_code == 0, done.output
+    (file,) = out.glob("*.json")
+    result = Result.load(file)
+    assert (result.entry.name, result.entry.kind, result.entry.source) == ("mine", "submission", "mine.py")
+    assert result.entry.settings == {"policy": {"arm": 1}, "channel": {"schedule": "every_round"}}
+    # Every round to the one other agent.
+    assert result.tasks[0].messages == [16.0] * 8
+    # It is its code that is kept, wherever the file goes.
+    mine.write_text("raise SystemExit")
+    assert call("verify", file, "--seeds", 1).exit_code == 0
+    kept = out / "sources" / f"{result.entry.source_digest}.py"
+    kept.write_text(kept.read_text().replace("self.arm)", "self.arm + 1)"))
+    found = call("verify", file)
+    assert found.exit_code == 1
+    assert "REFUTED  entry: source of mine has the digest" in found.output
+
+
+def test_who_mixes_rows_gets_no_row(tmp_path, mine):
+    mine.write_text(MIXES)
+    out = tmp_path / "results"
+    done = call("submit", mine, "--suite", "tiny", "--track", "silent", "--out", out, "--workers", 1)
+    explained(done, "what a row does may depend on its own observations and its seed", code=1)
+    assert not list(out.glob("*.json"))
+    assert [line["what"] for line in Records(out).lines()] == ["edition"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("run", "--suite", "tinier"), "suite is 'tinier'"),
+        (("run", "--suite", "tiny", "SS-UCB"), "BASELINE is 'SS-UCB'"),
+        (("run", "--suite", "tiny", "--track", "loud"), "track is 'loud'"),
+        (("run", "--suite", "tiny", "--track", "silent", "FedUCB"), "none of FedUCB fits silent"),
+        (("run", "--suite", "tiny", "--backend", "dask"), "--scheduler is None"),
+        (("run", "--suite", "tiny", "--backend", "spark"), "--backend is 'spark'"),
+        (("run",), "Missing option '--suite'"),
+        (("run", "--suite", "tiny", "--workers", "0"), "not in the range"),
+        (("submit", "MINE", "--suite", "tiny", "--track", "loud"), "track is 'loud'"),
+        (("submit", "MINE", "--suite", "tiny", "--track", "revealed"), "lines to compare with"),
+        (("submit", "nothing.py", "--suite", "tiny", "--track", "silent"), "no file nothing.py"),
+        (("submit", "nothing", "--suite", "tiny", "--track", "silent"), "'module:Class' is required"),
+        (("submit", "no_such:Thing", "--suite", "tiny", "--track", "silent"), "no module 'no_such'"),
+        (("submit", "MINE", "--suite", "tiny", "--track", "silent", "--name", "SS-UCB"), "which is a baseline's"),
+        (("submit", "MINE", "--suite", "tiny", "--track", "silent", "--name", "../up"), "name is '../up'"),
+        (("submit", "MINE", "--suite", "tiny", "--track", "silent", "--set", "arm=1"), "is not part.key=value"),
+        (("submit", "MINE", "--suite", "tiny", "--track", "silent", "--set", "channel.delay=1"), "['channel']"),
+        (
+            ("submit", "MINE", "--suite", "tiny", "--track", "private-1", "--set", "privatizer.epsilon=9"),
+            "['epsilon'], which are the track's",
+        ),
+        (
+            ("submit", "MINE", "--suite", "tiny", "--track", "private-1", "--set", "channel.schedule=on_request",
+             "--set", "privatizer.releases=5"),
+            "epsilon is None",
+        ),
+        (
+            ("submit", "MINE", "--suite", "tiny", "--track", "non-private", "--set", "channel.speed=5"),
+            "unexpected keyword argument 'speed'",
+        ),
+    ],
+)  # fmt: skip
+def test_wrong_words_are_explained_before_anything_is_played(tmp_path, mine, words, message):
+    out = tmp_path / "results"
+    explained(call(*(str(mine) if word == "MINE" else word for word in words), "--out", out), message)
+    assert not list(out.glob("*.json"))
+
+
+def test_files_that_are_no_results_are_explained(tmp_path):
+    nothing = tmp_path / "nothing.json"
+    explained(call("verify", nothing), "No such file")
+    nothing.write_text("{")
+    explained(call("verify", nothing), "is no JSON")
+    nothing.write_text(json.dumps({"schema": 1}))
+    explained(call("verify", nothing), "is a required property")
+    explained(call("withdraw", nothing, "--reason", "why not"), "is a required property")
+    explained(call("report", "--results", Path("nowhere"), "--out", tmp_path), "no rows that stand")
