@@ -1,0 +1,57 @@
+"""A limit on releases is kept, whoever asks for them."""
+
+import numpy as np
+import pytest
+
+from fedbandit_envs.arms_v0 import parallel_env
+from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
+from fedbandit_envs.wrappers.quota import Quota
+from fedbandit_envs.wrappers.transport.channel import Channel
+
+
+@pytest.mark.parametrize("limit", [0, 1, 3])
+def test_each_agent_releases_as_often_as_it_may(limit):
+    env = Quota(parallel_env(num_agents=3, num_arms=4, max_cycles=20), limit)
+    generator = np.random.default_rng(0)
+    env.reset_batch([0, 1])
+    asked = np.zeros((2, 3), int)
+    for _ in range(8):
+        env.step_batch(generator.integers(4, size=(2, 3)))
+        senders = generator.random((2, 3)) < 0.7
+        released = env.release(senders)
+        may = senders & (asked < limit)
+        # Something was pulled since: whoever may send has something to say.
+        assert (released["pulls"].any(axis=-1) == may).all()
+        asked += senders
+    assert env.privacy().epsilon == (np.inf if limit else 0.0)
+
+
+def test_a_new_episode_has_all_of_them_again():
+    env = Quota(parallel_env(num_agents=2, num_arms=3), 1)
+    everyone = np.ones((1, 2), bool)
+    for _ in range(2):
+        env.reset_batch([0])
+        assert env.permit(everyone).all()
+        env.release(everyone)
+        assert not env.permit(everyone).any()
+
+
+def test_what_may_not_leave_is_neither_noised_nor_carried_nor_paid_for():
+    limited, free = (
+        Channel(ContinualPrivatizer(inner, 1.0, 1e-5, releases=8), schedule="every_round")
+        for inner in (Quota(parallel_env(num_agents=2, max_cycles=8), 2), parallel_env(num_agents=2, max_cycles=8))
+    )
+    spent = []
+    for env in (limited, free):
+        env.reset_batch([0])
+        for _ in range(2 if env is free else 8):
+            env.step_batch(np.zeros((1, 2), int))
+        assert env.traffic["messages"].tolist() == [[2, 2]]
+        spent.append(env.privacy().epsilon)
+    assert spent[0] == spent[1]
+
+
+@pytest.mark.parametrize(("releases", "error"), [(-1, ValueError), (1.5, TypeError), (None, TypeError)])
+def test_wrong_limits_are_refused(releases, error):
+    with pytest.raises(error, match="releases"):
+        Quota(parallel_env(num_agents=2), releases)
