@@ -161,7 +161,7 @@ class Result:
         Raises:
             ResultError: Something in it is not as the schema wants it.
         """
-        text = json.dumps(self.as_json(), indent=1)
+        text = json.dumps(self.as_json(), separators=(",", ":"))
         partial = path.with_suffix(f".{os.getpid()}.partial")
         partial.write_text(text + "\n")
         partial.replace(path)

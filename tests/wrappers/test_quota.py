@@ -39,7 +39,10 @@ def test_a_new_episode_has_all_of_them_again():
 def test_what_may_not_leave_is_neither_noised_nor_carried_nor_paid_for():
     limited, free = (
         Channel(ContinualPrivatizer(inner, 1.0, 1e-5, releases=8), schedule="every_round")
-        for inner in (Quota(parallel_env(num_agents=2, max_cycles=8), 2), parallel_env(num_agents=2, max_cycles=8))
+        for inner in (
+            Quota(parallel_env(num_agents=2, max_cycles=8), 2),
+            parallel_env(num_agents=2, max_cycles=8),
+        )
     )
     spent = []
     for env in (limited, free):

@@ -141,7 +141,7 @@ def test_who_mixes_rows_gets_no_row(tmp_path, mine):
         (("run", "--suite", "tiny", "--backend", "dask"), "--scheduler is None"),
         (("run", "--suite", "tiny", "--backend", "spark"), "--backend is 'spark'"),
         (("run",), "Missing option '--suite'"),
-        (("run", "--suite", "tiny", "--workers", "0"), "not in the range"),
+        (("run", "--suite", "tiny", "--workers", "0"), "Invalid value for '--workers'"),
         (("submit", "MINE", "--suite", "tiny", "--track", "loud"), "track is 'loud'"),
         (("submit", "MINE", "--suite", "tiny", "--track", "revealed"), "lines to compare with"),
         (("submit", "nothing.py", "--suite", "tiny", "--track", "silent"), "no file nothing.py"),
