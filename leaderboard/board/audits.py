@@ -118,5 +118,5 @@ def _planned(releases: Any, horizon: int) -> int:
     """Returns how many releases a privatizer is made for."""
     if releases is None or isinstance(releases, int):
         return horizon if releases is None else releases
-    count: Callable[[int], int] = make_schedule(releases).count  # type: ignore[attr-defined]
+    count: Callable[[int], int] = make_schedule(releases).count
     return count(horizon)

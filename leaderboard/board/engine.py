@@ -11,10 +11,10 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.leaderboard.board.audits import attack_on
 from fedbandit_envs.leaderboard.board.editions import Opened, as_hex, evaluation_seeds
-from fedbandit_envs.leaderboard.board.entries import baseline_entry
+from fedbandit_envs.leaderboard.board.entries import as_read, baseline_entry
 from fedbandit_envs.leaderboard.board.plays import Play, Played
 from fedbandit_envs.leaderboard.board.provenance import machine, package
-from fedbandit_envs.leaderboard.board.records import Records
+from fedbandit_envs.leaderboard.board.records import RecordError, Records
 from fedbandit_envs.leaderboard.board.result import Entry, Result, TaskResult
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
 from fedbandit_envs.leaderboard.board.tracks import Track, TrackError
@@ -107,7 +107,7 @@ def rows_of(suite: Suite, names: Iterable[str], tracks: Iterable[Track]) -> tupl
 
 
 def try_out(row: Row) -> None:
-    """Builds the wrappers that a submission would run behind, so that wrong settings show before anything is played.
+    """Builds the wrappers that an entry would run behind, so that wrong settings show before anything is played.
 
     Raises:
         TrackError: A setting is the track's, or nothing could be claimed of what they let out.
@@ -158,9 +158,12 @@ def run(
         MixedRowsError: A policy mixes rows.
         EntryError: A submission breaks.
         BackendError: Nothing can be played there.
+        RecordError: The edition has a row of another entry of the same name.
     """
     out.mkdir(parents=True, exist_ok=True)
     records = Records(out)
+    for row in rows:
+        _refuse_namesake(row, out / row.file(opened))
     sweep.play(_shards(rows, opened), out / SHARDS, backend, advance)
     made = []
     for row in rows:
@@ -168,6 +171,17 @@ def run(
         records.take_in(file, partial(gathered, row, opened, out))
         made.append(file)
     return made
+
+
+def _refuse_namesake(row: Row, file: Path) -> None:
+    """Refuses an entry whose name is another's: their rows would have one file."""
+    if not file.exists():
+        return
+    other = Result.load(file).entry
+    if other.source_digest != row.entry.source_digest or other.settings != as_read(row.entry).settings:
+        raise RecordError(
+            f"{file.name} is a row of other code or settings of that name; another name or edition is required"
+        )
 
 
 def unplayed(rows: Sequence[Row], opened: Opened, out: Path) -> float:

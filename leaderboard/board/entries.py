@@ -1,9 +1,11 @@
 """Who plays: baselines of this package, in this process, and submissions, in processes of their own."""
 
 import hashlib
+import json
 import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,13 +40,21 @@ def baseline_entry(name: str) -> Entry:
     """
     require_choice("BASELINE", name, BASELINES)
     baseline = BASELINES[name]
-    maker = f"{baseline.policy.__module__}:{getattr(baseline.policy, '__qualname__', baseline.policy)}"
     wrappers = {
-        part: [str(wrapping.make), repr(dict(wrapping.kwargs))]
+        part: [_named(wrapping.make), repr(dict(wrapping.kwargs))]
         for part, wrapping in baseline.wrappers.items()
     }
-    digest = digest_of([name, maker, repr(dict(baseline.policy_kwargs)), wrappers])
+    digest = digest_of([name, _named(baseline.policy), repr(dict(baseline.policy_kwargs)), wrappers])
     return Entry(name, "baseline", name, digest, {"policy": dict(baseline.policy_kwargs)})
+
+
+def as_read(entry: Entry) -> Entry:
+    """Returns an entry as it comes back from JSON, which has lists where Python has tuples."""
+    return replace(entry, settings=json.loads(json.dumps(entry.settings)))
+
+
+def _named(maker: Any) -> str:
+    return f"{maker.__module__}:{maker.__qualname__}"
 
 
 def baselines_of(suite: Suite) -> list[str]:

@@ -176,14 +176,15 @@ def _claims(env: FederatedEnv, track: Track) -> list[dict[str, Any]]:
     ]
 
 
-def worst(by_shard: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Returns claims that hold for all shards: no answer is worse than infinity, which is worse than any number."""
+def how_bad(claim: Mapping[str, Any]) -> tuple[bool, float]:
+    """Orders claims: no answer is worse than infinity, which is worse than any number."""
+    epsilon = claim["epsilon"]
+    return epsilon is None, float("inf") if epsilon == "infinity" else epsilon or 0.0
 
-    def how_bad(claim: Mapping[str, Any]) -> tuple[bool, float]:
-        epsilon = claim["epsilon"]
-        return epsilon is None, float("inf") if epsilon == "infinity" else epsilon or 0.0
 
-    return [dict(max(claims, key=how_bad)) for claims in zip(*by_shard, strict=True)]
+def worst(by_shard: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Returns claims that hold for all shards."""
+    return [max(claims, key=how_bad) for claims in zip(*by_shard, strict=True)]
 
 
 def _extra(simulation: Simulation) -> Arrays:

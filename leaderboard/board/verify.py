@@ -5,9 +5,8 @@ of the cost and must give the very same numbers; whoever changed those of one se
 k/n when k are played again, and always when all are.
 """
 
-import json
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,9 @@ from fedbandit_envs.leaderboard.board.editions import (
     edition_of,
     evaluation_seeds,
 )
-from fedbandit_envs.leaderboard.board.engine import SOURCES, Row
-from fedbandit_envs.leaderboard.board.entries import baseline_entry, found_again
-from fedbandit_envs.leaderboard.board.plays import Play, Played
+from fedbandit_envs.leaderboard.board.engine import SOURCES, Row, try_out
+from fedbandit_envs.leaderboard.board.entries import as_read, baseline_entry, found_again
+from fedbandit_envs.leaderboard.board.plays import Play, Played, how_bad
 from fedbandit_envs.leaderboard.board.records import RecordError, Records
 from fedbandit_envs.leaderboard.board.result import Result, TaskResult
 from fedbandit_envs.leaderboard.board.suites import SUITES
@@ -116,7 +115,7 @@ def _words(result: Result, folder: Path) -> Iterator[Finding | Row]:
     try:
         code = ""
         if result.entry.kind == "baseline":
-            yield _same("entry", result.entry, _known(baseline_entry(result.entry.source)))
+            yield _same("entry", result.entry, as_read(baseline_entry(result.entry.source)))
         else:
             code = found_again(result.entry, folder / SOURCES)
             yield Finding("entry", True, "its code is the code that has played")
@@ -129,13 +128,13 @@ def _words(result: Result, folder: Path) -> Iterator[Finding | Row]:
         "the same code" if same_code else "another state of the code: numbers of other dynamics will differ",
     )  # fmt: skip
     row = Row(suite, tracks[result.track], result.entry, code)
+    try:
+        try_out(row)
+    except (ValueError, TypeError, ArithmeticError) as error:
+        yield Finding("settings", False, str(error))
+        return
     yield from _noise(result, row, folder)
     yield row
-
-
-def _known(entry: Any) -> Any:
-    """Returns an entry as it comes back from JSON."""
-    return replace(entry, settings=json.loads(json.dumps(entry.settings)))
 
 
 def _same(what: str, found: Any, required: Any) -> Finding:
@@ -226,21 +225,18 @@ def _first_difference(played: Played, said: TaskResult, chosen: Sequence[int]) -
             if seed >= len(old) or new[here] != old[seed]:
                 was = old[seed] if seed < len(old) else "missing"
                 return f"{name}, seed {seed}: {was} is said; {new[here]} comes about"
-    # All seeds spend the same where rounds are fixed; else the claim is that of the worst of them.
-    for new, old in zip(played.claims, said.claims, strict=False):
-        if not _covers(old, new):
-            return f"claim is epsilon {old['epsilon']} under {old['adjacency']}; {new['epsilon']} was spent"
     if len(played.claims) != len(said.claims):
         return f"{len(said.claims)} claims are made; {len(played.claims)} can be"
+    for spent, claimed in zip(played.claims, said.claims, strict=True):
+        if not _covers(claimed, spent):
+            return f"claim is {dict(claimed)}; {spent} can be made"
     return ""
 
 
-def _covers(said: Any, spent: Any) -> bool:
-    def size(claim: Any) -> float:
-        return float("inf") if claim["epsilon"] in (None, "infinity") else claim["epsilon"]
-
-    alike = all(said[name] == spent[name] for name in ("adjacency", "composition", "delta", "trust"))
-    return alike and size(said) >= size(spent)
+def _covers(claimed: Mapping[str, Any], spent: Mapping[str, Any]) -> bool:
+    """Says whether a claim is one for all seeds, of which those that were played again may have spent less."""
+    alike = ("adjacency", "composition", "delta", "trust", "noise")
+    return all(claimed.get(name) == spent[name] for name in alike) and how_bad(claimed) >= how_bad(spent)
 
 
 def _compare(play: Play, said: TaskResult, tasks: int) -> Finding:

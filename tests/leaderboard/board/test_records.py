@@ -183,7 +183,7 @@ def test_a_result_is_checked_against_the_schema(board, tmp_path):
         file.write_text(text)
         with pytest.raises(ResultError):
             Result.load(file)
-    file.write_text(files["LinUCB"].read_text().replace('"cpu_seconds": ', '"cpu_seconds": NaN, "x": '))
+    file.write_text(files["LinUCB"].read_text().replace('"cpu_seconds":', '"cpu_seconds":NaN,"x":'))
     with pytest.raises(ResultError, match="NaN"):
         Result.load(file)
 

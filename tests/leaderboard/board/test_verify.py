@@ -177,6 +177,17 @@ def test_another_track_or_entry(private, tmp_path):
     assert refuted(replace(result, entry=replace(result.entry, source="mine")), tmp_path) == ["entry"]
 
 
+def test_settings_that_are_the_tracks_are_refused_before_anything_is_played(private, tmp_path, monkeypatch):
+    _, result = private
+    monkeypatch.setattr(module, "found_again", lambda entry, sources: "nowhere.py")
+    stolen = replace(
+        result.entry, kind="submission", source="nowhere.py", settings={"privatizer": {"noise_seed": 1}}
+    )
+    assert refuted(replace(result, entry=stolen), tmp_path) == ["settings"]
+    unclaimed = {"channel": {"schedule": "on_request"}, "privatizer": {"releases": 4}}
+    assert refuted(replace(result, entry=replace(stolen, settings=unclaimed)), tmp_path) == ["settings"]
+
+
 def test_what_no_replay_shows_is_on_record(private):
     folder, result = private
     for forged in (

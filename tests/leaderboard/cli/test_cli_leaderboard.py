@@ -112,8 +112,9 @@ def test_a_strangers_entry(tmp_path, mine):
     assert result.entry.settings == {"policy": {"arm": 1}, "channel": {"schedule": "every_round"}}
     # Every round to the one other agent.
     assert result.tasks[0].messages == [16.0] * 8
-    # It is its code that is kept, wherever the file goes.
+    # It is its code that is kept, wherever the file goes; other code needs another name.
     mine.write_text("raise SystemExit")
+    explained(call("submit", mine, *words), "other code or settings of that name", code=1)
     assert call("verify", file, "--seeds", 1).exit_code == 0
     kept = out / "sources" / f"{result.entry.source_digest}.py"
     kept.write_text(kept.read_text().replace("self.arm)", "self.arm + 1)"))
