@@ -7,7 +7,7 @@ from fedbandit_envs.leaderboard.board import audits
 from fedbandit_envs.leaderboard.board.suites import SUITES
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def tiny():
     """The tiny suite among the others, with attacks that see little."""
     with pytest.MonkeyPatch.context() as patch:
@@ -16,7 +16,7 @@ def tiny():
         yield TINY
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def board(tiny, tmp_path_factory):
     """A folder in which the tiny suite was played, and its files; not to be written to."""
     folder = tmp_path_factory.mktemp("board")
