@@ -1,7 +1,7 @@
 """What a child process costs a submitted policy: `OMP_NUM_THREADS=1 pytest benchmarks/bench_child.py --benchmark-only`.
 
-Rounds with a child take turns with rounds without, on the same observations; the extra time is the difference of medians
-of single rounds, on the clock: most of it is sleep, which CPU time does not show.
+Episodes with a child take turns with episodes without; the extra time is the difference of medians of single rounds, on
+the clock: most of it is sleep, which CPU time does not show.
 """
 
 from time import perf_counter

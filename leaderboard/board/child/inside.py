@@ -118,9 +118,9 @@ def main() -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(limit, (most, most))
-    confined = confine(told["parent"], told["readable"], os.getcwd())
-    channel.send(end, channel.READY + json.dumps(confined).encode())
     try:
+        confined = confine(told["parent"], told["readable"], os.getcwd())
+        channel.send(end, channel.READY + json.dumps(confined).encode())
         _serve(end, Source(**told["source"]), told["settings"])
     except channel.ClosedError:
         pass

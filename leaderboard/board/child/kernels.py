@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from numba import config
 from numba.core.caching import _CacheLocator
 
 
@@ -17,13 +16,13 @@ def lend(packages: Iterable[str], folder: str) -> None:
         packages: Folders of packages.
         folder: The child's ``NUMBA_CACHE_DIR``.
     """
-    own = Path(config.CACHE_DIR) if config.CACHE_DIR else None
+    own = caches()
     for package in packages:
         for place, _, names in os.walk(package):
             if Path(place).name == "__pycache__" or not any(name.endswith(".py") for name in names):
                 continue
             called = _CacheLocator.get_suitable_cache_subpath(str(Path(place, "any.py")))
-            cached = own / called if own else Path(place, "__pycache__")
+            cached = Path(own[0], called) if own else Path(place, "__pycache__")
             into = Path(folder, called)
             into.mkdir(exist_ok=True)
             for file in [*cached.glob("*.nbi"), *cached.glob("*.nbc")]:
@@ -32,4 +31,5 @@ def lend(packages: Iterable[str], folder: str) -> None:
 
 def caches() -> list[str]:
     """Returns folders, outside of packages, in which kernels lie."""
-    return [config.CACHE_DIR] if config.CACHE_DIR else []
+    own = os.environ.get("NUMBA_CACHE_DIR")
+    return [own] if own else []

@@ -79,13 +79,17 @@ class ChildPolicy:
         Raises:
             ValueError: An argument is out of its range, or ``load`` is none of these.
             FileNotFoundError: There is no such file.
+            ModuleNotFoundError: There is no such module.
+            TypeError: ``settings`` are nothing that JSON has.
         """
         require_integer("memory_bytes", memory_bytes, 256 * _MIB)
         for name, seconds in (("seconds_a_round", seconds_a_round), ("seconds_to_start", seconds_to_start)):
             if not 0.0 < seconds < np.inf:
                 raise ValueError(f"{name} is {seconds}; a number above 0 is required")
         self._source = Source.parse(load)
+        self._source.roots()
         self._settings = dict(settings or {})
+        json.dumps(self._settings)
         self._memory_bytes = memory_bytes
         self._seconds_a_round, self._seconds_to_start = seconds_a_round, seconds_to_start
         self._child: ChildProcess | None = None

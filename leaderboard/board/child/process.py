@@ -12,8 +12,7 @@ import sysconfig
 import tempfile
 import weakref
 from collections.abc import Mapping
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
 from fedbandit_envs.leaderboard.board.child import channel, kernels
@@ -26,7 +25,7 @@ _ROOMS = (
     "fedbandit_envs.baselines",
     "fedbandit_envs.leaderboard",
 )
-_SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/etc/ld.so.cache", "/etc/localtime", "/proc/cpuinfo",
+_SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime", "/proc/cpuinfo",
            "/proc/meminfo", "/proc/stat", "/sys/devices/system/cpu")  # fmt: skip
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _SECONDS_TO_DIE = 2.0
@@ -57,31 +56,21 @@ class ChildProcess:
         packages = _packages()
         readable = sorted({*source.roots(), *packages, *kernels.caches(), *_interpreter()})
         folder = tempfile.mkdtemp(prefix="fedbandit-entry-")
-        kernels.lend(packages, folder)
         self.end, theirs = channel.pair()
-        with theirs:
-            if source.is_file:
-                # Nothing else of the folder in which it lies is shown to it.
-                copy = shutil.copy(source.module, Path(folder) / "entry.py")
-                source = replace(source, module=str(copy))
+        try:
+            kernels.lend(packages, folder)
             told = {
-                "descriptor": theirs.fileno(), "parent": os.getpid(), "source": asdict(source),
+                "descriptor": theirs.fileno(), "parent": os.getpid(), "source": asdict(source.lent(folder)),
                 "settings": dict(settings), "memory_bytes": memory_bytes,
                 "cpu_seconds": cpu_seconds, "readable": readable,
             }  # fmt: skip
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-m", _INSIDE, json.dumps(told)],
-                pass_fds=[theirs.fileno()],
-                cwd=folder,
-                env={
-                    "PATH": os.defpath, "LANG": "C.UTF-8", "HOME": folder, "TMPDIR": folder,
-                    "NUMBA_CACHE_DIR": folder, "MPLCONFIGDIR": folder, **dict.fromkeys(_THREADS, "1"),
-                },
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )  # fmt: skip
+            self._process = _started(json.dumps(told), theirs.fileno(), folder)
+        except BaseException:
+            self.end.close()
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        finally:
+            theirs.close()
         self._end_it = weakref.finalize(self, _end, self._process, self.end, folder)
 
     def ending(self) -> str:
@@ -104,6 +93,22 @@ class ChildProcess:
     def close(self) -> None:
         """Ends it, and removes its folder; may be called again."""
         self._end_it()
+
+
+def _started(told: str, descriptor: int, folder: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-I", "-m", _INSIDE, told],
+        pass_fds=[descriptor],
+        cwd=folder,
+        env={
+            "PATH": os.defpath, "LANG": "C.UTF-8", "HOME": folder, "TMPDIR": folder,
+            "NUMBA_CACHE_DIR": folder, "MPLCONFIGDIR": folder, **dict.fromkeys(_THREADS, "1"),
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
 
 
 def _end(process: subprocess.Popen, end: Any, folder: str) -> None:

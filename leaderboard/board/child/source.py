@@ -3,8 +3,10 @@
 import importlib
 import importlib.util
 import inspect
+import os
+import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +52,30 @@ class Source:
         return cls(place, attribute, False)
 
     def roots(self) -> list[str]:
-        """Returns files and folders that hold the code of an entry point, found without running any of it."""
+        """Returns where the code of an entry point is, a file or a folder if any, found without running any of it.
+
+        Raises:
+            ModuleNotFoundError: There is no such module.
+        """
         if self.is_file:
             return []
         top = self.module.partition(".")[0]
         spec = importlib.util.find_spec(top)
         if spec is None:
             raise ModuleNotFoundError(f"there is no module {top!r}", name=top)
-        return list(spec.submodule_search_locations or [spec.origin or ""])
+        places = spec.submodule_search_locations or (
+            [spec.origin] if spec.has_location and spec.origin else []
+        )
+        return [os.path.realpath(place) for place in places][:1]
+
+    def lent(self, folder: str) -> "Source":
+        """Puts the code where a child finds it: in the child's folder, a file as a copy, a package as a link."""
+        if self.is_file:
+            # Nothing else of the folder in which it lies is shown to the child.
+            return replace(self, module=str(shutil.copy(self.module, Path(folder, "entry.py"))))
+        for root in self.roots():
+            Path(folder, Path(root).name).symlink_to(root)
+        return self
 
     def resolve(self) -> Any:
         """Imports what makes the policy.
@@ -75,6 +93,8 @@ class Source:
             sys.modules[_FILE_MODULE] = module
             spec.loader.exec_module(module)
         else:
+            # Behind all others: where the package is installed, that is what is imported.
+            sys.path.append(os.getcwd())
             module = importlib.import_module(self.module)
         make = self._only_class(module) if self.attribute is None else getattr(module, self.attribute)
         if not callable(make):

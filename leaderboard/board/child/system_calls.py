@@ -83,7 +83,7 @@ def restrict(libc: ctypes.CDLL) -> bool:
     if platform.machine() != "x86_64":
         return False
     instructions = _program(os.getpid())
-    filters = (_Filter * len(instructions))(*instructions)
+    filters = (_Filter * len(instructions))(*(_Filter(*one) for one in instructions))
     program = _Program(len(instructions), filters)
     if libc.prctl(_SET_SECCOMP, _FILTER, ctypes.byref(program), 0, 0) < 0:
         error = ctypes.get_errno()

@@ -99,6 +99,20 @@ def test_an_entry_point_takes_settings():
         policy.reset(env.policy_spaces, np.zeros((1, 10), np.uint64))
 
 
+@pytest.mark.parametrize("where", ["mine.py", "mine/__init__.py", "mine/inner.py"])
+def test_an_entry_point_beside_nothing_else(tmp_path, monkeypatch, where):
+    """Modules and packages that are not installed are found, and what lies beside them is not."""
+    path = tmp_path / where
+    path.parent.mkdir(exist_ok=True)
+    beside = tmp_path / "beside.txt"
+    beside.write_text("x")
+    source = "try: open(BESIDE)\nexcept PermissionError: pass\nelse: raise ValueError('it is open')\n"
+    path.write_text(source.replace("BESIDE", repr(str(beside))) + RANDOM.replace("DTYPE", "int64"))
+    monkeypatch.syspath_prepend(tmp_path)
+    name = where.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    start_and_play(f"{name}:Anything")
+
+
 def test_it_is_lent_the_kernels_of_this_package(tmp_path, monkeypatch):
     """A baseline plays as here; what is compiled here already is compiled in no child."""
     (tmp_path / "t").mkdir()
@@ -330,6 +344,8 @@ def alive(process):
         ({"load": "nowhere.py"}, FileNotFoundError, "nowhere.py"),
         ({"load": "policy"}, ValueError, "'policy.py:Class' or 'module:Class' is required"),
         ({"load": "a b:C"}, ValueError, "is required"),
+        ({"load": "no_such_module_anywhere.x:C"}, ModuleNotFoundError, "no_such_module_anywhere"),
+        ({"load": "json:loads", "settings": {"x": {1}}}, TypeError, "set is not JSON"),
         ({"load": "json:loads", "memory_bytes": 5}, ValueError, "memory_bytes"),
         ({"load": "json:loads", "seconds_a_round": 0.0}, ValueError, "seconds_a_round is 0.0"),
         ({"load": "json:loads", "seconds_to_start": float("nan")}, ValueError, "seconds_to_start is nan"),
