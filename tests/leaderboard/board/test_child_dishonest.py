@@ -5,16 +5,15 @@ A policy that has found something says so with an error that begins with "found"
 
 import os
 import secrets
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from entries import ROWS, file_with, start_and_play
+from entries import file_with, start_and_play
 
-from fedbandit_envs import arms_v0, procurement_v0
+from fedbandit_envs import procurement_v0
 from fedbandit_envs.leaderboard.board.child import ChildPolicy, EntryError
 from fedbandit_envs.leaderboard.board.child.confinement import FILES, SIGNALS, SYSTEM_CALLS
 from fedbandit_envs.leaderboard.board.child.memory import Field, SharedMemory
@@ -227,54 +226,64 @@ def test_noise_cannot_be_subtracted(tmp_path):
         play(private(), policy, [secret])
 
 
-READS = {
+TRIES = {
     "its own result file": ("open(self.path).read()", FILES),
     "results beside it": ("os.listdir(os.path.dirname(self.path))", FILES),
+    "writing a result": ("open(self.path, 'w')", FILES),
+    "a link to it": ("os.symlink(self.path, 'link'); open('link')", FILES),
     "the parent's memory": ("open(f'/proc/{os.getppid()}/mem', 'rb')", FILES),
     "the parent's variables": ("open(f'/proc/{os.getppid()}/environ', 'rb')", FILES),
     "the parent's command": ("open(f'/proc/{os.getppid()}/cmdline', 'rb')", FILES),
     "other shared memory": ("os.listdir('/dev/shm')", FILES),
-    "by writing it": ("open(self.path, 'w')", FILES),
-    "through a link": ("os.symlink(self.path, 'link'); open('link')", FILES),
-    "by changing code of ours": ("open(sys.modules['fedbandit_envs'].__file__, 'a')", FILES),
-    "by changing kernels of ours": (
-        "import glob\n"
-        "        for file in glob.glob(os.environ['NUMBA_CACHE_DIR'] + '/*/*.nb?'): open(file, 'ab')\n"
-        "        os.unlink(sys.modules['fedbandit_envs'].__file__)",
+    "code of ours": ("open(sys.modules['fedbandit_envs'].__file__, 'a')", FILES),
+    "removing code of ours": ("os.unlink(sys.modules['fedbandit_envs'].__file__)", FILES),
+    "kernels of ours": (
+        "[open(one, 'ab') for one in glob.glob(self.cache + '/*/*.nb?')] or open('/')",
         FILES,
     ),
-    "by ending the parent": (f"os.kill(os.getppid(), {signal.SIGTERM.value})", SIGNALS),
-    "by a network": ("import socket; socket.socket()", SYSTEM_CALLS),
-    "by attaching to the parent": (
-        "libc = ctypes.CDLL(None, use_errno=True)\n"
-        "        if libc.ptrace(16, os.getppid(), 0, 0) < 0: raise PermissionError('refused')",
+    "ending the parent": ("os.kill(os.getppid(), 15)", SIGNALS),
+    "a network": ("socket.socket()", SYSTEM_CALLS),
+    "attaching to the parent": (
+        "if libc.ptrace(16, os.getppid(), 0, 0) < 0: raise PermissionError",
         SYSTEM_CALLS,
     ),
-    "by limits of the parent": (
-        "import resource; resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (0, 0))",
+    "living on without the parent": (
+        "if libc.prctl(1, 0, 0, 0, 0) < 0: raise PermissionError",
         SYSTEM_CALLS,
     ),
-    "by limits of its own": (
-        "import resource; resource.setrlimit(resource.RLIMIT_AS, (-1, -1)); resource = None",
-        "",
-    ),
+    "limits of the parent": ("resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (0, 0))", SYSTEM_CALLS),
+    "limits of its own": ("resource.setrlimit(resource.RLIMIT_AS, (-1, -1))", "rlimit"),
 }
 
 
-@pytest.mark.parametrize("name", READS)
-def test_what_it_has_no_business_with(tmp_path, name):
-    code, part = READS[name]
+def test_what_it_has_no_business_with(tmp_path):
+    """One entry tries all of it that this machine's kernel can refuse, and says what was not."""
+    held = {*start_and_play(entry(tmp_path)).confined, "rlimit"}
     result = tmp_path / "results" / "result.json"
     result.parent.mkdir()
     result.write_text("{}")
-    path = entry(tmp_path, look=code + "\n        raise LookupError('found a way')")
-    message = "round 1: (PermissionError|ValueError: not allowed to raise maximum limit)"
-    with pytest.raises(EntryError, match=message):
-        start_and_play(path, settings={"path": str(result)})
+    tries = "".join(
+        f"""
+        try:
+            {code}
+            done.append({name!r})
+        except (PermissionError, ValueError):
+            pass"""
+        for name, (code, part) in TRIES.items()
+        if part in held
+    )
+    path = entry(
+        tmp_path,
+        prepare=f"""
+        import glob, resource, socket
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.cache, done = os.environ["NUMBA_CACHE_DIR"], []{tries}
+        if done: raise LookupError("found " + str(done))""",
+    )
+    start_and_play(path, settings={"path": str(result)})
     assert result.read_text() == "{}"
-    with ChildPolicy(str(entry(tmp_path))) as policy:
-        policy.reset(arms_v0.parallel_env().policy_spaces, np.zeros(ROWS, np.uint64))
-        assert not part or part in policy.confined
+    if missing := {part for _, part in TRIES.values()} - held:
+        pytest.skip(f"this kernel does not confine {sorted(missing)}; all else is refused")
 
 
 POOLING = """
