@@ -66,6 +66,19 @@ def with_interval(scores: Array, tasks: Array) -> Estimate:
     return _bootstrapped(interquartile_mean, tasks, scores)
 
 
+def mean_with_interval(values: Array) -> Estimate:
+    """Returns the mean over seeds; where values are positive, so are the ends of the interval.
+
+    Args:
+        values: One value a seed on the last axis, ``(..., seeds)``.
+    """
+    by_seed = np.moveaxis(values, -1, 0)
+    seeds = np.arange(len(by_seed))
+    return _bootstrapped(
+        lambda picked: by_seed[picked].mean(axis=picked.ndim - 1), np.zeros(seeds.size), seeds
+    )
+
+
 def paired_difference(mine: Array, other: Array, tasks: Array) -> Estimate:
     """Returns by how much an entry's interquartile mean exceeds another's; seeds are resampled in pairs.
 

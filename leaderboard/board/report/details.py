@@ -1,41 +1,57 @@
-"""What lies behind a row: its command, what each task spent and was audited at, and where it ran."""
+"""What lies behind rows: commands, what each task spent and was audited at, and where it ran."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from shlex import join
 from typing import Any
 
 from fedbandit_envs.leaderboard.board.report.ranking import identity
 from fedbandit_envs.leaderboard.board.report.rows import Row
-from fedbandit_envs.leaderboard.board.report.words import ABSENT, amount, epsilon
+from fedbandit_envs.leaderboard.board.report.words import ABSENT, amount, epsilon, estimate
 from fedbandit_envs.leaderboard.board.result import TaskResult
-from fedbandit_envs.leaderboard.statistics import mean_and_half_width
+from fedbandit_envs.leaderboard.board.scores import mean_with_interval
 
 
-def details(row: Row, suite: str) -> str:
-    """Returns a row's details, closed until they are asked for."""
+def details(rows: Sequence[Row], suite: str) -> str:
+    """Returns the details of a group's rows, closed until they are asked for; what all have in common stands above."""
+    facts = [_facts(row) for row in rows]
+    common = {name: text for name, text in facts[0].items() if all(own[name] == text for own in facts)}
+    listed = "\n".join(
+        _row(row, suite, {name: text for name, text in own.items() if name not in common})
+        for row, own in zip(rows, facts, strict=True)
+    )
+    return f'<section data-suite="{escape(suite)}"><h3>{escape(suite)}</h3>{_list(common)}{listed}</section>'
+
+
+def _facts(row: Row) -> dict[str, str]:
     result = row.result
     package = result.package
-    facts = {
-        "Kind": result.entry.kind,
-        "Source": f"{result.entry.source} (SHA-256 {result.entry.source_digest[:16]}\N{HORIZONTAL ELLIPSIS})",
-        "Settings": _plain(result.entry.settings) or "as registered",
+    return {
         "Edition": f"{result.edition.id}, salt {result.edition.salt}",
         "Package": f"{package['version']}, commit {package['commit'] or 'not known'}, source SHA-256 "
-        f"{package['source_digest'][:16]}\N{HORIZONTAL ELLIPSIS}",
+        f"{package['source_digest']}",
         "Machine": _plain(result.machine),
-        "Made": result.made,
-        "CPU": f"{amount(row.cpu_seconds)} s",
+        "Kind": result.entry.kind,
+        "Source": f"{result.entry.source}, SHA-256 {result.entry.source_digest[:16]}\N{HORIZONTAL ELLIPSIS}",
+        "Settings": _plain(result.entry.settings) or "as registered",
+        "Made": f"{result.made}, in {amount(row.cpu_seconds)} CPU seconds",
     }
-    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
-    command = escape(join(result.command))
+
+
+def _list(facts: Mapping[str, str]) -> str:
+    lines = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
+    return f"<dl>{lines}</dl>" if lines else ""
+
+
+def _row(row: Row, suite: str, facts: Mapping[str, str]) -> str:
+    result = row.result
+    name = f"{row.name} ({result.track})"
     return (
-        f'<details class="row" id="{escape(identity(row))}" data-suite="{escape(suite)}">'
-        f"<summary>{escape(row.name)}, {escape(suite)}, track {escape(result.track)}</summary>"
+        f'<details class="row" id="{escape(identity(row))}"><summary>{escape(name)}</summary>'
         f'<p>Command: <button type="button" class="copy">Copy</button></p>'
-        f'<pre tabindex="0" aria-label="Command of {escape(row.name)}"><code>{command}</code></pre>'
-        f"<dl>{listed}</dl>"
-        + "".join(_task(task, f"{row.name} ({result.track})") for task in result.tasks)
+        f'<pre tabindex="0" aria-label="Command of {escape(name)}"><code>{escape(join(result.command))}</code></pre>'
+        + _list(facts)
+        + "".join(_task(task, name) for task in result.tasks)
         + "</details>"
     )
 
@@ -45,26 +61,25 @@ def _plain(values: Mapping[str, Any]) -> str:
 
 
 def _task(task: TaskResult, name: str) -> str:
-    mean, half = mean_and_half_width(task.regret_array[-1])
-    head = (
-        f"{task.task}: regret {mean:.4g} \N{PLUS-MINUS SIGN} {half:.2g} after {task.rounds[-1]:,} rounds, "
-        f"{len(task.seeds)} seeds; rows played alone as well: {len(task.replayed_rows)}"
+    regret = estimate(mean_with_interval(task.regret_array[-1]))
+    played = (
+        f"Regret {regret} after {task.rounds[-1]:,} rounds, {len(task.seeds)} seeds; rows played alone as well: "
+        f"{len(task.replayed_rows)}. Audit: {_plain(task.audit) if task.audit else ABSENT}."
     )
+    if task.noise_entropy:
+        played += f" The noise followed from {task.noise_entropy}."
     heads = ("Adjacency", "Composition", "Epsilon", "Delta", "Trust", "Remark")
+    columns = "".join(f'<th scope="col">{text}' for text in heads)
     lines = "".join(
-        "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in _claim(claim)) + "</tr>"
-        for claim in task.claims
+        "<tr>" + "".join(f"<td>{escape(text)}" for text in _claim(claim)) for claim in task.claims
     )
-    columns = "".join(f'<th scope="col">{text}</th>' for text in heads)
     spent = (
         f'<div class="scroll" role="region" aria-label="Claims of {escape(name)} on {escape(task.task)}" tabindex="0">'
-        f"<table><thead><tr>{columns}</tr></thead><tbody>{lines}</tbody></table></div>"
+        f"<table><thead><tr>{columns}<tbody>{lines}</table></div>"
         if task.claims
         else "<p>Nothing is claimed.</p>"
     )
-    noise = f"<p>The noise followed from {escape(task.noise_entropy)}.</p>" if task.noise_entropy else ""
-    audit = f"<p>Audit: {escape(_plain(task.audit) if task.audit else ABSENT)}</p>"
-    return f"<h3>{escape(head)}</h3>{spent}{audit}{noise}"
+    return f"<h4>{escape(task.task)}</h4><p>{escape(played)}</p>{spent}"
 
 
 def _claim(claim: Mapping[str, Any]) -> tuple[str, ...]:

@@ -9,12 +9,11 @@ import numpy as np
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.federation import Array
-from fedbandit_envs.leaderboard.board.report.pictures import Axis, Curve, Margins, Picture, curve
+from fedbandit_envs.leaderboard.board.report.pictures import Axis, Curve, Margins, Picture, alone, curve
 from fedbandit_envs.leaderboard.board.report.rows import Row, lines_of, tasks_of
 from fedbandit_envs.leaderboard.board.result import TaskResult
-from fedbandit_envs.leaderboard.board.scores import performance_profile
+from fedbandit_envs.leaderboard.board.scores import Estimate, mean_with_interval, performance_profile
 from fedbandit_envs.leaderboard.reproduction.private_federation import SILENT, TUNED
-from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 
 _DRAWN = 6
 """Entries that a crowded figure shows before somebody asks for all."""
@@ -31,23 +30,32 @@ _REVEALED = "revealed"
 class _Point(NamedTuple):
     row: Row
     regret: float
-    half: float
+    low: float
+    high: float
     epsilon: float
     bytes: float
 
 
 def _points(rows: Iterable[Row], number: int) -> list[_Point]:
-    """Returns regret and cost of all rows on one task."""
+    """Returns regret with its interval, and cost, of all rows on one task."""
     found = []
     for row in rows:
         task = row.result.tasks[number]
-        mean, half = mean_and_half_width(task.regret_array[-1])
         found.append(
             _Point(
-                row, float(mean), float(half), row.spent_by_task[number].epsilon, float(np.mean(task.bytes))
+                row,
+                *map(float, mean_with_interval(task.regret_array[-1])),
+                epsilon=row.spent_by_task[number].epsilon,
+                bytes=float(np.mean(task.bytes)),
             )
         )
     return found
+
+
+def _regrets(points: Sequence[_Point]) -> Estimate:
+    return Estimate(
+        *(np.array([getattr(point, part) for point in points]) for part in ("regret", "low", "high"))
+    )
 
 
 def _label(row: Row, rows: Sequence[Row]) -> str:
@@ -99,8 +107,7 @@ def what_privacy_buys(rows: Sequence[Row], number: int) -> Picture | None:
         named.setdefault(point.row.name + few, []).append(point)
     for name, found in named.items():
         own = sorted(found, key=lambda point: point.epsilon)
-        mean, half = (np.array([getattr(point, part) for point in own]) for part in ("regret", "half"))
-        curves.append(curve(name, (point.epsilon for point in own), mean, _positive(mean, half)))
+        curves.append(curve(name, (point.epsilon for point in own), _regrets(own)))
     least = {name: found[0].regret for name, found in named.items()}
     return Picture(
         _identity("buys", rows, task.task),
@@ -120,7 +127,11 @@ def _parts(row: Row) -> Iterable[str]:
 
 
 def _best_first(rows: Sequence[Row], number: int) -> list[Row]:
-    return sorted(rows, key=lambda row: row.result.tasks[number].regret_array[-1].mean())
+    """Sorts rows by their regret; those who are shown what agents do not know come last."""
+    return sorted(
+        rows,
+        key=lambda row: (row.result.track == _REVEALED, row.result.tasks[number].regret_array[-1].mean()),
+    )
 
 
 def regret_curves(rows: Sequence[Row], number: int) -> Picture:
@@ -130,14 +141,14 @@ def regret_curves(rows: Sequence[Row], number: int) -> Picture:
     curves = []
     for place, row in enumerate(best):
         own = row.result.tasks[number]
-        mean, half = mean_and_half_width(own.regret_array)
         keep = _thinned(len(own.rounds))
-        rounds = np.asarray(own.rounds)[keep]
+        regret = mean_with_interval(own.regret_array[keep])
         # Who is shown the truth may regret nothing, which no logarithm shows.
-        mean, half = np.where(mean > 0, mean, np.nan)[keep], half[keep]
-        curves.append(
-            curve(_label(row, rows), rounds, mean, _positive(mean, half), "band", _first(row, place))
-        )
+        seen = regret.value > 0
+        if seen.any():
+            shown = Estimate(*(part[seen] for part in regret))
+            rounds = np.asarray(own.rounds)[keep][seen]
+            curves.append(curve(_label(row, rows), rounds, shown, "band", _first(row, place)))
     ends_at = ((_label(row, rows), row.result.tasks[number].regret_array[-1].mean()) for row in best)
     return Picture(
         _identity("curves", rows, task.task),
@@ -158,12 +169,7 @@ def _first(row: Row, place: int) -> bool:
     return place < _DRAWN or row.name in silence or row.result.entry.kind == "submission"
 
 
-def _positive(mean: Array, half: Array) -> tuple[Array, Array]:
-    """Returns the ends of intervals, which a logarithmic axis can show."""
-    return np.maximum(mean - half, mean / 100), mean + half
-
-
-def _thinned(count: int, most: int = 24) -> Array:
+def _thinned(count: int, most: int = 20) -> Array:
     """Returns at most so many indices, evenly spaced, the last among them."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
 
@@ -187,14 +193,13 @@ def front(rows: Sequence[Row], number: int, cost: str) -> Picture | None:
         (point for point in points if not any(_beats(other, point, cost) for other in points)),
         key=lambda point: (getattr(point, cost), point.regret),
     )
-    steps = np.array([point.regret for point in unbeaten])
-    curves = [curve("front", (margins.place(getattr(p, cost)) for p in unbeaten), steps, form="front")]
+    steps = alone(np.array([point.regret for point in unbeaten]))
+    curves = [curve("front", (margins.place(getattr(p, cost)) for p in unbeaten), steps, "front")]
     beaten = [point for point in points if point not in unbeaten]
     for name, found in [(_label(point.row, rows), [point]) for point in unbeaten] + [("beaten", beaten)]:
         if found:
             where = (margins.place(getattr(point, cost)) for point in found)
-            value, half = (np.array([getattr(point, part) for point in found]) for part in ("regret", "half"))
-            drawn = curve(name, where, value, _positive(value, half), "points")
+            drawn = curve(name, where, _regrets(found), "points")
             curves.append(replace(drawn, texts=[_label(point.row, rows) for point in found]))
     names = ", ".join(_label(point.row, rows) for point in unbeaten)
     unit = {"epsilon": "epsilon claimed", "bytes": "bytes an agent sends in an episode"}[cost]
@@ -224,8 +229,8 @@ def profiles(rows: Sequence[Row]) -> Picture | None:
     thresholds = np.linspace(0, 1, 26)
     curves = []
     for place, row in enumerate(best):
-        value, low, high = performance_profile(row.scores, tasks_of(row.result), thresholds)
-        curves.append(curve(_label(row, rows), thresholds, value, (low, high), "band", _first(row, place)))
+        value = performance_profile(row.scores, tasks_of(row.result), thresholds)
+        curves.append(curve(_label(row, rows), thresholds, value, "band", _first(row, place)))
     medians = ((_label(row, rows), float(np.median(row.scores))) for row in best)
     return Picture(
         _identity("profile", rows),
@@ -254,10 +259,10 @@ def exposure(rows: Sequence[Row], number: int) -> Picture | None:
     curves, off = [], []
     for place, row in enumerate(holding):
         _, got = _shares(row.result.tasks[number], arms)
-        curves.append(curve(_label(row, rows), places, got, shown=_first(row, place)))
+        curves.append(curve(_label(row, rows), places, alone(got), shown=_first(row, place)))
         off.append((_label(row, rows), float(np.abs(got - due).sum())))
     # Last, so that it lies on top of those that come near it.
-    curves.append(curve("deserved", places, due, form="front"))
+    curves.append(curve("deserved", places, alone(due), "front"))
     return Picture(
         _identity("exposure", rows, task.task),
         f"Shares, {task.task}",

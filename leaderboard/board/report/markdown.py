@@ -30,7 +30,7 @@ def cells(row: Row) -> list[str]:
         str(row.rank),
         row.name,
         estimate(row.score),
-        estimate(row.better, ".2f"),
+        estimate(row.better),
         estimate(row.over),
         claimed(row.spent),
         audited(row)[1],

@@ -5,6 +5,7 @@
   const DASHES = ["solid", "dash", "dot", "dashdot"];
   const SYMBOLS = ["circle", "square", "diamond", "cross", "x", "triangle-up", "triangle-down", "star"];
   const pictures = new Map(JSON.parse(document.getElementById("data").textContent).map((one) => [one.id, one]));
+  for (const picture of pictures.values()) for (const curve of picture.curves) curve.x = picture.places[curve.x];
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
   const element = (tag, text, attributes = {}) => {
     const made = document.createElement(tag);
@@ -47,11 +48,11 @@
     const { color, dash, symbol } = curve.name === "beaten" ? { color: paint("--soft"), symbol: "circle-open" } : look(suite, curve.name);
     if (curve.form === "band") {
       const line = { ...common, mode: "lines", line: { color, dash, width: 2 } };
-      if (!curve.low || curve.low.includes(null)) return [line];
+      if (!curve.low) return [line];
       const edge = { ...common, mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false };
       return [{ ...edge, y: curve.low }, { ...edge, y: curve.high, fill: "tonexty", fillcolor: faint(color) }, line];
     }
-    const error = curve.low && !curve.low.includes(null) && {
+    const error = curve.low && {
       type: "data", symmetric: false, thickness: 1, width: 3, color,
       array: curve.high.map((high, i) => high - curve.y[i]),
       arrayminus: curve.low.map((low, i) => curve.y[i] - low),
@@ -181,7 +182,7 @@
     }
     count.textContent = `${shown} of ${rows.length} rows`;
     const suite = filters[0][1].value;
-    for (const part of all("section[data-suite], figure[data-suite], details.row")) part.hidden = Boolean(suite) && part.dataset.suite !== suite;
+    for (const part of all("section[data-suite], figure[data-suite]")) part.hidden = Boolean(suite) && part.dataset.suite !== suite;
   }
   const form = document.getElementById("filters");
   // Not every browser tells of a choice as of input.

@@ -36,7 +36,7 @@ def page(groups: Mapping[Group, Sequence[Row]]) -> str:
         or "<p>No private baseline is among these results.</p>",
         suites="\n".join(_suite(label, own) for label, own in suites),
         ranking=ranking(groups),
-        details="\n".join(details(row, suite_label(row, groups)) for row in every),
+        details="\n".join(details(rows, suite_label(rows[0], groups)) for rows in groups.values()),
         command=escape(join(["fedbandit", "leaderboard", "report", "--results", "DIR", "--out", "DIR"])),
     )
 

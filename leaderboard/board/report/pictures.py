@@ -5,14 +5,21 @@ from dataclasses import asdict, dataclass, field
 from math import inf, isfinite, log10
 from typing import Any, Literal
 
+import numpy as np
+
 from fedbandit_envs.federation import Array
+from fedbandit_envs.leaderboard.board.scores import Estimate
 
 Form = Literal["line", "band", "level", "points", "front"]
 
 
 def short(number: float) -> float | None:
     """Returns four digits of a number, more than any picture shows; None where there is none."""
-    return float(f"{number:.4g}") if isfinite(number) else None
+    if not isfinite(number):
+        return None
+    rounded = float(f"{number:.4g}")
+    # Which is written without a point.
+    return int(rounded) if rounded.is_integer() else rounded
 
 
 @dataclass(frozen=True)
@@ -59,15 +66,20 @@ class Curve:
 def curve(
     name: str,
     x: Iterable[float],
-    y: Array,
-    ends: tuple[Array, Array] | None = None,
+    y: Estimate,
     form: Form = "line",
     shown: bool = True,
 ) -> Curve:
-    """Makes a curve of arrays ``(points,)``, rounded."""
-    low, high = ([short(end) for end in side] for side in ends) if ends else (None, None)
+    """Makes a curve of estimates ``(points,)``, rounded; it has no intervals where a point has none."""
+    value, low, high = ([short(number) for number in part] for part in y)
     places = [float(f"{place:.6g}") for place in x]
-    return Curve(name, places, [short(value) for value in y], low, high, form, shown)
+    ends = (None, None) if None in low else (low, high)
+    return Curve(name, places, value, *ends, form, shown)
+
+
+def alone(values: Array) -> Estimate:
+    """Returns estimates without intervals."""
+    return Estimate(values, np.full(values.shape, np.nan), np.full(values.shape, np.nan))
 
 
 @dataclass(frozen=True)
@@ -93,12 +105,19 @@ class Picture:
     curves: list[Curve] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """Returns what drawing needs; caption and words are in the page itself."""
-        data = {name: asdict(self)[name] for name in ("id", "x", "y", "curves")}
-        data["curves"] = [
-            {key: value for key, value in c.items() if value is not None} for c in data["curves"]
-        ]
-        return {"title": self.title, **data}
+        """Returns what drawing needs; caption and words are in the page itself.
+
+        Curves say by a number which of ``places`` they have as x: most have the same.
+        """
+        places: list[Sequence[float]] = []
+        curves = []
+        for one in self.curves:
+            if one.x not in places:
+                places.append(one.x)
+            said = {name: value for name, value in asdict(one).items() if value is not None}
+            curves.append({**said, "x": places.index(one.x)})
+        axes = {"x": asdict(self.x), "y": asdict(self.y)}
+        return {"id": self.id, "title": self.title, **axes, "places": places, "curves": curves}
 
 
 @dataclass(frozen=True)

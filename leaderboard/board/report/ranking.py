@@ -91,7 +91,7 @@ def _line(row: Row, suite: str) -> str:
     mark = ' <span class="submitted">submitted</span>' if result.entry.kind == "submission" else ""
     numbers = (
         _number(float(row.score.value), f"{escape(estimate(row.score))}{_bar(row.score)}"),
-        _number(float(row.better.value), escape(estimate(row.better, ".2f"))),
+        _number(float(row.better.value), escape(estimate(row.better))),
         _number(float(row.over.value), escape(estimate(row.over))),
         _number(row.spent.epsilon, escape(epsilon(row.spent.epsilon))),
         _number(bound, escape(audit)),

@@ -1,6 +1,6 @@
 """How numbers are written in the tables of the page and of the Markdown file."""
 
-from math import inf, isnan
+from math import floor, inf, isnan, log10, nan
 
 from fedbandit_envs.leaderboard.board.report.rows import Row, Spent
 from fedbandit_envs.leaderboard.board.scores import Estimate
@@ -9,12 +9,16 @@ ABSENT = "\N{EN DASH}"
 """Where there is nothing to say."""
 
 
-def estimate(value: Estimate, spec: str = ".3f") -> str:
-    """Writes a number and its interval, if it has one."""
+def estimate(value: Estimate) -> str:
+    """Writes a number and its interval, if it has one, to the first digit of its half width: two to five decimals."""
     if isnan(value.value):
         return ABSENT
-    text = format(float(value.value), spec)
-    return text if isnan(value.low) else f"{text} [{value.low:{spec}}, {value.high:{spec}}]"
+    half = (value.high - value.low) / 2
+    decimals = 2 if isnan(half) or half <= 0 else min(max(-floor(log10(half)), 2), 5)
+    # No zero below zero.
+    ends = [round(float(end), decimals) + 0.0 for end in value if not isnan(end)]
+    number, *interval = (f"{end:.{decimals}f}" for end in ends)
+    return f"{number} [{interval[0]}, {interval[1]}]" if interval else number
 
 
 def epsilon(value: float) -> str:
@@ -36,12 +40,11 @@ def claimed(spent: Spent) -> str:
 
 def audited(row: Row) -> tuple[float, str]:
     """Returns the largest lower bound that attacks showed, NaN without an attack, and writes it."""
-    bounds = [(audit.get("lower_bound"), audit.get("holds")) for audit in row.audits]
-    if not bounds:
-        return float("nan"), ABSENT
-    # A bound is null where it is infinite.
-    worst = max(inf if bound is None else float(bound) for bound, _ in bounds)
-    broken = any(holds is False for _, holds in bounds)
+    if not row.audits:
+        return nan, ABSENT
+    # Infinity is a word, which float reads.
+    worst = max(float(audit["lower_bound"]) for audit in row.audits)
+    broken = not all(audit["holds"] for audit in row.audits)
     return worst, f"at least {epsilon(worst)}" + (", claim broken" if broken else "")
 
 
