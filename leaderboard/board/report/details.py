@@ -1,5 +1,6 @@
 """What lies behind rows: commands, what each task spent and was audited at, and where it ran."""
 
+import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from shlex import join
@@ -7,7 +8,7 @@ from typing import Any
 
 from fedbandit_envs.leaderboard.board.report.ranking import identity
 from fedbandit_envs.leaderboard.board.report.rows import Row
-from fedbandit_envs.leaderboard.board.report.words import ABSENT, amount, epsilon, estimate
+from fedbandit_envs.leaderboard.board.report.words import amount, epsilon, estimate
 from fedbandit_envs.leaderboard.board.result import TaskResult
 from fedbandit_envs.leaderboard.board.scores import mean_with_interval
 
@@ -57,15 +58,22 @@ def _row(row: Row, suite: str, facts: Mapping[str, str]) -> str:
 
 
 def _plain(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in values.items() if value not in ({}, None))
+    return ", ".join(
+        f"{name} {value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in values.items()
+        if value not in ({}, None)
+    )
 
 
 def _task(task: TaskResult, name: str) -> str:
-    regret = estimate(mean_with_interval(task.regret_array[-1]))
+    regret = estimate(mean_with_interval(task.regret_array[-1]), least=0)
     played = (
         f"Regret {regret} after {task.rounds[-1]:,} rounds, {len(task.seeds)} seeds; rows played alone as well: "
-        f"{len(task.replayed_rows)}. Audit: {_plain(task.audit) if task.audit else ABSENT}."
+        f"{len(task.replayed_rows)}."
     )
+    if task.audit:
+        about = _plain({name: said for name, said in task.audit.items() if name != "claim"})
+        played += f" Audit of the mechanism: {about}."
     if task.noise_entropy:
         played += f" The noise followed from {task.noise_entropy}."
     heads = ("Adjacency", "Composition", "Epsilon", "Delta", "Trust", "Remark")

@@ -9,12 +9,17 @@ ABSENT = "\N{EN DASH}"
 """Where there is nothing to say."""
 
 
-def estimate(value: Estimate) -> str:
-    """Writes a number and its interval, if it has one, to the first digit of its half width: two to five decimals."""
+def estimate(value: Estimate, least: int = 2) -> str:
+    """Writes a number and its interval, if it has one, to the first digit of its half width.
+
+    Args:
+        value: The number.
+        least: The fewest decimals; the most are five.
+    """
     if isnan(value.value):
         return ABSENT
     half = (value.high - value.low) / 2
-    decimals = 2 if isnan(half) or half <= 0 else min(max(-floor(log10(half)), 2), 5)
+    decimals = least if isnan(half) or half <= 0 else min(max(-floor(log10(half)), least), 5)
     # No zero below zero.
     ends = [round(float(end), decimals) + 0.0 for end in value if not isnan(end)]
     number, *interval = (f"{end:.{decimals}f}" for end in ends)
