@@ -41,14 +41,9 @@ def _points(rows: Iterable[Row], number: int) -> list[_Point]:
     found = []
     for row in rows:
         task = row.result.tasks[number]
-        found.append(
-            _Point(
-                row,
-                *map(float, mean_with_interval(task.regret_array[-1])),
-                epsilon=row.spent_by_task[number].epsilon,
-                bytes=float(np.mean(task.bytes)),
-            )
-        )
+        value, low, high = map(float, mean_with_interval(task.regret_array[-1]))
+        epsilon = row.spent_by_task[number].epsilon
+        found.append(_Point(row, value, low, high, epsilon, float(np.mean(task.bytes))))
     return found
 
 

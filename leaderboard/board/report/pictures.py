@@ -73,8 +73,9 @@ def curve(
     """Makes a curve of estimates ``(points,)``, rounded; it has no intervals where a point has none."""
     value, low, high = ([short(number) for number in part] for part in y)
     places = [float(f"{place:.6g}") for place in x]
-    ends = (None, None) if None in low else (low, high)
-    return Curve(name, places, value, *ends, form, shown)
+    if None in low:
+        return Curve(name, places, value, form=form, shown=shown)
+    return Curve(name, places, value, low, high, form, shown)
 
 
 def alone(values: Array) -> Estimate:
