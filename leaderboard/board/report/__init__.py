@@ -6,7 +6,7 @@ from pathlib import Path
 from fedbandit_envs.leaderboard.board.report.markdown import markdown
 from fedbandit_envs.leaderboard.board.report.page import page
 from fedbandit_envs.leaderboard.board.report.rows import rows_of
-from fedbandit_envs.leaderboard.board.result import Result
+from fedbandit_envs.leaderboard.board.result import Result, ResultError
 
 
 def report(results: Sequence[Result], out: Path) -> None:
@@ -17,10 +17,10 @@ def report(results: Sequence[Result], out: Path) -> None:
         out: The folder; it is made if it is not there.
 
     Raises:
-        ValueError: There are no results, or some of one edition cannot be compared.
+        ResultError: There are no results, or some of one edition cannot be compared.
     """
     if not results:
-        raise ValueError("results is empty; at least one is required")
+        raise ResultError("results is empty; at least one is required")
     groups = rows_of(results)
     out.mkdir(parents=True, exist_ok=True)
     (out / "leaderboard.md").write_text(markdown(groups), encoding="utf-8")

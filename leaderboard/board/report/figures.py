@@ -21,10 +21,6 @@ _DRAWN = 6
 _REGRET = "regret per agent (log)"
 _DUE, _GOT = "deserved", "pulls"
 """Shares of arms, in what an exposure task adds up to: ``deserved[0]`` is that of the most deserving arm."""
-_FEW = "-few"
-"""Ends the names of tracks with a limit on messages."""
-_REVEALED = "revealed"
-"""Track of those who are shown what agents do not know: no competitors."""
 
 
 class _Point(NamedTuple):
@@ -98,7 +94,8 @@ def what_privacy_buys(rows: Sequence[Row], number: int) -> Picture | None:
     ]
     named: dict[str, list[_Point]] = {}
     for point in sorted(private, key=lambda point: point.regret):
-        few = " (few messages)" if point.row.result.track.endswith(_FEW) else ""
+        track = point.row.track
+        few = " (few messages)" if track and track.messages is not None else ""
         named.setdefault(point.row.name + few, []).append(point)
     for name, found in named.items():
         own = sorted(found, key=lambda point: point.epsilon)
@@ -125,7 +122,7 @@ def _best_first(rows: Sequence[Row], number: int) -> list[Row]:
     """Sorts rows by their regret; those who are shown what agents do not know come last."""
     return sorted(
         rows,
-        key=lambda row: (row.result.track == _REVEALED, row.result.tasks[number].regret_array[-1].mean()),
+        key=lambda row: (row.revealed, row.result.tasks[number].regret_array[-1].mean()),
     )
 
 
@@ -178,7 +175,7 @@ def front(rows: Sequence[Row], number: int, cost: str) -> Picture | None:
         cost: ``epsilon`` or ``bytes``.
     """
     task = rows[0].result.tasks[number]
-    entered = [point for point in _points(rows, number) if point.row.result.track != _REVEALED]
+    entered = [point for point in _points(rows, number) if not point.row.revealed]
     points = [point for point in entered if not isnan(getattr(point, cost))]
     if not points:
         return None

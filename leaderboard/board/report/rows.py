@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.federation import Array
-from fedbandit_envs.leaderboard.board.result import Result, TaskResult
+from fedbandit_envs.leaderboard.board.result import Result, ResultError, TaskResult
 from fedbandit_envs.leaderboard.board.scores import (
     Estimate,
     normalised,
@@ -17,6 +17,7 @@ from fedbandit_envs.leaderboard.board.scores import (
     with_interval,
 )
 from fedbandit_envs.leaderboard.board.suites import SUITES
+from fedbandit_envs.leaderboard.board.tracks import Track, tracks_of
 from fedbandit_envs.leaderboard.reproduction.private_federation import (
     PLACEBO,
     PROBLEMS,
@@ -91,6 +92,17 @@ class Row:
         return self.result.entry.name
 
     @property
+    def track(self) -> Track | None:
+        """Its track; None for one that this version does not know."""
+        suite = SUITES.get(self.result.suite)
+        return tracks_of(suite).get(self.result.track) if suite else None
+
+    @property
+    def revealed(self) -> bool:
+        """Whether it was shown what agents do not know: no competitor."""
+        return self.track is not None and self.track.revealed
+
+    @property
     def spent(self) -> Spent:
         """The weakest claim over tasks; not known where one of them is not."""
         return max(self.spent_by_task, key=lambda one: (isnan(one.epsilon), one.epsilon))
@@ -132,7 +144,7 @@ def rows_of(results: Iterable[Result]) -> dict[Group, list[Row]]:
         By group, in the order of :data:`.suites.SUITES`; sorted by track and rank.
 
     Raises:
-        ValueError: Two results of a group did not play the same tasks under the same seeds, or two are of the same
+        ResultError: Two results of a group did not play the same tasks under the same seeds, or two are of the same
             entry on the same track.
     """
     groups: dict[Group, list[Result]] = {}
@@ -172,7 +184,7 @@ def _check_comparable(results: Sequence[Result]) -> None:
     played = [[(task.task, task.digest, list(task.seeds)) for task in result.tasks] for result in results]
     for result, tasks in zip(results, played, strict=True):
         if tasks != played[0]:
-            raise ValueError(
+            raise ResultError(
                 f"results has {result.entry.name!r} and {results[0].entry.name!r} of {result.suite} in edition "
                 f"{result.edition.id}, which have not played the same tasks under the same seeds"
             )
@@ -180,7 +192,7 @@ def _check_comparable(results: Sequence[Result]) -> None:
     for result in results:
         place = (result.entry.name, result.entry.kind, result.track)
         if place in seen:
-            raise ValueError(
+            raise ResultError(
                 f"results has the {place[1]} {place[0]!r} twice on track {place[2]!r} of {result.suite}; "
                 "once is allowed"
             )
