@@ -21,7 +21,7 @@ from fedbandit_envs.leaderboard.board.report.figures import (
 )
 from fedbandit_envs.leaderboard.board.report.pictures import Margins
 from fedbandit_envs.leaderboard.board.report.rows import group_of, lines_of, rows_of, spent
-from fedbandit_envs.leaderboard.board.result import Edition
+from fedbandit_envs.leaderboard.board.result import Edition, Result
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.reproduction.private_federation import TUNED
 
@@ -231,7 +231,10 @@ def test_exposure_shows_shares_beside_deserved_ones():
 
 
 def test_curves_can_be_drawn_on_logarithms(rows):
-    for picture in of_group(rows):
+    suite = rows[0].result.suite
+    nothing = result(suite, "sees-all", "revealed", 0.0)
+    for picture in of_group(only([*(row.result for row in rows), nothing])):
+        assert "sees-all" not in [one.name for one in picture.curves if picture.y.log]
         for one in picture.curves:
             if picture.y.log:
                 assert all(value is None or value > 0 for value in [*one.y, *(one.low or [])])
@@ -306,6 +309,16 @@ def test_what_entries_say_cannot_become_markup(written):
     assert len(page.scripts) == 3
     assert not any(tag == "img" for tag, _ in page.tags)
     assert "run '</script><script>alert(1)</script><img src=x onerror=alert(2)>' 'a b'" in page.texts
+
+
+def test_what_tasks_are_called_cannot_end_a_script(tmp_path):
+    (one,) = [one for one in federation_pays(SUITE) if one.entry.name == "UCB1"]
+    named_so = replace(one, tasks=[replace(one.tasks[0], task="</script><b>")])
+    report([Result.of(named_so.as_json())], tmp_path)
+    page = Page((tmp_path / "leaderboard.html").read_text(encoding="utf-8"))
+    assert len(page.scripts) == 3
+    assert json.loads(page.scripts[0])[0]["title"].endswith("</script><b>")
+    assert not any(tag == "b" and not attrs for tag, attrs in page.tags)
 
 
 def test_same_results_make_the_same_files(written):

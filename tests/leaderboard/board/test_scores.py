@@ -18,8 +18,8 @@ from fedbandit_envs.leaderboard.board.scores import (
 )
 
 SEEDS, TASKS = 12, 3
-ENDS = 0.012
-"""How far two bootstraps of 2000 and 20,000 resamples may be apart at an interval's end, over five standard errors."""
+ENDS = 0.007
+"""How far two bootstraps of 2000 and 20,000 resamples may be apart at an interval's end, over three standard errors."""
 
 
 @pytest.fixture(scope="module")
