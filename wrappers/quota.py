@@ -16,7 +16,8 @@ class Quota(FederatedWrapper):
     """
 
     layer = "data"
-    examples = ({"releases": 0}, {"releases": 3})
+    # Enough for all that conformance has an agent release.
+    examples = ({"releases": 20},)
 
     def __init__(self, env: FederatedEnv, releases: int) -> None:
         """Wraps ``env``.
