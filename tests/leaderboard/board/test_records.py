@@ -42,6 +42,19 @@ def test_started_again_it_plays_and_records_nothing_again(own, tiny, monkeypatch
     assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
 
 
+def test_all_of_it_follows_from_the_edition(board, tiny, tmp_path):
+    # As after a kill at the very beginning: the edition is opened, and nothing is played.
+    folder, files = board
+    shutil.copytree(folder / ".secrets", tmp_path / ".secrets")
+    record = (folder / "record.jsonl").read_text().splitlines()[0]
+    (tmp_path / "record.jsonl").write_text(record + "\n")
+    for name, file in played(tmp_path).items():
+        first, second = Result.load(files[name]), Result.load(file)
+        for one, other in zip(first.tasks, second.tasks, strict=True):
+            assert replace(one, cpu_seconds=0.0) == replace(other, cpu_seconds=0.0)
+        assert file.name == files[name].name
+
+
 def test_a_result_that_was_changed_is_made_again(own, tiny):
     folder, files = own
     data = json.loads(files["LinUCB"].read_text())
