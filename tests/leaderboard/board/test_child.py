@@ -318,7 +318,12 @@ class Sleeper:
 @pytest.mark.parametrize("then", ["pass", "time.sleep(60)"], ids=["waits", "is busy"])
 def test_it_ends_with_a_parent_that_is_killed(tmp_path, then):
     path = file_with(tmp_path, SLEEPER.format(then=then))
-    parent = subprocess.Popen([sys.executable, "-c", ORPHAN, path], stdout=subprocess.PIPE, text=True)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", ORPHAN, path],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
     child = int(parent.stdout.readline())
     assert Path(f"/proc/{child}").exists()
     parent.kill()
