@@ -24,6 +24,7 @@ from fedbandit_envs.leaderboard.reproduction.private_federation import (
     SILENT,
     TRUE,
     TUNED,
+    Problem,
 )
 
 LINES = (SILENT, TUNED, PLACEBO, TRUE)
@@ -32,9 +33,14 @@ LINES = (SILENT, TUNED, PLACEBO, TRUE)
 UNKNOWN = Estimate(nan, nan, nan)
 
 
+def problem_of(suite: str) -> Problem | None:
+    """Returns what a suite's problem calls its baselines; None for an unknown one."""
+    return PROBLEMS.get(suite.removesuffix("-quick"))
+
+
 def lines_of(suite: str) -> Mapping[str, str]:
     """Returns the baselines that are :data:`LINES` in a suite; none for a suite of an unknown problem."""
-    problem = PROBLEMS.get(suite.removesuffix("-quick"))
+    problem = problem_of(suite)
     return {line: problem.names[line] for line in LINES} if problem else {}
 
 

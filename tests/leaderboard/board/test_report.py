@@ -8,7 +8,7 @@ from math import inf, isnan
 
 import numpy as np
 import pytest
-from board_results import EDITION, EPSILONS, SALT, claim, federation_pays, result
+from board_results import EDITION, EPSILONS, PRIVATE, SALT, claim, federation_pays, result
 
 from fedbandit_envs.leaderboard.board.report import report
 from fedbandit_envs.leaderboard.board.report.figures import (
@@ -19,6 +19,7 @@ from fedbandit_envs.leaderboard.board.report.figures import (
     regret_curves,
     what_privacy_buys,
 )
+from fedbandit_envs.leaderboard.board.report.first_figure import privacy_png
 from fedbandit_envs.leaderboard.board.report.pictures import Margins
 from fedbandit_envs.leaderboard.board.report.rows import group_of, lines_of, rows_of, spent
 from fedbandit_envs.leaderboard.board.result import Edition, Result
@@ -172,7 +173,28 @@ def test_limited_messages_have_a_curve_of_their_own():
     assert [c.name for c in picture.curves] == ["UCB1-weighted", "UCB1-weighted (few messages)"]
 
 
-def test_no_private_baseline_no_figure():
+def test_first_figure_as_a_picture(tmp_path, monkeypatch):
+    drawn = {}
+    monkeypatch.setattr(
+        "fedbandit_envs.leaderboard.board.report.first_figure.panels_png",
+        lambda panels, axes, title, path: drawn.update(panels),
+    )
+    groups = rows_of([*federation_pays("exposure-quick"), *federation_pays(SUITE)])
+    assert privacy_png(groups, tmp_path / "figure.png")
+    for rows, curves in zip(groups.values(), drawn.values(), strict=True):
+        assert list(curves) == [*lines_of(SUITE), "paper's form", "weighted"]
+        x, y, error = curves["weighted"]
+        assert list(x) == list(EPSILONS)
+        name = PRIVATE[rows[0].result.suite.removesuffix("-quick")][1]
+        own = [named(rows, name, f"private-{epsilon:g}").result.tasks[0].regret[-1] for epsilon in EPSILONS]
+        assert y == pytest.approx(np.mean(own, axis=1), rel=1e-3)
+        assert error.shape == (2, 3)
+        assert (error > 0).all()
+
+
+def test_no_private_baseline_no_figure(tmp_path):
+    assert not privacy_png(rows_of([result(SUITE, "UCB1", "silent", 0.5)]), tmp_path / "figure.png")
+    assert not any(tmp_path.iterdir())
     assert what_privacy_buys(only([result(SUITE, "UCB1", "silent", 0.5)]), 0) is None
 
 
@@ -323,6 +345,7 @@ def test_what_tasks_are_called_cannot_end_a_script(tmp_path):
 
 def test_same_results_make_the_same_files(written):
     out, _ = written
+    assert (out / "leaderboard.png").stat().st_size > 10_000
     for name in ("leaderboard.html", "leaderboard.md"):
         assert (out / name).read_bytes() == (out / "again" / name).read_bytes()
 
