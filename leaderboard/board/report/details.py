@@ -47,12 +47,14 @@ def _list(facts: Mapping[str, str]) -> str:
 def _row(row: Row, suite: str, facts: Mapping[str, str]) -> str:
     result = row.result
     name = f"{row.name} ({result.track})"
+    place = f"{name}, {suite}"
     return (
         f'<details class="row" id="{escape(identity(row))}"><summary>{escape(name)}</summary>'
         f'<p>Command: <button type="button" class="copy">Copy</button></p>'
         f'<pre tabindex="0" aria-label="Command of {escape(name)}"><code>{escape(join(result.command))}</code></pre>'
         + _list(facts)
-        + "".join(_task(task, name) for task in result.tasks)
+        + "".join(_task(task) for task in result.tasks)
+        + _claims(result.tasks, place)
         + "</details>"
     )
 
@@ -65,29 +67,34 @@ def _plain(values: Mapping[str, Any]) -> str:
     )
 
 
-def _task(task: TaskResult, name: str) -> str:
+def _task(task: TaskResult) -> str:
     regret = estimate(mean_with_interval(task.regret_array[-1]), least=0)
     played = (
-        f"Regret {regret} after {task.rounds[-1]:,} rounds, {len(task.seeds)} seeds; rows played alone as well: "
-        f"{len(task.replayed_rows)}."
+        f"{task.task}: regret {regret} after {task.rounds[-1]:,} rounds, {len(task.seeds)} seeds; rows played alone as "
+        f"well: {len(task.replayed_rows)}."
     )
     if task.audit:
         about = _plain({name: said for name, said in task.audit.items() if name != "claim"})
         played += f" Audit of the mechanism: {about}."
     if task.noise_entropy:
         played += f" The noise followed from {task.noise_entropy}."
-    heads = ("Adjacency", "Composition", "Epsilon", "Delta", "Trust", "Remark")
+    return f"<p>{escape(played)}</p>"
+
+
+def _claims(tasks: Sequence[TaskResult], name: str) -> str:
+    if not any(task.claims for task in tasks):
+        return "<p>Nothing is claimed.</p>"
+    heads = ("Task", "Adjacency", "Composition", "Epsilon", "Delta", "Trust", "Remark")
     columns = "".join(f'<th scope="col">{text}' for text in heads)
     lines = "".join(
-        "<tr>" + "".join(f"<td>{escape(text)}" for text in _claim(claim)) for claim in task.claims
+        f'<tr><th scope="row">{escape(task.task)}' + "".join(f"<td>{escape(text)}" for text in _claim(claim))
+        for task in tasks
+        for claim in task.claims
     )
-    spent = (
-        f'<div class="scroll" role="region" aria-label="Claims of {escape(name)} on {escape(task.task)}" tabindex="0">'
+    return (
+        f'<div class="scroll" role="region" aria-label="Claims of {escape(name)}" tabindex="0">'
         f"<table><thead><tr>{columns}<tbody>{lines}</table></div>"
-        if task.claims
-        else "<p>Nothing is claimed.</p>"
     )
-    return f"<h4>{escape(task.task)}</h4><p>{escape(played)}</p>{spent}"
 
 
 def _claim(claim: Mapping[str, Any]) -> tuple[str, ...]:
