@@ -1,15 +1,19 @@
 """Where shards are played: by processes of this machine, or by the workers of a Dask scheduler."""
 
+import os
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
+from threading import Thread
+from time import sleep
 from typing import Any, Protocol
 
 from joblib import Parallel
 
 _SECONDS = 10
+_WATCH = 0.5
 
 Task = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 """A call, as :func:`joblib.delayed` makes it."""
@@ -45,14 +49,32 @@ class Local:
 
     def run(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
         """See :meth:`Backend.run`."""
-        # A shard at a time, so that each is kept once it is done.
-        parallel = Parallel(self.jobs, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")
+        # A shard at a time, so that each is kept once it is done. Processes watch this one from when they begin.
+        parallel = Parallel(
+            self.jobs,
+            batch_size=1,
+            pre_dispatch="n_jobs",
+            return_as="generator_unordered",
+            initializer=_end_with,
+            initargs=(os.getpid(),),
+        )
         try:
             yield from parallel(tasks)
         except BrokenProcessPool as error:
             raise BackendError(
                 f"a process that played has been ended; what is finished is kept, so start again: {error}"
             ) from error
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process soon after the one that has started it, which may be killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(_WATCH)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 @dataclass(frozen=True)

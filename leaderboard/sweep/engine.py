@@ -1,11 +1,8 @@
 """Plays shards, wherever a backend has them played, and keeps each as soon as it is done."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from functools import cache
 from pathlib import Path
-from threading import Thread
 from time import sleep
 from traceback import format_exc
 from typing import Any
@@ -72,7 +69,7 @@ class _Sweep:
                 while left:
                     left = self._play(left, backend)
         finally:
-            for claim in self._claims.values():
+            for claim in list(self._claims.values()):
                 claim.give_up()
 
     def _play(self, left: Sequence[Path], backend: Backend) -> list[Path]:
@@ -105,18 +102,15 @@ class _Sweep:
                 self._tally.done(self._numbers[file])
             else:
                 self._claims[file] = claim
-                yield delayed(_played)(
-                    self._wanted[file], file, self._tally.file, self._numbers[file], os.getpid()
-                )
+                yield delayed(_played)(self._wanted[file], file, self._tally.file, self._numbers[file])
 
 
-def _played(shard: Cell, file: Path, tally: Path, number: int, parent: int) -> tuple[Path, bytes | Exception]:
+def _played(shard: Cell, file: Path, tally: Path, number: int) -> tuple[Path, bytes | Exception]:
     """Plays a shard, perhaps in another process or on another machine.
 
     Returns:
         The file, and what it is to hold, or what went wrong: raised here it would end what others are playing.
     """
-    _end_with(parent)
     try:
         if path(shard, file.parent) != file:
             raise BackendError(
@@ -127,16 +121,3 @@ def _played(shard: Cell, file: Path, tally: Path, number: int, parent: int) -> t
     except Exception as error:
         error.add_note(f"While a shard was played:\n{format_exc()}")
         return file, error
-
-
-@cache
-def _end_with(parent: int) -> None:
-    """Ends this process soon after its parent, which may be killed; does nothing if it is another's child."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            sleep(_SECONDS)
-        os._exit(1)
-
-    if os.getppid() == parent:
-        Thread(target=watch, daemon=True).start()

@@ -117,7 +117,7 @@ def test_a_full_disk_ends_a_sweep(tmp_path, monkeypatch):
 
 def test_a_worker_of_another_source_is_refused(tmp_path):
     (shard,) = Drawn((1,)).split()
-    _, error = _played(shard, tmp_path / "other.npz", tmp_path / "none", 0, 0)
+    _, error = _played(shard, tmp_path / "other.npz", tmp_path / "none", 0)
     assert isinstance(error, BackendError)
     assert "a worker has another source" in str(error)
 
@@ -236,8 +236,9 @@ def test_killed_with_two_jobs_its_workers_end_and_nothing_is_lost_or_repeated(tm
     for _ in range(kills):
         sweep = subprocess.Popen(words, stdout=subprocess.PIPE, env=support)
         sweep.stdout.readline()
-        begun = sum(plays(log).values())
-        while sum(plays(log).values()) < begun + 2:
+        # Some are killed before their second process has begun to play.
+        begun = sum(plays(log).values()) + rng.randrange(1, 4)
+        while sum(plays(log).values()) < begun:
             time.sleep(0.01)
         time.sleep(rng.uniform(0.0, 0.5))
         sweep.kill()
