@@ -29,7 +29,7 @@ class Baseline:
     Attributes:
         summary: What it does, in a line.
         reference: Where it comes from.
-        federation: The problem it plays.
+        federation: The class of the problems it plays.
         policy: Makes the policy from keyword arguments.
         policy_kwargs: The arguments that make this baseline.
         wrappers: The wrappers it runs behind, by the part they play, from the inside out.
@@ -37,7 +37,7 @@ class Baseline:
 
     summary: str
     reference: str
-    federation: type[FederatedEnv]
+    federation: type[Any]
     policy: Callable[..., Policy]
     policy_kwargs: Mapping[str, Any] = field(default_factory=dict)
     wrappers: Mapping[str, Wrapping] = field(default_factory=dict)

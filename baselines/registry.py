@@ -42,4 +42,4 @@ def find_baseline(name: str) -> Baseline:
             f"baseline is {name!r}, which is {type(policy).__name__}; what makes a policy is required"
         )
     # Any problem will do, so it is the base class that stands for it.
-    return Baseline("a policy that is not registered", "-", FederatedEnv, policy)  # type: ignore[type-abstract]
+    return Baseline("a policy that is not registered", "-", FederatedEnv, policy)

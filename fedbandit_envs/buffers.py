@@ -23,8 +23,11 @@ class Buffers:
 
     def __init__(self, arrays: Arrays) -> None:
         """Makes views of ``arrays``."""
+        self._take(arrays)
+
+    def _take(self, arrays: Arrays) -> None:
         self.arrays = arrays
-        self.views = {}
+        self.views: Arrays = {}
         for name, array in arrays.items():
             self.views[name] = array.view()
             self.views[name].flags.writeable = False
@@ -33,7 +36,7 @@ class Buffers:
         return self.arrays
 
     def __setstate__(self, arrays: Arrays) -> None:
-        self.__init__(arrays)  # type: ignore[misc]
+        self._take(arrays)
 
 
 class Parts(Generic[Cut]):
@@ -48,6 +51,9 @@ class Parts(Generic[Cut]):
         Args:
             cut: Makes them of arrays by name: views, in dicts and lists that nobody writes to.
         """
+        self._begin(cut)
+
+    def _begin(self, cut: Callable[[Mapping[str, Array]], Cut]) -> None:
         self._cut = cut
         self._names: tuple[str, ...] | None = None
         self._arrays: tuple[Array, ...] = ()
@@ -63,4 +69,4 @@ class Parts(Generic[Cut]):
         return self._cut
 
     def __setstate__(self, cut: Callable[[Mapping[str, Array]], Cut]) -> None:
-        self.__init__(cut)  # type: ignore[misc]
+        self._begin(cut)

@@ -1,4 +1,4 @@
-"""Prints agent-rounds per CPU-second of the library and of its floors, and their ratio, measured in turns.
+"""Prints agent-rounds per CPU-second of the package and of its floors, and their ratio, measured in turns.
 
 OMP_NUM_THREADS=1 python -m benchmarks.floors                      # two minutes
 OMP_NUM_THREADS=1 python -m benchmarks.floors --only SS-UCB --turns 9
@@ -27,7 +27,7 @@ class Plays(Protocol):
     def play(self, rounds: int) -> None: ...
 
 
-class Library:
+class Packaged:
     """A baseline through the public array face; without a name, the environment alone, whose first arms are pulled."""
 
     def __init__(self, env_id: str, name: str | None, seeds: range, **kwargs: Any) -> None:
@@ -53,15 +53,15 @@ class Library:
 
 
 class Race(NamedTuple):
-    """A library's run and the floors below it.
+    """A run of the package and the floors below it.
 
     Attributes:
-        library: Makes the library's, given seeds.
+        package: Makes the package's, given seeds.
         floors: Make floors, by name, given seeds.
         replicas: How many, of ten agents each.
     """
 
-    library: Callable[[range], Library]
+    package: Callable[[range], Packaged]
     floors: Mapping[str, Callable[[range], Any]]
     replicas: int
 
@@ -70,12 +70,12 @@ _MARKET = {"one pass": procurement.one_pass, "in lanes": procurement.in_lanes}
 
 RACES = {
     "SS-UCB": Race(
-        partial(Library, "FedProcurement-v0", "SS-UCB"),
+        partial(Packaged, "FedProcurement-v0", "SS-UCB"),
         {name: partial(procurement.Silent, kernel=kernel) for name, kernel in _MARKET.items()},
         50,
     ),
     "P-FCB": Race(
-        partial(Library, "FedProcurement-v0", "P-FCB"),
+        partial(Packaged, "FedProcurement-v0", "P-FCB"),
         {
             name: partial(procurement.Private, kernel=kernel, horizon=HORIZON)
             for name, kernel in _MARKET.items()
@@ -83,12 +83,12 @@ RACES = {
         20,
     ),
     "linear, first arm": Race(
-        partial(Library, "FedLinear-v0", None), {"in lanes": linear.FirstArm}, 20
+        partial(Packaged, "FedLinear-v0", None), {"in lanes": linear.FirstArm}, 20
     ),
-    "LinUCB": Race(partial(Library, "FedLinear-v0", "LinUCB"), {"in lanes": linear.LinUCB}, 20),
-    "FairX-LinUCB": Race(partial(Library, "FedExposure-v0", "FairX-LinUCB"), {"one row": exposure.FairX}, 20),
+    "LinUCB": Race(partial(Packaged, "FedLinear-v0", "LinUCB"), {"in lanes": linear.LinUCB}, 20),
+    "FairX-LinUCB": Race(partial(Packaged, "FedExposure-v0", "FairX-LinUCB"), {"one row": exposure.FairX}, 20),
     "UCB1": Race(
-        partial(Library, "FedArms-v0", "UCB1"),
+        partial(Packaged, "FedArms-v0", "UCB1"),
         {"one row": partial(arms.UCB1, kernel=arms.one_row), "in lanes": arms.UCB1},
         200,
     ),
@@ -104,23 +104,23 @@ def seconds(player: Plays, rounds: int) -> float:
 
 
 def measure(race: Race, turns: int, budget: float) -> dict[str, list[float]]:
-    """Measures a library and its floors in turns, all on the same rounds of the same instances.
+    """Measures the package and its floors in turns, all on the same rounds of the same instances.
 
     Args:
         race: What is measured.
         turns: How often.
-        budget: CPU seconds that the library has for a turn.
+        budget: CPU seconds that the package has for a turn.
 
     Returns:
-        Agent-rounds per CPU-second by name, ``"library"`` first, one a turn.
+        Agent-rounds per CPU-second by name, ``"package"`` first, one a turn.
     """
     seeds = range(race.replicas)
-    players: dict[str, Any] = {"library": race.library(seeds)}
+    players: dict[str, Any] = {"package": race.package(seeds)}
     players |= {name: make(seeds) for name, make in race.floors.items()}
     # Twice: kernels are compiled in the first one. Past P-FCB's first message, so that they all are.
     for rounds in (300, 100):
         spent = {name: seconds(player, rounds) for name, player in players.items()}
-    rounds = max(1, round(100 * budget / spent["library"]))
+    rounds = max(1, round(100 * budget / spent["package"]))
     rates: dict[str, list[float]] = {name: [] for name in players}
     for _ in range(turns):
         for name, player in players.items():
@@ -138,17 +138,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=RACES, action="append", help="again for several; all by default")
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.0, help="of CPU time for the library's turn")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of CPU time for the package's turn")
     options = parser.parse_args()
     print(describe())
     print("million agent-rounds per CPU-second, medians [quartiles] of", options.turns, "turns\n")
-    print(f"{'run':18} {'floor':9} {'library':>20} {'floor':>20} {'library / floor':>22}")
+    print(f"{'run':18} {'floor':9} {'package':>20} {'floor':>20} {'package / floor':>22}")
     for run in options.only or RACES:
         rates = measure(RACES[run], options.turns, options.seconds)
-        library = np.array(rates.pop("library"))
+        package = np.array(rates.pop("package"))
         for name, floor in rates.items():
-            cells = quartiles(library / 1e6), quartiles(np.array(floor) / 1e6)
-            ratio = quartiles(library / np.array(floor))
+            cells = quartiles(package / 1e6), quartiles(np.array(floor) / 1e6)
+            ratio = quartiles(package / np.array(floor))
             print(f"{run:18} {name:9} {cells[0]:>20} {cells[1]:>20} {ratio:>22}", flush=True)
 
 

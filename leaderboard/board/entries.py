@@ -127,7 +127,7 @@ def baseline_of(entry: Entry, track: Track) -> Baseline:
     if entry.kind == "baseline":
         return BASELINES[entry.source]
     wrappers = submitted(entry.settings, track)
-    return Baseline("submitted", "-", FederatedEnv, ChildPolicy, {}, wrappers)  # type: ignore[type-abstract]
+    return Baseline("submitted", "-", FederatedEnv, ChildPolicy, {}, wrappers)
 
 
 class Maker:

@@ -1,4 +1,4 @@
-"""Floors: their draws have the laws that they say, and they regret what the library regrets.
+"""Floors: their draws have the laws that they say, and they regret what the package regrets.
 
 Statistical tests have fixed seeds and a false-alarm rate of 1e-4 each; there are sixteen of them.
 """
@@ -62,7 +62,7 @@ def test_alias_tables_hold_the_binomial_law():
         np.testing.assert_allclose(mass, expected, atol=64 * 2.0**-31)
 
 
-def test_regret_is_measured_as_by_the_library():
+def test_regret_is_measured_as_by_the_package():
     """Against the best procurement there is, and by the penalty where quality is too low."""
     from benchmarks.floors.procurement import ALPHA, Silent
 
@@ -76,7 +76,7 @@ def test_regret_is_measured_as_by_the_library():
     np.testing.assert_allclose(floor._penalty, worst["regret"], rtol=1e-12)
 
 
-def test_the_shortage_is_dealt_with_as_by_the_library():
+def test_the_shortage_is_dealt_with_as_by_the_package():
     from benchmarks.floors.procurement import ALPHA, greedy
 
     rng = np.random.default_rng(0)
@@ -186,16 +186,16 @@ def test_two_ways_to_write_procurement_are_one():
     ],
 )
 @pytest.mark.filterwarnings("ignore:the classic calibration")
-def test_a_floor_regrets_what_the_library_does(run, floor, replicas, rounds):
+def test_a_floor_regrets_what_the_package_does(run, floor, replicas, rounds):
     """The same instances with luck of their own: a paired t-test over replicas."""
     from benchmarks.floors.__main__ import RACES
 
     seeds = range(1000, 1000 + replicas)
-    players = RACES[run].library(seeds), RACES[run].floors[floor](seeds)
+    players = RACES[run].package(seeds), RACES[run].floors[floor](seeds)
     for player in players:
         player.play(rounds - getattr(player, "played", 0))
-    library, own = (player.regret.mean(axis=1) for player in players)
-    assert stats.ttest_rel(library, own).pvalue > ALARM
+    package, own = (player.regret.mean(axis=1) for player in players)
+    assert stats.ttest_rel(package, own).pvalue > ALARM
     # It could fail: a twentieth more regret would be seen.
-    spread = np.std(own - library, ddof=1) / np.sqrt(replicas)
-    assert 4 * spread < 0.05 * library.mean()
+    spread = np.std(own - package, ddof=1) / np.sqrt(replicas)
+    assert 4 * spread < 0.05 * package.mean()

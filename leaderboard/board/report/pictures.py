@@ -121,29 +121,26 @@ class Picture:
         return {"id": self.id, "title": self.title, **axes, "places": places, "curves": curves}
 
 
-@dataclass(frozen=True)
 class Margins:
-    """Puts zero and infinity beside what a logarithmic axis can show.
+    """Puts zero and infinity beside what a logarithmic axis can show."""
 
-    Attributes:
-        values: All that is to be placed.
-    """
+    def __init__(self, values: Sequence[float]) -> None:
+        """Finds the ends of the scale.
 
-    values: Sequence[float]
-
-    def __post_init__(self) -> None:
-        """Finds the ends of the scale."""
-        finite = [value for value in self.values if 0 < value < inf] or [1.0]
+        Args:
+            values: All that is to be placed.
+        """
+        self._values = values
+        finite = [value for value in values if 0 < value < inf] or [1.0]
         low, high = min(finite), max(finite)
         gap = 10 ** max(0.25, 0.12 * log10(high / low))
-        object.__setattr__(self, "_ends", (low / gap, high * gap))
+        self._below, self._above = low / gap, high * gap
 
     def place(self, value: float) -> float:
         """Returns where a value lies on the axis."""
-        below, above = self._ends  # type: ignore[attr-defined]
-        return below if value == 0 else above if value == inf else value
+        return self._below if value == 0 else self._above if value == inf else value
 
     def ticks(self, zero: str, infinite: str) -> tuple[tuple[float, str], ...]:
         """Returns names for zero and infinity, where they occur."""
         named = ((0.0, zero), (inf, infinite))
-        return tuple((self.place(value), text) for value, text in named if value in self.values)
+        return tuple((self.place(value), text) for value, text in named if value in self._values)
