@@ -19,6 +19,7 @@ import numpy as np
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.exposure.merit import Merits, share_row
 from fedbandit_envs.federation import Array
+from fedbandit_envs.linear.expectation import expected_rewards
 from fedbandit_envs.linear.ridge import estimate, factorise
 
 SolverName = Literal["frank_wolfe", "projected_gradient"]
@@ -62,18 +63,6 @@ def centre(
                     square += entry * entry
                 width += tilt[r, j, e] * np.sqrt(np.sqrt(square))
             radius[r, j] = scale * width
-
-
-@kernel
-def expect(contexts, parameter, means):
-    """Writes <theta, x> of all arms of all rows."""
-    for r in range(means.shape[0]):
-        for j in range(means.shape[1]):
-            for k in range(means.shape[2]):
-                value = 0.0
-                for i in range(contexts.shape[3]):
-                    value += contexts[r, j, k, i] * parameter[r, j, i]
-                means[r, j, k] = value
 
 
 @kernel(inline="always")
@@ -238,7 +227,7 @@ def optimise(
     """
     step = SOLVERS[solver].step
     parameter = middle.copy()
-    expect(contexts, parameter, means)
+    expected_rewards(contexts, parameter, means)
     logarithms = merits.logarithm(means, which)
     for _ in range(steps):
         step(
@@ -252,6 +241,6 @@ def optimise(
             radius,
             parameter,
         )
-        expect(contexts, parameter, means)
+        expected_rewards(contexts, parameter, means)
         logarithms = merits.logarithm(means, which)
     return parameter, logarithms

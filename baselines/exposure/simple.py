@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from fedbandit_envs.baselines.exposure.optimism import expect
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.exposure.merit import share_out
 from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.linear.expectation import expected_rewards
 
 
 class EqualShares:
@@ -49,8 +49,6 @@ class Clairvoyant:
 
     def act(self, observation: Arrays) -> Array:
         """Returns deserved shares, ``(replicas, agents, arms)``; see :meth:`Policy.act`."""
-        contexts = np.ascontiguousarray(observation["contexts"])
-        shares = np.empty(contexts.shape[:3])
-        expect(contexts, observation["parameter"], shares)
+        shares = expected_rewards(observation["contexts"], observation["parameter"])
         share_out(self._merits.logarithm(shares, observation.get("merit")), shares)
         return shares

@@ -30,13 +30,14 @@ def _expect_rows(contexts, parameter, means):
             expect(contexts[r, j], parameter[r, j], means[r, j])
 
 
-def expected_rewards(contexts: Array, parameter: Array) -> Array:
+def expected_rewards(contexts: Array, parameter: Array, out: Array | None = None) -> Array:
     """Returns <x, parameter> of every row's arms, float64 ``(replicas, agents, arms)``.
 
     Args:
         contexts: ``(replicas, agents, arms, dim)``.
         parameter: ``(replicas, agents, dim)``.
+        out: Receives them; None for an array of its own.
     """
-    means = np.empty(contexts.shape[:3])
+    means = np.empty(contexts.shape[:3]) if out is None else out
     _expect_rows(arms_last(contexts), np.ascontiguousarray(parameter, np.float64), means)
     return means
