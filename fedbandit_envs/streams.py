@@ -6,6 +6,8 @@ hundred, two policies under one seed meet the same luck, and a new consumer neve
 
 from collections.abc import Sequence
 from enum import IntEnum
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +39,17 @@ def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
         purpose: What the draws are for.
         *key: Further non-negative integers that name a sub-stream of the purpose.
     """
-    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(purpose, *key))))
+    return np.random.Generator(np.random.SFC64(_sequence(seed, purpose, *key)))
+
+
+def _sequence(*name: Any) -> np.random.SeedSequence:
+    """Returns the seed sequence of a seed and what it is for, from whose numbers nobody finds the seed.
+
+    NumPy's sequences can be run backwards: who has two policies' seeds would compute the episode's, of up to 128 bits,
+    and with it all luck to come. A hash stands between.
+    """
+    text = repr([[int(word) for word in part] if isinstance(part, list) else int(part) for part in name])
+    return np.random.SeedSequence(int.from_bytes(blake2b(text.encode(), digest_size=16).digest(), "little"))
 
 
 Entropy = int | Sequence[int]
@@ -77,11 +89,7 @@ def noise_streams(
         sequence = [len(words), *words, seed]
         rows.append(
             [
-                np.random.Generator(
-                    np.random.SFC64(
-                        np.random.SeedSequence(sequence, spawn_key=(Purpose.NOISE, episode, twin, agent))
-                    )
-                )
+                np.random.Generator(np.random.SFC64(_sequence(sequence, Purpose.NOISE, episode, twin, agent)))
                 for agent in range(num_agents)
             ]
         )
@@ -108,7 +116,7 @@ def row_keys(seeds: Sequence[int], num_agents: int, purpose: Purpose, *key: int)
         purpose: What the draws are for.
         *key: Further non-negative integers that name a sub-stream of the purpose.
     """
-    sequences = (np.random.SeedSequence(seed, spawn_key=(purpose, *key)) for seed in seeds)
+    sequences = (_sequence(seed, purpose, *key) for seed in seeds)
     return np.stack(
         [sequence.generate_state(2 * num_agents).reshape(num_agents, 2) for sequence in sequences]
     )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numba import njit
 from scipy import stats
+from seed_inversion import entropy_behind
 from threefry_reference import threefry as reference
 
 from fedbandit_envs import threefry, variates
@@ -161,6 +162,18 @@ def test_purposes_have_keys_of_their_own():
     keys = [row_keys([1], 3, purpose, *key) for purpose in Purpose for key in ((), (0,), (1,))]
     words = np.concatenate(keys, axis=1).view(np.uint64)
     assert np.unique(words).size == words.size
+
+
+def test_no_seed_follows_from_what_policies_are_given():
+    """NumPy's seed sequences run backwards: without a hash, two policies' seeds are the episode's."""
+    secret = 2**127 + 987654321
+    bare = np.random.SeedSequence(secret, spawn_key=(Purpose.POLICY,)).generate_state(4).tolist()
+    assert entropy_behind(bare, (int(Purpose.POLICY),)) == secret
+    given = row_seeds([secret], 2).view(np.uint32).ravel().tolist()
+    for spawn_key in ((), (int(Purpose.POLICY),)):
+        found = entropy_behind(given, spawn_key)
+        assert found != secret
+        assert not np.array_equal(row_seeds([found], 2), row_seeds([secret], 2))
 
 
 def test_a_policys_draws_follow_from_its_seeds():

@@ -1,6 +1,5 @@
 """A policy that lives in a process of its own."""
 
-import hashlib
 import json
 import os
 import pickle
@@ -24,22 +23,6 @@ _DTYPES = {np.dtype(code).str for code in "?bhilqBHILQefd"}
 _WIDEST = 8
 _MOST_SECONDS = 2**31
 _MIB = 2**20
-
-
-def own_seeds(seeds: Array) -> Array:
-    """Returns the seeds that an entry is given, from which nobody finds ``seeds``.
-
-    NumPy's seed sequences can be run backwards: who has two policies' seeds of one replica computes the episode's, of
-    whatever size it is up to 128 bits, and with it all luck to come. A hash stands between.
-
-    Args:
-        seeds: One a row, uint64 ``(replicas, agents)``.
-
-    Returns:
-        One a row, uint64 ``(replicas, agents)``, each from its own alone.
-    """
-    hashed = [hashlib.blake2b(seed.tobytes(), digest_size=8).digest() for seed in seeds.astype("<u8").ravel()]
-    return np.frombuffer(b"".join(hashed), "<u8").astype(np.uint64).reshape(seeds.shape)
 
 
 class ChildPolicy:
@@ -124,7 +107,7 @@ class ChildPolicy:
         self._observations: SharedMemory | None = None
         self._layout: tuple[Field, ...] | None = None
         with tempfile.TemporaryFile() as told:
-            pickle.dump((spaces, own_seeds(seeds)), told)
+            pickle.dump((spaces, seeds), told)
             told.seek(0)
             self._send(channel.RESET, [told.fileno(), self._actions.descriptor])
         self._actions.close_descriptor()

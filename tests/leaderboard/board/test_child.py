@@ -19,10 +19,8 @@ from fedbandit_envs.door import Door
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.leaderboard.board.child import ChildPolicy, EntryError
-from fedbandit_envs.leaderboard.board.child.policy import own_seeds
 from fedbandit_envs.leaderboard.simulation import simulate
 from fedbandit_envs.registration import REGISTRY, make_federation
-from fedbandit_envs.streams import row_seeds
 from fedbandit_envs.wrappers import Channel
 
 RANDOM = """
@@ -43,7 +41,7 @@ class Anything:
 
 
 class InThisProcess:
-    """The policy of a file, here, with the seeds that a child is given."""
+    """The policy of a file, here."""
 
     def __init__(self, path):
         names = {}
@@ -51,7 +49,7 @@ class InThisProcess:
         self._policy = names["Anything"]()
 
     def reset(self, spaces, seeds):
-        self._policy.reset(spaces, own_seeds(seeds))
+        self._policy.reset(spaces, seeds)
 
     def act(self, observation):
         return self._policy.act(observation)
@@ -213,14 +211,6 @@ def test_spaces_hold_no_environment(env_id):
     classes = [one if isinstance(one, type) else type(one) for one in told]
     assert spaces.Dict in classes
     assert not [one for one in classes if issubclass(one, FederatedEnv | Door)]
-
-
-def test_seeds_are_its_own_row_by_row():
-    seeds = row_seeds(range(3), 4)
-    own = own_seeds(seeds)
-    assert own.dtype == np.uint64
-    assert len({*seeds.ravel().tolist(), *own.ravel().tolist()}) == 24
-    np.testing.assert_array_equal(own_seeds(seeds[1:2, 2:3]), own[1:2, 2:3])
 
 
 def test_the_child_inherits_nothing(tmp_path, monkeypatch):
