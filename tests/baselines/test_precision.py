@@ -240,7 +240,7 @@ def test_arms_behind_continual_releases_are_weighed_as_one_sum():
     policy.reset(env.policy_spaces, row_seeds([0], 6))
     observation = env.reset_batch([0]).observation
     sums, held = np.zeros((5, 1, 6, 3)), np.zeros((2, 1, 6, 3))
-    for _ in range(600):
+    for _ in range(1200):
         action = policy.act(observation)
         if observation["inbox_mask"].any():
             for n, name in enumerate(

@@ -118,7 +118,7 @@ class Greedy:
 
 
 class Mixes(Greedy):
-    """of agent 2 of replica 2, alone and among the others, the action in round"""
+    r"""of agent \d of replica \d, alone and among the others, the action in round"""
 
     def act(self, observation):
         pooled = observation["total_successes"].sum(axis=(0, 1), keepdims=True)

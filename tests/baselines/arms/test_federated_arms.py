@@ -94,9 +94,13 @@ def test_sharing_helps_and_noise_alone_does_not(policy):
     mean = {name: values.mean() for name, values in regret.items()}
     print({name: round(value) for name, value in mean.items()})
     assert max(mean[f"Fed-{policy}"], mean[f"Fed-{policy}-server"]) < 0.5 * mean[policy]
-    assert mean[f"Fed-{policy}"] < mean[f"Priv-{policy}"] < mean[f"Priv-{policy}-placebo"]
+    private, placebo = mean[f"Priv-{policy}"], mean[f"Priv-{policy}-placebo"]
     if policy == "UCB1":
-        assert mean["Priv-UCB1"] < mean["UCB1"]
+        assert mean["Fed-UCB1"] < private < min(placebo, mean["UCB1"])
+    else:
+        # It takes what it hears for exact: noise costs it more than data bring. Over 200 federations its placebo's
+        # regret is the same (75 and 76, the difference's standard error 4), and silence's half of it.
+        assert mean["Thompson"] < min(private, placebo)
 
 
 @pytest.mark.parametrize("rounds", [100, 3000])
