@@ -29,17 +29,18 @@ def require_number(
         raise ValueError(f"{name} is {value!r}; {allowed} is required")
 
 
-def require_integer(name: str, value: Any, least: int) -> None:
-    """Requires an integer of at least ``least``.
+def require_integer(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Requires an integer of at least ``least``, and of at most ``most`` where that is given.
 
     Raises:
         TypeError: The value is no integer.
-        ValueError: The value is below.
+        ValueError: The value is outside.
     """
+    allowed = f">= {least}" if most is None else f"in [{least}, {most}]"
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} is {value!r}; an integer >= {least} is required")
-    if value < least:
-        raise ValueError(f"{name} is {value!r}; an integer >= {least} is required")
+        raise TypeError(f"{name} is {value!r}; an integer {allowed} is required")
+    if value < least or (most is not None and value > most):
+        raise ValueError(f"{name} is {value!r}; an integer {allowed} is required")
 
 
 def require_choice(name: str, value: Any, allowed: Collection[Any]) -> None:

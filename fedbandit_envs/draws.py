@@ -10,6 +10,9 @@ from fedbandit_envs.federation import Array
 from fedbandit_envs.threefry import padded
 from fedbandit_envs.variates import fill_normals, fill_uniforms
 
+MOST_ROUNDS = 2**32 - 1
+"""Of an episode: a round is one word of what draws follow from, and luck would come again."""
+
 
 class Draws(NamedTuple):
     """One kind of draws for every agent of every replica.

@@ -18,6 +18,7 @@ from fedbandit_envs.buffers import Buffers
 from fedbandit_envs.checks import require_choice, require_integer, require_seeds
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.door import Door
+from fedbandit_envs.draws import MOST_ROUNDS
 from fedbandit_envs.features import Features
 from fedbandit_envs.federation import (
     ActionFormat,
@@ -109,7 +110,7 @@ class Problem(FederatedEnv):
         """
         super().__init__()
         require_integer("num_agents", num_agents, 1)
-        require_integer("max_cycles", max_cycles, 1)
+        require_integer("max_cycles", max_cycles, 1, MOST_ROUNDS)
         require_seeds("instance_seed", instance_seed)
         require_choice("render_mode", render_mode, (None, *self.viewers))
         self.possible_agents = [f"agent_{j}" for j in range(num_agents)]

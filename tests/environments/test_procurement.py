@@ -235,6 +235,7 @@ def test_regret_follows_drifting_qualities():
         ({"num_agents": 0}, "num_agents is 0"),
         ({"num_producers": -1}, "num_producers is -1"),
         ({"max_cycles": 0}, "max_cycles is 0"),
+        ({"max_cycles": 2**32}, r"max_cycles is 4294967296; an integer in \[1, 4294967295\]"),
         ({"market": "lognormal"}, "market name is 'lognormal'"),
         ({"market": {"name": "normal", "sd": 0.0}}, "every regret is 0"),
         ({"market": {"name": "uniform", "max_capacity": 0}}, "max_capacity is 0"),
