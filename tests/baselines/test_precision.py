@@ -2,22 +2,17 @@
 
 import numpy as np
 import pytest
-from gymnasium import spaces as gym_spaces
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from weighing_references import gram_worth, worth_of
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
 from fedbandit_envs.baselines.arms.classics import UCB1
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.pool import make_pool
-from fedbandit_envs.baselines.precision import Precision
 from fedbandit_envs.baselines.procurement.pfcb import PFCB
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.exposure_v0 import parallel_env as exposure
-from fedbandit_envs.federation import Spaces
 from fedbandit_envs.leaderboard.simulation import simulate
-from fedbandit_envs.linear.weighing import weighed
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.procurement_v0 import parallel_env as procurement
 from fedbandit_envs.streams import row_seeds
@@ -35,151 +30,6 @@ from fedbandit_envs.wrappers import (
 
 POOL = {"check": False, "guards": False, "omega2": 1.0, "pool": "precision"}
 SOMETIMES = {"name": "fixed_gap", "gap": 3}
-
-
-def worth(w, y, v_w, v_y, v_wy, q):
-    """How many units a message is worth, and how many good ones, by the formula's words."""
-    if w <= 4 * np.sqrt(v_w):
-        return 0.0, 0.0
-    r = min(max(y / w, 0.0), 1.0)
-    variance = (max(v_y - 2 * r * v_wy + r**2 * v_w, 0.0) + q * (1 - q) * w) / w**2
-    n = q * (1 - q) / variance
-    return n, n * r
-
-
-def worth_of(messages, own, before):
-    """All of them for one value: ``messages`` rows of w, y, v_w, v_y and v_wy."""
-    total, good = own[0] + before[0], own[1] + before[1]
-    q = min(max((good + 1) / (total + 2), 0.02), 0.98)
-    return np.sum([worth(*message, q) for message in messages] or [(0.0, 0.0)], axis=0)
-
-
-def inbox(told, mask):
-    names = ("delivered", "good", "delivered_noise_variance", "good_noise_variance", "noise_covariance")
-    arrays = {
-        f"inbox_{name}": np.where(mask[..., np.newaxis], array, 0)
-        for name, array in zip(names, told, strict=True)
-    }
-    return {**arrays, "inbox_mask": mask}
-
-
-def spaces_of(senders, values, low):
-    box = gym_spaces.Box(-np.inf, np.inf, (senders, values), np.float64)
-    seen = gym_spaces.Dict({"inbox_delivered": box, "inbox_good": box})
-    released = gym_spaces.Dict({"good_noise_variance": gym_spaces.Box(low, np.inf, (values,), np.float64)})
-    return Spaces(seen, gym_spaces.Discrete(2), 10, released, senders, {}, {}, None)
-
-
-def drawn(luck, senders, values=5):
-    """Messages of any kind: much noise and little, negative numbers, more good units than there are."""
-    shape = (2, 3, senders, values)
-    sd = 10.0 ** luck.uniform(-1, 3, shape)
-    w = luck.uniform(-50, 400, shape)
-    y = w * luck.uniform(-0.3, 1.3, shape)
-    v_w, v_y = sd**2, sd**2 * luck.choice([0.0, 0.5, 1.0], shape)
-    v_wy = luck.uniform(-1, 1, shape) * np.sqrt(v_w * v_y)
-    return np.stack([w, y, v_w * (luck.random(shape) < 0.8), v_y, v_wy]), luck.random(shape[:3]) < 0.7
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    seed=st.integers(0, 2**32), senders=st.integers(1, 6), rounds=st.integers(1, 4), continual=st.booleans()
-)
-def test_counts_are_worth_what_numpy_says(seed, senders, rounds, continual):
-    """Each message by itself where its noise is its own; else the sum of all that was told."""
-    luck = np.random.default_rng(seed)
-    pool = Precision().counts(
-        (2, 3), spaces_of(senders, 5, -1.0 if continual else 0.0), ("delivered", "good")
-    )
-    total, sums = np.zeros((2, 2, 3, 5)), np.zeros((5, 2, 3, 5))
-    for _ in range(rounds):
-        told, mask = drawn(luck, senders)
-        own = luck.integers(0, 100, (2, 3, 5)).astype(float)
-        own = own, np.floor(own * luck.random(own.shape))
-        pool.add(inbox(told, mask), own, mask[..., np.newaxis])
-        expected = total.copy()
-        for r, j, i in np.ndindex(2, 3, 5):
-            messages = told[:, r, j, mask[r, j], i].T
-            if continual:
-                if not mask[r, j].any():
-                    continue
-                sums[:, r, j, i] += messages.sum(axis=0)
-                messages = [sums[:, r, j, i]]
-                expected[:, r, j, i] = 0
-            mine = own[0][r, j, i], own[1][r, j, i]
-            expected[:, r, j, i] += worth_of(messages, mine, total[:, r, j, i])
-        total = expected
-        np.testing.assert_allclose([pool.total, pool.good], total, rtol=1e-9, atol=1e-9)
-        assert ((pool.good >= 0) & (pool.good <= pool.total)).all()
-
-
-def test_counts_do_not_depend_on_the_order_of_senders_and_values():
-    luck = np.random.default_rng(3)
-    told, mask = drawn(luck, 6)
-    own = np.full((2, 3, 5), 20.0), np.full((2, 3, 5), 7.0)
-    senders, values = luck.permutation(6), luck.permutation(5)
-    results = []
-    for low in (0.0, -1.0):
-        for some in (slice(None), senders):
-            for which in (slice(None), values):
-                pool = Precision().counts((2, 3), spaces_of(6, 5, low), ("delivered", "good"))
-                now = mask[:, :, some]
-                pool.add(inbox(told[:, :, :, some][..., which], now), own, now[..., np.newaxis])
-                results.append(np.stack([pool.total, pool.good])[..., np.argsort(np.arange(5)[which])])
-    for first, others in ((results[0], results[1:4]), (results[4], results[5:])):
-        assert first.any()
-        for result in others:
-            np.testing.assert_allclose(result, first, rtol=1e-9, atol=1e-12)
-
-
-def test_messages_that_are_no_numbers_count_for_nothing():
-    pool = Precision().counts((1, 1), spaces_of(3, 1, 0.0), ("delivered", "good"))
-    told = np.zeros((5, 1, 1, 3, 1))
-    told[0, 0, 0, :, 0] = np.nan, np.inf, -np.inf
-    mask = np.ones((1, 1, 3), np.bool_)
-    own = np.ones((1, 1, 1)), np.ones((1, 1, 1))
-    pool.add(inbox(told, mask), own, mask[..., np.newaxis])
-    assert not pool.total.any()
-
-
-def gram_worth(heard, variance, reward_variance):
-    """The Gram matrix and the moment, direction by direction."""
-    heard = (heard + heard.T) / 2
-    values, vectors = np.linalg.eigh(heard[:-1, :-1])
-    gram, moment = np.zeros_like(heard[:-1, :-1]), np.zeros(len(heard) - 1)
-    for g, v in zip(values, vectors.T, strict=True):
-        if g > 0:
-            gram += g**2 / (g + variance / reward_variance) * np.outer(v, v)
-            moment += g / (g + variance / reward_variance) * v * (v @ heard[:-1, -1])
-    return gram, moment
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_gram_matrices_are_worth_what_numpy_says(seed):
-    luck = np.random.default_rng(seed)
-    contexts = luck.normal(size=(4, 2, 30, 5))
-    statistic = np.swapaxes(contexts, -1, -2) @ contexts + luck.normal(size=(4, 2, 5, 5)) * 10
-    variance = np.array([0.0, 1.0, 100.0, 1e4])
-    result = weighed(statistic, variance, 0.12)
-    np.testing.assert_allclose(result, np.swapaxes(result, -1, -2), atol=1e-9)
-    for n, e in np.ndindex(4, 2):
-        gram, moment = gram_worth(statistic[n, e], variance[n], 0.12)
-        np.testing.assert_allclose(result[n, e, :-1, :-1], gram, atol=1e-9)
-        np.testing.assert_allclose(result[n, e, :-1, -1], moment, atol=1e-9)
-
-
-def test_gram_matrices_without_noise_are_the_true_ones():
-    draws = np.random.default_rng(0).normal(size=(3, 2, 40, 5))
-    statistic = np.swapaxes(draws, -1, -2) @ draws
-    np.testing.assert_allclose(weighed(statistic, np.zeros(3), 0.01), statistic, atol=1e-10)
-
-
-def test_gram_matrices_of_pure_noise_weigh_next_to_nothing():
-    """What comes of it is a small part of one observation."""
-    noise = np.random.default_rng(1).normal(size=(200, 1, 6, 6)) * 50
-    trace = np.trace(weighed(noise, np.full(200, 2500.0), 0.01)[..., :5, :5], axis1=-2, axis2=-1)
-    assert (trace >= 0).all()
-    assert trace.max() < 1.0
 
 
 PROCUREMENT = {

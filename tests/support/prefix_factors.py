@@ -1,6 +1,10 @@
 """The matrices that noise on prefix sums is made with, found by feeding it one draw at a time."""
 
+import math
+
 import numpy as np
+
+from fedbandit_envs.wrappers.privacy.continual import NOISES
 
 
 def measured_factor(noise, n: int) -> np.ndarray:
@@ -26,3 +30,13 @@ def column_squares(factor: np.ndarray) -> np.ndarray:
     n = len(factor)
     c = np.linalg.solve(factor, np.tril(np.ones((n, n))))
     return np.cumsum(c**2, axis=0).max(axis=1)
+
+
+def counted(mechanism: str, z: int, planned: int) -> float:
+    """The squared column norm that is counted of the first z releases."""
+    if mechanism == "sqrt_toeplitz":
+        return sum((math.comb(2 * k, k) / 4**k) ** 2 for k in range(z))
+    if mechanism == "blt":
+        betrayed = column_squares(measured_factor(NOISES["blt"](planned), planned))
+        return betrayed[min(1 << (z - 1).bit_length(), planned) - 1]
+    return z.bit_length()
