@@ -95,17 +95,6 @@ class FairX(FedUCB):
         self._radius = np.zeros(seeds.shape)
         super().reset(spaces, seeds)
 
-    def act(self, observation: Arrays) -> Any:
-        """Takes in own data and the inbox, and shares out; see :meth:`Policy.act`.
-
-        Returns:
-            Shares, float64 ``(replicas, agents, arms)``; where agents say when to send, a mapping of ``action`` and
-            ``send``.
-        """
-        # The order in which sums are made hangs on strides, and shares, unlike the choice of an arm, show the last bit:
-        # a row that is fed alone is to come out the same.
-        return super().act({name: np.ascontiguousarray(array) for name, array in observation.items()})
-
     def _heard_ridge(self) -> float:
         return self._ridge * (self._federation if self._ridge_each else 1)
 

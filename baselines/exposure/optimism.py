@@ -20,7 +20,7 @@ from fedbandit_envs.compiled import kernel
 from fedbandit_envs.exposure.merit import Merits, share_row
 from fedbandit_envs.federation import Array
 from fedbandit_envs.linear.expectation import expected_rewards
-from fedbandit_envs.linear.ridge import estimate, factorise
+from fedbandit_envs.linear.ridge import arms_last, estimate, factorise
 
 SolverName = Literal["frank_wolfe", "projected_gradient"]
 
@@ -65,30 +65,31 @@ def centre(
             radius[r, j] = scale * width
 
 
-@kernel(inline="always")
-def _climb(contexts, means, logarithms, slopes, shares, gradient):
-    """Writes one row's gradient; ``shares`` is scratch, ``(arms,)``."""
-    arms, dim = contexts.shape
-    share_row(logarithms, shares)
+@kernel(forceinline=True)
+def _climb(contexts, means, logarithms, slopes, weights, gradient):
+    """Writes one row's gradient; ``contexts`` are ``(dim, arms)``, ``weights`` scratch, ``(arms,)``."""
+    dim, arms = contexts.shape
+    share_row(logarithms, weights)
     value = 0.0
     for k in range(arms):
-        value += shares[k] * means[k]
-    for i in range(dim):
-        gradient[i] = 0.0
+        value += weights[k] * means[k]
     for k in range(arms):
-        weight = shares[k] * (1.0 + slopes[k] * (means[k] - value))
-        for i in range(dim):
-            gradient[i] += weight * contexts[k, i]
+        weights[k] *= 1.0 + slopes[k] * (means[k] - value)
+    for i in range(dim):
+        total = 0.0
+        for k in range(arms):
+            total += weights[k] * contexts[i, k]
+        gradient[i] = total
 
 
 @kernel
 def _frank_wolfe(round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
     """Takes one step in all rows: to the point of the ellipsoid that is best by the gradient."""
-    dim = contexts.shape[3]
-    shares, gradient, product = np.empty(contexts.shape[2]), np.empty(dim), np.empty(dim)
+    dim, arms = contexts.shape[2:]
+    weights, gradient, product = np.empty(arms), np.empty(dim), np.empty(dim)
     for r in range(means.shape[0]):
         for j in range(means.shape[1]):
-            _climb(contexts[r, j], means[r, j], logarithms[r, j], slopes[r, j], shares, gradient)
+            _climb(contexts[r, j], means[r, j], logarithms[r, j], slopes[r, j], weights, gradient)
             e = round_[r, j, 0] % inverse.shape[2]
             estimate(inverse[r, j, e], gradient, product)
             form = 0.0
@@ -165,11 +166,11 @@ def project(inverse, middle, radius, point):
 @kernel
 def _projected_gradient(round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
     """Takes one step in all rows: along the gradient, and to the nearest point of the ellipsoid."""
-    dim = contexts.shape[3]
-    shares, gradient = np.empty(contexts.shape[2]), np.empty(dim)
+    dim, arms = contexts.shape[2:]
+    weights, gradient = np.empty(arms), np.empty(dim)
     for r in range(means.shape[0]):
         for j in range(means.shape[1]):
-            _climb(contexts[r, j], means[r, j], logarithms[r, j], slopes[r, j], shares, gradient)
+            _climb(contexts[r, j], means[r, j], logarithms[r, j], slopes[r, j], weights, gradient)
             for i in range(dim):
                 parameter[r, j, i] += _SIZE * gradient[i]
             project(
@@ -226,13 +227,13 @@ def optimise(
         What is found, ``(replicas, agents, dim)``, and the logarithms of arms' merits there.
     """
     step = SOLVERS[solver].step
-    parameter = middle.copy()
+    parameter, turned = middle.copy(), arms_last(contexts)
     expected_rewards(contexts, parameter, means)
     logarithms = merits.logarithm(means, which)
     for _ in range(steps):
         step(
             round_,
-            contexts,
+            turned,
             means,
             logarithms,
             merits.slope(means, which),

@@ -186,7 +186,7 @@ class Merits:
         return answers
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def share_row(logarithms, shares):
     """Turns logarithms of merits into shares, which sum to 1; stable however large they are.
 

@@ -6,7 +6,7 @@ from fedbandit_envs.threefry import threefry, u32
 from fedbandit_envs.variates import uniform
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def arm_at(shares, rest):
     """Returns the arm where cumulative shares exceed a number; the last one with a share, where rounding says none."""
     drawn = 0

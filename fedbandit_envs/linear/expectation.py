@@ -7,7 +7,7 @@ from fedbandit_envs.federation import Array
 from fedbandit_envs.linear.ridge import arms_last
 
 
-@kernel
+@kernel(forceinline=True)
 def expect(contexts, parameter, means):
     """Writes <x, parameter> of one row's arms.
 

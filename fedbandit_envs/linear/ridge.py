@@ -167,7 +167,7 @@ def observe(round_, pulled, reward, inverse, moment, log_det):
                 moment[r, j, e, i] += reward[r, j, 0] * pulled[r, j, i]
 
 
-@kernel
+@kernel(forceinline=True)
 def estimate(inverse, moment, parameter):
     """Writes V^-1 b."""
     for i in range(moment.shape[0]):
