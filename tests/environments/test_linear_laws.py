@@ -9,6 +9,7 @@ import pickle
 
 import numpy as np
 import pytest
+from linear_offers import offers
 from numba import njit
 from scipy import stats
 from scipy.special import betainc, betaincinv
@@ -20,16 +21,6 @@ from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.streams import Purpose, row_keys
 
 LEVEL = 1e-4
-
-
-def offers(rounds, replicas=4, **kwargs):
-    """Contexts ``(rounds, replicas, agents, arms, dim)`` and theta*, ``(replicas, dim)``."""
-    env = parallel_env(max_cycles=rounds, **kwargs)
-    contexts = [env.reset_batch(range(replicas)).observation["contexts"].copy()]
-    action = np.zeros((replicas, env.max_num_agents), np.int64)
-    for _ in range(rounds - 1):
-        contexts.append(env.step_batch(action).observation["contexts"].copy())
-    return np.stack(contexts), env.hidden()["parameter"][:, 0]
 
 
 def is_uniform(sample, low=0.0, width=1.0):
