@@ -70,6 +70,11 @@ class Reproduction:
         narrowed = [panel] if panel != "all" else []
         printed = [mode] if mode != experiment.modes[0] else []
         self._stem = "-".join([name, self._label, *narrowed, *printed])
+        options = {"scale": scale, **changes, **({"panel": panel} if narrowed else {})}
+        options |= {"mode": mode} if printed else {}
+        self._command = " ".join(
+            ["fedbandit reproduce", name, *(f"--{key} {value}" for key, value in options.items())]
+        )
         self._out = out
         self._folder = out / "shards"
         self._shards: dict[str, dict[str, Sequence[Cell]]] = {
@@ -108,7 +113,7 @@ class Reproduction:
             rows += section.rows
             curves[title] = section.curves
         text += ["", f"![{experiment.title}]({self._file('png').name})", ""]
-        text += [f"The runs took {seconds:.0f} CPU-seconds when they were played."]
+        text += [f"Made by `{self._command}`, whose runs took {seconds:.0f} CPU-seconds."]
         self._file("md").write_text("\n".join(text) + "\n")
         with self._file("csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS)

@@ -1,9 +1,15 @@
 """Every page of a reproduction that is kept here says what its CSV file says."""
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 from pages import check_page
+from typer.testing import CliRunner
+
+from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
 
 PAGES = sorted((Path(__file__).parents[3] / "docs" / "reproductions").glob("*.md"))
 
@@ -19,3 +25,15 @@ def test_a_page_says_what_its_csv_file_says(page):
             pytest.skip("made before CSV files held what tables print; to be made again")
     check_page(page)
     assert page.with_suffix(".png").exists()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_command_that_a_page_states_makes_files_of_its_name(page, tmp_path, monkeypatch):
+    stated = re.search("^Made by `fedbandit (.*)`, whose runs", page.read_text(), re.MULTILINE)
+    if stated is None:
+        pytest.skip("made before pages stated their command; to be made again")
+    monkeypatch.setattr(Reproduction, "play", lambda *_: None)
+    monkeypatch.setattr(Reproduction, "report", lambda self: [self._file("md")])
+    ran = CliRunner().invoke(app, [*shlex.split(stated[1]), "--out", str(tmp_path)])
+    assert ran.exit_code == 0, ran.output
+    assert ran.output.split()[-1].endswith(f"/{page.name}")
