@@ -6,26 +6,9 @@ import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from registered import small, views
+from view_stacks import stack
 
 from fedbandit_envs.testing.findings import difference
-
-FEDERATION = "fedbandit_envs.procurement.env:ProcurementEnv"
-
-
-GAUSSIAN = "fedbandit_envs.wrappers.privacy.gaussian:GaussianPrivatizer"
-
-
-CHANNEL = "fedbandit_envs.wrappers.transport.channel:Channel"
-
-
-PFCB = "fedbandit_envs.baselines.procurement.pfcb:PFCB"
-
-
-SS_UCB = "fedbandit_envs.baselines.procurement.silent:SSUCB"
-
-
-def stack(schedule):
-    return [[GAUSSIAN, {"epsilon": 1.0}], [CHANNEL, {"schedule": schedule, "delay": 1, "loss": 0.1}]]
 
 
 def assert_infos_equal(native, sync):

@@ -3,6 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
+from view_stacks import CHANNEL, FEDERATION, GAUSSIAN, PFCB, SS_UCB, stack
 
 from fedbandit_envs.baselines.procurement.pfcb import PFCB as PFCBPolicy
 from fedbandit_envs.baselines.procurement.silent import OneOfEach
@@ -13,17 +14,6 @@ from fedbandit_envs.views.single import FederationEnv
 from fedbandit_envs.views.vector import FederationVectorEnv
 from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
-
-FEDERATION = "fedbandit_envs.procurement.env:ProcurementEnv"
-GAUSSIAN = "fedbandit_envs.wrappers.privacy.gaussian:GaussianPrivatizer"
-CHANNEL = "fedbandit_envs.wrappers.transport.channel:Channel"
-PFCB = "fedbandit_envs.baselines.procurement.pfcb:PFCB"
-SS_UCB = "fedbandit_envs.baselines.procurement.silent:SSUCB"
-
-
-def stack(schedule):
-    return [[GAUSSIAN, {"epsilon": 1.0}], [CHANNEL, {"schedule": schedule, "delay": 1, "loss": 0.1}]]
-
 
 HORIZONS = [
     ({"max_cycles": 3}, 3),

@@ -1,0 +1,11 @@
+"""Stacks of wrappers by the names that views take."""
+
+FEDERATION = "fedbandit_envs.procurement.env:ProcurementEnv"
+GAUSSIAN = "fedbandit_envs.wrappers.privacy.gaussian:GaussianPrivatizer"
+CHANNEL = "fedbandit_envs.wrappers.transport.channel:Channel"
+PFCB = "fedbandit_envs.baselines.procurement.pfcb:PFCB"
+SS_UCB = "fedbandit_envs.baselines.procurement.silent:SSUCB"
+
+
+def stack(schedule):
+    return [[GAUSSIAN, {"epsilon": 1.0}], [CHANNEL, {"schedule": schedule, "delay": 1, "loss": 0.1}]]
