@@ -23,6 +23,7 @@ class RowCheck:
 
     Attributes:
         rows: The rows that are looked at, ``(replica, agent)``; known from reset on.
+        round: The round that was played last, from 1; 0 before.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class RowCheck:
         self._make_alone = make_alone
         self._most = most
         self.rows: list[tuple[int, int]] = []
+        self.round = 0
 
     def reset(self, spaces: Spaces, seeds: Array) -> None:
         """Draws the rows and prepares all policies; see :meth:`Policy.reset`."""
@@ -53,7 +55,7 @@ class RowCheck:
         self._alone = [self._make_alone() for _ in self.rows]
         for policy, row in zip(self._alone, self.rows, strict=True):
             policy.reset(spaces, _only(row, seeds))
-        self._round = 0
+        self.round = 0
 
     def act(self, observation: Arrays) -> Any:
         """Chooses as the policy does; see :meth:`Policy.act`.
@@ -62,9 +64,9 @@ class RowCheck:
             MixedRowsError: For a row that is looked at, it chooses otherwise than a policy that sees that row alone.
         """
         action = self._policy.act(observation)
-        self._round += 1
+        self.round += 1
         for policy, row in zip(self._alone, self.rows, strict=True):
-            where = f"replica {row[0]}, agent {row[1]}, round {self._round}"
+            where = f"replica {row[0]}, agent {row[1]}, round {self.round}"
             seen = Buffers({name: _only(row, array) for name, array in observation.items()})
             try:
                 alone = policy.act(seen.views)

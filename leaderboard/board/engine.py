@@ -233,6 +233,7 @@ def _task_result(task: Task, play: Play, shards: Path) -> TaskResult:
         seeds=[as_hex(seed) for seed in play.seeds],
         noise_entropy=as_hex(play.noise) if noisy else None,
         replayed_rows=played.replayed_rows,
+        confined=played.confined,
         cpu_seconds=played.cpu_seconds,
     )
     return replace(result, arrays_digest=result.digest_of_arrays())

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from fedbandit_envs.checks import require_choice
 from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.leaderboard.board.canonical import digest_of
 from fedbandit_envs.leaderboard.board.child import ChildPolicy
+from fedbandit_envs.leaderboard.board.child.confinement import PARTS
 from fedbandit_envs.leaderboard.board.child.source import Source
 from fedbandit_envs.leaderboard.board.result import Entry
 from fedbandit_envs.leaderboard.board.suites import Suite
@@ -131,7 +132,11 @@ def baseline_of(entry: Entry, track: Track) -> Baseline:
 
 
 class Maker:
-    """Makes an entry's policies; those of submissions live in processes of their own until all is over."""
+    """Makes an entry's policies; those of submissions live in processes of their own until all is over.
+
+    Attributes:
+        children: Submitted policies that were made.
+    """
 
     def __init__(self, entry: Entry, code: str, until: ExitStack) -> None:
         """Prepares.
@@ -142,6 +147,7 @@ class Maker:
             until: What ends their processes.
         """
         self._entry, self._code, self._until = entry, code, until
+        self.children: list[ChildPolicy] = []
 
     def __call__(self) -> Policy:
         """Makes another policy."""
@@ -149,4 +155,17 @@ class Maker:
             return BASELINES[self._entry.source].make_policy()
         policy = ChildPolicy(self._code, settings=dict(self._entry.settings.get("policy", {})))
         self._until.callback(policy.close)
+        self.children.append(policy)
         return policy
+
+    @property
+    def confined(self) -> list[str] | None:
+        """What the kernel kept every one of the children from; None for a baseline, which has none."""
+        if self._entry.kind == "baseline":
+            return None
+        return in_all([policy.confined for policy in self.children])
+
+
+def in_all(held: Sequence[Sequence[str]]) -> list[str]:
+    """Returns the parts of confinement that held everywhere."""
+    return [part for part in PARTS if all(part in parts for parts in held)]

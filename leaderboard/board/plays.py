@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from time import process_time
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.federation import Array, Arrays, FederatedEnv
-from fedbandit_envs.leaderboard.board.entries import Maker, baseline_of
+from fedbandit_envs.leaderboard.board.child import EntryError
+from fedbandit_envs.leaderboard.board.entries import Maker, baseline_of, in_all
 from fedbandit_envs.leaderboard.board.result import Entry
 from fedbandit_envs.leaderboard.board.suites import Task
 from fedbandit_envs.leaderboard.board.tracks import Track
@@ -21,7 +21,7 @@ from fedbandit_envs.leaderboard.simulation import Simulation, play_episodes
 from fedbandit_envs.registration import make_federation
 from fedbandit_envs.streams import row_seeds
 from fedbandit_envs.wrapper import find_layer
-from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError, Privatizer
 from fedbandit_envs.wrappers.transport.transport import Transport
 
 _ROWS_A_SHARD = 500
@@ -90,9 +90,9 @@ class Play:
         Raises:
             TrackError: What was played does not keep what the track demands.
             MixedRowsError: The policy acts for a row that is watched as it would not for that row alone.
-            EntryError: The policy of a submission breaks.
+            EntryError: The policy of a submission breaks, or acts as no policy may.
         """
-        start = process_time()
+        start = _cpu_seconds()
         env = self.stack()
         rows = len(self.seeds) * env.max_num_agents
         with ExitStack() as open_until_played:
@@ -106,15 +106,26 @@ class Play:
             "regret": simulation.regret.mean(axis=2),
             "claims": np.array(json.dumps(_claims(env, self.track))),
             "watched": np.array(checked.rows, np.int64).reshape(-1, 2),
-            "cpu_seconds": np.array(process_time() - start),
+            "confined": np.array(json.dumps(make.confined)),
+            "cpu_seconds": np.array(_cpu_seconds() - start),
             **{f"extra/{name}": values for name, values in _extra(simulation).items()},
             **{f"traffic/{name}": values for name, values in _traffic(env, len(self.seeds)).items()},
         }
 
-    def _simulate(self, env: FederatedEnv, policy: Policy, advance: Callable[[int], None]) -> Simulation:
+    def _simulate(self, env: FederatedEnv, policy: RowCheck, advance: Callable[[int], None]) -> Simulation:
         start = env.reset_batch(self.seeds)
-        policy.reset(env.policy_spaces, row_seeds(self.seeds, env.max_num_agents))
-        return play_episodes(env, policy, start, advance)
+        try:
+            policy.reset(env.policy_spaces, row_seeds(self.seeds, env.max_num_agents))
+            return play_episodes(env, policy, start, advance)
+        except EntryError as error:
+            # It says the round itself, if it came to one.
+            raise EntryError(f"{self.entry.name}, {self.task.id}, {error}") from error
+        except (ValueError, TypeError, BudgetExhaustedError) as error:
+            if self.entry.kind == "baseline":
+                raise
+            # A child raises nothing else: it is the environment, or what is around it, that refuses what it did.
+            where = f"{self.entry.name}, {self.task.id}, round {policy.round}"
+            raise EntryError(f"{where}: {error}") from error
 
     def join(self, parts: Sequence[Arrays]) -> "Played":
         """Puts a play together from its shards."""
@@ -140,6 +151,9 @@ class Play:
                 for offset, part in zip(first, parts, strict=False)
                 for replica, agent in part["watched"]
             ],
+            None
+            if self.entry.kind == "baseline"
+            else in_all([json.loads(str(part["confined"])) for part in parts]),
             float(sum(part["cpu_seconds"] for part in parts)),
         )
 
@@ -155,6 +169,7 @@ class Played:
     bytes: list[float]
     claims: list[dict[str, Any]]
     replayed_rows: list[list[int]]
+    confined: list[str] | None
     cpu_seconds: float
 
     @property
@@ -163,6 +178,14 @@ class Played:
         return {
             name: getattr(self, name) for name in ("rounds", "regret", "extra", "messages", "bytes", "claims")
         }
+
+
+def _cpu_seconds() -> float:
+    """Returns the CPU time of this process and of those of its children that have ended, a submission's among them.
+
+    Others may have ended before in a process that plays many shards: only differences mean anything.
+    """
+    return sum(sum(getrusage(who)[:2]) for who in (RUSAGE_SELF, RUSAGE_CHILDREN))
 
 
 def _claims(env: FederatedEnv, track: Track) -> list[dict[str, Any]]:
@@ -190,18 +213,18 @@ def worst(by_shard: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
 def _extra(simulation: Simulation) -> Arrays:
     """Returns what a problem adds up besides regret, ``(seeds,)`` by name.
 
-    Totals of arms are shares, the arm that ``deserved`` most first, if that is among them.
+    Totals of arms are shares, of each agent the arm that ``deserved`` most first, if that is among them.
     """
     found = {
         name: values.mean(axis=1)
         for name, values in simulation.info.items()
         if name not in ("messages", "bytes", "lost", "epsilon_spent")
     }
-    totals = {name: values.mean(axis=1) for name, values in simulation.totals.items()}
-    if totals:
+    if totals := simulation.totals:
+        # Agents' arms are their own: the third of one has nothing to do with the third of another.
         order = np.argsort(-totals.get("deserved", next(iter(totals.values()))), axis=-1, kind="stable")
         for name, values in totals.items():
-            shares = np.take_along_axis(values / values.sum(axis=-1, keepdims=True), order, axis=-1)
+            shares = np.take_along_axis(values / values.sum(axis=-1, keepdims=True), order, -1).mean(axis=1)
             found |= {f"{name}[{k}]": shares[:, k] for k in range(shares.shape[1])}
     return found
 

@@ -48,7 +48,9 @@ class TaskResult:
         noise_entropy: What the noise followed from, 32 hexadecimal digits, secret until the run was over; None where
             there was no noise.
         replayed_rows: ``[replica, agent]`` of each row that was played alone as well, and had to agree.
-        cpu_seconds: What playing took.
+        confined: What the kernel kept a submission's processes from, all of them (:mod:`.child.confinement`); None for
+            a baseline, which plays in the parent.
+        cpu_seconds: What playing took, processes of a submission included.
         arrays_digest: Of :data:`ARRAYS`; see :meth:`digest_of_arrays`.
     """
 
@@ -64,6 +66,7 @@ class TaskResult:
     seeds: Sequence[str]
     noise_entropy: str | None
     replayed_rows: Sequence[Sequence[int]]
+    confined: Sequence[str] | None
     cpu_seconds: float
     arrays_digest: str = ""
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import mannwhitneyu
 
+from fedbandit_envs.leaderboard.board.child.confinement import PARTS
 from fedbandit_envs.leaderboard.board.editions import (
     Opened,
     as_hex,
@@ -22,7 +23,7 @@ from fedbandit_envs.leaderboard.board.editions import (
     evaluation_seeds,
 )
 from fedbandit_envs.leaderboard.board.engine import SOURCES, Row, try_out
-from fedbandit_envs.leaderboard.board.entries import as_read, baseline_entry, found_again
+from fedbandit_envs.leaderboard.board.entries import as_read, baseline_entry, found_again, in_all
 from fedbandit_envs.leaderboard.board.plays import Play, Played, how_bad
 from fedbandit_envs.leaderboard.board.records import RecordError, Records
 from fedbandit_envs.leaderboard.board.result import Result, TaskResult
@@ -112,6 +113,7 @@ def _words(result: Result, folder: Path) -> Iterator[Finding | Row]:
         drawn = [as_hex(seed) for seed in evaluation_seeds(suite, task, result.edition)]
         yield _same(f"seeds of {task.id}", list(said.seeds), drawn)
     yield from _on_record(result, folder)
+    yield _confinement(result)
     try:
         code = ""
         if result.entry.kind == "baseline":
@@ -168,6 +170,25 @@ def _on_record(result: Result, folder: Path) -> Iterator[Finding]:
         "unknown": "no such row was taken in",
     }
     yield Finding("row on record", status == "in", detail[status])
+
+
+def _confinement(result: Result) -> Finding:
+    """Looks whether the entry played where entries of its kind play, and what kept it there."""
+    held = [task.confined for task in result.tasks]
+    if result.entry.kind == "baseline":
+        parent = all(parts is None for parts in held)
+        return Finding(
+            "confinement", parent, f"{'none' if parent else held} is said of a baseline, which needs none"
+        )
+    if None in held:
+        return Finding(
+            "confinement", False, "a submission is said to have played without a process of its own"
+        )
+    missing = [part for part in PARTS if part not in in_all([parts for parts in held if parts is not None])]
+    return Finding(
+        "confinement", None if missing else True,
+        f"the kernel did not close {', '.join(missing)} to it" if missing else "all parts are said to have held",
+    )  # fmt: skip
 
 
 def _noise(result: Result, row: Row, folder: Path) -> Iterator[Finding]:

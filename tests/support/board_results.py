@@ -59,7 +59,7 @@ def task_result(
         task.id, task.digest, rounds.tolist(), regret.tolist(),
         {name: values.tolist() for name, values in extra.items()},
         [sent] * task.seeds, [sent * 96] * task.seeds, list(claims), audit,
-        [f"{seed:032x}" for seed in range(task.seeds)], SALT if claims else None, [[0, 0]], 1.5,
+        [f"{seed:032x}" for seed in range(task.seeds)], SALT if claims else None, [[0, 0]], None, 1.5,
     )  # fmt: skip
     return replace(made, arrays_digest=made.digest_of_arrays())
 

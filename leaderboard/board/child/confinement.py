@@ -15,6 +15,9 @@ from fedbandit_envs.leaderboard.board.child import system_calls
 FILES, SIGNALS, SYSTEM_CALLS = "files", "signals", "system calls"
 """Parts of confinement: opens only the files it may, signals nobody, asks the kernel only for what players need."""
 
+PARTS = (FILES, SIGNALS, SYSTEM_CALLS)
+"""All of them."""
+
 _SET_PDEATHSIG, _SET_NO_NEW_PRIVS = 1, 38
 _CAPABILITIES_VERSION_3 = 0x20080522
 # See landlock(7).

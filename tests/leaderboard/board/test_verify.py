@@ -10,6 +10,7 @@ import pytest
 from tiny_board import TINY
 
 from fedbandit_envs.leaderboard.board import verify as module
+from fedbandit_envs.leaderboard.board.child.confinement import PARTS
 from fedbandit_envs.leaderboard.board.editions import as_hex, draw, edition_of, evaluation_seeds
 from fedbandit_envs.leaderboard.board.records import Records
 from fedbandit_envs.leaderboard.board.result import Result
@@ -180,12 +181,33 @@ def test_another_track_or_entry(private, tmp_path):
 def test_settings_that_are_the_tracks_are_refused_before_anything_is_played(private, tmp_path, monkeypatch):
     _, result = private
     monkeypatch.setattr(module, "found_again", lambda entry, sources: "nowhere.py")
+    result = changed(result, confined=[])
     stolen = replace(
         result.entry, kind="submission", source="nowhere.py", settings={"privatizer": {"noise_seed": 1}}
     )
     assert refuted(replace(result, entry=stolen), tmp_path) == ["settings"]
     unclaimed = {"channel": {"schedule": "on_request"}, "privatizer": {"releases": 4}}
     assert refuted(replace(result, entry=replace(stolen, settings=unclaimed)), tmp_path) == ["settings"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "confined", "holds"),
+    [
+        ("baseline", None, True),
+        ("baseline", [], False),
+        ("submission", None, False),
+        ("submission", list(PARTS), True),
+        # Of an older kernel, or another machine: worth knowing, nothing forged.
+        ("submission", ["system calls"], None),
+        ("submission", [], None),
+    ],
+)
+def test_a_submission_has_played_where_submissions_play(private, tmp_path, kind, confined, holds):
+    _, result = private
+    said = replace(changed(result, confined=confined), entry=replace(result.entry, kind=kind))
+    found = next(finding for finding in module._words(said, tmp_path) if finding.what == "confinement")
+    assert found.holds is holds
+    assert ("files" in found.detail) is (holds is None)
 
 
 def test_what_no_replay_shows_is_on_record(private):
