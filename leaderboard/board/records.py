@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from fedbandit_envs.leaderboard.board.canonical import canonical, digest_of
 from fedbandit_envs.leaderboard.board.editions import Opened, draw, edition_of
@@ -26,6 +26,26 @@ _FIRST = "0" * 64
 
 class RecordError(RuntimeError):
     """A record is not as it was written, or something is asked of it that cannot be."""
+
+
+class Withdrawn(NamedTuple):
+    """A row that was taken out.
+
+    Attributes:
+        suite: Its suite.
+        track: Its track.
+        entry: Name of its entry.
+        file: Its file, which stays.
+        at: When it was taken out, ISO 8601, UTC.
+        reason: Why.
+    """
+
+    suite: str
+    track: str
+    entry: str
+    file: str
+    at: str
+    reason: str
 
 
 class Records:
@@ -163,6 +183,25 @@ class Records:
         """
         results = [Result.load(file) for file in sorted(self._file.parent.glob("*.json"))]
         return [result for result in results if self.status(result.digest) == "in"]
+
+    def withdrawn(self) -> list[Withdrawn]:
+        """Returns the rows that were taken out, in the order in which they were.
+
+        Raises:
+            RecordError: The record was changed.
+        """
+        lines = self.lines()
+        rows = {line["result"]: line for line in lines if line["what"] == "in"}
+        found = []
+        for line in lines:
+            if line["what"] == "out":
+                row = rows[line["result"]]
+                found.append(
+                    Withdrawn(
+                        row["suite"], row["track"], row["entry"], row["file"], line["at"], line["reason"]
+                    )
+                )
+        return found
 
     @contextmanager
     def _alone(self) -> Iterator[Any]:

@@ -131,16 +131,23 @@ def verify(
 def report(
     results: Annotated[Path, typer.Option(help="Folder of results and their record.")],
     out: Annotated[Path, typer.Option(help="Folder for the pages.")],
+    readme: Annotated[
+        Path | None,
+        typer.Option(help="Markdown file whose table between the leaderboard's marks is renewed."),
+    ] = None,
 ) -> None:
-    """Writes `leaderboard.html` and `leaderboard.md` from the rows that stand."""
+    """Writes `leaderboard.html`, `leaderboard.md` and `leaderboard.png` from the rows that stand."""
     from fedbandit_envs.leaderboard.board.report import report as write
 
     with explained(ResultError, RecordError, OSError):
-        rows = Records(results).standing()
+        records = Records(results)
+        rows = records.standing()
         if not rows:
             raise ResultError(f"{results} has no rows that stand")
         out.mkdir(parents=True, exist_ok=True)
-        write(rows, out)
+        missing = write(rows, out, records.withdrawn(), readme)
+    if missing:
+        typer.echo(missing, err=True)
     typer.echo(f"{len(rows)} rows: {(out / 'leaderboard.html').resolve()}")
 
 

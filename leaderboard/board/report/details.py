@@ -1,7 +1,7 @@
 """What lies behind rows: commands, what each task spent and was audited at, and where it ran."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from shlex import join
 from typing import Any
@@ -18,7 +18,7 @@ def details(rows: Sequence[Row], suite: str) -> str:
     facts = [_facts(row) for row in rows]
     common = {name: text for name, text in facts[0].items() if all(own[name] == text for own in facts)}
     listed = "\n".join(
-        _row(row, suite, {name: text for name, text in own.items() if name not in common})
+        _row(row, {name: text for name, text in own.items() if name not in common})
         for row, own in zip(rows, facts, strict=True)
     )
     return f'<section data-suite="{escape(suite)}"><h3>{escape(suite)}</h3>{_list(common)}{listed}</section>'
@@ -44,17 +44,17 @@ def _list(facts: Mapping[str, str]) -> str:
     return f"<dl>{lines}</dl>" if lines else ""
 
 
-def _row(row: Row, suite: str, facts: Mapping[str, str]) -> str:
+def _row(row: Row, facts: Mapping[str, str]) -> str:
     result = row.result
     name = f"{row.name} ({result.track})"
-    place = f"{name}, {suite}"
     return (
         f'<details class="row" id="{escape(identity(row))}"><summary>{escape(name)}</summary>'
         f'<p>Command: <button type="button" class="copy">Copy</button></p>'
         f'<pre tabindex="0" aria-label="Command of {escape(name)}"><code>{escape(join(result.command))}</code></pre>'
         + _list(facts)
-        + "".join(_task(task) for task in result.tasks)
-        + _claims(result.tasks, place)
+        + "".join(f"<p>{escape(_played(task))}</p>" for task in result.tasks)
+        + _by_task("Claims", result.tasks, lambda task: [_claim(claim) for claim in task.claims])
+        + _by_task("Audits", result.tasks, lambda task: [_audit(task.audit)] if task.audit else [])
         + "</details>"
     )
 
@@ -67,40 +67,43 @@ def _plain(values: Mapping[str, Any]) -> str:
     )
 
 
-def _task(task: TaskResult) -> str:
+def _played(task: TaskResult) -> str:
     regret = estimate(mean_with_interval(task.regret_array[-1]), least=0)
-    played = (
+    noise = f" The noise followed from {task.noise_entropy}." if task.noise_entropy else ""
+    confined = ""
+    if task.confined is not None:
+        confined = f" Closed to it by the kernel: {', '.join(task.confined) or 'nothing'}."
+    return (
         f"{task.task}: regret {regret} after {task.rounds[-1]:,} rounds, {len(task.seeds)} seeds; rows played alone as "
-        f"well: {len(task.replayed_rows)}."
-    )
-    if task.audit:
-        about = _plain({name: said for name, said in task.audit.items() if name != "claim"})
-        played += f" Audit of the mechanism: {about}."
-    if task.noise_entropy:
-        played += f" The noise followed from {task.noise_entropy}."
-    return f"<p>{escape(played)}</p>"
-
-
-def _claims(tasks: Sequence[TaskResult], name: str) -> str:
-    if not any(task.claims for task in tasks):
-        return "<p>Nothing is claimed.</p>"
-    heads = ("Task", "Adjacency", "Composition", "Epsilon", "Delta", "Trust", "Remark")
-    columns = "".join(f'<th scope="col">{text}' for text in heads)
-    lines = "".join(
-        f'<tr><th scope="row">{escape(task.task)}' + "".join(f"<td>{escape(text)}" for text in _claim(claim))
-        for task in tasks
-        for claim in task.claims
-    )
-    return (
-        f'<div class="scroll" role="region" aria-label="Claims of {escape(name)}" tabindex="0">'
-        f"<table><thead><tr>{columns}<tbody>{lines}</table></div>"
+        f"well: {len(task.replayed_rows)}.{noise}{confined}"
     )
 
 
-def _claim(claim: Mapping[str, Any]) -> tuple[str, ...]:
+def _by_task(title: str, tasks: Sequence[TaskResult], say: Callable[[TaskResult], Sequence[str]]) -> str:
+    """Lists what there is to say of tasks; what holds for several is said once."""
+    of: dict[str, list[str]] = {}
+    for task in tasks:
+        for said in say(task):
+            of.setdefault(said, []).append(task.task)
+    if not of:
+        return ""
+    lines = (
+        said + (f" ({', '.join(where)})" if len(where) < len(tasks) else "") for said, where in of.items()
+    )
+    return f"<p>{title}:</p><ul>{''.join(f'<li>{escape(line)}' for line in lines)}</ul>"
+
+
+def _claim(claim: Mapping[str, Any]) -> str:
     value = claim["epsilon"]
-    known = float("nan") if value is None else float(value)
+    spent = epsilon(float("nan") if value is None else float(value))
+    reason = f": {claim['reason']}" if claim["reason"] else ""
     return (
-        claim["adjacency"], claim["composition"], epsilon(known), f"{claim['delta']:.3g}", claim["trust"],
-        claim["reason"],
-    )  # fmt: skip
+        f"{claim['adjacency']}, {claim['composition']}: epsilon {spent} at delta {claim['delta']:.3g}, "
+        f"trust {claim['trust']}{reason}"
+    )
+
+
+def _audit(audit: Mapping[str, Any]) -> str:
+    """Says what an attack on the mechanism showed; the claim that it was set against stands among the claims."""
+    said = {name: value for name, value in audit.items() if name != "claim"}
+    return _plain({**said, "lower_bound": epsilon(float(said["lower_bound"]))})

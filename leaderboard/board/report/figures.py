@@ -161,7 +161,7 @@ def _first(row: Row, place: int) -> bool:
     return place < _DRAWN or row.name in silence or row.result.entry.kind == "submission"
 
 
-def _thinned(count: int, most: int = 20) -> Array:
+def _thinned(count: int, most: int = 15) -> Array:
     """Returns at most so many indices, evenly spaced, the last among them."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
 

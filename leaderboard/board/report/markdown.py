@@ -1,8 +1,9 @@
-"""The Markdown table."""
+"""Markdown tables of all rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
+from fedbandit_envs.leaderboard.board.records import Withdrawn
 from fedbandit_envs.leaderboard.board.report.rows import Group, Row
 from fedbandit_envs.leaderboard.board.report.words import amount, audited, claimed, estimate
 from fedbandit_envs.leaderboard.reproduction.private_federation import TUNED
@@ -12,6 +13,8 @@ HEADS = (
     "messages", "bytes",
 )  # fmt: skip
 
+WITHDRAWN_HEADS = ("entry", "suite", "track", "withdrawn", "why")
+
 _INTRODUCTION = """# Leaderboard
 
 The score is 1 - regret / regret of acting at random under the same luck, its interquartile mean over tasks and seeds;
@@ -20,8 +23,14 @@ in pairs. Epsilon is what all releases of an agent are claimed to cost together;
 episode. `leaderboard.html` beside this file has the figures, and each row's command."""
 
 
-def _line(cells: Iterable[str]) -> str:
+def line(cells: Iterable[str]) -> str:
+    """Returns a line of a table."""
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def rule(heads: Sequence[str]) -> str:
+    """Returns what stands below a table's heads."""
+    return "|" + "---|" * len(heads)
 
 
 def cells(row: Row) -> list[str]:
@@ -39,12 +48,20 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-def markdown(groups: Mapping[Group, Sequence[Row]]) -> str:
-    """Returns the file: a table a suite, edition and track."""
+def withdrawn_cells(row: Withdrawn) -> list[str]:
+    """Returns a withdrawn row's cells, one for each of :data:`WITHDRAWN_HEADS`."""
+    return [row.entry, row.suite, row.track, row.at[:10], row.reason]
+
+
+def markdown(groups: Mapping[Group, Sequence[Row]], withdrawn: Sequence[Withdrawn] = ()) -> str:
+    """Returns the file: a table a suite, edition and track, and what was withdrawn."""
     lines = [_INTRODUCTION]
     for (suite, version, edition), rows in groups.items():
         lines += ["", f"## {suite} (version {version}, edition {edition})"]
         for track, ranked in groupby(rows, lambda row: row.result.track):
-            lines += ["", f"### Track {track}", "", _line(HEADS), "|" + "---|" * len(HEADS)]
-            lines += [_line(cells(row)) for row in ranked]
+            lines += ["", f"### Track {track}", "", line(HEADS), rule(HEADS)]
+            lines += [line(cells(row)) for row in ranked]
+    if withdrawn:
+        lines += ["", "## Withdrawn", "", line(WITHDRAWN_HEADS), rule(WITHDRAWN_HEADS)]
+        lines += [line(withdrawn_cells(row)) for row in withdrawn]
     return "\n".join(lines) + "\n"

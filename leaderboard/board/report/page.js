@@ -5,7 +5,10 @@
   const DASHES = ["solid", "dash", "dot", "dashdot"];
   const SYMBOLS = ["circle", "square", "diamond", "cross", "x", "triangle-up", "triangle-down", "star"];
   const pictures = new Map(JSON.parse(document.getElementById("data").textContent).map((one) => [one.id, one]));
-  for (const picture of pictures.values()) for (const curve of picture.curves) curve.x = picture.places[curve.x];
+  // What is not said of a curve is as it mostly is.
+  for (const picture of pictures.values()) {
+    picture.curves = picture.curves.map((curve) => ({ form: "line", shown: true, ...curve, x: picture.places[curve.x] }));
+  }
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
   const element = (tag, text, attributes = {}) => {
     const made = document.createElement(tag);

@@ -7,14 +7,16 @@ from importlib.resources import files
 from shlex import join
 from string import Template
 
+from fedbandit_envs.leaderboard.board.records import Withdrawn
 from fedbandit_envs.leaderboard.board.report.details import details
 from fedbandit_envs.leaderboard.board.report.figures import of_group, what_privacy_buys
+from fedbandit_envs.leaderboard.board.report.markdown import WITHDRAWN_HEADS, withdrawn_cells
 from fedbandit_envs.leaderboard.board.report.pictures import Picture
 from fedbandit_envs.leaderboard.board.report.ranking import ranking, suite_label
 from fedbandit_envs.leaderboard.board.report.rows import Group, Row
 
 
-def page(groups: Mapping[Group, Sequence[Row]]) -> str:
+def page(groups: Mapping[Group, Sequence[Row]], withdrawn: Sequence[Withdrawn] = ()) -> str:
     """Returns the page, with all that it needs inside."""
     assets = files(__name__.rpartition(".")[0])
     privacy: list[tuple[str, Picture]] = []
@@ -36,6 +38,7 @@ def page(groups: Mapping[Group, Sequence[Row]]) -> str:
         or "<p>No private baseline is among these results.</p>",
         suites="\n".join(_suite(label, own) for label, own in suites),
         ranking=ranking(groups),
+        withdrawn=_withdrawn(withdrawn),
         details="\n".join(details(rows, suite_label(rows[0], groups)) for rows in groups.values()),
         command=escape(join(["fedbandit", "leaderboard", "report", "--results", "DIR", "--out", "DIR"])),
     )
@@ -45,6 +48,20 @@ def _counts(rows: Sequence[Row], groups: Mapping[Group, Sequence[Row]]) -> str:
     versions = ", ".join(sorted({str(row.result.package["version"]) for row in rows}))
     newest = max(row.result.made for row in rows)
     return f"{len(rows)} rows in {len(groups)} editions of suites, version {versions}, the newest of {newest[:10]}"
+
+
+def _withdrawn(rows: Sequence[Withdrawn]) -> str:
+    if not rows:
+        return "<p>No row was withdrawn.</p>"
+    heads = "".join(f'<th scope="col">{head.capitalize()}' for head in WITHDRAWN_HEADS)
+    lines = "".join(
+        f'<tr><th scope="row">{escape(name)}' + "".join(f"<td>{escape(cell)}" for cell in others)
+        for name, *others in map(withdrawn_cells, rows)
+    )
+    return (
+        '<div class="scroll" role="region" aria-label="Withdrawn rows" tabindex="0"><table id="withdrawn">'
+        f"<thead><tr>{heads}<tbody>{lines}</table></div>"
+    )
 
 
 def _embedded(data: object) -> str:

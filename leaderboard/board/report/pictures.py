@@ -1,7 +1,7 @@
 """What a figure of the page shows, as data: the page draws it, and says it in words and in a table."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from math import inf, isfinite, log10
 from typing import Any, Literal
 
@@ -10,14 +10,16 @@ import numpy as np
 from fedbandit_envs.federation import Array
 from fedbandit_envs.leaderboard.board.scores import Estimate
 
+_DIGITS_OF_ENDS = 3
+
 Form = Literal["line", "band", "level", "points", "front"]
 
 
-def short(number: float) -> float | None:
+def short(number: float, digits: int = 4) -> float | None:
     """Returns four digits of a number, more than any picture shows; None where there is none."""
     if not isfinite(number):
         return None
-    rounded = float(f"{number:.4g}")
+    rounded = float(f"{number:.{digits}g}")
     # Which is written without a point.
     return int(rounded) if rounded.is_integer() else rounded
 
@@ -63,6 +65,9 @@ class Curve:
     texts: Sequence[str] | None = None
 
 
+_DEFAULTS = {one.name: one.default for one in fields(Curve) if one.default is not MISSING}
+
+
 def curve(
     name: str,
     x: Iterable[float],
@@ -71,7 +76,8 @@ def curve(
     shown: bool = True,
 ) -> Curve:
     """Makes a curve of estimates ``(points,)``, rounded; it has no intervals where a point has none."""
-    value, low, high = ([short(number) for number in part] for part in y)
+    value = [short(number) for number in y.value]
+    low, high = ([short(number, _DIGITS_OF_ENDS) for number in part] for part in (y.low, y.high))
     places = [float(f"{place:.6g}") for place in x]
     if None in low:
         return Curve(name, places, value, form=form, shown=shown)
@@ -115,7 +121,8 @@ class Picture:
         for one in self.curves:
             if one.x not in places:
                 places.append(one.x)
-            said = {name: value for name, value in asdict(one).items() if value is not None}
+            # What is as it is by default, the page knows.
+            said = {name: value for name, value in asdict(one).items() if value != _DEFAULTS.get(name)}
             curves.append({**said, "x": places.index(one.x)})
         axes = {"x": asdict(self.x), "y": asdict(self.y)}
         return {"id": self.id, "title": self.title, **axes, "places": places, "curves": curves}

@@ -110,7 +110,7 @@ def _line(row: Row, suite: str) -> str:
 
 def _number(value: float, written: str) -> str:
     """Returns a cell; one without a value is sorted last."""
-    sort = "" if isnan(value) else "Infinity" if value == inf else f"{value:.9g}"
+    sort = "" if isnan(value) else "Infinity" if value == inf else f"{value:.6g}"
     return f'<td class="number" data-value="{sort}">{written}</td>'
 
 

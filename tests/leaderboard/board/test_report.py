@@ -2,14 +2,18 @@
 
 import json
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from math import inf, isnan
+from pathlib import Path
 
 import numpy as np
 import pytest
 from board_results import EDITION, EPSILONS, PRIVATE, SALT, claim, federation_pays, result
 
+from fedbandit_envs.leaderboard.board import report as package
+from fedbandit_envs.leaderboard.board.records import Withdrawn
 from fedbandit_envs.leaderboard.board.report import report
 from fedbandit_envs.leaderboard.board.report.figures import (
     exposure,
@@ -26,6 +30,7 @@ from fedbandit_envs.leaderboard.board.result import Edition, Result
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.reproduction.private_federation import TUNED
 
+ASSETS = Path(package.__file__).parent
 SUITE = "arms-quick"
 ADJACENCY = SUITES[SUITE].adjacency
 
@@ -297,15 +302,21 @@ def written(tmp_path_factory):
     attack = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
     every = [one for suite in SUITES if suite.endswith("-quick") for one in federation_pays(suite)]
     every.append(result(SUITE, "mine", "silent", 0.4, kind="submission", command=["run", attack, "a b"]))
-    report(every, out)
-    report(every[::-1], out / "again")
+    withdrawn = [
+        Withdrawn(SUITE, "silent", f"gone {attack}", "gone.json", "2026-03-04T05:06:07+00:00", "a|b")
+    ]
+    assert report(every, out, withdrawn) == ""
+    assert report(every[::-1], out / "again", withdrawn) == ""
     return out, every
 
 
 def test_page_is_small_whole_and_offline(written):
     out, every = written
     text = (out / "leaderboard.html").read_text(encoding="utf-8")
-    assert len(text.encode()) < 3_000_000
+    fixed = sum(file.stat().st_size for file in ASSETS.iterdir() if file.suffix in (".js", ".css", ".html"))
+    a_row = (len(text.encode()) - fixed) / len(every)
+    # All baselines in all quick and full suites: about 360 rows.
+    assert fixed + 360 * a_row < 2_800_000
     page = Page(text)
     assert not [tag for tag, attrs in page.tags if tag in ("link", "img", "iframe") or "src" in attrs]
     (policy,) = [a["content"] for _, a in page.tags if a.get("http-equiv") == "Content-Security-Policy"]
@@ -317,6 +328,9 @@ def test_page_is_small_whole_and_offline(written):
             assert set(attrs.get(name, "").split()) <= set(ids)
         if attrs.get("href", "").startswith("#"):
             assert attrs["href"][1:] in ids
+    # Who was withdrawn is no row, but listed, with the reason.
+    assert "a|b" in page.texts
+    assert any(text.startswith("gone </script>") for text in page.texts)
     assert sum(tag == "tr" and "data-suite" in attrs for tag, attrs in page.tags) == len(every)
     pictures = json.loads(page.scripts[0])
     assert {p["id"] for p in pictures} == {a["data-picture"] for _, a in page.tags if "data-picture" in a}
@@ -356,8 +370,16 @@ def test_markdown_table(written):
     lines = [line for line in text.splitlines() if re.match(r"\| \d", line)]
     assert len(lines) == len(every)
     assert {line.count("|") for line in lines} == {10}
+    assert text.splitlines()[-1].endswith("| arms-quick | silent | 2026-03-04 | a\\|b |")
     assert "### Track private-0.1" in text
     assert re.search(r"\| 1 \| SS-UCB-tuned \| 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] \|", text)
+
+
+def test_without_matplotlib_all_but_the_picture_is_written(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    said = report(federation_pays(SUITE)[:2], tmp_path)
+    assert said.startswith("leaderboard.png is not drawn: it needs the [report] extra")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["leaderboard.html", "leaderboard.md"]
 
 
 def test_nothing_to_report(tmp_path):

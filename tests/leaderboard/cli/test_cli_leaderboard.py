@@ -173,6 +173,25 @@ def test_wrong_words_are_explained_before_anything_is_played(tmp_path, mine, wor
     assert not list(out.glob("*.json"))
 
 
+def test_a_report_lists_who_was_withdrawn_and_renews_a_readme(tmp_path):
+    out, readme = tmp_path / "results", tmp_path / "README.md"
+    readme.write_text("no marks\n")
+    call("run", "--suite", "tiny", "--out", out, "--workers", 1, "LinUCB", "random-arm")
+    (gone,) = out.glob("*LinUCB*")
+    call("withdraw", gone, "--reason", "its author asks for it")
+    words = ("report", "--results", out, "--out", tmp_path / "page", "--readme", readme)
+    explained(call(*words), "both are required")
+    readme.write_text("<!-- leaderboard -->\n<!-- /leaderboard -->\n")
+    done = call(*words)
+    assert done.exit_code == 0, done.output
+    # Tiny has no private row here.
+    assert "leaderboard.png is not drawn: there is no private baseline" in done.stderr
+    assert "| tiny | random-arm 0.00 [0.00, 0.00] |" in readme.read_text()
+    for name in ("leaderboard.md", "leaderboard.html"):
+        assert "its author asks for it" in (tmp_path / "page" / name).read_text()
+    explained(call(*words[:-1], tmp_path / "none.md"), "No such file")
+
+
 def test_files_that_are_no_results_are_explained(tmp_path):
     nothing = tmp_path / "nothing.json"
     explained(call("verify", nothing), "No such file")
