@@ -123,6 +123,13 @@ def test_a_strangers_entry(tmp_path, mine):
     assert "REFUTED  entry: source of mine has the digest" in found.output
 
 
+def test_who_acts_as_no_policy_may_gets_no_row_and_is_told_why(tmp_path, mine):
+    out = tmp_path / "results"
+    words = ("--suite", "tiny", "--track", "silent", "--out", out, "--workers", 1, "--set", "policy.arm=9")
+    explained(call("submit", mine, *words), "Error: mine, tiny/band, round 1: action", code=1)
+    assert not list(out.glob("*.json"))
+
+
 def test_who_mixes_rows_gets_no_row(tmp_path, mine):
     mine.write_text(MIXES)
     out = tmp_path / "results"
