@@ -9,7 +9,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,12 @@ from fedbandit_envs.leaderboard.board.suites import Suite
 
 Status = Literal["in", "out", "unknown"]
 _FIRST = "0" * 64
+_SAID = {
+    "edition": {"suite", "digest", "salt", "id", "secret_digest"},
+    "in": {"file", "result", "suite", "track", "entry"},
+    "out": {"result", "entry", "reason"},
+}
+"""What lines of each kind say, besides when, and the seals."""
 
 
 class RecordError(RuntimeError):
@@ -48,6 +54,12 @@ class Withdrawn(NamedTuple):
     reason: str
 
 
+def _may_follow(said: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> bool:
+    """Says whether a line says what lines of its kind do; who is taken out must have been taken in before."""
+    whole = said.keys() == {"what", "at", "before"} | _SAID[said["what"]]
+    return whole and (said["what"] != "out" or any(line.get("result") == said["result"] for line in lines))
+
+
 class Records:
     """The record of one folder."""
 
@@ -64,16 +76,19 @@ class Records:
         """Returns all that was recorded, in order.
 
         Raises:
-            RecordError: A line was changed, taken away or put in between, from the one that is named on.
+            RecordError: A line was changed, taken away or put in between, or says what none does; the first is named.
         """
         if not self._file.exists():
             return []
-        found, before = [], _FIRST
+        found: list[dict[str, Any]] = []
+        before = _FIRST
         for number, text in enumerate(self._file.read_text().splitlines(), 1):
             try:
                 line = json.loads(text)
                 said = {name: value for name, value in line.items() if name != "seal"}
-                intact = line["before"] == before and line["seal"] == digest_of(said)
+                intact = (
+                    line["before"] == before and line["seal"] == digest_of(said) and _may_follow(said, found)
+                )
             except (ValueError, TypeError, KeyError, AttributeError):
                 intact = False
             if not intact:
@@ -161,11 +176,11 @@ class Records:
 
     def status(self, digest: str) -> Status:
         """Says what has become of a row."""
-        found: Status = "unknown"
-        for line in self.lines():
-            if line.get("result") == digest:
-                found = line["what"]
-        return found
+        return self._statuses().get(digest, "unknown")
+
+    def _statuses(self) -> dict[str, Status]:
+        """Returns what has become of all rows, by digest."""
+        return {line["result"]: line["what"] for line in self.lines() if "result" in line}
 
     def why_out(self, digest: str) -> str:
         """Returns why a row was withdrawn; empty if it was not."""
@@ -182,7 +197,8 @@ class Records:
             ResultError: A file is no result.
         """
         results = [Result.load(file) for file in sorted(self._file.parent.glob("*.json"))]
-        return [result for result in results if self.status(result.digest) == "in"]
+        statuses = self._statuses()
+        return [result for result in results if statuses.get(result.digest) == "in"]
 
     def withdrawn(self) -> list[Withdrawn]:
         """Returns the rows that were taken out, in the order in which they were.
@@ -202,6 +218,22 @@ class Records:
                     )
                 )
         return found
+
+    def strays(self) -> list[str]:
+        """Says of files that are no row on record, and of rows on record whose file is gone or another, which they are.
+
+        Raises:
+            RecordError: The record was changed.
+            ResultError: A file is no result.
+        """
+        files = {file.name: Result.load(file).digest for file in sorted(self._file.parent.glob("*.json"))}
+        rows = {line["file"]: line["result"] for line in self.lines() if line["what"] == "in"}
+        return [
+            f"{name}: " + ("no row on record" if name not in rows else "the file is gone" if name not in files
+                           else "not as it was taken in")
+            for name in sorted(files.keys() | rows.keys())
+            if files.get(name) != rows.get(name)
+        ]  # fmt: skip
 
     @contextmanager
     def _alone(self) -> Iterator[Any]:

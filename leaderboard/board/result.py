@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
+from math import isfinite
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from fedbandit_envs.leaderboard.board.canonical import digest_of
 
 SCHEMA = 1
 """Version of the form of files."""
+
+# More than any count has, and less than numbers of NumPy take.
+_MOST_DIGITS = 18
 
 ARRAYS = ("rounds", "regret", "extra", "messages", "bytes", "seeds")
 """What :attr:`TaskResult.arrays_digest` is taken of."""
@@ -195,8 +199,10 @@ class Result:
             ResultError: It is no JSON, or not as the schema wants it.
         """
         try:
-            data = json.loads(path.read_bytes(), parse_constant=_refuse)
-        except ValueError as error:
+            data = json.loads(
+                path.read_bytes(), parse_constant=_refuse, parse_float=_finite, parse_int=_integer
+            )
+        except (ValueError, RecursionError) as error:
             raise ResultError(f"{path} is no JSON: {error}") from error
         try:
             return cls.of(data)
@@ -204,8 +210,22 @@ class Result:
             raise ResultError(f"{path}: {error}") from error
 
 
-def _refuse(constant: str) -> None:
+def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    """Reads a number; what is larger than any would be read as infinity."""
+    number = float(text)
+    if not isfinite(number):
+        _refuse(text)
+    return number
+
+
+def _integer(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        _refuse(text)
+    return int(text)
 
 
 @cache

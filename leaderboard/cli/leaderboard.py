@@ -13,6 +13,7 @@ from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.checks import require_choice
 from fedbandit_envs.leaderboard.board import engine
 from fedbandit_envs.leaderboard.board.child import EntryError
+from fedbandit_envs.leaderboard.board.child.errors import printable
 from fedbandit_envs.leaderboard.board.entries import baselines_of
 from fedbandit_envs.leaderboard.board.entries import submit as take_in
 from fedbandit_envs.leaderboard.board.records import RecordError, Records
@@ -122,7 +123,7 @@ def verify(
     holds = True
     for finding in findings_of(loaded, result.parent, None if whole else seeds, anew):
         mark = {True: "holds", False: "REFUTED", None: "note"}[finding.holds]
-        typer.echo(f"{mark:8} {finding.what}: {finding.detail}")
+        typer.echo(printable(f"{mark:8} {finding.what}: {finding.detail}"))
         holds &= finding.holds is not False
     raise typer.Exit(0 if holds else 1)
 
@@ -145,9 +146,11 @@ def report(
         if not rows:
             raise ResultError(f"{results} has no rows that stand")
         out.mkdir(parents=True, exist_ok=True)
+        left_out = records.strays()
         missing = write(rows, out, records.withdrawn(), readme)
-    if missing:
-        typer.echo(missing, err=True)
+    for line in (*(f"left out: {stray}" for stray in left_out), missing):
+        if line:
+            typer.echo(printable(line), err=True)
     typer.echo(f"{len(rows)} rows: {(out / 'leaderboard.html').resolve()}")
 
 

@@ -14,7 +14,7 @@ from gymnasium import spaces as gym_spaces
 from fedbandit_envs.checks import require_integer
 from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.leaderboard.board.child import channel
-from fedbandit_envs.leaderboard.board.child.errors import EntryError
+from fedbandit_envs.leaderboard.board.child.errors import EntryError, printable
 from fedbandit_envs.leaderboard.board.child.memory import Field, SharedMemory, bytes_for, fields_of
 from fedbandit_envs.leaderboard.board.child.process import ChildProcess
 from fedbandit_envs.leaderboard.board.child.source import Source
@@ -243,13 +243,7 @@ def _read_failure(message: bytes) -> tuple[str, str]:
         said, trace = str(told["said"]), str(told["trace"])
     except (ValueError, TypeError, KeyError, RecursionError):
         return "it has failed, and does not say how", ""
-    return _printable(said) or "it has failed, and does not say how", _printable(trace)
-
-
-def _printable(text: str) -> str:
-    return "".join(
-        letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in text
-    )
+    return printable(said) or "it has failed, and does not say how", printable(trace)
 
 
 def _listed(names: list[str]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from tiny_board import TINY, played
 
+from fedbandit_envs.leaderboard.board.canonical import canonical, digest_of
 from fedbandit_envs.leaderboard.board.editions import draw, edition_of, evaluation_seeds
 from fedbandit_envs.leaderboard.board.engine import rows_of
 from fedbandit_envs.leaderboard.board.records import RecordError, Records
@@ -85,6 +86,56 @@ def test_a_record_that_was_changed_shows(own, tampered):
     assert record.read_text().splitlines() == lines
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"what": "in", "file": "mine.json"},
+        {"what": "promise", "result": "0" * 64},
+        {"what": "out", "result": "0" * 64, "entry": "nobody", "reason": "who was never in"},
+        {"what": "edition", "salt": "ab" * 16},
+        {"what": ["in"]},
+    ],
+)
+def test_a_line_that_no_command_writes_is_found_although_its_seal_fits(own, said):
+    folder, _ = own
+    record = folder / "record.jsonl"
+    line = {**said, "at": "2026-01-01T00:00:00+00:00", "before": Records(folder).lines()[-1]["seal"]}
+    with record.open("a") as out:
+        out.write(canonical({**line, "seal": digest_of(line)}) + "\n")
+    with pytest.raises(RecordError, match=r"record.jsonl, line 4"):
+        Records(folder).standing()
+
+
+def test_a_record_cut_short_leaves_files_without_a_row(own, tiny):
+    folder, files = own
+    record = folder / "record.jsonl"
+    lines = record.read_text().splitlines()
+    record.write_text("\n".join(lines[:-1]) + "\n")
+    (gone,) = set(files.values()) - {
+        folder / line["file"] for line in Records(folder).lines() if "file" in line
+    }
+    assert Records(folder).strays() == [f"{gone.name}: no row on record"]
+    assert len(Records(folder).standing()) == 1
+    # Whoever has the edition's secret takes the row in again: shards are kept.
+    played(folder)
+    assert Records(folder).strays() == []
+    # Without any record nothing stands.
+    record.unlink()
+    assert Records(folder).standing() == []
+    assert len(Records(folder).strays()) == 2
+
+
+def test_files_that_are_no_rows_are_told_apart(own):
+    folder, files = own
+    text = files["LinUCB"].read_text()
+    files["LinUCB"].write_text(text.replace('"processors"', '"processor"'))
+    files["FedUCB-min"].unlink()
+    assert Records(folder).strays() == sorted(
+        [f"{files['LinUCB'].name}: not as it was taken in", f"{files['FedUCB-min'].name}: the file is gone"]
+    )
+    assert Records(folder).standing() == []
+
+
 def test_a_withdrawal_is_an_entry_with_a_reason(own):
     folder, files = own
     records, result = Records(folder), Result.load(files["LinUCB"])
@@ -92,6 +143,10 @@ def test_a_withdrawal_is_an_entry_with_a_reason(own):
         records.take_out(result, " ")
     records.take_out(result, "its code was lost")
     assert records.lines()[-1]["reason"] == records.why_out(result.digest) == "its code was lost"
+    (gone,) = records.withdrawn()
+    assert (gone.suite, gone.track, gone.entry, gone.file, gone.reason) == (
+        "tiny", "silent", "LinUCB", files["LinUCB"].name, "its code was lost",
+    )  # fmt: skip
     assert [row.entry.name for row in records.standing()] == ["FedUCB-min"]
     with pytest.raises(RecordError, match="withdrawn already"):
         records.take_out(result, "once more")
@@ -177,6 +232,8 @@ def test_a_result_is_checked_against_the_schema(board, tmp_path):
         "noise_entropy": lambda task: task.update(noise_entropy="abc"),
         "epsilon": lambda task: task["claims"][0].update(epsilon="much"),
         "surplus": lambda task: task.update(surplus=1),
+        "audit": lambda task: task.update(audit={"lower_bound": "much", "holds": True}),
+        "confined": lambda task: task.update(confined=["windows"]),
     }
     file = tmp_path / "wrong.json"
     for name, change in wrong.items():
@@ -196,8 +253,12 @@ def test_a_result_is_checked_against_the_schema(board, tmp_path):
         file.write_text(text)
         with pytest.raises(ResultError):
             Result.load(file)
-    file.write_text(files["LinUCB"].read_text().replace('"cpu_seconds":', '"cpu_seconds":NaN,"x":'))
-    with pytest.raises(ResultError, match="NaN"):
+    for number in ("NaN", "1e400", "-Infinity", "9" * 400):
+        file.write_text(files["LinUCB"].read_text().replace('"cpu_seconds":', f'"cpu_seconds":{number},"x":'))
+        with pytest.raises(ResultError, match=number[:4]):
+            Result.load(file)
+    file.write_text("[" * 100_000)
+    with pytest.raises(ResultError, match="is no JSON"):
         Result.load(file)
 
 

@@ -1,0 +1,63 @@
+"""The results that are kept here: README and tables are theirs, and today's code gives their numbers."""
+
+from pathlib import Path
+
+import pytest
+
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.leaderboard.board.provenance import machine, package
+from fedbandit_envs.leaderboard.board.records import Records
+from fedbandit_envs.leaderboard.board.report.markdown import markdown
+from fedbandit_envs.leaderboard.board.report.rows import rows_of
+from fedbandit_envs.leaderboard.board.report.summary import renewed, summary
+from fedbandit_envs.leaderboard.board.result import Result
+from fedbandit_envs.leaderboard.board.suites import SUITES
+from fedbandit_envs.leaderboard.board.verify import verify
+
+ROOT = Path(__file__).parents[3]
+PAGES = ROOT / "docs" / "leaderboard"
+RECORDS = Records(PAGES / "results")
+QUICK = [name for name in SUITES if name.endswith("-quick")]
+NUMERIC = ("numpy", "scipy", "numba", "llvmlite")
+
+
+@pytest.fixture(scope="module")
+def standing():
+    return RECORDS.standing()
+
+
+def test_readme_and_tables_are_those_of_the_results(standing):
+    groups = rows_of(standing)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    stale = "stale: docs/leaderboard.md, under Reports, has the command that renews it"
+    assert renewed(readme, summary(groups)) == readme, stale
+    tables = (PAGES / "leaderboard.md").read_text(encoding="utf-8")
+    assert tables == markdown(groups, RECORDS.withdrawn()), stale
+    assert (PAGES / "leaderboard.png").exists()
+
+
+def test_every_baseline_has_a_row_of_this_version_of_its_suite(standing):
+    assert {result.entry.name for result in standing} == set(BASELINES)
+    assert {result.suite for result in standing} == set(QUICK)
+    for result in standing:
+        assert result.suite_version == SUITES[result.suite].version
+        assert [task.digest for task in result.tasks] == [task.digest for task in SUITES[result.suite].tasks]
+
+
+def cheapest(results: list[Result]) -> Result:
+    return min(results, key=lambda result: sum(task.cpu_seconds for task in result.tasks))
+
+
+@pytest.mark.parametrize("suite", QUICK)
+@pytest.mark.parametrize("track", ["silent", "private-1"])
+def test_todays_code_gives_the_numbers_of_the_cheapest_row(standing, suite, track):
+    result = cheapest([one for one in standing if (one.suite, one.track) == (suite, track)])
+    theirs, ours = result.package["lock"], package()["lock"]
+    if result.machine["processor"] != machine()["processor"] or any(theirs[n] != ours[n] for n in NUMERIC):
+        pytest.skip("numbers are those of another processor, or of other versions, which may round otherwise")
+    wrong = [
+        f"{found.what}: {found.detail}"
+        for found in verify(result, PAGES / "results", seeds=1)
+        if found.holds is False
+    ]
+    assert not wrong, f"{result.entry.name}: results must be made anew (docs/leaderboard.md, Reports)"
