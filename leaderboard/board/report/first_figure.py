@@ -1,7 +1,6 @@
 """The page's first figure as a PNG, for where no page can be: a panel a suite, with the lines that all suites have."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,26 @@ import numpy as np
 from fedbandit_envs.leaderboard.board.report.figures import what_privacy_buys
 from fedbandit_envs.leaderboard.board.report.pictures import Curve
 from fedbandit_envs.leaderboard.board.report.rows import Group, Row, problem_of
-from fedbandit_envs.leaderboard.figures import panels_png
-from fedbandit_envs.leaderboard.reproduction.private_federation import OURS, OURS_TUNED, PAPER, PAPER_TUNED
+from fedbandit_envs.leaderboard.figures import styles
+from fedbandit_envs.leaderboard.reproduction.private_federation import (
+    OURS,
+    OURS_TUNED,
+    PAPER,
+    PAPER_TUNED,
+    PLACEBO,
+    SILENT,
+    TRUE,
+    TUNED,
+)
 
 _PRIVATE = (PAPER, PAPER_TUNED, OURS, OURS_TUNED)
+# As on the page: lines to compare with are grey and black.
+_LEVELS = {
+    SILENT: ("#8a929b", "solid"),
+    TUNED: ("black", "solid"),
+    PLACEBO: ("#8a929b", "dotted"),
+    TRUE: ("black", "dashed"),
+}
 
 
 def privacy_png(groups: Mapping[Group, Sequence[Row]], path: Path) -> bool:
@@ -26,7 +41,7 @@ def privacy_png(groups: Mapping[Group, Sequence[Row]], path: Path) -> bool:
     Returns:
         Whether there was anything to draw.
     """
-    panels: dict[str, dict[str, tuple[Any, Any, Any]]] = {}
+    panels: dict[str, dict[str, Curve]] = {}
     for rows in groups.values():
         picture, problem = what_privacy_buys(rows, 0), problem_of(rows[0].result.suite)
         if picture is None or problem is None:
@@ -38,21 +53,49 @@ def privacy_png(groups: Mapping[Group, Sequence[Row]], path: Path) -> bool:
             private.pop(OURS_TUNED, None)
         if not private:
             continue
-        # As far as what is held against them.
-        places = sorted({place for curve in private.values() for place in curve.x})
-        for name, level in levels.items():
-            levels[name] = replace(level, x=places, y=[level.y[0]] * len(places))
         several = picture.title in panels
         title = f"{picture.title}, edition {rows[0].result.edition.id}" if several else picture.title
-        panels[title] = {name: _points(curve) for name, curve in {**levels, **private}.items()}
+        panels[title] = {**levels, **private}
     if panels:
-        axes = {"x": "epsilon claimed", "y": "regret per agent", "xscale": "log", "yscale": "log"}
-        panels_png(panels, axes, "Which privacy buys what", path)
+        _draw(panels, path)
     return bool(panels)
 
 
-def _points(curve: Curve) -> tuple[Any, Any, Any]:
-    y = np.array(curve.y, np.float64)
-    if curve.low is None or curve.high is None:
-        return curve.x, y, np.zeros(y.size)
-    return curve.x, y, np.array([y - np.array(curve.low), np.array(curve.high) - y])
+def _draw(panels: Mapping[str, Mapping[str, Curve]], path: Path) -> None:
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import LogFormatter
+
+    names = dict.fromkeys(name for curves in panels.values() for name in curves)
+    looks = styles([name for name in names if name not in _LEVELS])
+    rows, columns = -(-len(panels) // 2), min(2, len(panels))
+    figure = Figure(figsize=(5.2 * columns, 3.7 * rows + 0.8), dpi=120, layout="constrained")
+    figure.suptitle("Which privacy buys what")
+    places = figure.subplots(rows, columns, squeeze=False).flat
+    shown: dict[str, Any] = {}
+    for (title, curves), place in zip(panels.items(), places, strict=False):
+        for name, curve in curves.items():
+            if name in _LEVELS:
+                colour, dashes = _LEVELS[name]
+                shown[name] = place.axhline(curve.y[0], color=colour, linestyle=dashes, linewidth=1.6)
+                continue
+            y = np.array(curve.y, np.float64)
+            # Without intervals, where there are too few seeds for them.
+            ends = None if curve.low is None else [y - np.array(curve.low), np.array(curve.high) - y]
+            colour, dashes = looks[name]
+            shown[name] = place.errorbar(
+                curve.x, y, ends, color=colour, linestyle=dashes, marker="o", markersize=4, capsize=3
+            )
+        ticks = sorted({at for name, curve in curves.items() if name not in _LEVELS for at in curve.x})
+        place.set(
+            xscale="log", yscale="log", xlabel="epsilon claimed", ylabel="regret per agent", title=title
+        )
+        place.set_xticks(ticks, [f"{at:g}" for at in ticks])
+        place.set_xticks([], minor=True)
+        place.yaxis.set_major_formatter(LogFormatter())
+        place.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+        place.grid(alpha=0.3)
+    for empty in places:
+        empty.set_visible(False)
+    handles = [shown[name] for name in names]
+    figure.legend(handles, list(names), loc="outside lower center", ncols=2 * columns, handlelength=3)
+    figure.savefig(path)

@@ -181,20 +181,21 @@ def test_limited_messages_have_a_curve_of_their_own():
 def test_first_figure_as_a_picture(tmp_path, monkeypatch):
     drawn = {}
     monkeypatch.setattr(
-        "fedbandit_envs.leaderboard.board.report.first_figure.panels_png",
-        lambda panels, axes, title, path: drawn.update(panels),
+        "fedbandit_envs.leaderboard.board.report.first_figure._draw",
+        lambda panels, path: drawn.update(panels),
     )
     groups = rows_of([*federation_pays("exposure-quick"), *federation_pays(SUITE)])
     assert privacy_png(groups, tmp_path / "figure.png")
     for rows, curves in zip(groups.values(), drawn.values(), strict=True):
         assert list(curves) == [*lines_of(SUITE), "paper's form", "weighted"]
-        x, y, error = curves["weighted"]
-        assert list(x) == list(EPSILONS)
+        weighted = curves["weighted"]
+        assert list(weighted.x) == list(EPSILONS)
         name = PRIVATE[rows[0].result.suite.removesuffix("-quick")][1]
         own = [named(rows, name, f"private-{epsilon:g}").result.tasks[0].regret[-1] for epsilon in EPSILONS]
-        assert y == pytest.approx(np.mean(own, axis=1), rel=1e-3)
-        assert error.shape == (2, 3)
-        assert (error > 0).all()
+        assert weighted.y == pytest.approx(np.mean(own, axis=1), rel=1e-3)
+        assert all(
+            low < y < high for low, y, high in zip(weighted.low, weighted.y, weighted.high, strict=True)
+        )
 
 
 def test_no_private_baseline_no_figure(tmp_path):
