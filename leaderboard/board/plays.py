@@ -21,7 +21,8 @@ from fedbandit_envs.leaderboard.simulation import Simulation, play_episodes
 from fedbandit_envs.registration import make_federation
 from fedbandit_envs.streams import row_seeds
 from fedbandit_envs.wrapper import find_layer
-from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError, Privatizer
+from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.transport import Transport
 
 _ROWS_A_SHARD = 500
