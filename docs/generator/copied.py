@@ -1,0 +1,13 @@
+"""Pages that lie elsewhere in the repository and are shown as they are."""
+
+from pathlib import Path
+
+from generator.folder import Folder
+
+_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+
+
+def write(folder: Folder, docs: Path) -> None:
+    """Copies the pages."""
+    for name in _PAGES:
+        folder.write(name.lower(), (docs.parent / name).read_text())

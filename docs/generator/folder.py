@@ -1,0 +1,32 @@
+"""The folder of generated pages."""
+
+from pathlib import Path
+
+
+class Folder:
+    """Writes files where they changed, so that Sphinx reads again only those, and forgets none."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens the folder, which is made where it is missing."""
+        self._path = path
+        self._written: set[Path] = set()
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Writes a file, if it does not hold that already.
+
+        Args:
+            name: Path in the folder.
+            content: What is to be in it.
+        """
+        file = self._path / name
+        data = content.encode() if isinstance(content, str) else content
+        self._written.add(file)
+        if not file.exists() or file.read_bytes() != data:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+
+    def remove_others(self) -> None:
+        """Removes what an earlier build has left and nothing writes any more."""
+        for file in self._path.rglob("*"):
+            if file.is_file() and file not in self._written:
+                file.unlink()

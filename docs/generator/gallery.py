@@ -1,0 +1,107 @@
+"""The gallery: what lies in `reproductions/`, each with its picture, the command that makes it and its verdicts."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
+from generator.folder import Folder
+from generator.markup import table, toctree
+
+_VERDICT = re.compile(r"does \*\*not\*\* hold|undecided|holds")
+
+
+class Page(NamedTuple):
+    """A reproduction's page.
+
+    Attributes:
+        stem: Name of its files.
+        title: Its title.
+        setting: What was played.
+        sentences: What it says of the paper's sentences.
+        command: What makes it; empty where the name of the file does not say.
+    """
+
+    stem: str
+    title: str
+    setting: str
+    sentences: list[str]
+    command: str
+
+
+def write(folder: Folder, docs: Path) -> None:
+    """Writes the gallery from the pages that are there."""
+    pages = [read(path) for path in sorted((docs / "reproductions").glob("*.md"))]
+    parts = [
+        "# Gallery of reproductions",
+        "Each page says what the paper says beside what we measured, with intervals, what epsilon is really spent,\n"
+        "and what a placebo and silence get. All numbers of a page are in its CSV file. What is below is taken from\n"
+        "the pages: the picture, the command, and every sentence that was tested, with its verdict.",
+        table(
+            ["page", "holds", "undecided", "does not hold"],
+            [
+                [f"[{page.title}](#{page.stem})", *(str(count) for count in _counts(page.sentences))]
+                for page in pages
+            ],
+        ),
+        *(_entry(page) for page in pages),
+        toctree([f"../reproductions/{page.stem}" for page in pages]),
+    ]
+    folder.write("gallery.md", "\n\n".join(parts) + "\n")
+
+
+def read(path: Path) -> Page:
+    """Reads a page.
+
+    Args:
+        path: Its Markdown.
+    """
+    lines = path.read_text().splitlines()
+    title = lines[0].removeprefix("# ")
+    setting = next(line for line in lines[1:] if line)
+    sentences = [
+        line.lstrip("* ") for line in lines if _VERDICT.search(line) and not line.startswith(("|", "#"))
+    ]
+    return Page(path.stem, title, setting, sentences, command_of(path.stem))
+
+
+def command_of(stem: str) -> str:
+    """Returns the command that writes a page, read backwards from the name of its files; empty if it is none."""
+    known = [name for name in EXPERIMENTS if stem.startswith(f"{name}-")]
+    if not known:
+        return ""
+    name = max(known, key=len)
+    experiment = EXPERIMENTS[name]
+    scale, *others = stem.removeprefix(f"{name}-").split("-")
+    if scale not in experiment.scales:
+        return ""
+    words = [f"fedbandit reproduce {name} --scale {scale}"]
+    rest = "-".join(others)
+    for option in ("rounds", "trials"):
+        if found := re.match(rf"{option}(\d+)(?:-|$)", rest):
+            words.append(f"--{option} {found[1]}")
+            rest = rest[found.end() :]
+    for option, choices in (("panel", experiment.panels), ("mode", experiment.modes)):
+        for choice in sorted(choices, key=len, reverse=True):
+            if rest == choice or rest.startswith(f"{choice}-"):
+                words.append(f"--{option} {choice}")
+                rest = rest.removeprefix(choice).removeprefix("-")
+                break
+    return "" if rest else " ".join([*words, "--out docs/reproductions"])
+
+
+def _counts(sentences: list[str]) -> tuple[int, int, int]:
+    verdicts = [verdict for sentence in sentences for verdict in _VERDICT.findall(sentence)]
+    return verdicts.count("holds"), verdicts.count("undecided"), verdicts.count("does **not** hold")
+
+
+def _entry(page: Page) -> str:
+    parts = [
+        f"({page.stem})=\n## {page.title}",
+        f"[![{page.title}](../reproductions/{page.stem}.png)](../reproductions/{page.stem}.md)",
+        page.setting,
+        "\n".join(f"* {sentence}" for sentence in page.sentences),
+        f"```text\n{page.command}\n```" if page.command else "",
+        f"[The whole page](../reproductions/{page.stem}.md), [its numbers](../reproductions/{page.stem}.csv).",
+    ]
+    return "\n\n".join(part for part in parts if part)

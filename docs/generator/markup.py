@@ -1,0 +1,93 @@
+"""From docstrings to pages: roles, tables, and what both kinds of markup share."""
+
+import inspect
+import json
+import re
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any
+
+_ROLE = re.compile(r":(class|func|meth|mod|data|attr):`([^`]+)`")
+_ROW = re.compile(r" *\|(---| )")
+_MARKDOWN = "## Description"
+
+
+def docstring_page(thing: Any) -> str:
+    """Returns a docstring that is a page in Markdown, with its roles as MyST writes them."""
+    return _ROLE.sub(r"{py:\1}`\2`", inspect.getdoc(thing) or "")
+
+
+def adapt(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Makes reStructuredText of what docstrings write as Markdown: tables, bars, and whole pages, which lie elsewhere."""
+    if _MARKDOWN in lines:
+        lines[lines.index(_MARKDOWN) :] = [f"See :doc:`/generated/environments/{problem_of(thing)}`.", ""]
+    adapted: list[str] = []
+    for is_row, block in groupby(lines, lambda line: _ROW.match(line) is not None):
+        adapted += _list_table(list(block)) if is_row else [line.replace("|", "\\|") for line in block]
+    lines[:] = adapted
+
+
+def _list_table(rows: list[str]) -> list[str]:
+    """Returns the directive of a Markdown table, as far to the right as the table stands."""
+    indent = " " * (len(rows[0]) - len(rows[0].lstrip()))
+    lines = ["", f"{indent}.. list-table::", f"{indent}   :header-rows: 1", ""]
+    for row in (row for row in rows if not row.lstrip().startswith("|---")):
+        first, *others = (cell.strip() for cell in row.strip().strip("|").split("|"))
+        lines += [f"{indent}   * - {first}", *(f"{indent}     - {cell}" for cell in others)]
+    return [*lines, ""]
+
+
+def leave_out(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    """Leaves out the fields of named tuples, which their class' docstring says already, in more words."""
+    return True if type(thing).__name__ == "_tuplegetter" else None
+
+
+def problem_of(environment: type) -> str:
+    """Returns the name of the folder of a problem's class, which is its page's too."""
+    return environment.__module__.split(".")[1]
+
+
+def slug(name: str) -> str:
+    """Returns the name of the page of a baseline or wrapper."""
+    return re.sub(r"[^a-z0-9.-]+", "-", name.lower())
+
+
+def reference_to(thing: Any) -> str:
+    """Returns a link to where the reference describes a class or function."""
+    role = "class" if inspect.isclass(thing) else "func"
+    return f"{{py:{role}}}`~{thing.__module__}.{thing.__qualname__}`"
+
+
+def first_sentence(thing: Any) -> str:
+    """Returns the first line of a docstring."""
+    return (inspect.getdoc(thing) or "").partition("\n")[0]
+
+
+def arguments(kwargs: Mapping[str, Any]) -> str:
+    """Returns keyword arguments as they would be written in a call."""
+    return ", ".join(f"{name}={value!r}" for name, value in kwargs.items())
+
+
+def as_json(value: Any) -> str:
+    """Returns JSON as code; a dash for nothing."""
+    return f"`{json.dumps(value)}`" if value else "-"
+
+
+def table(header: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
+    """Returns a table in Markdown."""
+    head = list(header)
+    rows = [head, ["---"] * len(head), *(list(line) for line in lines)]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
+
+
+def toctree(pages: Iterable[str], options: str = ":hidden:") -> str:
+    """Returns a table of contents in MyST's syntax."""
+    return "\n".join(["```{toctree}", *options.split("\n"), "", *pages, "```"])
+
+
+def described(thing: Any, options: str = ":members:") -> str:
+    """Returns the directive that describes a class once more, where the reference has described it."""
+    directive = "autoclass" if inspect.isclass(thing) else "autofunction"
+    wanted = ["   :no-index:"] + [f"   {option}" for option in options.split("\n") if inspect.isclass(thing)]
+    name = f"{thing.__module__}.{thing.__qualname__}"
+    return "\n".join(["```{eval-rst}", f".. {directive}:: {name}", *wanted, "```"])

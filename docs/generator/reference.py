@@ -1,0 +1,68 @@
+"""The reference: every public name of every module, a page a folder."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from generator.architecture import FLOORS
+from generator.folder import Folder
+from generator.markup import first_sentence, reference_to, table, toctree
+
+_COMMANDS = ("fedbandit_envs.leaderboard.cli", "fedbandit_envs.leaderboard.reproduction")
+"""Rooms that are used by commands, whose `--help` describes them."""
+
+
+def modules() -> list[str]:
+    """Returns the names of all modules of the package, without those of commands."""
+    # Floor by floor: an editable install finds the upper ones, and does not list them among the lowest's modules.
+    floors = [floor if floor == "fedbandit_envs" else f"fedbandit_envs.{floor}" for floor in FLOORS]
+    inside = (name for floor in floors for name in _walk(importlib.import_module(floor)))
+    return sorted({*floors, *inside})
+
+
+def _walk(package: ModuleType) -> Iterator[str]:
+    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        if found.name in _COMMANDS:
+            continue
+        yield found.name
+        if found.ispkg:
+            yield from _walk(importlib.import_module(found.name))
+
+
+def write(folder: Folder, docs: Path) -> None:
+    """Writes the pages and their index."""
+    names = modules()
+    packages = [name for name in names if hasattr(importlib.import_module(name), "__path__")]
+    for package in packages:
+        inside = [name for name in names if name.rpartition(".")[0] == package and name not in packages]
+        folder.write(f"reference/{package}.rst", _page(package, inside))
+    index = [
+        "# Reference",
+        "What a package says it has (`__all__`) comes first on its page; modules that it is made of follow.",
+        table(
+            ["package", "what is in it"],
+            [
+                [f"[{package}]({package}.rst)", first_sentence(importlib.import_module(package))]
+                for package in packages
+            ],
+        ),
+        toctree(packages),
+    ]
+    folder.write("reference/index.md", "\n\n".join(index) + "\n")
+
+
+def _page(package: str, inside: list[str]) -> str:
+    module = importlib.import_module(package)
+    lines = [package, "=" * len(package), "", f".. automodule:: {package}", "   :no-members:", ""]
+    for name in getattr(module, "__all__", ()):
+        thing = getattr(module, name)
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            role = reference_to(thing).replace("{py:", ":py:").replace("}", ":")
+            lines += [f"* {role}: {first_sentence(thing)}"]
+    for name in inside:
+        title = name.rpartition(".")[2]
+        lines += ["", title, "-" * len(title), "", f".. automodule:: {name}"]
+    return "\n".join(lines) + "\n"
