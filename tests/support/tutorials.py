@@ -1,6 +1,7 @@
 """Plays a tutorial as its reader would: every block in order, in an empty folder, and looks at what it prints."""
 
 import contextlib
+import glob
 import io
 import re
 import shlex
@@ -78,7 +79,8 @@ def _shell(text):
     """Runs lines of `fedbandit`, in this process: to start one costs seconds."""
     printed = ""
     for line in text.replace("\\\n", " ").splitlines():
-        program, *arguments = shlex.split(line, comments=True)
+        program, *words = shlex.split(line, comments=True)
+        arguments = [found for word in words for found in (sorted(glob.glob(word)) or [word])]
         assert program == "fedbandit", f"{line!r}: only commands of fedbandit are expected"
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)
         assert result.exit_code == 0, f"{line!r} ended with {result.exit_code}: {result.output}"
