@@ -20,8 +20,9 @@ html_copy_source = False
 html_show_sphinx = False
 
 myst_heading_anchors = 4
-myst_enable_extensions = ["dollarmath"]
 
+# Only a view's base class comes from it, and it brings torch.
+autodoc_mock_imports = ["stable_baselines3"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autoclass_content = "both"

@@ -1,0 +1,228 @@
+"""The site that `sphinx-build -W -b html docs docs/_build/html` has built: links, pictures, names, a search, a phone.
+
+Where none was built there is nothing to look at; `.ci/run` builds it first.
+"""
+
+import ast
+import functools
+import re
+import shutil
+import threading
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+from fedbandit_envs import REGISTRY
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.wrappers.registry import WRAPPERS
+
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "docs" / "_build" / "html"
+pytestmark = pytest.mark.skipif(
+    not (SITE / "index.html").exists(), reason="no site was built: sphinx-build -W -b html docs docs/_build/html"
+)
+ELSEWHERE = ("http:", "https:", "mailto:", "data:", "javascript:")
+
+
+class Page(HTMLParser):
+    """What a page refers to, and what can be referred to in it."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.references, self.anchors, self.loaded = [], set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.anchors |= {found[name] for name in ("id", "name") if found.get(name)}
+        for name in ("href", "src"):
+            if found.get(name):
+                self.references.append(found[name])
+                # A link may lead out of the site; what a browser loads by itself may not.
+                if name == "src" or (tag == "link" and found.get("rel") in ("stylesheet", "icon", "preload")):
+                    self.loaded.append(found[name])
+
+
+@functools.cache
+def pages():
+    return {path: Page(path.read_text(encoding="utf-8")) for path in SITE.rglob("*.html")}
+
+
+def test_no_link_is_broken_and_no_picture_is_missing():
+    broken = []
+    for path, page in pages().items():
+        for reference in page.references:
+            if reference.startswith(ELSEWHERE):
+                continue
+            place, anchor = urldefrag(unquote(reference))
+            target = (path.parent / place).resolve() if place else path
+            if not target.exists():
+                broken.append((path.relative_to(SITE), reference))
+            elif anchor and target.suffix == ".html" and anchor not in pages()[target].anchors:
+                broken.append((path.relative_to(SITE), reference))
+    assert broken == []
+
+
+def test_nothing_is_loaded_from_a_network():
+    outside = {one for page in pages().values() for one in page.loaded if one.startswith(("http", "//"))}
+    assert outside == set()
+    for sheet in SITE.rglob("*.css"):
+        assert not re.search(r"url\(['\"]?(https?:)?//", sheet.read_text()), sheet
+
+
+def documented():
+    """Names that the reference describes."""
+    return {anchor for page in (SITE / "generated/reference").glob("*.html") for anchor in pages()[page].anchors}
+
+
+COMMANDS = {"cli", "reproduction"}
+"""Rooms of the leaderboard that are used by commands, whose `--help` describes them."""
+
+
+def public_names():
+    """Public classes and functions of all modules, as their files say."""
+    for floor in ("fedbandit_envs", "wrappers", "baselines", "leaderboard"):
+        for path in sorted((ROOT / floor).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            if parts[0] == "leaderboard" and parts[1] in COMMANDS:
+                continue
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
+            module = ".".join(parts if floor == "fedbandit_envs" else ("fedbandit_envs", *parts))
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+                    yield f"{module}.{node.name}"
+
+
+def test_every_public_name_is_in_the_reference():
+    names = set(public_names())
+    assert len(names) > 500
+    assert names - documented() == set()
+
+
+def test_whatever_a_package_says_it_has_is_documented():
+    """By where it is defined: a package's page leads there."""
+    described = documented()
+    for path in sorted(ROOT.glob("*/**/__init__.py")):
+        if path.relative_to(ROOT).parts[0] not in ("fedbandit_envs", "wrappers", "baselines", "leaderboard"):
+            continue
+        tree = ast.parse(path.read_text())
+        imported = {
+            alias.asname or alias.name: f"{node.module}.{alias.name}"
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+                for name in ast.literal_eval(node.value):
+                    where = imported.get(name, "")
+                    assert not where or where in described or f"module-{where}" in described, (path, name)
+
+
+def test_everything_registered_has_a_page():
+    for name in WRAPPERS:
+        assert (SITE / f"generated/wrappers/{name.lower()}.html").exists()
+    for name in BASELINES:
+        assert (SITE / f"generated/baselines/{name.lower()}.html").exists()
+    environments = "".join(path.read_text() for path in (SITE / "generated/environments").glob("*.html"))
+    for name, entry in REGISTRY.items():
+        assert name in environments
+        assert entry.pettingzoo in environments
+
+
+def test_every_reproduction_is_in_the_gallery():
+    gallery = (SITE / "generated/gallery.html").read_text()
+    for path in (ROOT / "docs/reproductions").glob("*.md"):
+        assert f"reproductions/{path.stem}.html" in gallery
+        assert f"{path.stem}.png" in gallery
+
+
+@pytest.fixture(scope="module")
+def url():
+    """The site on a port of the loopback address: browsers search no site of files."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=SITE)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    webdriver = pytest.importorskip(
+        "selenium.webdriver", reason="selenium is not installed: the extra 'browser' has it"
+    )
+    from selenium.webdriver.chrome.service import Service
+
+    chromium, driver_path = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+    if not (chromium and driver_path):
+        pytest.skip("there is no chromium and chromedriver on the PATH to click with")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in (
+        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--window-size=1280,1000",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        f"--user-data-dir={tmp_path_factory.mktemp('profile')}",
+    ):  # fmt: skip
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(driver_path))
+    yield driver
+    driver.quit()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("GaussianPrivatizer", "generated/wrappers/gaussianprivatizer.html"),
+        ("FedProcurement-v0", "generated/environments/procurement.html"),
+        ("Mironov", "generated/security.html"),
+    ],
+)
+def test_search_finds(browser, url, words, expected):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.get(f"{url}/search.html?q={words}")
+    found = WebDriverWait(browser, 30).until(
+        lambda driver: driver.execute_script(
+            "return document.querySelector('#search-results .search-summary') &&"
+            "[...document.querySelectorAll('#search-results li a')].map(link => link.href)"
+        )
+        or False
+    )
+    assert any(expected in one for one in found), found
+    assert browser.get_log("browser") == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "index", "architecture", "tutorials/epsilon", "generated/environments/procurement", "generated/baselines/index",
+        "generated/gallery", "generated/baselines/p-fcb", "versions",
+    ],
+)  # fmt: skip
+def test_pages_can_be_read_on_a_phone(browser, url, page):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True},
+    )
+    try:
+        browser.get(f"{url}/{page}.html")
+        # Tables and code scroll by themselves; the page does not.
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+        size = browser.execute_script("return parseFloat(getComputedStyle(document.querySelector('article p')).fontSize)")
+        assert size >= 15
+        unseen = browser.execute_script(
+            "return [...document.images].filter(one => one.complete && !one.naturalWidth).map(one => one.src)"
+        )
+        assert unseen == []
+        assert browser.get_log("browser") == []
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
