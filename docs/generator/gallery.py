@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from fedbandit_envs.leaderboard.reproduction.experiments import EXPERIMENTS
 from generator.folder import Folder
 from generator.markup import table, toctree
 
+_COMMAND = re.compile(r"^Made by `([^`]+)`", flags=re.MULTILINE)
 _VERDICT = re.compile(r"does \*\*not\*\* hold|undecided|holds")
 
 
@@ -19,7 +19,7 @@ class Page(NamedTuple):
         title: Its title.
         setting: What was played.
         sentences: What it says of the paper's sentences.
-        command: What makes it; empty where the name of the file does not say.
+        command: What made it; empty where the page does not say.
     """
 
     stem: str
@@ -56,38 +56,15 @@ def read(path: Path) -> Page:
     Args:
         path: Its Markdown.
     """
-    lines = path.read_text().splitlines()
+    text = path.read_text()
+    lines = text.splitlines()
     title = lines[0].removeprefix("# ")
     setting = next(line for line in lines[1:] if line)
     sentences = [
         line.lstrip("* ") for line in lines if _VERDICT.search(line) and not line.startswith(("|", "#"))
     ]
-    return Page(path.stem, title, setting, sentences, command_of(path.stem))
-
-
-def command_of(stem: str) -> str:
-    """Returns the command that writes a page, read backwards from the name of its files; empty if it is none."""
-    known = [name for name in EXPERIMENTS if stem.startswith(f"{name}-")]
-    if not known:
-        return ""
-    name = max(known, key=len)
-    experiment = EXPERIMENTS[name]
-    scale, *others = stem.removeprefix(f"{name}-").split("-")
-    if scale not in experiment.scales:
-        return ""
-    words = [f"fedbandit reproduce {name} --scale {scale}"]
-    rest = "-".join(others)
-    for option in ("rounds", "trials"):
-        if found := re.match(rf"{option}(\d+)(?:-|$)", rest):
-            words.append(f"--{option} {found[1]}")
-            rest = rest[found.end() :]
-    for option, choices in (("panel", experiment.panels), ("mode", experiment.modes)):
-        for choice in sorted(choices, key=len, reverse=True):
-            if rest == choice or rest.startswith(f"{choice}-"):
-                words.append(f"--{option} {choice}")
-                rest = rest.removeprefix(choice).removeprefix("-")
-                break
-    return "" if rest else " ".join([*words, "--out docs/reproductions"])
+    made_by = _COMMAND.search(text)
+    return Page(path.stem, title, setting, sentences, made_by[1] if made_by else "")
 
 
 def _counts(sentences: list[str]) -> tuple[int, int, int]:

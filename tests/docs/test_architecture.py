@@ -25,18 +25,19 @@ def test_the_map_is_of_today_s_code(generator):
     assert all(f">{room}/</text>" in drawn for room in ("board", "privacy", "procurement", "adapters"))
 
 
-def test_commands_are_read_from_names(generator):
-    from generator.gallery import command_of
+def test_the_gallery_reads_pages(generator, tmp_path):
+    from generator.gallery import read
 
-    assert command_of("pfcb-exp1-paper-printed") == (
-        "fedbandit reproduce pfcb-exp1 --scale paper --mode printed --out docs/reproductions"
+    page = tmp_path / "pfcb-exp9.md"
+    page.write_text(
+        "# P-FCB, EXP9\n\nScale `small`: T = 9.\n\n## Panel\n\n| a | holds? |\n|---|---|\n| b | holds |\n\n"
+        "* \"It falls\": does **not** hold.\n\nMade by `fedbandit reproduce pfcb-exp9 --scale small`, whose runs took 3\n"
     )
-    assert command_of("feducb-fig1a-small-rounds100000-trials5-epsilon") == (
-        "fedbandit reproduce feducb-fig1a --scale small --rounds 100000 --trials 5 --panel epsilon"
-        " --out docs/reproductions"
-    )
-    assert command_of("pfcb-exp1-huge") == ""
-    assert command_of("what-is-this") == ""
+    found = read(page)
+    assert found.title == "P-FCB, EXP9"
+    assert found.setting == "Scale `small`: T = 9."
+    assert found.sentences == ['"It falls": does **not** hold.']
+    assert found.command == "fedbandit reproduce pfcb-exp9 --scale small"
 
 
 def test_tables_of_docstrings_become_tables(generator):
