@@ -1,30 +1,44 @@
-"""Every Python block of the README runs as it stands; the shell blocks are run by CI in fresh environments."""
+"""Every Python block of the README and the tour runs as it stands; CI runs shell blocks in fresh environments."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
-PYTHON = [text for language, text in BLOCKS if language == "python"]
+ROOT = Path(__file__).parents[2]
+README, TOUR = ((ROOT / name).read_text() for name in ("README.md", "docs/tour.md"))
+
+
+def blocks(page):
+    return re.findall(r"^```(\w+)\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+
+
+BLOCKS = blocks(README)
+PYTHON = [text for language, text in BLOCKS + blocks(TOUR) if language == "python"]
 
 
 @pytest.mark.parametrize("block", PYTHON, ids=range(len(PYTHON)))
 def test_python_blocks_run(block, capsys):
     if "stable_baselines3" in block:
         pytest.importorskip("stable_baselines3")
-    exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
+    exec(compile(block, "page", "exec"), {"__name__": "readme"})
     assert "{" in (printed := capsys.readouterr().out) or re.search(r": \d+", printed)
 
 
 def test_the_page_on_learning_runs():
     """Its blocks, one after another, end with an environment that asks whether to send."""
-    page = (Path(__file__).parents[2] / "docs" / "learning.md").read_text()
     names = {"__name__": "learning"}
-    for _, block in re.findall(r"^```(python)\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL):
+    for _, block in blocks((ROOT / "docs" / "learning.md").read_text()):
         exec(compile(block, "learning.md", "exec"), names)
     assert names["env"].action_space.shape == (31,)
+
+
+def test_the_readme_is_short_and_says_all():
+    assert len(README.splitlines()) < 120
+    assert sum(language == "python" for language, _ in BLOCKS) == 3
+    assert README.count("![") == 1
+    for place in re.findall(r"\]\(([^)#]+)\)", README):
+        assert (ROOT / place).exists(), place
 
 
 def test_all_blocks_are_python_or_one_of_the_two_commands():
