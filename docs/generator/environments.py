@@ -43,8 +43,8 @@ def _page(environment: type, registered: list[Registered]) -> str:
     first = registered[0].env_id
     parts = [
         f"# {title.rstrip('.')}",
-        f"![{first} in rounds 1, 2, 4, ..., played by {player(first)}]({name}.png)",
-        f"*`{first}` after 1, 2, 4, ... rounds, played by"
+        f"![{first} in rounds 1, 4, 16, 64 and 256, played by {player(first)}]({name}.png)",
+        f"*`{first}` after 1, 4, 16, 64 and 256 rounds, played by"
         f" [{player(first)}](../baselines/{player(first).lower()}.md).*",
         text.strip(),
         "## What is registered",

@@ -9,8 +9,8 @@ from fedbandit_envs import make_federation
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.streams import row_seeds
 
-_ROUNDS = 256
-_MILLISECONDS = 900
+_DRAWN = (1, 4, 16, 64, 256)
+_MILLISECONDS = 1200
 _SEED = 0
 
 
@@ -25,7 +25,7 @@ def player(env_id: str) -> str:
 
 
 def rollout(env_id: str) -> bytes:
-    """Plays an id, and draws it after 1, 2, 4, ... rounds.
+    """Plays an id, and draws it after a few rounds and after many.
 
     Args:
         env_id: Id in ``REGISTRY``.
@@ -33,14 +33,14 @@ def rollout(env_id: str) -> bytes:
     Returns:
         An animated PNG that is shown three times.
     """
-    env = make_federation(env_id, max_cycles=_ROUNDS, render_mode="rgb_array")
+    env = make_federation(env_id, max_cycles=_DRAWN[-1], render_mode="rgb_array")
     policy = BASELINES[player(env_id)].make_policy()
     observation = env.reset_batch([_SEED]).observation
     policy.reset(env.policy_spaces, row_seeds([_SEED], env.max_num_agents))
     frames = []
-    for played in range(1, _ROUNDS + 1):
+    for played in range(1, _DRAWN[-1] + 1):
         observation = env.step_batch(policy.act(observation)).observation
-        if played & (played - 1) == 0:
+        if played in _DRAWN:
             # Few colours: a tenth of the size, and nothing that one would miss.
             frames.append(Image.fromarray(np.asarray(env.render())).quantize(64))
     film = io.BytesIO()

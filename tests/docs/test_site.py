@@ -11,7 +11,7 @@ import threading
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import unquote, urldefrag
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_no_link_is_broken_and_no_picture_is_missing():
         for reference in page.references:
             if reference.startswith(ELSEWHERE):
                 continue
-            place, anchor = urldefrag(unquote(reference))
+            place, anchor = (unquote(part) for part in (urlsplit(reference).path, urlsplit(reference).fragment))
             target = (path.parent / place).resolve() if place else path
             if not target.exists():
                 broken.append((path.relative_to(SITE), reference))

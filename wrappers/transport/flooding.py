@@ -48,6 +48,8 @@ def flood(
         nodes: Number of nodes of each graph.
 
     Returns:
+        Two arrays:
+
         * After how many hops each node sees the message first, int64 ``(replicas, nodes, senders)``: 0 for
           the sender itself, -1 for those it never reaches.
         * How many edge traversals make the first hop, the second and so on, lost ones and doubles included,
