@@ -16,6 +16,7 @@ exclude_patterns = ["_build", "generator"]
 
 html_theme = "furo"
 html_title = f"fedbandit-envs {release}"
+html_favicon = "favicon.svg"
 html_copy_source = False
 html_show_sphinx = False
 

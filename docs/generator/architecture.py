@@ -1,4 +1,4 @@
-"""The map of the packages, drawn from their imports: floors above each other, and in them the rooms that import rooms."""
+"""The map of the packages, drawn from their imports: floors, and in them rooms that import rooms."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -46,15 +46,15 @@ def packages_svg(root: Path) -> str:
         top = 10 + number * (_BAND + _GAP)
         parts += _band(floor, says, top, imports(root, floor))
         if number:
-            parts.append(_arrow(f"M{_WIDTH / 2},{top - _GAP + 2} v{_GAP - 8}", 4))
+            parts.append(_arrow(f"M{_WIDTH / 2},{top - _GAP + 2} v{_GAP - 8}", 3))
     height = 10 + len(FLOORS) * (_BAND + _GAP) - _GAP + 10
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}"'
             f' height="{height}" font-family="sans-serif" fill="#1b2733">',
             "<title>Four floors of packages; arrows are imports, which go down only</title>",
-            '<defs><marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8"'
-            ' markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L10,5 L0,10 z" fill="#4477aa"/></marker></defs>',
+            '<defs><marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="5" markerHeight="5"'
+            ' orient="auto"><path d="M0,0 L10,5 L0,10 z" fill="#4477aa"/></marker></defs>',
             f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
             *parts,
             "</svg>\n",
@@ -102,7 +102,9 @@ def _band(floor: str, says: str, top: int, rooms: Mapping[str, set[str]]) -> lis
         for place, other in enumerate(sorted(rooms[room], key=left.__getitem__)):
             start, end = left[room] + 30 + 14 * place, left[other] + _BOX - 26
             rise = min(64, 22 + (start - end) / 12)
-            parts.append(_arrow(f"M{start},{boxes} C{start},{boxes - rise} {end},{boxes - rise} {end},{boxes}", 1.6))
+            parts.append(
+                _arrow(f"M{start},{boxes} C{start},{boxes - rise} {end},{boxes - rise} {end},{boxes}", 1.6)
+            )
     for room, x in left.items():
         parts += [
             f'<rect x="{x}" y="{boxes}" width="{_BOX}" height="{_HEIGHT}" rx="5" fill="#ffffff" stroke="#4477aa"/>',

@@ -1,4 +1,4 @@
-"""A page a problem: its class' docstring, what is registered of it, its spaces and a rollout of a policy that plays well."""
+"""A page a problem: its class' docstring, what is registered, spaces, and a rollout of a policy that plays well."""
 
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,12 @@ def _spaces(entry: Registered) -> list[str]:
     raw, short = gymnasium.make(entry.env_id), gymnasium.make(entry.env_id, features=True)
     observed: Any = raw.observation_space
     parts = ", ".join(f"{name} {space.shape}" for name, space in observed.items())
-    return [f"`{entry.env_id}`", f"`{_brief(raw.action_space)}`", f"`{_brief(short.observation_space)}`", parts]
+    return [
+        f"`{entry.env_id}`",
+        f"`{_brief(raw.action_space)}`",
+        f"`{_brief(short.observation_space)}`",
+        parts,
+    ]
 
 
 def _brief(space: Any) -> str:

@@ -18,12 +18,13 @@ def docstring_page(thing: Any) -> str:
 
 
 def adapt(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Makes reStructuredText of what docstrings write as Markdown: tables, bars, and whole pages, which lie elsewhere."""
+    """Makes reStructuredText of what docstrings write as Markdown: tables, bars, and pages, which lie elsewhere."""
     if _MARKDOWN in lines:
         lines[lines.index(_MARKDOWN) :] = [f"See :doc:`/generated/environments/{problem_of(thing)}`.", ""]
     adapted: list[str] = []
-    for is_row, block in groupby(lines, lambda line: _ROW.match(line) is not None):
-        adapted += _list_table(list(block)) if is_row else [line.replace("|", "\\|") for line in block]
+    for is_row, found in groupby(lines, lambda line: _ROW.match(line) is not None):
+        block = list(found)
+        adapted += _list_table(block) if is_row else [line.replace("|", "\\|") for line in block]
     lines[:] = adapted
 
 

@@ -6,6 +6,7 @@ import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from generator.architecture import FLOORS
 from generator.folder import Folder
@@ -54,12 +55,22 @@ def write(folder: Folder, docs: Path) -> None:
     folder.write("reference/index.md", "\n\n".join(index) + "\n")
 
 
+def _described(module: ModuleType) -> list[tuple[str, Any]]:
+    """Returns the public classes and functions that a module has, wherever they are defined."""
+    return [
+        (name, thing)
+        for name, thing in vars(module).items()
+        if not name.startswith("_") and (inspect.isclass(thing) or inspect.isfunction(thing))
+    ]
+
+
 def _page(package: str, inside: list[str]) -> str:
     module = importlib.import_module(package)
-    lines = [package, "=" * len(package), "", f".. automodule:: {package}", "   :no-members:", ""]
-    for name in getattr(module, "__all__", ()):
-        thing = getattr(module, name)
-        if inspect.isclass(thing) or inspect.isfunction(thing):
+    own = [name for name, thing in _described(module) if thing.__module__ == package]
+    members = f"   :members: {', '.join(own)}" if own else "   :no-members:"
+    lines = [package, "=" * len(package), "", f".. automodule:: {package}", members, ""]
+    for name, thing in _described(module):
+        if name in getattr(module, "__all__", ()) and name not in own:
             role = reference_to(thing).replace("{py:", ":py:").replace("}", ":")
             lines += [f"* {role}: {first_sentence(thing)}"]
     for name in inside:

@@ -43,7 +43,9 @@ def _page(name: str, wrapper: type[FederatedWrapper]) -> str:
         for baseline, entry in BASELINES.items()
         if any(wrapping.make is wrapper for wrapping in entry.wrappers.values())
     ]
-    calls = "\n".join(f"{name}({', '.join(filter(None, ('env', arguments(one))))})" for one in wrapper.examples)
+    calls = "\n".join(
+        f"{name}({', '.join(filter(None, ('env', arguments(one))))})" for one in wrapper.examples
+    )
     parts = [
         f"# {name}",
         f"Layer: **{wrapper.layer}**, {_LAYERS[wrapper.layer]}."

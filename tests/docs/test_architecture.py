@@ -31,7 +31,8 @@ def test_the_gallery_reads_pages(generator, tmp_path):
     page = tmp_path / "pfcb-exp9.md"
     page.write_text(
         "# P-FCB, EXP9\n\nScale `small`: T = 9.\n\n## Panel\n\n| a | holds? |\n|---|---|\n| b | holds |\n\n"
-        "* \"It falls\": does **not** hold.\n\nMade by `fedbandit reproduce pfcb-exp9 --scale small`, whose runs took 3\n"
+        '* "It falls": does **not** hold.\n\n'
+        "Made by `fedbandit reproduce pfcb-exp9 --scale small`, whose runs took 3 CPU-seconds.\n"
     )
     found = read(page)
     assert found.title == "P-FCB, EXP9"
@@ -47,4 +48,5 @@ def test_tables_of_docstrings_become_tables(generator):
     adapt(None, "class", "x", None, None, lines)
     assert lines[0] == "Says \\|x\\|."
     assert "    .. list-table::" in lines
-    assert [line.strip() for line in lines if line.strip().startswith(("* -", "- "))] == ["* - a", "- b", "* - 1", "- 2"]
+    cells = [line.strip() for line in lines if line.strip().startswith(("* -", "- "))]
+    assert cells == ["* - a", "- b", "* - 1", "- 2"]

@@ -34,7 +34,9 @@ def blocks(page):
             assert found[-1].printed is None, f"two outputs follow each other:\n{text}"
             found[-1] = found[-1]._replace(printed=text)
         else:
-            assert language in ("python", "bash"), f"a block is {language!r}; python, bash or text is required"
+            assert language in ("python", "bash"), (
+                f"a block is {language!r}; python, bash or text is required"
+            )
             found.append(Block(language, text, None))
     return found
 
