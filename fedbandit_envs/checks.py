@@ -39,7 +39,8 @@ def require_integer(name: str, value: Any, least: int, most: int | None = None) 
     allowed = f">= {least}" if most is None else f"in [{least}, {most}]"
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} is {value!r}; an integer {allowed} is required")
-    if value < least or (most is not None and value > most):
+    number = int(value)
+    if number < least or (most is not None and number > most):
         raise ValueError(f"{name} is {value!r}; an integer {allowed} is required")
 
 
