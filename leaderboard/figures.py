@@ -47,6 +47,19 @@ def styles(names: Collection[str]) -> dict[str, Style]:
     }
 
 
+def write_numbers_out(axis: Any) -> None:
+    """Lets a logarithmic axis of matplotlib say 0.6 and 400 where it would say 6 x 10^-1 and 4 x 10^2."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    class WrittenOut(LogFormatterSciNotation):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            text: str = super().__call__(x, pos)
+            return f"{x:.6g}" if text and 1e-3 <= x < 1e5 else text
+
+    axis.set_major_formatter(WrittenOut())
+    axis.set_minor_formatter(WrittenOut(minor_thresholds=(2, 0.5)))
+
+
 def regret_png(curves: Mapping[str, Simulation], title: str, path: Path) -> None:
     """Writes mean regret with its 95 % band over rounds, both axes logarithmic.
 
@@ -65,6 +78,8 @@ def regret_png(curves: Mapping[str, Simulation], title: str, path: Path) -> None
         axes.plot(curve.rounds, mean, color=colour, linestyle=dashes, label=name, linewidth=1.8)
         axes.fill_between(curve.rounds, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
     axes.set(xscale="log", yscale="log", xlabel=_ROUND, ylabel=_REGRET, title=title)
+    write_numbers_out(axes.xaxis)
+    write_numbers_out(axes.yaxis)
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path)
@@ -142,6 +157,9 @@ def panels_png(
             )  # fmt: skip
         own = {**axes, **apart.get(name, {})}
         place.set(xscale=own["xscale"], yscale=own["yscale"], xlabel=own["x"], ylabel=own["y"], title=name)
+        for axis, scale in ((place.xaxis, own["xscale"]), (place.yaxis, own["yscale"])):
+            if scale == "log":
+                write_numbers_out(axis)
         points = sorted({float(at) for x, _, _ in curves.values() for at in x})
         if own["xscale"] == "log" and 0 < len(points) <= _MOST_TICKS:
             place.set_xticks(points, [f"{at:g}" for at in points])

@@ -9,7 +9,7 @@ import numpy as np
 from fedbandit_envs.leaderboard.board.report.figures import what_privacy_buys
 from fedbandit_envs.leaderboard.board.report.pictures import Curve
 from fedbandit_envs.leaderboard.board.report.rows import Group, Row, problem_of
-from fedbandit_envs.leaderboard.figures import styles
+from fedbandit_envs.leaderboard.figures import styles, write_numbers_out
 from fedbandit_envs.leaderboard.reproduction.private_federation import (
     OURS,
     OURS_TUNED,
@@ -63,7 +63,6 @@ def privacy_png(groups: Mapping[Group, Sequence[Row]], path: Path) -> bool:
 
 def _draw(panels: Mapping[str, Mapping[str, Curve]], path: Path) -> None:
     from matplotlib.figure import Figure
-    from matplotlib.ticker import LogFormatter
 
     names = dict.fromkeys(name for curves in panels.values() for name in curves)
     looks = styles([name for name in names if name not in _LEVELS])
@@ -91,8 +90,7 @@ def _draw(panels: Mapping[str, Mapping[str, Curve]], path: Path) -> None:
         )
         place.set_xticks(ticks, [f"{at:g}" for at in ticks])
         place.set_xticks([], minor=True)
-        place.yaxis.set_major_formatter(LogFormatter())
-        place.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+        write_numbers_out(place.yaxis)
         place.grid(alpha=0.3)
     for empty in places:
         empty.set_visible(False)
