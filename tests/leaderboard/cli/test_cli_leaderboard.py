@@ -197,6 +197,12 @@ def test_a_report_lists_who_was_withdrawn_and_renews_a_readme(tmp_path):
     for name in ("leaderboard.md", "leaderboard.html"):
         assert "its author asks for it" in (tmp_path / "page" / name).read_text()
     explained(call(*words[:-1], tmp_path / "none.md"), "No such file")
+    # What somebody has put there, or changed, is no row, and is not passed over in silence.
+    forged = next(out.glob("*random-arm*"))
+    forged.with_name("mine.json").write_text(forged.read_text().replace("random-arm", "mine"))
+    done = call(*words)
+    assert "left out: mine.json: no row on record" in done.stderr
+    assert "| tiny | random-arm" in readme.read_text()
 
 
 def test_files_that_are_no_results_are_explained(tmp_path):
