@@ -14,7 +14,7 @@ from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.checks import require_choice
 from fedbandit_envs.federation import FederatedEnv
-from fedbandit_envs.leaderboard.board.canonical import digest_of
+from fedbandit_envs.leaderboard.board.canonical import canonical, digest_of
 from fedbandit_envs.leaderboard.board.child import ChildPolicy
 from fedbandit_envs.leaderboard.board.child.confinement import PARTS
 from fedbandit_envs.leaderboard.board.child.source import Source
@@ -74,13 +74,17 @@ def submit(load: str, name: str, settings: Settings, sources: Path) -> Submissio
         sources: Where files are kept, under the digest of what is in them.
 
     Raises:
-        ValueError: ``load`` is none of these.
+        ValueError: ``load`` is none of these, or the settings have what JSON cannot say.
         OSError: There is no such file, or it cannot be read.
         ImportError: There is no such module.
     """
     source = Source.parse(load)
     digest = digest_of_source(source)
     made = {part: dict(arguments) for part, arguments in settings.items() if arguments}
+    try:
+        canonical(made)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"settings are {made}; what JSON can say is required: {error}") from error
     attribute = f":{source.attribute}" if source.attribute else ""
     if not source.is_file:
         return Submission(Entry(name, "submission", load, digest, made), load)

@@ -62,10 +62,11 @@ class Play:
     @property
     def size(self) -> float:
         """How many agent-rounds there are to play."""
-        return float(self.task.rounds * len(self.seeds) * self._agents)
+        return float(self.task.rounds * len(self.seeds) * self.agents)
 
     @cached_property
-    def _agents(self) -> int:
+    def agents(self) -> int:
+        """Number of agents in the environment."""
         return self.federation().max_num_agents
 
     def federation(self) -> FederatedEnv:
@@ -74,7 +75,7 @@ class Play:
 
     def split(self) -> list["Play"]:
         """Splits the seeds into shards of about 500 rows."""
-        size = max(1, _ROWS_A_SHARD // self._agents)
+        size = max(1, _ROWS_A_SHARD // self.agents)
         return [
             replace(self, seeds=self.seeds[start : start + size]) for start in range(0, len(self.seeds), size)
         ]

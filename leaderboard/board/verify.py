@@ -136,6 +136,8 @@ def _words(result: Result, folder: Path) -> Iterator[Finding | Row]:
         yield Finding("settings", False, str(error))
         return
     yield from _noise(result, row, folder)
+    for play, said in zip(row.plays(Opened(result.edition, b"")), result.tasks, strict=True):
+        yield _watched(play, said)
     yield row
 
 
@@ -188,6 +190,21 @@ def _confinement(result: Result) -> Finding:
     return Finding(
         "confinement", None if missing else True,
         f"the kernel did not close {', '.join(missing)} to it" if missing else "all parts are said to have held",
+    )  # fmt: skip
+
+
+def _watched(play: Play, said: TaskResult) -> Finding:
+    """Looks whether as many rows as must were played alone as well; which ones, follows from a secret."""
+    required = sum(min(part.watched, len(part.seeds) * play.agents) for part in play.split())
+    rows = {
+        (replica, agent)
+        for replica, agent in said.replayed_rows
+        if replica < len(play.seeds) and agent < play.agents
+    }
+    holds = len(rows) == len(said.replayed_rows) == required
+    return Finding(
+        f"watched rows of {said.task}", holds,
+        f"{len(said.replayed_rows)} are said, {len(rows)} are rows of their own; {required} are required",
     )  # fmt: skip
 
 

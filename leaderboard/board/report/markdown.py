@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
+from fedbandit_envs.leaderboard.board.child.errors import printable
 from fedbandit_envs.leaderboard.board.records import Withdrawn
 from fedbandit_envs.leaderboard.board.report.rows import Group, Row
 from fedbandit_envs.leaderboard.board.report.words import amount, audited, claimed, estimate
@@ -50,7 +51,7 @@ def cells(row: Row) -> list[str]:
 
 def withdrawn_cells(row: Withdrawn) -> list[str]:
     """Returns a withdrawn row's cells, one for each of :data:`WITHDRAWN_HEADS`."""
-    return [row.entry, row.suite, row.track, row.at[:10], row.reason]
+    return [row.entry, row.suite, row.track, row.at[:10], printable(row.reason)]
 
 
 def markdown(groups: Mapping[Group, Sequence[Row]], withdrawn: Sequence[Withdrawn] = ()) -> str:

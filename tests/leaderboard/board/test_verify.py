@@ -249,6 +249,12 @@ def test_noise_is_published_after_the_run_and_suffices_to_repeat_it(private):
     assert json.loads(json.dumps(task.audit))["holds"] is True
 
 
+@pytest.mark.parametrize("rows", [[], [[8, 0]], [[0, 2]], [[0, 0], [0, 0]], [[0, 0], [0, 1]]])
+def test_as_many_rows_were_watched_as_must_be(honest, tmp_path, rows):
+    _, result = honest
+    assert refuted(changed(result, replayed_rows=rows), tmp_path, seeds=1) == ["watched rows of tiny/band"]
+
+
 def test_replayed_rows_are_rows(honest):
     _, result = honest
     rows = np.array(result.tasks[0].replayed_rows)

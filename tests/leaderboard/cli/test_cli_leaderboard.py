@@ -159,6 +159,8 @@ def test_who_mixes_rows_gets_no_row(tmp_path, mine):
         (("submit", "MINE", "--suite", "tiny", "--track", "silent", "--name", "../up"), "name is '../up'"),
         (("submit", "MINE", "--suite", "tiny", "--track", "silent", "--set", "arm=1"), "is not part.key=value"),
         (("submit", "MINE", "--suite", "tiny", "--track", "silent", "--set", "channel.delay=1"), "['channel']"),
+        (("submit", "MINE", "--suite", "tiny", "--track", "silent", "--set", "policy.x=1e999"), "what JSON can say"),
+        (("submit", "MINE", "--suite", "tiny", "--track", "silent", "--set", "policy.x=NaN"), "what JSON can say"),
         (
             ("submit", "MINE", "--suite", "tiny", "--track", "private-1", "--set", "privatizer.epsilon=9"),
             "['epsilon'], which are the track's",
