@@ -44,6 +44,10 @@ def test_every_baseline_has_a_row_of_this_version_of_its_suite(standing):
         assert [task.digest for task in result.tasks] == [task.digest for task in SUITES[result.suite].tasks]
 
 
+def test_secrets_and_shards_stay_out_of_the_repository():
+    assert {".secrets/", ".shards/"} <= set((ROOT / ".gitignore").read_text(encoding="utf-8").split())
+
+
 def cheapest(results: list[Result]) -> Result:
     return min(results, key=lambda result: sum(task.cpu_seconds for task in result.tasks))
 
