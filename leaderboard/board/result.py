@@ -160,7 +160,7 @@ class Result:
     @property
     def digest(self) -> str:
         """SHA-256 of all of it, as records have it."""
-        return digest_of(self.as_json())
+        return digest_of(asdict(self))
 
     def save(self, path: Path) -> None:
         """Writes the file, at once and whole.
