@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.baselines.registry import find_baseline
 from fedbandit_envs.checks import require_choice, require_integer
@@ -120,12 +121,12 @@ class Settings:
         settings = cls(baseline, env_id, rounds, seeds, first_seed, stack=stack)
         found = find_baseline(baseline)
         known = {
-            "env": _arguments(resolve(REGISTRY[env_id].federation)) - {"max_cycles", "render_mode"},
-            "policy": _arguments(found.policy),
+            "env": arguments(resolve(REGISTRY[env_id].federation)).keys() - {"max_cycles", "render_mode"},
+            "policy": arguments(found.policy).keys(),
         }
         targets = {"env": settings.env_kwargs, "policy": settings.policy_kwargs}
         for part, wrapping in found.wrappers.items():
-            known[part] = _arguments(wrapping.make) - {"env"}
+            known[part] = arguments(wrapping.make).keys() - {"env"}
             targets[part] = settings.wrapper_kwargs.setdefault(part, {})
         for assignment in assignments:
             key, equals, text = assignment.partition("=")
@@ -139,16 +140,19 @@ class Settings:
         return settings
 
 
-def _arguments(factory: Any) -> set[str]:
-    """Returns the names of arguments; those that a class passes on are its base's."""
-    names: set[str] = set()
+def arguments(factory: Any) -> dict[str, Any]:
+    """Returns what can be told to a class or function by name, and the defaults; ``Parameter.empty`` where there is none.
+
+    What a class passes on are its base's.
+    """
+    found: dict[str, Any] = {}
     classes = factory.__mro__ if isinstance(factory, type) else ()
     for function in [vars(one)["__init__"] for one in classes if "__init__" in vars(one)] or [factory]:
         parameters = inspect.signature(function).parameters.values()
-        names |= {p.name for p in parameters if p.kind not in _REST}
+        found = {**{p.name: p.default for p in parameters if p.kind not in _REST}, **found}
         if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
             break
-    return names - {"self"}
+    return {name: default for name, default in found.items() if name != "self"}
 
 
 def read_value(text: str) -> Any:
@@ -176,14 +180,18 @@ def federation(settings: Settings) -> FederatedEnv:
         return build_stack(entry.federation, (*entry.stack, *settings.stack), **arguments)
 
 
-def build(settings: Settings) -> tuple[FederatedEnv, Policy]:
+def build(settings: Settings, baseline: Baseline | None = None) -> tuple[FederatedEnv, Policy]:
     """Makes the wrapped environment and the policy of a run.
+
+    Args:
+        settings: What to play.
+        baseline: In place of the one that is registered, the same with other wrappers.
 
     Raises:
         SettingsError: An argument is out of its range or has the wrong type, or the baseline does not play this
             environment.
     """
-    baseline = find_baseline(settings.baseline)
+    baseline = baseline or find_baseline(settings.baseline)
     with _refusing(*_WRONG, ImportError, OSError):
         env = baseline.wrap(federation(settings), settings.wrapper_kwargs)
         return env, baseline.make_policy(**settings.policy_kwargs)

@@ -2,7 +2,7 @@
 
 import typer
 
-from fedbandit_envs.leaderboard.cli import audit, leaderboard, quickstart, reproduce, run, samba, tune
+from fedbandit_envs.leaderboard.cli import audit, lab, leaderboard, quickstart, reproduce, run, samba, tune
 from fedbandit_envs.leaderboard.cli import list as list_
 
 app = typer.Typer(
@@ -17,4 +17,5 @@ app.command()(tune.tune)
 app.command()(samba.samba)
 app.command()(samba.samba_keys)
 app.command()(samba.samba_role)
+app.command()(lab.lab_page)
 app.add_typer(leaderboard.app, name="leaderboard")

@@ -92,7 +92,7 @@ class Run:
         return {
             "rounds": simulation.rounds,
             "regret": simulation.regret,
-            "claims": np.array(json.dumps(_claims(env, self.delta))),
+            "claims": np.array(json.dumps(claims_of(env, self.delta))),
             "cpu_seconds": np.array(process_time() - start),
             "groups": np.array(json.dumps({name: list(agents) for name, agents in env.groups.items()})),
             **{f"info/{name}": values for name, values in simulation.info.items()},
@@ -172,8 +172,13 @@ class Result:
         )
 
 
-def _claims(env: FederatedEnv, delta: float) -> list[dict[str, Any]]:
-    """Claims what an episode has spent, at ``delta``; by basic composition, at the delta that was promised."""
+def claims_of(env: FederatedEnv, delta: float) -> list[dict[str, Any]]:
+    """Claims what an episode has spent, by all compositions under all adjacencies; none without a privatizer.
+
+    Args:
+        env: The environment, with its wrappers.
+        delta: At which; basic composition claims at the delta that was promised.
+    """
     privatizer = find_layer(env, "noise")
     if not isinstance(privatizer, Privatizer):
         return []

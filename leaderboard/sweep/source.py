@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 _FLOORS = ("", ".wrappers", ".baselines", ".leaderboard")
-ROOMS = ("sweep", "reproduction", "board", "cli")
+ROOMS = ("sweep", "reproduction", "board", "lab", "cli")
 """Of the leaderboard; each may import those before it."""
 
 _KINDS = (".py", ".csv", ".json", ".npz")

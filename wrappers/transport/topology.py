@@ -63,6 +63,9 @@ _DRAWN: dict[str, tuple[Callable[..., Array], str]] = {
     "random_regular": (random_regular, "degree"),
 }
 
+TOPOLOGIES: dict[str, Callable[..., Array]] = {**_FIXED, **{name: law for name, (law, _) in _DRAWN.items()}}
+"""Every graph, or law that draws one, by the name that its specification has."""
+
 
 class Topology:
     """A graph over the agents of a federation, or the law that draws one.

@@ -1,0 +1,137 @@
+"""What can be chosen in the lab, asked of the registries: what is registered later appears by itself."""
+
+from collections.abc import Callable, Mapping
+from inspect import Parameter
+from typing import Any
+
+from fedbandit_envs.baselines.arms.owners import OWNERS
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.entry_points import resolve
+from fedbandit_envs.leaderboard import run
+from fedbandit_envs.registration import REGISTRY
+from fedbandit_envs.wrapper import FederatedWrapper, Layer
+from fedbandit_envs.wrappers.byzantine import ATTACKS
+from fedbandit_envs.wrappers.participation import LAWS
+from fedbandit_envs.wrappers.registry import WRAPPERS
+from fedbandit_envs.wrappers.transport.schedule import SCHEDULES
+from fedbandit_envs.wrappers.transport.topology import TOPOLOGIES
+
+AS_REGISTERED = "as the policy has it"
+NONE = "none"
+EVERYBODY = "all"
+
+_BEGIN_WITH: Mapping[str, Any] = {
+    "gap": 100, "limit": 100, "count": 8, "probability": 0.5, "degree": 4, "rounds": [0, 1], "epsilon": 1.0,
+    "delta": 0.1,
+}  # fmt: skip
+"""What arguments begin with that have no default, by their names; others begin empty, and what needs them says so."""
+
+# Said by other menus, or by the horizon.
+_ELSEWHERE = {
+    "env", "max_cycles", "render_mode", "horizon", "num_agents", "generator", "schedule", "topology", "delay", "loss",
+    "duplication", "noise_seed",
+}  # fmt: skip
+
+
+def problems() -> list[str]:
+    """Returns the ids of all environments."""
+    return list(REGISTRY)
+
+
+def policies(env_id: str) -> list[str]:
+    """Returns the names of all baselines that play a problem.
+
+    Args:
+        env_id: Id in ``REGISTRY``.
+    """
+    federation = resolve(REGISTRY[env_id].federation)
+    return [name for name, one in BASELINES.items() if issubclass(federation, one.federation)]
+
+
+def of_layer(layer: Layer) -> dict[str, type[FederatedWrapper]]:
+    """Returns the wrappers of a layer by name."""
+    return {name: wrapper for name, wrapper in WRAPPERS.items() if wrapper.layer == layer}
+
+
+def transports() -> list[str]:
+    """Returns what can carry messages; the first leaves it to the policy."""
+    return [AS_REGISTERED, NONE, *of_layer("transport")]
+
+
+def privatizers() -> list[str]:
+    """Returns what can make noise; the first leaves it to the policy."""
+    return [AS_REGISTERED, NONE, *of_layer("noise")]
+
+
+def schedules() -> list[str]:
+    """Returns the schedules' names; the first leaves it to the policy or the carrier."""
+    return [AS_REGISTERED, *SCHEDULES]
+
+
+def topologies() -> list[str]:
+    """Returns the graphs' names; the first leaves it to the policy or the carrier."""
+    return [AS_REGISTERED, *TOPOLOGIES]
+
+
+def attacks() -> list[str]:
+    """Returns what liars can do; the first is nothing."""
+    return [NONE, *ATTACKS]
+
+
+def laws() -> list[str]:
+    """Returns the laws of participation; by the first all agents act."""
+    return [EVERYBODY, *LAWS]
+
+
+def algorithms() -> list[str]:
+    """Returns the algorithms of data owners, with those that are there to be refused with a reason."""
+    return list(OWNERS)
+
+
+def of_problem(env_id: str) -> dict[str, Any]:
+    """Returns what an environment can be told: defaults, those of the problem's class and of the preset first."""
+    entry = REGISTRY[env_id]
+    federation = resolve(entry.federation)
+    said = {**getattr(federation, "defaults", {}), **entry.kwargs}
+    agents = {"num_agents": run.arguments(federation)["num_agents"]}
+    return {**agents, **arguments(federation), **said}
+
+
+def of_policy(policy: str) -> dict[str, Any]:
+    """Returns what a baseline's policy can be told, by name, with what it is told as registered."""
+    return {**arguments(BASELINES[policy].policy), **BASELINES[policy].policy_kwargs}
+
+
+def of_wrapper(policy: str, layer: Layer, choice: str) -> dict[str, Any]:
+    """Returns what the wrapper of a layer can be told, by name; nothing where there is none.
+
+    Args:
+        policy: A baseline.
+        layer: ``noise`` or ``transport``.
+        choice: One of :func:`privatizers` or :func:`transports`.
+    """
+    if choice == AS_REGISTERED:
+        for wrapping in BASELINES[policy].wrappers.values():
+            if getattr(wrapping.make, "layer", None) == layer:
+                said = {name: value for name, value in wrapping.kwargs.items() if name not in _ELSEWHERE}
+                return {**arguments(wrapping.make), **said}
+        return {}
+    return {} if choice == NONE else arguments(of_layer(layer)[choice])
+
+
+def of_named(known: Mapping[str, Callable[..., Any]], name: str) -> dict[str, Any]:
+    """Returns what a thing of a registry can be told, by name; nothing where the name is not among them."""
+    return arguments(known[name]) if name in known else {}
+
+
+def arguments(make: Callable[..., Any]) -> dict[str, Any]:
+    """Returns what a class or function can be told, by name, but for what other menus say.
+
+    Returns:
+        Defaults, and what to begin with where there is none.
+    """
+    return {
+        name: _BEGIN_WITH.get(name, "") if default is Parameter.empty else default
+        for name, default in run.arguments(make).items()
+        if name not in _ELSEWHERE
+    }
