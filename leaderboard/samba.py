@@ -13,6 +13,7 @@ from fedbandit_envs.leaderboard.ratings_source import arm_means
 from fedbandit_envs.wrappers.secure.counts import Counts
 from fedbandit_envs.wrappers.secure.plan import Algorithm, Plan
 from fedbandit_envs.wrappers.secure.run import TIMEOUT, Transport, run_secure
+from fedbandit_envs.wrappers.secure.transcript import Transcript
 
 _SECRET_BITS = 128
 
@@ -54,13 +55,16 @@ def seed_of(seed: int | None) -> int:
 
 
 def run_samba(
-    settings: SambaSettings, advance: Callable[[int], None] = lambda rounds: None
+    settings: SambaSettings,
+    advance: Callable[[int], None] = lambda rounds: None,
+    transcripts: dict[str, Transcript] | None = None,
 ) -> dict[str, Any]:
     """Runs SAMBA, or the vertical federation without encryption.
 
     Args:
         settings: What to run.
         advance: Told of rounds played, for progress bars.
+        transcripts: Receives what each role sees, by name, if all are in this process and encrypt.
 
     Returns:
         As JSON: ``settings``, ``cumulative_reward``, ``operations`` (of all roles together, frames among them),
@@ -85,7 +89,7 @@ def run_samba(
         run = run_secure(
             means.tolist(), algorithm, settings.budget, seed,
             transport=settings.transport, owners_per_role=settings.owners_per_role, tls=settings.tls,
-            timeout=settings.timeout, advance=advance,
+            timeout=settings.timeout, advance=advance, transcripts=transcripts,
         )  # fmt: skip
         reward, counts, claim = run.reward, run.counts, run.claim.as_json()
         seconds = {name: report.cpu_seconds for name, report in run.reports.items()}

@@ -10,7 +10,30 @@ from fedbandit_envs.leaderboard.cli.backend import WorkersOption
 from fedbandit_envs.leaderboard.cli.terminal import explained, make_folder, progress_bar
 from fedbandit_envs.leaderboard.lab.page import numbers
 from fedbandit_envs.leaderboard.lab.page.page import page
+from fedbandit_envs.leaderboard.lab.serve import MissingLabError, serve
 from fedbandit_envs.leaderboard.sweep.backends import BackendError, Local
+
+
+def lab(
+    port: Annotated[int, typer.Option(help="Of the loopback address; 0 for a free one.", min=0, max=65535)] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the address in a browser.")] = True,
+) -> None:
+    """Serves the lab on this machine: choose, run, look. Needs the [lab] extra, and [secure] for its SAMBA tab.
+
+    Ctrl-C ends it. Only browsers of this machine can reach it, with the address that it prints.
+    """
+
+    def tell(address: str) -> None:
+        typer.echo(f"the lab is at {address}")
+        if browser:
+            typer.launch(address)
+
+    with explained(OSError, option="--port"):
+        try:
+            serve(port, tell)
+        except MissingLabError as error:
+            typer.echo(f"Error: {error}", err=True)
+            raise typer.Exit(1) from error
 
 
 def lab_page(

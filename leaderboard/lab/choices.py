@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from inspect import Parameter
-from typing import Any
+from json import dumps
+from typing import Any, NamedTuple, get_args
 
+from fedbandit_envs.arms.means import DataName
 from fedbandit_envs.baselines.arms.owners import OWNERS
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.entry_points import resolve
@@ -15,6 +17,24 @@ from fedbandit_envs.wrappers.participation import LAWS
 from fedbandit_envs.wrappers.registry import WRAPPERS
 from fedbandit_envs.wrappers.transport.schedule import SCHEDULES
 from fedbandit_envs.wrappers.transport.topology import TOPOLOGIES
+
+
+class Argument(NamedTuple):
+    """Something that can be told.
+
+    Attributes:
+        value: What it is if nothing is said; what to begin with where something must be said, empty if nobody knows.
+        required: Whether something must be said.
+    """
+
+    value: Any
+    required: bool = False
+
+    @property
+    def text(self) -> str:
+        """The value as it is written in a field; :func:`said` reads it."""
+        return self.value if isinstance(self.value, str) else dumps(self.value, default=str)
+
 
 AS_REGISTERED = "as the policy has it"
 NONE = "none"
@@ -88,21 +108,25 @@ def algorithms() -> list[str]:
     return list(OWNERS)
 
 
-def of_problem(env_id: str) -> dict[str, Any]:
+def data() -> list[str]:
+    """Returns the names of the ratings that come with the package."""
+    return list(get_args(DataName))
+
+
+def of_problem(env_id: str) -> dict[str, Argument]:
     """Returns what an environment can be told: defaults, those of the problem's class and of the preset first."""
     entry = REGISTRY[env_id]
     federation = resolve(entry.federation)
-    said = {**getattr(federation, "defaults", {}), **entry.kwargs}
-    agents = {"num_agents": run.arguments(federation)["num_agents"]}
-    return {**agents, **arguments(federation), **said}
+    usual = {"num_agents": Argument(run.arguments(federation)["num_agents"]), **arguments(federation)}
+    return {**usual, **_by_default(getattr(federation, "defaults", {})), **_by_default(entry.kwargs)}
 
 
-def of_policy(policy: str) -> dict[str, Any]:
+def of_policy(policy: str) -> dict[str, Argument]:
     """Returns what a baseline's policy can be told, by name, with what it is told as registered."""
-    return {**arguments(BASELINES[policy].policy), **BASELINES[policy].policy_kwargs}
+    return {**arguments(BASELINES[policy].policy), **_by_default(BASELINES[policy].policy_kwargs)}
 
 
-def of_wrapper(policy: str, layer: Layer, choice: str) -> dict[str, Any]:
+def of_wrapper(policy: str, layer: Layer, choice: str) -> dict[str, Argument]:
     """Returns what the wrapper of a layer can be told, by name; nothing where there is none.
 
     Args:
@@ -113,25 +137,30 @@ def of_wrapper(policy: str, layer: Layer, choice: str) -> dict[str, Any]:
     if choice == AS_REGISTERED:
         for wrapping in BASELINES[policy].wrappers.values():
             if getattr(wrapping.make, "layer", None) == layer:
-                said = {name: value for name, value in wrapping.kwargs.items() if name not in _ELSEWHERE}
-                return {**arguments(wrapping.make), **said}
+                told = {name: value for name, value in wrapping.kwargs.items() if name not in _ELSEWHERE}
+                return {**arguments(wrapping.make), **_by_default(told)}
         return {}
     return {} if choice == NONE else arguments(of_layer(layer)[choice])
 
 
-def of_named(known: Mapping[str, Callable[..., Any]], name: str) -> dict[str, Any]:
+def of_named(known: Mapping[str, Callable[..., Any]], name: str) -> dict[str, Argument]:
     """Returns what a thing of a registry can be told, by name; nothing where the name is not among them."""
     return arguments(known[name]) if name in known else {}
 
 
-def arguments(make: Callable[..., Any]) -> dict[str, Any]:
-    """Returns what a class or function can be told, by name, but for what other menus say.
-
-    Returns:
-        Defaults, and what to begin with where there is none.
-    """
+def arguments(make: Callable[..., Any]) -> dict[str, Argument]:
+    """Returns what a class or function can be told, by name, but for what other menus say."""
     return {
-        name: _BEGIN_WITH.get(name, "") if default is Parameter.empty else default
+        name: Argument(_BEGIN_WITH.get(name, ""), True) if default is Parameter.empty else Argument(default)
         for name, default in run.arguments(make).items()
         if name not in _ELSEWHERE
     }
+
+
+def _by_default(values: Mapping[str, Any]) -> dict[str, Argument]:
+    return {name: Argument(value) for name, value in values.items()}
+
+
+def said(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Returns what fields say, by name: JSON, else Python, else the text itself; nothing of those left empty."""
+    return {name: run.read_value(text) for name, text in fields.items() if text.strip()}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import process_time
 from typing import Any
+from warnings import catch_warnings
 
 from gymnasium.spaces import Dict
 
@@ -90,6 +91,7 @@ class Outcome:
         traffic: Total ``messages`` and ``bytes``, ``(seeds, agents)``; empty where nothing carries any.
         groups: Agents to be told apart, by the group's name.
         cpu_seconds: What playing took.
+        warned: What the parts warned of when they were put together.
     """
 
     choice: Choice
@@ -99,6 +101,7 @@ class Outcome:
     traffic: Arrays
     groups: Mapping[str, Sequence[int]]
     cpu_seconds: float
+    warned: Sequence[str] = ()
 
 
 def outcome_of(choice: Choice, advance: Callable[[int], None] = lambda rounds: None) -> Outcome:
@@ -114,7 +117,8 @@ def outcome_of(choice: Choice, advance: Callable[[int], None] = lambda rounds: N
     """
     baseline, settings = put_together(choice)
     start = process_time()
-    env, policy = build(settings, baseline)
+    with catch_warnings(record=True, action="always") as warned:
+        env, policy = build(settings, baseline)
     try:
         simulation = play(settings, env, _Answering(policy, choice.policy[0]), advance)
     except UnfitError as error:
@@ -128,6 +132,7 @@ def outcome_of(choice: Choice, advance: Callable[[int], None] = lambda rounds: N
         transport.traffic if isinstance(transport, Transport) else {},
         env.groups,
         process_time() - start,
+        [str(one.message) for one in warned],
     )
 
 

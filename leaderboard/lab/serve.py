@@ -1,0 +1,65 @@
+"""Serves the lab to browsers of this machine, and to nobody else."""
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import Any
+
+HOST = "127.0.0.1"
+
+_APP = Path(__file__).with_name("app.py")
+
+# The browser itself refuses whatever would leave this machine: fonts, scripts and reports of use.
+_HEAD = (
+    '<meta http-equiv="Content-Security-Policy" content="default-src \'self\' \'unsafe-inline\' \'unsafe-eval\' data: '
+    "blob:; connect-src 'self'; form-action 'self'; base-uri 'self'\">"
+)
+
+
+class MissingLabError(ImportError):
+    """The ``[lab]`` extra is not installed."""
+
+
+def asgi_app(token: str) -> Any:
+    """Returns the lab as an ASGI application.
+
+    It answers to names of the loopback address alone, so that no page of elsewhere can reach it under a name of its
+    own, and to who has the token.
+
+    Args:
+        token: What a browser must have, ``?access_token=...``.
+
+    Raises:
+        MissingLabError: The extra is not installed.
+    """
+    try:
+        import marimo
+        from starlette.middleware.trustedhost import TrustedHostMiddleware
+    except ImportError as error:
+        raise MissingLabError(
+            "the lab needs the [lab] extra: python -m pip install 'fedbandit-envs[lab]'"
+        ) from error
+    made = marimo.create_asgi_app(quiet=True, token=token, html_head=_HEAD)
+    return TrustedHostMiddleware(made.with_app(path="", root=str(_APP)).build(), [HOST, "localhost"])
+
+
+def serve(port: int, told: Callable[[str], None]) -> None:
+    """Serves until it is interrupted.
+
+    Args:
+        port: Of the loopback address; 0 for a free one.
+        told: Is told the address, with the token.
+
+    Raises:
+        MissingLabError: The extra is not installed.
+        OSError: The port is taken.
+    """
+    token = token_urlsafe(24)
+    app = asgi_app(token)
+    import uvicorn
+
+    with socket.create_server((HOST, port)) as listening:
+        told(f"http://{HOST}:{listening.getsockname()[1]}/?access_token={token}")
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws_max_size=1 << 24))
+        server.run(sockets=[listening])
