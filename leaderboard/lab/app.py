@@ -8,7 +8,6 @@ with app.setup:
     from html import escape
 
     import marimo as mo
-    from plotly.graph_objects import Figure
 
     from fedbandit_envs.leaderboard.lab import choices, views
     from fedbandit_envs.leaderboard.lab.federation import Choice, outcome_of
@@ -58,9 +57,9 @@ def told(**groups):
 
 
 @app.function
-def drawn(figure):
-    """Returns a figure that its reader can look into."""
-    return mo.ui.plotly(Figure(figure), config={"displayModeBar": False, "responsive": True})
+def drawn(figure, words):
+    """Returns a figure."""
+    return mo.Html(views.drawn(figure, words))
 
 
 @app.function
@@ -212,7 +211,7 @@ def _(log, played, refusal, tab):
         _shown += [mo.callout(mo.Html(f"<p>{escape(one)}</p>"), kind="warn") for one in _last.warned]
         _shown += [
             mo.md("### Regret"),
-            drawn(views.regret_figure(_runs, log.value)),
+            drawn(views.regret_figure(_runs, log.value), "Regret over rounds"),
             mo.Html(views.regret_table(_runs)),
             mo.md("### Spending of the last run"),
             mo.Html(f"<p id='claim'>{escape(views.said_of_privacy(_last))}</p>"),
@@ -220,13 +219,13 @@ def _(log, played, refusal, tab):
             mo.md("### Traffic"),
         ]
         if any(one.traffic for one in _runs):
-            _shown.append(drawn(views.messages_figure(_runs, log.value)))
+            _shown.append(drawn(views.messages_figure(_runs, log.value), "Messages over rounds"))
         _shown += [mo.Html(views.traffic_table(_runs)), mo.md("### Shares of the last run")]
         _shares = views.shares_figure(_last)
         if _shares is None:
             _shown.append(mo.md("This problem does not say what arms deserve; `FedExposure-v0` does."))
         else:
-            _shown += [drawn(_shares), mo.Html(views.shares_table(_last))]
+            _shown += [drawn(_shares, "Shares of pulls, deserved and got"), mo.Html(views.shares_table(_last))]
     elif not refusal():
         _shown.append(mo.md("Choose, and press **Run**. Runs stay, to compare, until **Clear**."))
     mo.vstack(_shown)
@@ -300,7 +299,7 @@ def _(encrypted, role, stopped, tab):
             mo.md("### Reward"),
             mo.Html(views.samba_table(encrypted())),
             mo.md("### Time by role"),
-            drawn(views.time_figure(encrypted())),
+            drawn(views.time_figure(encrypted()), "CPU seconds by role"),
             mo.Html(views.time_table(encrypted())),
             mo.md("### What each role saw"),
             role,

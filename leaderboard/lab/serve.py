@@ -2,18 +2,21 @@
 
 import socket
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
 
 HOST = "127.0.0.1"
 
+_REPORT = "fedbandit_envs.leaderboard.board.report"
+
 _APP = Path(__file__).with_name("app.py")
 
 # The browser itself refuses whatever would leave this machine: fonts, scripts and reports of use.
-_HEAD = (
-    '<meta http-equiv="Content-Security-Policy" content="default-src \'self\' \'unsafe-inline\' \'unsafe-eval\' data: '
-    "blob:; connect-src 'self'; form-action 'self'; base-uri 'self'\">"
+_ONLY_HERE = (
+    b"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self'; form-action 'self'; "
+    b"frame-ancestors 'none'; base-uri 'self'"
 )
 
 
@@ -40,8 +43,26 @@ def asgi_app(token: str) -> Any:
         raise MissingLabError(
             "the lab needs the [lab] extra: python -m pip install 'fedbandit-envs[lab]'"
         ) from error
-    made = marimo.create_asgi_app(quiet=True, token=token, html_head=_HEAD)
-    return TrustedHostMiddleware(made.with_app(path="", root=str(_APP)).build(), [HOST, "localhost"])
+    # marimo's own way to draw asks a host elsewhere for MathJax.
+    scripts = (files(_REPORT) / "plotly-basic.min.js", files(__name__.rpartition(".")[0]) / "figure.js")
+    head = "".join(f"<script>{script.read_text(encoding='utf-8')}</script>" for script in scripts)
+    made = marimo.create_asgi_app(quiet=True, token=token, html_head=head).with_app(path="", root=str(_APP)).build()
+    return _telling_browsers(TrustedHostMiddleware(made, [HOST, "localhost"]))
+
+
+def _telling_browsers(app: Any) -> Any:
+    """Returns the application with answers that say what a browser may load for them."""
+
+    async def told(scope: Any, receive: Any, send: Any) -> None:
+        async def sent(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                headers = [*message.get("headers", ()), (b"content-security-policy", _ONLY_HERE)]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        await app(scope, receive, sent)
+
+    return told
 
 
 def serve(port: int, told: Callable[[str], None]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from json import dumps
 from math import inf, isfinite, isnan
 from typing import Any
 
@@ -71,15 +72,26 @@ def _curves(curves: Mapping[str, tuple[Array, Array]], title: str, log: bool) ->
     return {"data": data, "layout": _layout("round", title, log)}
 
 
+def drawn(figure: Figure, words: str) -> str:
+    """Returns the element that draws a figure; see ``figure.js``.
+
+    Args:
+        figure: What to draw.
+        words: What it is, for who does not see it; the table beside it has the numbers.
+    """
+    text = escape(dumps(figure, allow_nan=False))
+    return f'<lab-figure role="img" aria-label="{escape(words)}" figure="{text}"></lab-figure>'
+
+
 def _layout(x: str, y: str, log: bool) -> dict[str, Any]:
     kind = {"type": "log", "dtick": 1} if log else {"type": "linear"}
     return {
         "xaxis": {"title": {"text": x}, "automargin": True, **kind},
         "yaxis": {"title": {"text": y}, "automargin": True, **kind},
-        "legend": {"orientation": "h", "y": -0.25, "yanchor": "top"},
+        "legend": {"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom"},
         "showlegend": True,
         "margin": {"l": 50, "r": 10, "t": 20, "b": 40},
-        "height": 430,
+        "height": 380,
     }
 
 
@@ -101,7 +113,7 @@ def shares_figure(outcome: Outcome) -> Figure | None:
             {**bars, "y": deserved.tolist(), "name": "deserved"},
             {**bars, "y": got.tolist(), "name": "got"},
         ],
-        "layout": {**layout, "barmode": "group", "height": 340},
+        "layout": {**layout, "barmode": "group", "height": 320},
     }
 
 
