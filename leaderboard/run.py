@@ -141,7 +141,7 @@ class Settings:
 
 
 def arguments(factory: Any) -> dict[str, Any]:
-    """Returns what can be told to a class or function by name, and the defaults; ``Parameter.empty`` where there is none.
+    """Returns what a class or function can be told, by name, with defaults; ``Parameter.empty`` where there is none.
 
     What a class passes on are its base's.
     """

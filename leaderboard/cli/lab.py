@@ -15,7 +15,9 @@ from fedbandit_envs.leaderboard.sweep.backends import BackendError, Local
 
 
 def lab(
-    port: Annotated[int, typer.Option(help="Of the loopback address; 0 for a free one.", min=0, max=65535)] = 0,
+    port: Annotated[
+        int, typer.Option(help="Of the loopback address; 0 for a free one.", min=0, max=65535)
+    ] = 0,
     browser: Annotated[bool, typer.Option(help="Open the address in a browser.")] = True,
 ) -> None:
     """Serves the lab on this machine: choose, run, look. Needs the [lab] extra, and [secure] for its SAMBA tab.

@@ -21,9 +21,9 @@ with app.setup:
 
 
 @app.function
-def menu(label, options):
-    """Returns a menu that begins with its first option."""
-    return mo.ui.dropdown(options, value=options[0], label=label, full_width=True)
+def menu(label, options, first=None):
+    """Returns a menu that begins with an option, the first unless another is named."""
+    return mo.ui.dropdown(options, value=first or options[0], label=label, full_width=True)
 
 
 @app.function
@@ -80,7 +80,7 @@ def _():
 @app.cell
 def _():
     problem = menu("Problem", choices.problems())
-    rounds = mo.ui.number(1, 1_000_000, 1, value=1000, label="Rounds", full_width=True)
+    rounds = mo.ui.number(1, 100_000, 1, value=1000, label="Rounds", full_width=True)
     seeds = mo.ui.number(1, 200, 1, value=5, label="Seeds", full_width=True)
     transport = menu("Channel", choices.transports())
     schedule = menu("Messages", choices.schedules())
@@ -93,18 +93,19 @@ def _():
     law = menu("Who acts", choices.laws())
     privatizer = menu("Privatizer", choices.privatizers())
     delta = mo.ui.number(0, 0.999, None, value=1e-5, label="Delta of the claims", full_width=True)
+    same_arms = mo.ui.switch(label="The same arms in every round")
     run = mo.ui.run_button(label="Run", kind="success")
     clear = mo.ui.run_button(label="Clear")
     log = mo.ui.switch(value=True, label="Logarithmic axes")
     return (
-        attack, clear, delay, delta, duplication, law, liars, log, loss, privatizer, problem, rounds, run, schedule,
-        seeds, topology, transport,
+        attack, clear, delay, delta, duplication, law, liars, log, loss, privatizer, problem, rounds, run, same_arms,
+        schedule, seeds, topology, transport,
     )  # fmt: skip
 
 
 @app.cell
 def _(problem):
-    policy = menu("Policy", choices.policies(problem.value))
+    policy = menu("Policy", choices.policies(problem.value), choices.to_begin_with(problem.value))
     of_problem = fields(choices.of_problem(problem.value))
     return of_problem, policy
 
@@ -124,15 +125,16 @@ def _(attack, law, policy, privatizer, schedule, topology, transport):
 @app.cell
 def _(
     attack, clear, delay, delta, duplication, law, liars, log, loss, of_attack, of_law, of_policy, of_privatizer,
-    of_problem, of_schedule, of_topology, of_transport, policy, privatizer, problem, rounds, run, schedule, seeds, tab,
-    topology, transport,
+    of_problem, of_schedule, of_topology, of_transport, policy, privatizer, problem, rounds, run, same_arms, schedule,
+    seeds, tab, topology, transport,
 ):  # fmt: skip
     mo.stop(tab.value != "Federation")
     mo.vstack(
         [
             grid(problem, policy, rounds, seeds),
             grid(transport, schedule, topology, privatizer),
-            grid(loss, duplication, delay, attack, liars, law, delta),
+            grid(loss, duplication, delay, law, attack, liars, delta),
+            same_arms if choices.keeps_arms(problem.value) else mo.Html(""),
             told(
                 What_the_problem_is_told=of_problem,
                 What_the_policy_is_told=of_policy,
@@ -159,8 +161,8 @@ def _():
 @app.cell
 def _(
     attack, delay, delta, duplication, law, liars, loss, of_attack, of_law, of_policy, of_privatizer, of_problem,
-    of_schedule, of_topology, of_transport, policy, privatizer, problem, rounds, run, schedule, seeds, set_played,
-    set_refusal, topology, transport,
+    of_schedule, of_topology, of_transport, policy, privatizer, problem, rounds, run, same_arms, schedule, seeds,
+    set_played, set_refusal, topology, transport,
 ):  # fmt: skip
     mo.stop(not run.value)
 
@@ -181,9 +183,12 @@ def _(
         liars.value,
         {"loss": loss.value, "duplication": duplication.value, "delay": delay.value},
         delta.value,
+        same_arms.value,
     )
     try:
-        with mo.status.progress_bar(total=rounds.value, title=_choice.label, remove_on_exit=True) as _bar:
+        with mo.status.progress_bar(
+            total=rounds.value, title=_choice.label, show_rate=False, remove_on_exit=True
+        ) as _bar:
             _outcome = outcome_of(_choice, lambda more: _bar.update(int(more)))
     except (SettingsError, BudgetExhaustedError) as _error:
         set_refusal(str(_error))
@@ -225,7 +230,14 @@ def _(log, played, refusal, tab):
         if _shares is None:
             _shown.append(mo.md("This problem does not say what arms deserve; `FedExposure-v0` does."))
         else:
-            _shown += [drawn(_shares, "Shares of pulls, deserved and got"), mo.Html(views.shares_table(_last))]
+            if not _last.choice.same_arms:
+                _shown.append(
+                    mo.md("Arms are others in every round, so that in the end all deserve about the same.")
+                )
+            _shown += [
+                drawn(_shares, "Shares of pulls, deserved and got"),
+                mo.Html(views.shares_table(_last)),
+            ]
     elif not refusal():
         _shown.append(mo.md("Choose, and press **Run**. Runs stay, to compare, until **Clear**."))
     mo.vstack(_shown)
@@ -249,8 +261,8 @@ def _(algorithm, arms, budget, encrypt, ratings, seed, tab):
     mo.vstack(
         [
             mo.md(
-                "Data owners with an arm each, a customer who learns the cumulative reward, Comp and Controller between "
-                "them; every score is encrypted, and the reward is that of the run in the open."
+                "Data owners with an arm each, a customer who learns the cumulative reward, Comp and Controller "
+                "between them; every score is encrypted, and the reward is that of the run in the open."
             ),
             grid(algorithm, ratings, arms, budget, seed),
             encrypt,
@@ -271,7 +283,10 @@ def _(algorithm, arms, budget, encrypt, ratings, seed, set_encrypted, set_stoppe
     mo.stop(not encrypt.value)
     try:
         with mo.status.progress_bar(
-            total=max(1, budget.value - arms.value), title=algorithm.value, remove_on_exit=True
+            total=max(1, budget.value - arms.value),
+            title=algorithm.value,
+            show_rate=False,
+            remove_on_exit=True,
         ) as _bar:
             _outcome = samba_outcome(
                 algorithm.value, ratings.value, arms.value, budget.value, seed.value, _bar.update

@@ -5,6 +5,8 @@ from inspect import Parameter
 from json import dumps
 from typing import Any, NamedTuple, get_args
 
+import numpy as np
+
 from fedbandit_envs.arms.means import DataName
 from fedbandit_envs.baselines.arms.owners import OWNERS
 from fedbandit_envs.baselines.registry import BASELINES
@@ -68,6 +70,17 @@ def policies(env_id: str) -> list[str]:
     return [name for name, one in BASELINES.items() if issubclass(federation, one.federation)]
 
 
+def to_begin_with(env_id: str) -> str:
+    """Returns the first baseline of a problem that sends noisy data, so that there is something to see; else the first.
+
+    Args:
+        env_id: Id in ``REGISTRY``.
+    """
+    names = policies(env_id)
+    noisy = (name for name in names if of_wrapper(name, "noise", AS_REGISTERED))
+    return next(noisy, names[0])
+
+
 def of_layer(layer: Layer) -> dict[str, type[FederatedWrapper]]:
     """Returns the wrappers of a layer by name."""
     return {name: wrapper for name, wrapper in WRAPPERS.items() if wrapper.layer == layer}
@@ -119,6 +132,26 @@ def of_problem(env_id: str) -> dict[str, Argument]:
     federation = resolve(entry.federation)
     usual = {"num_agents": Argument(run.arguments(federation)["num_agents"]), **arguments(federation)}
     return {**usual, **_by_default(getattr(federation, "defaults", {})), **_by_default(entry.kwargs)}
+
+
+def keeps_arms(env_id: str) -> bool:
+    """Says whether arms can be the same in every round where a problem draws them anew: it takes their contexts."""
+    return {"contexts", "num_arms", "dim"} <= of_problem(env_id).keys()
+
+
+def same_arms(env_id: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns contexts that stay, uniform on the cube: so that shares of pulls are those of arms and not of places.
+
+    Args:
+        env_id: Id of a problem that :func:`keeps_arms`.
+        told: What else the problem is told.
+    """
+    usual = of_problem(env_id)
+    shape = [told.get(name, usual[name].value) for name in ("num_arms", "dim")]
+    if not all(isinstance(size, int) and size > 0 for size in shape):
+        # What is wrong with them the problem says.
+        return {}
+    return {"contexts": (np.random.default_rng(0).random(shape) / np.sqrt(shape[1])).round(3).tolist()}
 
 
 def of_policy(policy: str) -> dict[str, Argument]:

@@ -1,6 +1,6 @@
 """Runs of a federation put together from menus: what was chosen, what is played, what came out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import process_time
 from typing import Any
@@ -13,6 +13,7 @@ from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.claim import Claim
 from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.leaderboard.lab import choices
 from fedbandit_envs.leaderboard.lab.choices import AS_REGISTERED, EVERYBODY, NONE, of_layer
 from fedbandit_envs.leaderboard.run import Settings, SettingsError, arguments, build, play
 from fedbandit_envs.leaderboard.simulation import Simulation
@@ -47,6 +48,7 @@ class Choice:
         liars: The share of agents that lie.
         faults: What is told to the carrier besides: ``delay``, ``loss``, ``duplication``.
         delta: At which spending is claimed.
+        same_arms: Whether arms stay from round to round, where the problem can have that.
     """
 
     problem: Named
@@ -62,6 +64,7 @@ class Choice:
     liars: float = 0.2
     faults: Mapping[str, float] = field(default_factory=dict)
     delta: float = 1e-5
+    same_arms: bool = False
 
     @property
     def label(self) -> str:
@@ -72,9 +75,12 @@ class Choice:
             "": self.problem, "policy": self.policy, "carried by": self.transport, "sending": self.schedule,
             "graph": self.topology, "noise": self.privatizer, "acting": self.law, "lies": self.attack,
         }.items():  # fmt: skip
-            chosen = what not in ("", "policy") and name not in usual and not (what == "lies" and name == NONE)
+            chosen = (
+                what not in ("", "policy") and name not in usual and not (what == "lies" and name == NONE)
+            )
             words = [f"{what} {name}"] if chosen else []
             parts += [*words, *(f"{key} {value}" for key, value in said.items())]
+        parts += ["same arms"] if self.same_arms and choices.keeps_arms(self.problem[0]) else []
         parts += [f"{name} {value:g}" for name, value in self.faults.items() if value]
         return ", ".join(parts)
 
@@ -171,9 +177,11 @@ def put_together(choice: Choice) -> tuple[Baseline, Settings]:
         SettingsError: See :func:`outcome_of`; what only playing shows is said there.
     """
     env_id, env_kwargs = choice.problem
+    _require_known("problem", env_id, choices.problems())
+    if choice.same_arms and choices.keeps_arms(env_id):
+        env_kwargs = {**choices.same_arms(env_id, env_kwargs), **env_kwargs}
     policy, policy_kwargs = choice.policy
-    if policy not in BASELINES:
-        raise SettingsError(f"policy is {policy!r}; one of {', '.join(BASELINES)} is required")
+    _require_known("policy", policy, BASELINES)
     found = BASELINES[policy]
     said = {"transport": {**_carried(choice), **choice.transport[1]}, "noise": {**choice.privatizer[1]}}
     chosen: dict[Layer, str] = {"noise": choice.privatizer[0], "transport": choice.transport[0]}
@@ -204,10 +212,14 @@ def put_together(choice: Choice) -> tuple[Baseline, Settings]:
     return baseline, settings
 
 
-def _wrapper(layer: Layer, name: str) -> Callable[..., Any]:
-    known = of_layer(layer)
+def _require_known(what: str, name: str, known: Collection[str]) -> None:
+    """Refuses a name that is not among those known."""
     if name not in known:
-        raise SettingsError(f"{layer} is {name!r}; one of {', '.join(known)} is required")
+        raise SettingsError(f"{what} is {name!r}; one of {', '.join(known)} is required")
+
+
+def _wrapper(layer: Layer, name: str) -> Callable[..., Any]:
+    _require_known(layer, name, known := of_layer(layer))
     return known[name]
 
 
@@ -223,8 +235,7 @@ def _carried(choice: Choice) -> dict[str, Any]:
 
 def _schedule(choice: Choice) -> dict[str, Any]:
     name, said = choice.schedule
-    if name not in SCHEDULES:
-        raise SettingsError(f"schedule is {name!r}; one of {', '.join(SCHEDULES)} is required")
+    _require_known("schedule", name, SCHEDULES)
     horizon = {"horizon": choice.rounds} if "horizon" in arguments(SCHEDULES[name]) else {}
     return {"name": name, **horizon, **said}
 

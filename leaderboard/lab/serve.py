@@ -46,7 +46,11 @@ def asgi_app(token: str) -> Any:
     # marimo's own way to draw asks a host elsewhere for MathJax.
     scripts = (files(_REPORT) / "plotly-basic.min.js", files(__name__.rpartition(".")[0]) / "figure.js")
     head = "".join(f"<script>{script.read_text(encoding='utf-8')}</script>" for script in scripts)
-    made = marimo.create_asgi_app(quiet=True, token=token, html_head=head).with_app(path="", root=str(_APP)).build()
+    made = (
+        marimo.create_asgi_app(quiet=True, token=token, html_head=head)
+        .with_app(path="", root=str(_APP))
+        .build()
+    )
     return _telling_browsers(TrustedHostMiddleware(made, [HOST, "localhost"]))
 
 

@@ -234,7 +234,8 @@ def samba_table(outcome: SambaOutcome) -> str:
 def time_figure(outcome: SambaOutcome) -> Figure:
     """Draws CPU seconds by role."""
     seconds = outcome.seconds
-    layout = _layout("", "CPU seconds", log=False)
+    layout = _layout("role", "CPU seconds", log=False)
+    layout["xaxis"]["type"] = "category"
     bars = {"type": "bar", "x": list(seconds), "y": list(seconds.values())}
     return {"data": [bars], "layout": {**layout, "showlegend": False, "height": 300}}
 
@@ -243,7 +244,8 @@ def time_table(outcome: SambaOutcome) -> str:
     """Returns CPU seconds by role, and their shares."""
     total = sum(outcome.seconds.values()) or 1.0
     rows = [
-        (role, f"{seconds:.3f}", f"{100 * seconds / total:.0f} %") for role, seconds in outcome.seconds.items()
+        (role, f"{seconds:.3f}", f"{100 * seconds / total:.0f} %")
+        for role, seconds in outcome.seconds.items()
     ]
     return table("Time by role", ("role", "CPU seconds", "share"), rows)
 

@@ -104,7 +104,9 @@ def written(numbers: Mapping[str, Any]) -> str:
     parts = []
     for name, own in numbers["problems"].items():
         curves = between.join(json.dumps(one, allow_nan=False) for one in own["curves"])
-        parts.append(f'{json.dumps(name)}: {{"rounds": {json.dumps(own["rounds"])}, "curves": [\n{curves}\n]}}')
+        parts.append(
+            f'{json.dumps(name)}: {{"rounds": {json.dumps(own["rounds"])}, "curves": [\n{curves}\n]}}'
+        )
     said = {name: value for name, value in numbers.items() if name != "problems"}
     return f'{json.dumps(said)[:-1]}, "problems": {{\n{between.join(parts)}\n}}}}\n'
 
