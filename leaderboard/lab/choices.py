@@ -135,8 +135,8 @@ def of_problem(env_id: str) -> dict[str, Argument]:
 
 
 def keeps_arms(env_id: str) -> bool:
-    """Says whether arms can be the same in every round where a problem draws them anew: it takes their contexts."""
-    return {"contexts", "num_arms", "dim"} <= of_problem(env_id).keys()
+    """Says whether arms that have merit can be the same in every round, where a problem draws them anew."""
+    return {"contexts", "num_arms", "dim", "merit"} <= of_problem(env_id).keys()
 
 
 def same_arms(env_id: str, told: Mapping[str, Any]) -> dict[str, Any]:

@@ -193,11 +193,11 @@ def put_together(choice: Choice) -> tuple[Baseline, Settings]:
             own = {} if chosen[layer] == NONE else {layer: Wrapping(_wrapper(layer, chosen[layer]))}
         if said.get(layer) and not own:
             raise SettingsError(
-                f"{', '.join(said[layer])} is said of the {layer} layer, but there is none; a policy that has one, or "
-                f"one of {', '.join(of_layer(layer))}, is required"
+                f"{', '.join(said[layer])} cannot be said of a {layer} layer, since there is none; a policy that has "
+                f"one, or one of {', '.join(of_layer(layer))}, is required"
             )
         parts |= own
-        changes |= {part: _told(part, one, said.get(layer, {})) for part, one in own.items()}
+        changes |= {part: _told(one, said.get(layer, {})) for part, one in own.items()}
     baseline = replace(found, wrappers=parts)
     _plan(choice, baseline, changes)
     stack = []
@@ -240,13 +240,13 @@ def _schedule(choice: Choice) -> dict[str, Any]:
     return {"name": name, **horizon, **said}
 
 
-def _told(part: str, wrapping: Wrapping, said: Mapping[str, Any]) -> dict[str, Any]:
+def _told(wrapping: Wrapping, said: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what a wrapper is told, if it knows all of it."""
     known = arguments(wrapping.make).keys() - {"env"}
     for name, value in said.items():
         if name not in known:
             raise SettingsError(
-                f"{name} is {value!r}, which {part} does not know; one of {', '.join(sorted(known))} is required"
+                f"{name} is {value!r}, but {wrapping.make.__name__} has none; it can be told {', '.join(sorted(known))}"
             )
     return dict(said)
 

@@ -261,8 +261,8 @@ def sightings_table(outcome: SambaOutcome, role: str) -> str:
     left_out = max(0, len(seen) - MOST_SIGHTINGS)
     shown = seen if not left_out else [*seen[: MOST_SIGHTINGS - _LAST], *seen[-_LAST:]]
     rows = [
-        (one.number, one.sender, one.kind, one.size, "yes" if one.opened else "no", one.read) for one in shown
+        (one.number, one.sender, one.read, one.kind, one.size, "yes" if one.opened else "no") for one in shown
     ]
-    heads = ("message", "from", "kind", "bytes", "decrypted", "what it could read")
+    heads = ("message", "from", "what it could read", "kind", "bytes", "decrypted")
     without = f", {left_out:,} of them left out" if left_out else ""
     return table(f"What {role} saw: {len(seen):,} messages{without}", heads, rows)
