@@ -51,7 +51,9 @@ def complaints(browser) -> list[str]:
 def asked_elsewhere(browser) -> list[str]:
     """Addresses beyond this machine that pages have asked for since the last call."""
     messages = [json.loads(line["message"])["message"] for line in browser.get_log("performance")]
-    urls = [one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"]
+    urls = [
+        one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"
+    ]
     return [url for url in urls if url.startswith(("http", "ws")) and "://127.0.0.1" not in url]
 
 

@@ -29,10 +29,16 @@ def test_the_grid_is_of_what_is_registered():
     assert len(every) == len(set(every)) == 4 * (2 + 4 * (2 + 3 * 3))
     for name, problem in grid.PROBLEMS.items():
         assert problem.env_id in REGISTRY, name
-        for kind, own in (("silent", problem.silent), ("sharing", problem.sharing), ("private", problem.private)):
+        for kind, own in (
+            ("silent", problem.silent),
+            ("sharing", problem.sharing),
+            ("private", problem.private),
+        ):
             for algorithm in own:
                 parts = {getattr(one.make, "layer", None) for one in BASELINES[algorithm].wrappers.values()}
-                assert ("noise" in parts, "transport" in parts) == (kind == "private", kind != "silent"), algorithm
+                assert ("noise" in parts, "transport" in parts) == (kind == "private", kind != "silent"), (
+                    algorithm
+                )
 
 
 @pytest.mark.parametrize(

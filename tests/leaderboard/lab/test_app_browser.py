@@ -1,0 +1,255 @@
+"""Plays in the lab in headless Chromium: nothing but this machine is there, and none of it asks for more."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import chromium
+import pytest
+from chromium import until
+
+from fedbandit_envs.leaderboard.lab.federation import Choice, outcome_of
+from fedbandit_envs.leaderboard.lab.views import number
+
+pytest.importorskip("marimo", reason="marimo is not installed: the extra 'lab' has it")
+pytestmark = chromium.needed
+
+WATCHED = """
+import sys
+
+def watch(event, arguments):
+    if event == "socket.connect" and arguments[1][0] not in ("127.0.0.1", "::1"):
+        print("OUTSIDE", arguments[1], file=sys.stderr, flush=True)
+    elif event == "socket.getaddrinfo" and arguments[0] not in (None, "127.0.0.1", "localhost"):
+        print("OUTSIDE", arguments[0], file=sys.stderr, flush=True)
+
+sys.addaudithook(watch)
+from fedbandit_envs.leaderboard.cli import app
+app()
+"""
+
+# What is in the page lies in shadows, which queries do not enter.
+INSIDE = """
+const inside = (root, found = []) => {
+  for (const one of root.querySelectorAll("*")) { found.push(one); if (one.shadowRoot) inside(one.shadowRoot, found); }
+  return found;
+};
+const labelled = (text) => {
+  const label = inside(document).find((one) => one.tagName === "LABEL" && one.textContent.trim() === text);
+  return label && label.getRootNode().getElementById(label.htmlFor);
+};
+const button = (text) => inside(document).find((one) => one.tagName === "BUTTON" && one.textContent.trim() === text);
+"""
+ALERT = "inside(document).find((one) => one.getAttribute('role') === 'alert')"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """The lab's process and address."""
+    err = tmp_path_factory.mktemp("served") / "err"
+    with err.open("w") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-c", WATCHED, "lab", "--no-browser"],
+            stdout=subprocess.PIPE, stderr=errors, text=True, env={**os.environ, "HOME": str(err.parent)},
+        )  # fmt: skip
+        try:
+            line = process.stdout.readline()
+            assert "http://127.0.0.1:" in line, err.read_text()
+            yield re.search(r"http\S+", line).group()
+            assert "OUTSIDE" not in err.read_text()
+            assert "Traceback" not in err.read_text()
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    driver = chromium.start(tmp_path_factory.mktemp("profile"))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def lab(browser, served):
+    """The lab, opened anew; nothing may have gone wrong when the test is over, nor anything been asked for elsewhere."""
+    browser.get("about:blank")
+    chromium.asked_elsewhere(browser)
+    browser.get(served)
+    until(browser, f"{INSIDE} return labelled('Policy') && button('Run')")
+    yield browser
+    assert chromium.complaints(browser) == []
+    assert chromium.asked_elsewhere(browser) == []
+
+
+def choose(lab, label: str, text: str) -> None:
+    """Chooses from a menu, as soon as it offers that."""
+    until(
+        lab,
+        f"""{INSIDE}
+        const menu = labelled(arguments[0]);
+        const option = menu && [...menu.options].find((one) => one.text.trim() === arguments[1]);
+        if (!option) return false;
+        Object.getOwnPropertyDescriptor(HTMLSelectElement.prototype, "value").set.call(menu, option.value);
+        menu.dispatchEvent(new Event("change", {{bubbles: true}}));
+        return true;""",
+        label,
+        text,
+    )
+
+
+def options(lab, label: str) -> list[str]:
+    return until(
+        lab, f"{INSIDE} const menu = labelled(arguments[0]); return menu && [...menu.options].map(o => o.text.trim())",
+        label,
+    )  # fmt: skip
+
+
+def say(lab, label: str, text: str) -> None:
+    """Types into a field."""
+    from selenium.webdriver.common.keys import Keys
+
+    field = until(lab, f"{INSIDE} return labelled(arguments[0])", label)
+    field.send_keys(Keys.END, *[Keys.BACKSPACE] * 10, text, Keys.TAB)
+
+
+def press(lab, text: str) -> None:
+    until(lab, f"{INSIDE} return button(arguments[0])", text).click()
+
+
+def rows(lab, caption: str, count: int) -> list[list[str]]:
+    """Cells of a table, once it has so many rows."""
+    return until(
+        lab,
+        """
+        const table = [...document.querySelectorAll("table")].find((one) => one.caption?.textContent.startsWith(arguments[0]));
+        const found = table && [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent));
+        return found && found.length === arguments[1] && found""",
+        caption,
+        count,
+    )
+
+
+def refusal(lab) -> str:
+    return until(lab, f"{INSIDE} return {ALERT}?.textContent")
+
+
+def test_a_run_shows_its_regret_and_what_it_spent(lab):
+    choose(lab, "Problem", "FedArms-v0")
+    choose(lab, "Policy", "Priv-UCB1")
+    say(lab, "Rounds", "40")
+    press(lab, "Run")
+    ((name, problem, rounds, agents, regret, *_),) = rows(lab, "Regret at the last round", 1)
+    played = outcome_of(Choice(("FedArms-v0", {}), ("Priv-UCB1", {}), 40, 5))
+    assert (name, problem, rounds, agents) == ("1: Priv-UCB1", "FedArms-v0", "40", "all (10)")
+    assert regret == number(float(played.simulation.regret[-1].mean()))
+    claims = rows(lab, "What the agent that has spent most", len(played.claims))
+    assert [claim[2] for claim in claims] == [number(claim["epsilon"]) for claim in played.claims]
+    # In rounds 1, 2, 4, 8, 16 and 32 each tells nine others.
+    assert rows(lab, "Traffic of an agent", 1)[0][1] == "54"
+    until(lab, "return document.querySelectorAll('lab-figure .scatterlayer .trace').length >= 2")
+    # Another control: the same without noise beside it.
+    choose(lab, "Privatizer", "none")
+    press(lab, "Run")
+    both = rows(lab, "Regret at the last round", 2)
+    assert both[0][4] == regret
+    open_ = outcome_of(Choice(("FedArms-v0", {}), ("Priv-UCB1", {}), 40, 5, privatizer=("none", {})))
+    assert both[1][4] == number(float(open_.simulation.regret[-1].mean()))
+    assert until(lab, "return document.getElementById('claim').textContent").startswith("Epsilon \u221e")
+    press(lab, "Clear")
+    until(lab, "return !document.querySelector('lab-figure')")
+
+
+def test_shares_are_shown_where_arms_have_merit(lab):
+    choose(lab, "Problem", "FedExposure-v0")
+    choose(lab, "Policy", "deserved-shares")
+    say(lab, "Rounds", "30")
+    until(
+        lab, f"{INSIDE} return inside(document).find((one) => one.getAttribute('role') === 'switch')"
+    ).click()
+    press(lab, "Run")
+    shares = [float(row[1]) for row in rows(lab, "Shares of pulls", 10)]
+    assert sum(shares) == pytest.approx(1, abs=0.01)
+    assert shares[0] > 1.5 * shares[-1], "the arms have stayed"
+
+
+def test_what_does_not_fit_is_a_sentence(lab):
+    choose(lab, "Problem", "FedArms-v0")
+    choose(lab, "Policy", "UCB1")
+    choose(lab, "Channel", "Channel")
+    choose(lab, "Messages", "on_request")
+    say(lab, "Rounds", "10")
+    press(lab, "Run")
+    assert "does not say when to send" in refusal(lab)
+    # And what was wrong can be put right.
+    choose(lab, "Messages", "every_round")
+    press(lab, "Run")
+    rows(lab, "Regret at the last round", 1)
+    until(lab, f"{INSIDE} return !{ALERT}")
+
+
+def test_menus_follow_the_problem(lab):
+    from fedbandit_envs.leaderboard.lab import choices
+
+    assert options(lab, "Problem") == choices.problems()
+    choose(lab, "Problem", "FedLinear-v0")
+    until(lab, f"{INSIDE} return [...labelled('Policy').options].some((one) => one.text.trim() === 'LinUCB')")
+    assert options(lab, "Policy") == choices.policies("FedLinear-v0")
+    assert options(lab, "Privatizer") == choices.privatizers()
+
+
+def test_samba_shows_what_each_role_saw(lab):
+    pytest.importorskip("phe", reason="the extra 'secure' is not installed")
+    press(lab, "SAMBA")
+    until(lab, f"{INSIDE} return labelled('Algorithm')")
+    choose(lab, "Algorithm", "reinforcement-comparison")
+    press(lab, "Run")
+    assert "needs other owners' data" in refusal(lab)
+    choose(lab, "Algorithm", "ucb")
+    say(lab, "Arms, an owner each", "3")
+    say(lab, "Budget, rounds", "20")
+    press(lab, "Run")
+    run = dict(rows(lab, "The run", 10))
+    assert run["cumulative reward, in the open"] == f"{run['cumulative reward, encrypted']} (the same)"
+    assert [row[0] for row in rows(lab, "Time by role", 4)] == ["customer", "comp", "owners", "controller"]
+    ((_, sender, read, *_),) = rows(lab, "What customer saw", 1)
+    assert (sender, read) == ("controller", f"the cumulative reward, {run['cumulative reward, encrypted']}")
+    choose(lab, "Role", "comp")
+    assert rows(lab, "What comp saw", 18)[1][2].startswith("masked, in an order of this round")
+
+
+def test_fits_a_phone(lab):
+    chromium.narrow(lab, 390)
+    try:
+        say(lab, "Rounds", "20")
+        press(lab, "Run")
+        rows(lab, "Regret at the last round", 1)
+        until(lab, "return document.querySelector('lab-figure .scatterlayer .trace')")
+        until(lab, "return document.querySelector('lab-figure').getBoundingClientRect().right <= 390")
+        assert lab.execute_script("return document.documentElement.scrollWidth") <= 390
+    finally:
+        chromium.widen(lab)
+
+
+@pytest.mark.parametrize(
+    ("headers", "token", "status"),
+    [({}, False, 401), ({"Host": "elsewhere.example"}, True, 400), ({}, True, 200)],
+)
+def test_only_this_machine_with_the_token_is_answered(served, headers, token, status):
+    address = served if token else served.partition("?")[0] + "api/status"
+    request = urllib.request.Request(address, headers=headers)
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    try:
+        with opener.open(request) as answer:
+            found = answer.status
+            assert "connect-src 'self'" in answer.headers["content-security-policy"]
+    except urllib.error.HTTPError as error:
+        found = error.code
+    assert found == status
