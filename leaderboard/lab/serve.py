@@ -1,7 +1,9 @@
 """Serves the lab to browsers of this machine, and to nobody else."""
 
+import os
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from secrets import token_urlsafe
@@ -70,7 +72,7 @@ def _telling_browsers(app: Any) -> Any:
 
 
 def serve(port: int, told: Callable[[str], None]) -> None:
-    """Serves until it is interrupted.
+    """Serves until it is interrupted, and ends the process then.
 
     Args:
         port: Of the loopback address; 0 for a free one.
@@ -86,5 +88,9 @@ def serve(port: int, told: Callable[[str], None]) -> None:
 
     with socket.create_server((HOST, port)) as listening:
         told(f"http://{HOST}:{listening.getsockname()[1]}/?access_token={token}")
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws_max_size=1 << 24))
-        server.run(sockets=[listening])
+        # Open pages do not keep it from ending.
+        settings = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(settings).run(sockets=[listening])
+    # Marimo has threads for every page that was opened, which would wait for ever; there is nothing to be kept.
+    os._exit(0)

@@ -65,8 +65,9 @@ def served(tmp_path_factory):
         finally:
             process.send_signal(signal.SIGINT)
             try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
+                # Whoever looks at it does not keep it from ending.
+                assert process.wait(30) == 0
+            finally:
                 process.kill()
 
 
@@ -79,7 +80,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def lab(browser, served):
-    """The lab, opened anew; nothing may have gone wrong when the test is over, nor anything been asked for elsewhere."""
+    """The lab, opened anew; nothing may have gone wrong when the test is over, nor been asked for elsewhere."""
     browser.get("about:blank")
     chromium.asked_elsewhere(browser)
     browser.get(served)
@@ -121,7 +122,10 @@ def say(lab, label: str, text: str) -> None:
 
 
 def press(lab, text: str) -> None:
-    until(lab, f"{INSIDE} return button(arguments[0])", text).click()
+    found = until(lab, f"{INSIDE} return button(arguments[0])", text)
+    # The page scrolls within an element of its own.
+    lab.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
+    found.click()
 
 
 def rows(lab, caption: str, count: int) -> list[list[str]]:
@@ -129,7 +133,8 @@ def rows(lab, caption: str, count: int) -> list[list[str]]:
     return until(
         lab,
         """
-        const table = [...document.querySelectorAll("table")].find((one) => one.caption?.textContent.startsWith(arguments[0]));
+        const tables = [...document.querySelectorAll("table")];
+        const table = tables.find((one) => one.caption?.textContent.startsWith(arguments[0]));
         const found = table && [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent));
         return found && found.length === arguments[1] && found""",
         caption,
