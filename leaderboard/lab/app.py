@@ -10,7 +10,7 @@ with app.setup:
     import marimo as mo
 
     from fedbandit_envs.leaderboard.lab import choices, views
-    from fedbandit_envs.leaderboard.lab.federation import Choice, outcome_of
+    from fedbandit_envs.leaderboard.lab.federation import Choice, Outcome, outcome_of
     from fedbandit_envs.leaderboard.lab.samba import samba_outcome
     from fedbandit_envs.leaderboard.run import SettingsError
     from fedbandit_envs.wrappers.byzantine import ATTACKS
@@ -153,7 +153,7 @@ def _(
 
 @app.cell
 def _():
-    played, set_played = mo.state([])
+    played, set_played = mo.state(list[Outcome]())
     refusal, set_refusal = mo.state("")
     return played, refusal, set_played, set_refusal
 
@@ -236,7 +236,7 @@ def _(log, played, refusal, tab):
                 )
             _shown += [
                 drawn(_shares, "Shares of pulls, deserved and got"),
-                mo.Html(views.shares_table(_last)),
+                mo.Html(views.shares_table(_last) or ""),
             ]
     elif not refusal():
         _shown.append(mo.md("Choose, and press **Run**. Runs stay, to compare, until **Clear**."))

@@ -159,7 +159,8 @@ def regret_table(outcomes: Sequence[Outcome]) -> str:
     for name, one in _named(outcomes).items():
         groups = {"all": range(one.simulation.regret.shape[2]), **one.groups}
         for group, agents in groups.items():
-            mean, half = mean_and_half_width(one.simulation.regret[-1][:, list(agents)].mean(axis=1))
+            estimate = mean_and_half_width(one.simulation.regret[-1][:, list(agents)].mean(axis=1))
+            mean, half = map(float, estimate)
             interval = "-" if not isfinite(half) else f"{number(mean - half)} .. {number(mean + half)}"
             rows.append((
                 name, one.choice.problem[0], f"{one.choice.rounds:,}", f"{group} ({len(agents)})", number(mean),

@@ -82,6 +82,32 @@ def test_the_page_is_whole_and_small(kept):
     assert "default-src 'none'" in text
 
 
+def test_the_text_says_what_the_numbers_say(kept):
+    text = KEPT.with_name("lab.md").read_text()
+    regret = {
+        (name, one["algorithm"], one["epsilon"], one["schedule"]): one["mean"][-1]
+        for name, own in kept["problems"].items()
+        for one in own["curves"]
+    }
+    silence, tuned = (
+        {name: regret[name, problem.silent[i], None, None] for name, problem in grid.PROBLEMS.items()}
+        for i in (0, 1)
+    )
+    early = regret["procurement", "P-FCB", 1.0, "powers of two"] / silence["procurement"]
+    assert f"{early:.1f} times the regret of untuned silence" in text
+    weighed = {key: value / tuned[key[0]] for key, value in regret.items() if key[1].endswith("-weighted")}
+    least, most = min(weighed, key=weighed.get), max(weighed, key=weighed.get)
+    assert (least[0], *least[2:]) == ("linear", 10.0, "powers of two")
+    assert (most[0], *most[2:]) == ("arms", 1.0, "every round")
+    assert f"between {weighed[least]:.2f} (" in text
+    assert f"and {weighed[most]:.2f} times (" in text
+    curves = sum(len(own["curves"]) for own in kept["problems"].values())
+    assert (
+        f"{curves} curves in `docs/lab.json`, {kept['seeds']} seeds each, {kept['cpu_seconds']} CPU-seconds"
+        in text
+    )
+
+
 def test_no_text_ends_the_data_early(kept):
     curve = {**kept["problems"]["arms"]["curves"][3], "schedule": "</script><b>"}
     wrong = {**kept, "problems": {**kept["problems"]}}
