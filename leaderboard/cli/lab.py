@@ -39,7 +39,7 @@ def lab(
 
 
 def lab_page(
-    out: Annotated[Path, typer.Option(help="Folder for lab.html, and for lab.json and shards/ if played.")],
+    out: Annotated[Path, typer.Option(help="Folder for lab-page.html, and for lab.json and shards/ if played.")],
     kept: Annotated[
         Path | None, typer.Option("--numbers", help="A lab.json; without it the grid is played, in minutes.")
     ] = None,
@@ -52,7 +52,7 @@ def lab_page(
     with explained(ValueError, OSError, option="--numbers"):
         found = None if kept is None else numbers.read(kept)
     make_folder(out)
-    written = [out / "lab.html"]
+    written = [out / "lab-page.html"]
     if found is None:
         folder = out / "shards"
         with explained(BackendError), explained(OSError, option="--out"), progress_bar() as progress:

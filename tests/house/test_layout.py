@@ -86,7 +86,9 @@ def test_wheel_holds_every_module(tmp_path):
     }
     assert {*data, *networks, "fedbandit_envs/py.typed", "fedbandit_envs/baselines/tuned.json"} <= inside
     page = {
-        f"fedbandit_envs/{p.relative_to(ROOT)}" for p in (ROOT / "leaderboard/board/report").glob("*[!y]")
+        f"fedbandit_envs/{p.relative_to(ROOT)}"
+        for room in ("board/report", "lab", "lab/page")
+        for p in (ROOT / "leaderboard" / room).glob("*.*[!y]")
     }
     assert {name for name in page if "__pycache__" not in name} <= inside
     assert networks

@@ -147,8 +147,8 @@ def test_other_files_are_refused(tmp_path, spoil, message):
 def test_the_command_writes_the_page(tmp_path):
     result = CliRunner().invoke(app, ["lab-page", "--numbers", str(KEPT), "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
-    assert [path.name for path in tmp_path.iterdir()] == ["lab.html"]
-    assert (tmp_path / "lab.html").read_text() == page(numbers.read(KEPT))
+    assert [path.name for path in tmp_path.iterdir()] == ["lab-page.html"]
+    assert (tmp_path / "lab-page.html").read_text() == page(numbers.read(KEPT))
     missing = CliRunner().invoke(app, ["lab-page", "--numbers", "nowhere.json", "--out", str(tmp_path)])
     assert missing.exit_code == 2
     assert "nowhere.json" in missing.output

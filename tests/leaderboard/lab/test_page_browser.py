@@ -23,7 +23,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
-    path = tmp_path_factory.mktemp("lab") / "lab.html"
+    path = tmp_path_factory.mktemp("lab") / "lab-page.html"
     path.write_text(page_of(KEPT), encoding="utf-8")
     return path.as_uri()
 
