@@ -187,7 +187,7 @@ def _(
     )
     try:
         with mo.status.progress_bar(
-            total=rounds.value, title=_choice.label, show_rate=False, remove_on_exit=True
+            total=rounds.value or 1, title=_choice.label, show_rate=False, remove_on_exit=True
         ) as _bar:
             _outcome = outcome_of(_choice, lambda more: _bar.update(int(more)))
     except (SettingsError, BudgetExhaustedError) as _error:
@@ -250,7 +250,7 @@ def _():
     ratings = menu("Data", choices.data())
     arms = mo.ui.number(1, 100, 1, value=10, label="Arms, an owner each", full_width=True)
     budget = mo.ui.number(1, 5000, 1, value=300, label="Budget, rounds", full_width=True)
-    seed = mo.ui.number(0, 2**31, 1, value=0, label="Seed", full_width=True)
+    seed = mo.ui.number(0, 2**31, 1, value=0, label="Seed, secret if empty", full_width=True)
     encrypt = mo.ui.run_button(label="Run", kind="success")
     return algorithm, arms, budget, encrypt, ratings, seed
 
@@ -283,7 +283,7 @@ def _(algorithm, arms, budget, encrypt, ratings, seed, set_encrypted, set_stoppe
     mo.stop(not encrypt.value)
     try:
         with mo.status.progress_bar(
-            total=max(1, budget.value - arms.value),
+            total=max(1, (budget.value or 0) - (arms.value or 0)),
             title=algorithm.value,
             show_rate=False,
             remove_on_exit=True,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.leaderboard.run import SettingsError
-from fedbandit_envs.leaderboard.samba import SambaSettings, run_samba
+from fedbandit_envs.leaderboard.samba import SambaSettings, run_samba, seed_of
 from fedbandit_envs.wrappers.secure.errors import MissingExtraError, SecureError
 from fedbandit_envs.wrappers.secure.items import SCORE_BYTES
 from fedbandit_envs.wrappers.secure.message import Kind
@@ -82,7 +82,7 @@ def samba_outcome(
     ratings: str,
     arms: int,
     budget: int,
-    seed: int,
+    seed: int | None,
     advance: Callable[[int], None] = lambda rounds: None,
 ) -> SambaOutcome:
     """Runs SAMBA with a role for each owner, all in this process, and the same in the open.
@@ -92,14 +92,14 @@ def samba_outcome(
         ratings: ``"movielens"`` or ``"jester"``.
         arms: K.
         budget: N.
-        seed: Of both runs.
+        seed: Of both runs; None for one that nobody knows.
         advance: Told of rounds played, for progress bars.
 
     Raises:
         SettingsError: It cannot be run: an argument is out of its range, the algorithm cannot be played in secret, the
             ``[secure]`` extra is not installed, or a role has ended the run.
     """
-    settings = SambaSettings(algorithm, ratings, arms, budget, seed, owners_per_role=1)
+    settings = SambaSettings(algorithm, ratings, arms, budget, seed_of(seed), owners_per_role=1)
     transcripts: dict[str, Transcript] = {}
     try:
         result = run_samba(settings, advance, transcripts)

@@ -195,6 +195,10 @@ def test_what_does_not_fit_is_a_sentence(lab):
     assert "does not say when to send" in refusal(lab)
     # And what was wrong can be put right.
     choose(lab, "Messages", "every_round")
+    say(lab, "Rounds", "")
+    press(lab, "Run")
+    until(lab, f"{INSIDE} return {ALERT}?.textContent.startsWith('rounds is')")
+    say(lab, "Rounds", "10")
     press(lab, "Run")
     rows(lab, "Regret at the last round", 1)
     until(lab, f"{INSIDE} return !{ALERT}")

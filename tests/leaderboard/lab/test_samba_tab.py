@@ -94,11 +94,22 @@ def test_the_customer_reads_the_total_alone(played):
         ("ucb", "movielens", 9, 3, "budget is 3"),
         ("ucb", "movielens", 10**6, 2 * 10**6, "num_arms|arms"),
         ("ucb", "nowhere.data", 3, 9, "nowhere.data"),
+        ("ucb", "movielens", None, 9, "num_arms|arms"),
+        ("ucb", "movielens", 3, None, "budget is None"),
     ],
 )
 def test_what_cannot_be_run_is_a_sentence(algorithm, ratings, arms, budget, message):
     with pytest.raises(SettingsError, match=message):
         samba_outcome(algorithm, ratings, arms, budget, 0)
+
+
+def test_without_a_seed_both_runs_have_the_same_secret_one(monkeypatch):
+    from fedbandit_envs.wrappers.secure import paillier
+
+    monkeypatch.setattr(paillier, "KEY_BITS", 512)
+    outcome = samba_outcome("thompson", "jester", 3, 60, None)
+    assert outcome.result["cumulative_reward"] == outcome.open_reward
+    assert outcome.result["claim"]["noise"] == "secret"
 
 
 def test_every_algorithm_and_data_set_is_offered():
