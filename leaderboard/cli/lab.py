@@ -39,7 +39,9 @@ def lab(
 
 
 def lab_page(
-    out: Annotated[Path, typer.Option(help="Folder for lab-page.html, and for lab.json and shards/ if played.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for lab-page.html, and for lab.json and shards/ if played.")
+    ],
     kept: Annotated[
         Path | None, typer.Option("--numbers", help="A lab.json; without it the grid is played, in minutes.")
     ] = None,
