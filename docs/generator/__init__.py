@@ -6,7 +6,7 @@ Docstrings, the registries and the files that lie in the repository are the only
 from pathlib import Path
 from typing import Any
 
-from generator import architecture, baselines, copied, environments, gallery, reference, wrappers
+from generator import architecture, baselines, copied, environments, gallery, lab, reference, wrappers
 from generator.folder import Folder
 from generator.markup import adapt, leave_out
 
@@ -17,6 +17,7 @@ def setup(app: Any) -> dict[str, Any]:
     # Before Google's sections are read.
     app.connect("autodoc-process-docstring", adapt, priority=400)
     app.connect("autodoc-skip-member", leave_out)
+    app.connect("build-finished", lab.write_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

@@ -12,7 +12,7 @@ from generator.architecture import FLOORS
 from generator.folder import Folder
 from generator.markup import first_sentence, reference_to, table, toctree
 
-_COMMANDS = ("fedbandit_envs.leaderboard.cli", "fedbandit_envs.leaderboard.reproduction")
+_COMMANDS = tuple(f"fedbandit_envs.leaderboard.{room}" for room in ("cli", "lab", "reproduction"))
 """Rooms that are used by commands, whose `--help` describes them."""
 
 

@@ -83,7 +83,7 @@ def documented():
     }
 
 
-COMMANDS = {"cli", "reproduction"}
+COMMANDS = {"cli", "lab", "reproduction"}
 """Rooms of the leaderboard that are used by commands, whose `--help` describes them."""
 
 
