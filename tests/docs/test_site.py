@@ -193,7 +193,7 @@ def browser(tmp_path_factory):
     ("words", "expected"),
     [
         ("GaussianPrivatizer", "generated/wrappers/gaussianprivatizer.html"),
-        ("FedProcurement-v0", "generated/environments/procurement.html"),
+        ("FedProcurementHomogeneous-v0", "generated/environments/procurement.html"),
         ("Mironov", "generated/security.html"),
     ],
 )
@@ -201,7 +201,7 @@ def test_search_finds(browser, url, words, expected):
     from selenium.webdriver.support.ui import WebDriverWait
 
     browser.get(f"{url}/search.html?q={words}")
-    found = WebDriverWait(browser, 30).until(
+    found = WebDriverWait(browser, 60).until(
         lambda driver: (
             driver.execute_script(
                 # Results come one after another.
