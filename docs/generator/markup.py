@@ -9,6 +9,7 @@ from typing import Any
 
 _ROLE = re.compile(r":(class|func|meth|mod|data|attr):`([^`]+)`")
 _ROW = re.compile(r" *\|(---| )")
+_LITERAL = re.compile(r"(``.+?``)", flags=re.DOTALL)
 _MARKDOWN = "## Description"
 
 
@@ -24,8 +25,14 @@ def adapt(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[
     adapted: list[str] = []
     for is_row, found in groupby(lines, lambda line: _ROW.match(line) is not None):
         block = list(found)
-        adapted += _list_table(block) if is_row else [line.replace("|", "\\|") for line in block]
+        adapted += _list_table(block) if is_row else _without_bars(block)
     lines[:] = adapted
+
+
+def _without_bars(lines: list[str]) -> list[str]:
+    """Returns text whose bars are not taken for substitutions; what is literal stays."""
+    parts = _LITERAL.split("\n".join(lines))
+    return "".join(part if _LITERAL.fullmatch(part) else part.replace("|", "\\|") for part in parts).split("\n")
 
 
 def _list_table(rows: list[str]) -> list[str]:

@@ -44,9 +44,9 @@ def test_the_gallery_reads_pages(generator, tmp_path):
 def test_tables_of_docstrings_become_tables(generator):
     from generator.markup import adapt
 
-    lines = ["Says |x|.", "    | a | b |", "    |---|---|", "    | 1 | 2 |", "Then."]
+    lines = ["Says |x|, not ``|y|``.", "    | a | b |", "    |---|---|", "    | 1 | 2 |", "Then."]
     adapt(None, "class", "x", None, None, lines)
-    assert lines[0] == "Says \\|x\\|."
+    assert lines[0] == "Says \\|x\\|, not ``|y|``."
     assert "    .. list-table::" in lines
     cells = [line.strip() for line in lines if line.strip().startswith(("* -", "- "))]
     assert cells == ["* - a", "- b", "* - 1", "- 2"]

@@ -100,7 +100,7 @@ def public_names():
                 if not isinstance(node, ast.ClassDef | ast.FunctionDef) or node.name.startswith("_"):
                     continue
                 # Instructions of kernels are no functions of Python.
-                if "intrinsic" not in map(ast.unparse, node.decorator_list):
+                if "_instruction" not in map(ast.unparse, node.decorator_list):
                     yield f"{module}.{node.name}"
 
 
