@@ -19,6 +19,7 @@ html_title = f"fedbandit-envs {release}"
 html_favicon = "favicon.svg"
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 
 myst_heading_anchors = 4
 

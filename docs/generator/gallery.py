@@ -8,7 +8,7 @@ from generator.folder import Folder
 from generator.markup import table, toctree
 
 _COMMAND = re.compile(r"^Made by `([^`]+)`", flags=re.MULTILINE)
-_VERDICT = re.compile(r"does \*\*not\*\* hold|undecided|holds")
+_VERDICT = re.compile(r"does \*\*not\*\* hold|undecided|holds(?!\?)")
 
 
 class Page(NamedTuple):
@@ -19,6 +19,7 @@ class Page(NamedTuple):
         title: Its title.
         setting: What was played.
         sentences: What it says of the paper's sentences.
+        verdicts: All of them, those in tables included.
         command: What made it; empty where the page does not say.
     """
 
@@ -26,6 +27,7 @@ class Page(NamedTuple):
     title: str
     setting: str
     sentences: list[str]
+    verdicts: list[str]
     command: str
 
 
@@ -38,9 +40,16 @@ def write(folder: Folder, docs: Path) -> None:
         "and what a placebo and silence get. All numbers of a page are in its CSV file. What is below is taken from\n"
         "the pages: the picture, the command, and every sentence that was tested, with its verdict.",
         table(
-            ["page", "holds", "undecided", "does not hold"],
+            ["page", "of", "holds", "undecided", "does not hold"],
             [
-                [f"[{page.title}](#{page.stem})", *(str(count) for count in _counts(page.sentences))]
+                [
+                    f"[{page.stem}](#{page.stem})",
+                    page.title,
+                    *(
+                        str(page.verdicts.count(verdict))
+                        for verdict in ("holds", "undecided", "does **not** hold")
+                    ),
+                ]
                 for page in pages
             ],
         ),
@@ -64,17 +73,14 @@ def read(path: Path) -> Page:
         line.lstrip("* ") for line in lines if _VERDICT.search(line) and not line.startswith(("|", "#"))
     ]
     made_by = _COMMAND.search(text)
-    return Page(path.stem, title, setting, sentences, made_by[1] if made_by else "")
-
-
-def _counts(sentences: list[str]) -> tuple[int, int, int]:
-    verdicts = [verdict for sentence in sentences for verdict in _VERDICT.findall(sentence)]
-    return verdicts.count("holds"), verdicts.count("undecided"), verdicts.count("does **not** hold")
+    cells = [cell for line in lines if line.startswith("|") for cell in line[2:-2].split(" | ")]
+    verdicts = [verdict for said in (*sentences, *cells) for verdict in _VERDICT.findall(said)]
+    return Page(path.stem, title, setting, sentences, verdicts, made_by[1] if made_by else "")
 
 
 def _entry(page: Page) -> str:
     parts = [
-        f"({page.stem})=\n## {page.title}",
+        f"({page.stem})=\n## {page.title} (`{page.stem}`)",
         f"[![{page.title}](../reproductions/{page.stem}.png)](../reproductions/{page.stem}.md)",
         page.setting,
         "\n".join(f"* {sentence}" for sentence in page.sentences),

@@ -32,7 +32,8 @@ def adapt(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[
 def _without_bars(lines: list[str]) -> list[str]:
     """Returns text whose bars are not taken for substitutions; what is literal stays."""
     parts = _LITERAL.split("\n".join(lines))
-    return "".join(part if _LITERAL.fullmatch(part) else part.replace("|", "\\|") for part in parts).split("\n")
+    text = "".join(part if _LITERAL.fullmatch(part) else part.replace("|", "\\|") for part in parts)
+    return text.split("\n")
 
 
 def _list_table(rows: list[str]) -> list[str]:

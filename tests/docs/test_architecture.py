@@ -38,6 +38,7 @@ def test_the_gallery_reads_pages(generator, tmp_path):
     assert found.title == "P-FCB, EXP9"
     assert found.setting == "Scale `small`: T = 9."
     assert found.sentences == ['"It falls": does **not** hold.']
+    assert found.verdicts == ["does **not** hold", "holds"]
     assert found.command == "fedbandit reproduce pfcb-exp9 --scale small"
 
 
