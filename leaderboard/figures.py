@@ -162,7 +162,7 @@ def panels_png(
                 write_numbers_out(axis)
         points = sorted({float(at) for x, _, _ in curves.values() for at in x})
         if own["xscale"] == "log" and 0 < len(points) <= _MOST_TICKS:
-            place.set_xticks(points, [f"{at:g}" for at in points])
+            place.set_xticks(points, [f"{at:.3g}" for at in points])
             place.set_xticks([], minor=True)
         place.grid(alpha=0.3)
         if curves and not crowded:
