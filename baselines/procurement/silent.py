@@ -110,6 +110,7 @@ def procure_optimistically(
     producers = quantity.shape[2]
     # Of own and heard data together; padded, so that processors need not finish a row one by one.
     weight, bound = np.zeros(padded(producers)), np.zeros(padded(producers))
+    surpluses = np.empty(producers)
     scale = radius_scale * radius_scale * 1.5 / divisor
     heard = heard_units.size > 0
     last, log_round = -1, 0.0
@@ -141,6 +142,7 @@ def procure_optimistically(
                 unit_revenue[r, j, 0],
                 exact,
                 quantity,
+                surpluses,
             )
 
 

@@ -17,17 +17,36 @@ from fedbandit_envs.procurement.knapsack import best_filling
 FEASIBILITY_TOLERANCE = 1e-9
 """Quality units by which rounding may miss the constraint: absolute, far below any real shortfall."""
 
+_AT_ONCE = (
+    8  # Producers a pass of known length, which becomes vector instructions; a longer one's rest would not.
+)
+
+
+@kernel(inline="always")
+def _buy_if_it_pays(r, j, i, quality, cost, capacity, threshold, unit_revenue, quantity, surpluses):
+    slack = quality[i] - threshold
+    value = unit_revenue * quality[i] - cost[r, j, i]
+    pays = (value > 0.0) | ((value == 0.0) & (slack >= 0.0))
+    units = capacity[r, j, i] if pays else np.int32(0)
+    quantity[r, j, i] = units
+    surpluses[i] = units * slack
+
 
 @kernel(forceinline=True)
-def _buy_all_that_pays(r, j, quality, cost, capacity, threshold, unit_revenue, quantity):
+def _buy_all_that_pays(r, j, quality, cost, capacity, threshold, unit_revenue, quantity, surpluses):
     """Fills ``quantity`` with S1 and S2 in full; returns the surplus of quality this leaves."""
+    producers = quantity.shape[2]
+    whole = producers - producers % _AT_ONCE
+    for first in range(0, whole, _AT_ONCE):
+        for place in range(_AT_ONCE):
+            _buy_if_it_pays(
+                r, j, first + place, quality, cost, capacity, threshold, unit_revenue, quantity, surpluses
+            )
+    for i in range(whole, producers):
+        _buy_if_it_pays(r, j, i, quality, cost, capacity, threshold, unit_revenue, quantity, surpluses)
     surplus = 0.0
-    for i in range(quantity.shape[2]):
-        slack = quality[i] - threshold
-        value = unit_revenue * quality[i] - cost[r, j, i]
-        units = capacity[r, j, i] if (value > 0.0) or (value == 0.0 and slack >= 0.0) else 0
-        quantity[r, j, i] = units
-        surplus += units * slack
+    for i in range(producers):
+        surplus += surpluses[i]
     return surplus
 
 
@@ -96,7 +115,7 @@ def _exact_under_shortage(quality, cost, capacity, threshold, unit_revenue, quan
 
 
 @kernel(forceinline=True)
-def procure_row(r, j, quality, cost, capacity, threshold, unit_revenue, exact, quantity):
+def procure_row(r, j, quality, cost, capacity, threshold, unit_revenue, exact, quantity, surpluses):
     """Solves one agent's problem, for use inside other kernels.
 
     One pass without a sort where buying all that pays leaves no shortage of quality: then it is optimal. Arrays are
@@ -107,13 +126,14 @@ def procure_row(r, j, quality, cost, capacity, threshold, unit_revenue, exact, q
         j: The agent.
         quality: Qualities or estimates of them, ``(producers,)`` in [0, 1]; there may be more room behind them.
         cost: Costs a unit, ``(replicas, agents, producers)``.
-        capacity: Most units, integers, same shape.
+        capacity: Most units, int32, same shape.
         threshold: The quality threshold alpha.
         unit_revenue: Revenue of a good unit, rho.
         exact: The integer optimum if true, else Greedy SSA.
-        quantity: Receives the row's quantities, integers ``(replicas, agents, producers)``.
+        quantity: Receives the row's quantities, int32 ``(replicas, agents, producers)``.
+        surpluses: Room for a number a producer, float64 ``(producers,)`` or more.
     """
-    surplus = _buy_all_that_pays(r, j, quality, cost, capacity, threshold, unit_revenue, quantity)
+    surplus = _buy_all_that_pays(r, j, quality, cost, capacity, threshold, unit_revenue, quantity, surpluses)
     if surplus < -FEASIBILITY_TOLERANCE / 2:
         known = quality[: quantity.shape[2]]
         if exact:
@@ -124,6 +144,7 @@ def procure_row(r, j, quality, cost, capacity, threshold, unit_revenue, exact, q
 
 @kernel
 def _procure_rows(quality, cost, capacity, threshold, unit_revenue, exact, quantity):
+    surpluses = np.empty(quantity.shape[2])
     for r in range(quantity.shape[0]):
         for j in range(quantity.shape[1]):
             procure_row(
@@ -136,6 +157,7 @@ def _procure_rows(quality, cost, capacity, threshold, unit_revenue, exact, quant
                 unit_revenue[r, j, 0],
                 exact,
                 quantity,
+                surpluses,
             )
 
 
