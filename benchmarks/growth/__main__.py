@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks.growth.page import draw, write_csv, write_page
+from benchmarks.growth.page import draw, read_csv, write_csv, write_page
 from benchmarks.growth.series import SERIES, Measurement, measure
 from benchmarks.machine import describe
 
@@ -45,6 +45,8 @@ def main() -> None:
     if options.repeats != parser.get_default("repeats"):
         command += f" --repeats {options.repeats}"
     write_csv(points, options.out / "growth.csv")
+    # As rounded there, so that the page says what its file does.
+    points = read_csv(options.out / "growth.csv")
     draw(points, options.out / "growth.png")
     write_page(points, describe(), command, options.repeats, options.out / "growth.md")
 

@@ -63,3 +63,8 @@ class Drawn:
 def plays(log: Path) -> dict[int, int]:
     """How often each seed's shard has been begun."""
     return {int(file.name): len(file.read_text().splitlines()) for file in log.iterdir()}
+
+
+def players(log: Path) -> set[int]:
+    """Who has begun any: ids of processes."""
+    return {int(line) for file in log.iterdir() for line in file.read_text().splitlines()}

@@ -11,7 +11,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from sweep_cells import Drawn, plays
+from sweep_cells import Drawn, players, plays
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
@@ -98,8 +98,8 @@ def test_two_workers_of_which_one_is_killed_give_what_one_process_gives(cluster,
     def kill():
         while len(plays(log)) < 5:
             time.sleep(0.02)
-        begun = [line for file in log.iterdir() for line in file.read_text().splitlines()]
-        killed.extend(worker for worker in workers if str(worker.pid) in begun)
+        begun = players(log)
+        killed.extend(worker for worker in workers if worker.pid in begun)
         killed[0].kill()
 
     killer = Thread(target=kill)
@@ -134,8 +134,7 @@ def test_one_worker_plays_and_this_process_does_not(tmp_path, tmp_path_factory):
         cluster = Cluster(stack, tmp_path_factory.mktemp("alone"))
         worker = cluster.worker()
         play(cell.split(), tmp_path / "shards", Dask(cluster.address))
-        played = {line for file in (tmp_path / "log").iterdir() for line in file.read_text().splitlines()}
-        assert played == {str(worker.pid)}
+        assert players(tmp_path / "log") == {worker.pid}
 
 
 def test_an_error_in_a_worker_is_raised_here(cluster, tmp_path):
