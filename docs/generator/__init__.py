@@ -6,7 +6,17 @@ Docstrings, the registries and the files that lie in the repository are the only
 from pathlib import Path
 from typing import Any
 
-from generator import architecture, baselines, copied, environments, gallery, lab, reference, wrappers
+from generator import (
+    architecture,
+    baselines,
+    copied,
+    environments,
+    gallery,
+    lab,
+    pictures,
+    reference,
+    wrappers,
+)
 from generator.folder import Folder
 from generator.markup import adapt, leave_out
 
@@ -28,6 +38,6 @@ def generate(docs: Path) -> None:
         docs: The folder of the documentation.
     """
     folder = Folder(docs / "generated")
-    for part in (environments, wrappers, baselines, reference, gallery, architecture, copied):
+    for part in (environments, wrappers, baselines, reference, gallery, pictures, architecture, copied):
         part.write(folder, docs)
     folder.remove_others()

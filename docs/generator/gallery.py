@@ -1,90 +1,73 @@
-"""The gallery: what lies in `reproductions/`, each with its picture, the command that makes it and its verdicts."""
+"""The gallery: what lies in `reproductions/`, each with its picture, its command, and what it says of the paper."""
 
-import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
 
 from generator.folder import Folder
 from generator.markup import table, toctree
+from generator.reproduction_page import FAILS, HOLDS, UNDECIDED, Page, Said, read
 
-_COMMAND = re.compile(r"^Made by `([^`]+)`", flags=re.MULTILINE)
-_VERDICT = re.compile(r"does \*\*not\*\* hold|undecided|holds(?!\?)")
-
-
-class Page(NamedTuple):
-    """A reproduction's page.
-
-    Attributes:
-        stem: Name of its files.
-        title: Its title.
-        setting: What was played.
-        sentences: What it says of the paper's sentences.
-        verdicts: All of them, those in tables included.
-        command: What made it; empty where the page does not say.
-    """
-
-    stem: str
-    title: str
-    setting: str
-    sentences: list[str]
-    verdicts: list[str]
-    command: str
+_NO_PANELS = ["All runs"]
 
 
 def write(folder: Folder, docs: Path) -> None:
     """Writes the gallery from the pages that are there."""
     pages = [read(path) for path in sorted((docs / "reproductions").glob("*.md"))]
+    titles = Counter(page.title for page in pages)
+    names = {page.stem: _name(page, titles) for page in pages}
     parts = [
         "# Gallery of reproductions",
-        "Each page says what the paper says beside what we measured, with intervals, what epsilon is really spent,\n"
-        "and what a placebo and silence get. All numbers of a page are in its CSV file. What is below is taken from\n"
-        "the pages: the picture, the command, and every sentence that was tested, with its verdict.",
+        "Figures of the papers, made again, and questions that the papers leave open. An entry has the picture, the\n"
+        "command that makes it, the paper's sentences with what is found here and a verdict on each, and what is\n"
+        "found that the paper does not say: what a placebo and silence get, constants, what noise really costs.\n"
+        "Entries are taken from the pages, which have all numbers, and what was changed of the papers' settings.",
+        "Verdicts on the papers' sentences. Where the scale is not the paper's, they are on this scale alone; a page\n"
+        "without any tests no sentence.",
         table(
-            ["page", "of", "holds", "undecided", "does not hold"],
+            ["figure", HOLDS, UNDECIDED, FAILS],
             [
-                [
-                    f"[{page.stem}](#{page.stem})",
-                    page.title,
-                    *(
-                        str(page.verdicts.count(verdict))
-                        for verdict in ("holds", "undecided", "does **not** hold")
-                    ),
-                ]
+                [f"[{names[page.stem]}](#{page.stem})", *_counts(page.verdicts)]
                 for page in pages
             ],
         ),
-        *(_entry(page) for page in pages),
-        toctree([f"../reproductions/{page.stem}" for page in pages]),
-    ]
+        "All commands in one table, with those of the other pictures: [what makes every picture](pictures.md).",
+        *(_entry(page, names[page.stem]) for page in pages),
+        toctree([f"{names[page.stem]} <../reproductions/{page.stem}>" for page in pages]),
+    ]  # fmt: skip
     folder.write("gallery.md", "\n\n".join(parts) + "\n")
 
 
-def read(path: Path) -> Page:
-    """Reads a page.
-
-    Args:
-        path: Its Markdown.
-    """
-    text = path.read_text()
-    lines = text.splitlines()
-    title = lines[0].removeprefix("# ")
-    setting = next(line for line in lines[1:] if line)
-    sentences = [
-        line.lstrip("* ") for line in lines if _VERDICT.search(line) and not line.startswith(("|", "#"))
-    ]
-    made_by = _COMMAND.search(text)
-    cells = [cell for line in lines if line.startswith("|") for cell in line[2:-2].split(" | ")]
-    verdicts = [verdict for said in (*sentences, *cells) for verdict in _VERDICT.findall(said)]
-    return Page(path.stem, title, setting, sentences, verdicts, made_by[1] if made_by else "")
+def _name(page: Page, titles: Counter[str]) -> str:
+    """Returns a page's title, and its panels where several pages have the title."""
+    if titles[page.title] == 1 or page.panels == _NO_PANELS:
+        return page.title
+    if len(page.panels) == 1:
+        return f"{page.title}: {page.panels[0][0].lower()}{page.panels[0][1:]}"
+    return f"{page.title} (`{page.stem}`)"
 
 
-def _entry(page: Page) -> str:
+def _counts(verdicts: Sequence[str]) -> list[str]:
+    return [str(verdicts.count(verdict) or "-") for verdict in (HOLDS, UNDECIDED, FAILS)]
+
+
+def _entry(page: Page, name: str) -> str:
     parts = [
-        f"({page.stem})=\n## {page.title} (`{page.stem}`)",
+        f"({page.stem})=\n## {name}",
         f"[![{page.title}](../reproductions/{page.stem}.png)](../reproductions/{page.stem}.md)",
         page.setting,
-        "\n".join(f"* {sentence}" for sentence in page.sentences),
         f"```text\n{page.command}\n```" if page.command else "",
+        *_part("The paper's sentences", page.of_the_paper, len(page.panels)),
+        *_part("Beyond the paper", page.beyond, len(page.panels)),
         f"[The whole page](../reproductions/{page.stem}.md), [its numbers](../reproductions/{page.stem}.csv).",
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _part(title: str, said: Sequence[Said], panels: int) -> list[str]:
+    parts = [f"**{title}**"] if said else []
+    for panel, group in groupby(said, lambda one: one.panel):
+        parts += [f"*{panel}:*"] if panels > 1 else []
+        parts += [one.text for one in group]
+    return parts

@@ -25,21 +25,85 @@ def test_the_map_is_of_today_s_code(generator):
     assert all(f">{room}/</text>" in drawn for room in ("board", "privacy", "procurement", "adapters"))
 
 
+PAGE = """# P-FCB, EXP9
+
+Scale `small`: T = 9. What differs is said below.
+
+## Uniform law
+
+Regret at T:
+
+| a | regret |
+|---|---|
+| b | 3 |
+
+The paper says that "it falls":
+
+* In T: holds (0.5).
+* In n: does **not** hold (1.5).
+
+What noise alone has saves nothing.
+
+| a | paper | verdict |
+|---|---|---|
+| b | 2 | **differs** |
+
+## Normal law
+
+The paper says that "it falls":
+
+* In T: undecided (1.0).
+
+With 3 liars (our own bound):
+
+| a | holds? |
+|---|---|
+| b | holds |
+
+Made by `fedbandit reproduce pfcb-exp9 --scale small`, whose runs took 3 CPU-seconds.
+"""
+
+
 def test_the_gallery_reads_pages(generator, tmp_path):
-    from generator.gallery import read
+    from generator.reproduction_page import read
 
     page = tmp_path / "pfcb-exp9.md"
-    page.write_text(
-        "# P-FCB, EXP9\n\nScale `small`: T = 9.\n\n## Panel\n\n| a | holds? |\n|---|---|\n| b | holds |\n\n"
-        '* "It falls": does **not** hold.\n\n'
-        "Made by `fedbandit reproduce pfcb-exp9 --scale small`, whose runs took 3 CPU-seconds.\n"
-    )
+    page.write_text(PAGE)
     found = read(page)
     assert found.title == "P-FCB, EXP9"
     assert found.setting == "Scale `small`: T = 9."
-    assert found.sentences == ['"It falls": does **not** hold.']
-    assert found.verdicts == ["does **not** hold", "holds"]
+    assert found.panels == ["Uniform law", "Normal law"]
+    assert found.of_the_paper == [
+        ("Uniform law", 'The paper says that "it falls":'),
+        ("Uniform law", "* In T: holds (0.5).\n* In n: does **not** hold (1.5)."),
+        ("Uniform law", "| a | paper | verdict |\n|---|---|---|\n| b | 2 | **differs** |"),
+        # What the paper says has been said.
+        ("Normal law", "* In T: undecided (1.0)."),
+    ]
+    assert found.beyond == [
+        ("Uniform law", "What noise alone has saves nothing."),
+        ("Normal law", "With 3 liars (our own bound):"),
+        ("Normal law", "| a | holds? |\n|---|---|\n| b | holds |"),
+    ]
+    assert found.verdicts == ["holds", "does not hold", "does not hold", "undecided"]
     assert found.command == "fedbandit reproduce pfcb-exp9 --scale small"
+
+
+def test_what_makes_every_picture_is_said(generator):
+    from generator.pictures import commands
+
+    made = commands(ROOT / "docs")
+    kept = [
+        str(path.relative_to(ROOT / "docs"))
+        for kind in ("*.png", "*.svg")
+        for path in (ROOT / "docs").rglob(kind)
+        if not {"_build", "generated"} & set(path.parts) and path.name != "favicon.svg"
+    ]
+    assert set(kept) <= set(made)
+    for name, command in made.items():
+        page = (ROOT / "docs" / name).with_suffix(".md")
+        # Pages of reproductions that were made before pages stated their command are to be made again.
+        assert command or (page.parent.name == "reproductions" and "Made by" not in page.read_text()), name
 
 
 def test_tables_of_docstrings_become_tables(generator):

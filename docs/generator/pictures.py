@@ -1,0 +1,57 @@
+"""The list of all pictures, with the command that makes each."""
+
+import re
+from pathlib import Path
+
+import fedbandit_envs
+from fedbandit_envs.entry_points import resolve
+from generator.folder import Folder
+from generator.markup import problem_of, table
+from generator.reproduction_page import read
+
+_SITE = "sphinx-build -W -b html docs docs/_build/html"
+_REPORT = "fedbandit leaderboard report --results docs/leaderboard/results --out docs/leaderboard --readme README.md"
+
+
+def write(folder: Folder, docs: Path) -> None:
+    """Writes the page."""
+    folder.write("pictures.md", _page(docs))
+
+
+def commands(docs: Path) -> dict[str, str]:
+    """Returns what makes each picture, by its path in the documentation; empty where its page does not say.
+
+    Args:
+        docs: The folder of the documentation.
+    """
+    problems = {problem_of(resolve(entry.federation)): None for entry in fedbandit_envs.REGISTRY.values()}
+    growth = re.search(r"Made by `([^`]+)`", (docs / "growth.md").read_text())
+    return {
+        "leaderboard/leaderboard.png": _REPORT,
+        "growth.png": growth[1] if growth else "",
+        "packages.svg": _SITE,
+        **{f"generated/environments/{problem}.png": _SITE for problem in problems},
+        **{
+            f"reproductions/{path.stem}.png": read(path).command
+            for path in sorted((docs / "reproductions").glob("*.md"))
+        },
+    }  # fmt: skip
+
+
+def _page(docs: Path) -> str:
+    return "\n\n".join(
+        [
+            "# What makes every picture",
+            "Commands are typed in a checkout, where the package is installed with all extras. `fedbandit reproduce`\n"
+            "writes where `--out` says, and goes on where it was stopped. The lab's page and\n"
+            "the leaderboard's are written beside the site, from numbers that are kept ([the lab](../lab.md),\n"
+            "[the leaderboard](../leaderboard.md)).",
+            table(
+                ["picture", "made by"],
+                [
+                    [f"[{path}](../{path})", f"`{command}`" if command else "its page does not say yet"]
+                    for path, command in commands(docs).items()
+                ],
+            ),
+        ]
+    ) + "\n"  # fmt: skip
