@@ -13,6 +13,7 @@ from generator import (
     environments,
     gallery,
     lab,
+    leaderboard,
     pictures,
     reference,
     wrappers,
@@ -28,6 +29,7 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", adapt, priority=400)
     app.connect("autodoc-skip-member", leave_out)
     app.connect("build-finished", lab.write_page)
+    app.connect("build-finished", leaderboard.write_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

@@ -21,7 +21,7 @@ _INTRODUCTION = """# Leaderboard
 The score is 1 - regret / regret of acting at random under the same luck, its interquartile mean over tasks and seeds;
 brackets are 95 % stratified bootstrap intervals over seeds. Entries of an edition meet the same luck and are compared
 in pairs. Epsilon is what all releases of an agent are claimed to cost together; messages and bytes are an agent's in an
-episode. `leaderboard.html` beside this file has the figures, and each row's command."""
+episode. `fedbandit leaderboard report` writes `leaderboard.html` too: the figures, and each row's command."""
 
 
 def line(cells: Iterable[str]) -> str:
