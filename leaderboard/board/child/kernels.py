@@ -1,7 +1,7 @@
 """Lends the compiled kernels of this package to a child, which can read them and write to none."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from numba.core.caching import _CacheLocator
@@ -17,16 +17,21 @@ def lend(packages: Iterable[str], folder: str) -> None:
         folder: The child's ``NUMBA_CACHE_DIR``.
     """
     own = caches()
-    for package in packages:
-        for place, _, names in os.walk(package):
-            if Path(place).name == "__pycache__" or not any(name.endswith(".py") for name in names):
-                continue
-            called = _CacheLocator.get_suitable_cache_subpath(str(Path(place, "any.py")))
-            cached = Path(own[0], called) if own else Path(place, "__pycache__")
-            into = Path(folder, called)
-            into.mkdir(exist_ok=True)
-            for file in [*cached.glob("*.nbi"), *cached.glob("*.nbc")]:
-                (into / file.name).symlink_to(file.resolve())
+    # Once each: installed, the upper floors lie within the lowest.
+    for place in sorted({place for package in packages for place in _modules(package)}):
+        called = _CacheLocator.get_suitable_cache_subpath(str(Path(place, "any.py")))
+        cached = Path(own[0], called) if own else Path(place, "__pycache__")
+        into = Path(folder, called)
+        into.mkdir()
+        for file in [*cached.glob("*.nbi"), *cached.glob("*.nbc")]:
+            (into / file.name).symlink_to(file.resolve())
+
+
+def _modules(package: str) -> Iterator[str]:
+    """Yields the folders of a package that have modules."""
+    for place, _, names in os.walk(package):
+        if Path(place).name != "__pycache__" and any(name.endswith(".py") for name in names):
+            yield place
 
 
 def caches() -> list[str]:

@@ -19,6 +19,7 @@ from fedbandit_envs.door import Door
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.leaderboard.board.child import ChildPolicy, EntryError
+from fedbandit_envs.leaderboard.board.child.kernels import lend
 from fedbandit_envs.leaderboard.simulation import simulate
 from fedbandit_envs.registration import REGISTRY, make_federation
 from fedbandit_envs.wrappers import Channel
@@ -123,6 +124,18 @@ def test_it_is_lent_the_kernels_of_this_package(tmp_path, monkeypatch):
         links = [file for file in (tmp_path / "t").rglob("*.nbc") if file.is_symlink()]
     np.testing.assert_array_equal(here.regret, there.regret)
     assert links
+
+
+def test_packages_within_each_other_are_lent_once(tmp_path, monkeypatch):
+    """Installed, the upper floors lie within the lowest; in a checkout they lie beside it."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    cache = tmp_path / "lowest/upper/__pycache__"
+    cache.mkdir(parents=True)
+    for name in ("lowest/module.py", "lowest/upper/module.py", "lowest/upper/__pycache__/module.f-1.py311.nbi"):
+        (tmp_path / name).touch()
+    (tmp_path / "lent").mkdir()
+    lend([str(tmp_path / "lowest"), str(tmp_path / "lowest/upper")], str(tmp_path / "lent"))
+    assert [link.name for link in (tmp_path / "lent").rglob("*.nbi")] == ["module.f-1.py311.nbi"]
 
 
 def test_arrays_come_and_go(tmp_path):
