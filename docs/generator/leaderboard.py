@@ -1,4 +1,4 @@
-"""The leaderboard's page, which is no page of Sphinx': made of the committed results, beside what Sphinx has written."""
+"""The leaderboard's page, which is no page of Sphinx': made of committed results, beside what Sphinx has written."""
 
 from pathlib import Path
 from typing import Any
