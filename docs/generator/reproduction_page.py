@@ -2,7 +2,7 @@
 
 A page has panels, and a panel has paragraphs, lists and tables. Whatever stands in quotation marks is the paper's: a
 paragraph that quotes speaks for the lists and tables behind it, a list's item or a table for itself. Tables without a
-verdict are measurements, which are for the page alone.
+verdict are measurements, which are for the page alone; what was spent of privacy is shown.
 """
 
 import re
@@ -13,13 +13,15 @@ from typing import NamedTuple
 _COMMAND = re.compile(r"^Made by `([^`]+)`", flags=re.MULTILINE)
 _VERDICT = re.compile(
     r"does \*\*not\*\* (?:hold|lie)|\*\*differs\*\*|\*\*refuted\*\*|\*\*no\*\*|undecided|agrees(?!\?)"
-    r"|lies within|(?<=: )holds|(?<=\| )holds(?= \|)|(?<=\| )yes(?= \|)"
+    r"|lies within|(?<=: )holds|holds(?= \()|(?<=\| )holds(?= \|)|(?<=\| )yes(?= \|)"
 )
 _SENTENCE = re.compile(r"(?<=[a-z0-9)\]])\. (?=[A-Z])")
 
 HOLDS, UNDECIDED, FAILS = "holds", "undecided", "does not hold"
 _MEANS = {"holds": HOLDS, "agrees": HOLDS, "lies within": HOLDS, "yes": HOLDS, "undecided": UNDECIDED}
 _PAPER = re.compile(r"\| (?:paper|theirs) \|")
+_SPENT = "| adjacency |"
+"""How a table begins that has what was spent."""
 _WIDE = 5
 """Columns of the widest table that is shown where it is not about the paper."""
 
@@ -129,6 +131,8 @@ def _quotes(piece: str) -> bool:
 
 def _is_shown(rows: str, quoted: bool) -> bool:
     narrow = rows.partition("\n")[0].count("|") - 1 <= _WIDE
+    if rows.startswith(_SPENT):
+        return True
     return _VERDICT.search(rows) is not None and (quoted or _quotes(rows) or narrow)
 
 
