@@ -19,7 +19,7 @@ _SENTENCE = re.compile(r"(?<=[a-z0-9)\]])\. (?=[A-Z])")
 
 HOLDS, UNDECIDED, FAILS = "holds", "undecided", "does not hold"
 _MEANS = {"holds": HOLDS, "agrees": HOLDS, "lies within": HOLDS, "yes": HOLDS, "undecided": UNDECIDED}
-_PAPER = re.compile(r"\| (?:paper|theirs) \|")
+_PAPER = re.compile(r"\| (?:paper|theirs|promise|is it kept\?) \|")
 _SPENT = "| adjacency |"
 """How a table begins that has what was spent."""
 _WIDE = 5

@@ -131,7 +131,11 @@ def test_packages_within_each_other_are_lent_once(tmp_path, monkeypatch):
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     cache = tmp_path / "lowest/upper/__pycache__"
     cache.mkdir(parents=True)
-    for name in ("lowest/module.py", "lowest/upper/module.py", "lowest/upper/__pycache__/module.f-1.py311.nbi"):
+    for name in (
+        "lowest/module.py",
+        "lowest/upper/module.py",
+        "lowest/upper/__pycache__/module.f-1.py311.nbi",
+    ):
         (tmp_path / name).touch()
     (tmp_path / "lent").mkdir()
     lend([str(tmp_path / "lowest"), str(tmp_path / "lowest/upper")], str(tmp_path / "lent"))
