@@ -215,11 +215,21 @@ def test_search_finds(browser, url, words, expected):
     assert browser.get_log("browser") == []
 
 
+CUT_OFF = """
+const scrolls = one => one && one.tagName !== 'ARTICLE' && (
+    ['auto', 'scroll'].includes(getComputedStyle(one).overflowX) || scrolls(one.parentElement));
+return [...document.querySelectorAll('article *')]
+    .filter(one => one.getBoundingClientRect().right > 391 && !scrolls(one)).map(one => one.textContent.slice(0, 60));
+"""
+"""What reaches over a phone's right edge where nothing scrolls."""
+
+
 @pytest.mark.parametrize(
     "page",
     [
         "index", "architecture", "tutorials/epsilon", "generated/environments/procurement", "generated/baselines/index",
-        "generated/gallery", "generated/baselines/p-fcb", "versions",
+        "generated/gallery", "generated/pictures", "generated/baselines/p-fcb", "versions", "lab", "leaderboard",
+        "leaderboard/leaderboard", "genindex", "py-modindex",
     ],
 )  # fmt: skip
 def test_pages_can_be_read_on_a_phone(browser, url, page):
@@ -231,8 +241,9 @@ def test_pages_can_be_read_on_a_phone(browser, url, page):
         browser.get(f"{url}/{page}.html")
         # Tables and code scroll by themselves; the page does not.
         assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+        assert browser.execute_script(CUT_OFF) == []
         size = browser.execute_script(
-            "return parseFloat(getComputedStyle(document.querySelector('article p')).fontSize)"
+            "return parseFloat(getComputedStyle(document.querySelector('article p, article a')).fontSize)"
         )
         assert size >= 15
         unseen = browser.execute_script(
