@@ -3,7 +3,7 @@
 Importing this package registers its environments: ``gymnasium.make("FedProcurement-v0")``.
 """
 
-from fedbandit_envs import arms_v0, linear_v0, procurement_v0
+from fedbandit_envs import arms_v0, exposure_v0, linear_v0, procurement_v0
 from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.problem import Problem
 from fedbandit_envs.registration import REGISTRY, make_federation, register_all
@@ -15,6 +15,7 @@ __all__ = [
     "FederatedWrapper",
     "Problem",
     "arms_v0",
+    "exposure_v0",
     "linear_v0",
     "make_federation",
     "procurement_v0",

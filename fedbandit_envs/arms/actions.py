@@ -20,7 +20,6 @@ class Arm:
             if slots == 1
             else spaces.MultiDiscrete(np.full(slots, num_arms, np.int64), dtype=np.int64)
         )
-
         self._slots = slots
 
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Array:

@@ -10,9 +10,11 @@ from gymnasium.utils.env_checker import check_env
 from registered import PROBLEMS, small, views
 
 import fedbandit_envs
+from fedbandit_envs import wrappers
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.testing.findings import difference
+from fedbandit_envs.wrappers.registry import WRAPPERS
 
 ROOT = Path(__file__).parents[2]
 
@@ -110,6 +112,12 @@ def test_what_a_problem_names_is_there(problem):
         f"{problem.federation} has no presets: name an id at least, in its folder's registered.py"
     )
     assert json.loads(json.dumps(problem.small)) == problem.small
+
+
+def test_packages_export_what_there_is():
+    faces = {path.stem for path in (ROOT / "fedbandit_envs").glob("*_v0.py")}
+    assert {name for name in fedbandit_envs.__all__ if name.endswith("_v0")} == faces
+    assert set(wrappers.__all__) == set(WRAPPERS)
 
 
 def missing_entries(root: Path) -> list[str]:
