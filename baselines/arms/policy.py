@@ -19,7 +19,7 @@ from fedbandit_envs.threefry import threefry, u32
 PoolSpec = Pool | str | Mapping[str, Any]
 
 
-@kernel(fastmath=False)
+@kernel
 def _know(own_pulls, own_successes, heard_pulls, heard_successes, pulls, sums):
     """Writes what is known of arms: own counts and what is heard, as far as that can be counts of anything."""
     for r in range(pulls.shape[0]):
@@ -30,7 +30,7 @@ def _know(own_pulls, own_successes, heard_pulls, heard_successes, pulls, sums):
             sums[r, k] = own_successes[r, k] + min(max(heard_successes[r, k], 0.0), heard)
 
 
-@kernel(fastmath=False)
+@kernel
 def _best(free, pulls, scores, r):
     """Returns row r's first free arm that was never pulled, else the first of the largest score; -1 if none is free."""
     best, most = -1, -1.0
@@ -43,7 +43,7 @@ def _best(free, pulls, scores, r):
     return best
 
 
-@kernel(fastmath=False)
+@kernel
 def _draw(free, scores, same, r, uniform):
     """Returns the free arm of row r where scores, or the ``same`` for all, exceed a part of their sum; there is one."""
     total = 0.0
@@ -60,7 +60,7 @@ def _draw(free, scores, same, r, uniform):
     return last
 
 
-@kernel(fastmath=False)
+@kernel
 def _pick(active, awake, pulls, scores, chance, proportional, key, round_, free, arms):
     """Picks arms for all rows that act; the others keep theirs.
 

@@ -74,14 +74,14 @@ class Rule(Protocol):
         """
 
 
-@kernel(fastmath=False)
+@kernel
 def _means(pulls, sums, out):
     for r in range(pulls.shape[0]):
         for k in range(pulls.shape[1]):
             out[r, k] = sums[r, k] / pulls[r, k]
 
 
-@kernel(fastmath=False)
+@kernel
 def _upper_bounds(round_, log_horizon, scale, pulls, sums, out):
     """Writes ``s / n + sqrt(scale ln t / n)``; with ln T in the place of ln t, unless ``log_horizon`` is negative."""
     known, factor = 0, 0.0
@@ -94,14 +94,14 @@ def _upper_bounds(round_, log_horizon, scale, pulls, sums, out):
             out[r, k] = sums[r, k] / pulls[r, k] + np.sqrt(factor / pulls[r, k])
 
 
-@kernel(fastmath=False)
+@kernel
 def _boltzmann(pulls, sums, temperature, out):
     for r in range(pulls.shape[0]):
         for k in range(pulls.shape[1]):
             out[r, k] = np.exp(sums[r, k] / pulls[r, k] / temperature)
 
 
-@kernel(fastmath=False)
+@kernel
 def _pursue(probability, rate, picked, acting):
     for r in range(picked.shape[0]):
         if acting[r]:

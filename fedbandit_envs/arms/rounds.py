@@ -5,13 +5,10 @@ import numpy as np
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.threefry import fill_bits, padded, threefry, u32
 
-# Without fast mathematics, so that a superarm's worth is the same number wherever it is added up: the best one's regret
-# is then exactly 0.
-
 
 @kernel
 def _in_order(chosen, arms):
-    """Copies arms, ascending, so that sums over a superarm do not depend on how it was said."""
+    """Copies arms, ascending: a superarm is then worth the same however it is said, and the best one's regret is 0."""
     for s in range(chosen.shape[0]):
         place = s
         while place > 0 and arms[place - 1] > chosen[s]:
@@ -41,7 +38,7 @@ def wake(acting, key, round_, cutoff, awake):
                     awake[r, j, k] = bits[k] < cutoff
 
 
-@kernel(fastmath=False)
+@kernel
 def add_values(chosen, awake, values, total):
     """Writes what superarms are worth.
 
@@ -62,7 +59,7 @@ def add_values(chosen, awake, values, total):
             total[r, j] = worth
 
 
-@kernel(fastmath=False)
+@kernel
 def play_round(
     acting, action, key, round_, awake, cutoffs, values, best, pulls, successes, reward, regret, wasted
 ):

@@ -73,7 +73,7 @@ class Selector(Protocol):
         """Returns who is picked at random, bool ``(owners,)``, in a round without scores."""
 
 
-@kernel(fastmath=False)
+@kernel
 def _choose(scores, proportional, uniform):
     """Returns the place picked; -1 for a bad score, -2 where there is nothing to be in proportion to."""
     best, most, total = 0, -1.0, 0.0

@@ -15,7 +15,7 @@ from fedbandit_envs.variates import normal_pair, uniform
 
 RewardName = Literal["beta", "bernoulli", "normal"]
 
-_BETA, _BERNOULLI, _NORMAL = (get_args(RewardName).index(name) for name in ("beta", "bernoulli", "normal"))
+_BERNOULLI, _NORMAL = (get_args(RewardName).index(name) for name in ("bernoulli", "normal"))
 
 
 class RewardLaw:

@@ -10,17 +10,14 @@ from fedbandit_envs.federation import Array
 from fedbandit_envs.procurement.oracle import procure
 
 
-def quantity_space(num_producers: int, max_capacity: int) -> spaces.MultiDiscrete:
-    """Returns the environment's own action space: integer units from each producer."""
-    return spaces.MultiDiscrete(np.full(num_producers, max_capacity + 1, np.int64), dtype=np.int64)
-
-
 class Quantities:
     """Integer units from each producer, the environment's own action."""
 
     def __init__(self, num_producers: int, max_capacity: int) -> None:
         """Sets the space ``MultiDiscrete([max_capacity + 1] * num_producers)``."""
-        self.space: spaces.Space[Any] = quantity_space(num_producers, max_capacity)
+        self.space: spaces.Space[Any] = spaces.MultiDiscrete(
+            np.full(num_producers, max_capacity + 1, np.int64), dtype=np.int64
+        )
         self._units = np.arange(max_capacity + 1)
 
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Array:
