@@ -9,8 +9,9 @@ from typing import Protocol
 import numpy as np
 
 from fedbandit_envs.announcement import variance_of
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.pooled import Pooled
-from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.spaces import Spaces
 
 Begin = Callable[[tuple[int, ...], int, int], Pooled]
 """Starts an episode, given ``(replicas, agents)``, the number of senders and that of numbers."""

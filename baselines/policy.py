@@ -2,7 +2,8 @@
 
 from typing import Protocol
 
-from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.spaces import Spaces
 
 
 class UnfitError(ValueError):

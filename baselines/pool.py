@@ -39,7 +39,7 @@ from fedbandit_envs.baselines.heard import CountsApart, GramsApart, PooledCounts
 from fedbandit_envs.baselines.pooled import Added, BySender, Pooled, combine, keep_nearest
 from fedbandit_envs.baselines.precision import Precision
 from fedbandit_envs.checks import require_integer, require_number
-from fedbandit_envs.federation import Spaces
+from fedbandit_envs.spaces import Spaces
 from fedbandit_envs.specification import make
 
 

@@ -5,8 +5,8 @@ from typing import Protocol
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 
 
 class Pooled(Protocol):

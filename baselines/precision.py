@@ -40,7 +40,7 @@ from fedbandit_envs.baselines.heard import PooledCounts, PooledGrams
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.weighing import WeighedCounts, WeighedGrams
 from fedbandit_envs.checks import require_number
-from fedbandit_envs.federation import Spaces
+from fedbandit_envs.spaces import Spaces
 
 
 @dataclass(frozen=True)

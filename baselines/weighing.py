@@ -3,11 +3,12 @@
 import numpy as np
 
 from fedbandit_envs.announcement import COVARIANCE, variance_of
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.heard import GramsApart
 from fedbandit_envs.baselines.pooled import Added
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.linear.weighing import weighed
+from fedbandit_envs.spaces import Spaces
 from fedbandit_envs.wrappers.privacy.announcement import independent
 
 

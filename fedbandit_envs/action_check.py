@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.simplex import TOLERANCE, Simplex
-
-Array = npt.NDArray[Any]
 
 
 @kernel

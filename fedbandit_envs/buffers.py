@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from operator import is_
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-import numpy.typing as npt
+from fedbandit_envs.arrays import Array, Arrays
 
-Array = npt.NDArray[Any]
-Arrays = dict[str, Array]
 Cut = TypeVar("Cut")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 
 
 def blank_figure() -> Any:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 from fedbandit_envs.threefry import padded
 from fedbandit_envs.variates import fill_normals, fill_uniforms
 

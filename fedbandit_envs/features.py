@@ -1,9 +1,8 @@
-"""What a network is shown of an agent's history: a few numbers in [-1, 1] that say what observations mean.
+"""What problems' features are made of: estimates and how sure they are, of what an agent has seen and heard.
 
-Raw counts teach nothing: they grow without bound, and what matters about them is an estimate and how sure it is.
+Raw counts teach a network nothing: they grow without bound.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,76 +10,8 @@ import numpy as np
 from gymnasium import spaces as gym_spaces
 
 from fedbandit_envs.announcement import COVARIANCE, variance_of
-from fedbandit_envs.federation import Array, Arrays, Spaces
-
-
-class Features(ABC):
-    """Numbers made of observations, row by row, round by round: the half of a policy that needs no learning.
-
-    A row's features are those of its items (producers, arms) one item after another, then what there is once. Where
-    agents hear of each other, items also have what was heard, added up.
-
-    Like a policy's actions, features of row (r, j) depend on the observations of row (r, j) so far and on nothing else.
-
-    Attributes:
-        each: Names of one item's numbers, in order.
-        shared: Names of those there are once, in order.
-        items: Number of items.
-    """
-
-    each: tuple[str, ...]
-    shared: tuple[str, ...]
-    items: int
-
-    @abstractmethod
-    def __init__(self, spaces: Spaces) -> None:
-        """Says what there will be, from what policies are told of an environment."""
-
-    @property
-    def space(self) -> gym_spaces.Box:
-        """One agent's features, float32 ``(items * len(each) + len(shared),)``."""
-        return gym_spaces.Box(-1.0, 1.0, (self.items * len(self.each) + len(self.shared),), np.float32)
-
-    def reset(self, rows: tuple[int, int]) -> None:
-        """Forgets an episode.
-
-        Args:
-            rows: ``(replicas, agents)`` of the next one.
-        """
-        self._features = np.zeros((*rows, *self.space.shape), np.float32)
-        self._begin(rows)
-
-    def see(self, observation: Arrays) -> Array:
-        """Takes in what rows observe; to be called once a round, the first included.
-
-        Args:
-            observation: By name, leading axes ``(replicas, agents)``.
-
-        Returns:
-            Features, float32 ``(replicas, agents, size)``, the caller's own.
-        """
-        split = self.items * len(self.each)
-        rows = self._features.shape[:2]
-        self._write(
-            observation,
-            self._features[..., :split].reshape(*rows, self.items, len(self.each)),
-            self._features[..., split:],
-        )
-        return self._features.copy()
-
-    @abstractmethod
-    def _begin(self, rows: tuple[int, int]) -> None:
-        """Forgets what was kept of an episode."""
-
-    @abstractmethod
-    def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
-        """Takes in what rows observe, and writes features.
-
-        Args:
-            observation: By name, leading axes ``(replicas, agents)``.
-            each: Receives the items', ``(replicas, agents, items, len(each))``.
-            shared: Receives those there are once, ``(replicas, agents, len(shared))``.
-        """
+from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.spaces import Spaces
 
 
 class Heard:

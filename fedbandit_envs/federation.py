@@ -8,49 +8,20 @@ nowhere else.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from pettingzoo import ParallelEnv
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.claim import Claim
 from fedbandit_envs.door import Door
 from fedbandit_envs.sensitivity import Sensitivity
+from fedbandit_envs.spaces import ActionFormat, Spaces
 from fedbandit_envs.stacking import ByAgent, stacked
 from fedbandit_envs.streams import EpisodeSeeds
-
-if TYPE_CHECKING:
-    from fedbandit_envs.features import Features
-
-Array = npt.NDArray[Any]
-Arrays = dict[str, Array]
-
-
-class Spaces(NamedTuple):
-    """What a policy is told of an environment before it acts.
-
-    Attributes:
-        observation: One agent's observation space; batches add the leading axes ``(replicas, agents)``.
-        action: One agent's action space; batches add the same axes.
-        horizon: Number of rounds of an episode, public to all.
-        release: Space of what one agent releases; where noise has public bounds, they are here.
-        agents: Number of agents in the federation, public to all.
-        public: What else is known to all from the start, by name; the environment's page says what it is.
-        action_formats: Ways to say actions, by name, the environment's own first.
-        features: What a network is shown of an agent's history; None where nobody has said.
-    """
-
-    observation: spaces.Dict
-    action: spaces.Space[Any]
-    horizon: int
-    release: spaces.Dict
-    agents: int
-    public: Mapping[str, Any]
-    action_formats: Mapping[str, "ActionFormat"]
-    features: "type[Features] | None"
 
 
 class BatchReset(NamedTuple):
@@ -74,23 +45,6 @@ class BatchStep(NamedTuple):
     reward: Array
     truncated: Array
     info: Arrays
-
-
-class ActionFormat(Protocol):
-    """Another way for a learning agent to say what it does, turned into the environment's own action."""
-
-    space: spaces.Space[Any]
-
-    def to_action(self, choice: Any, observation: Mapping[str, Array]) -> Any:
-        """Translates choices.
-
-        Args:
-            choice: Elements of ``space`` with leading axes ``(replicas, agents)``; a mapping of them for a ``Dict``.
-            observation: The observations those agents see, same leading axes.
-
-        Returns:
-            Actions of the environment, same leading axes, likewise.
-        """
 
 
 class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):

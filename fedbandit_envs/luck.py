@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.draws import Draws
-from fedbandit_envs.federation import Array
 from fedbandit_envs.streams import Purpose, row_keys
 
 

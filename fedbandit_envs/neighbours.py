@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy.typing as npt
+from fedbandit_envs.arrays import Array
 
 
 class History(NamedTuple):
@@ -15,7 +15,7 @@ class History(NamedTuple):
     """
 
     settings: Mapping[str, Any]
-    action: npt.NDArray[Any]
+    action: Array
 
 
 class Neighbours(NamedTuple):
@@ -29,4 +29,4 @@ class Neighbours(NamedTuple):
 
     before: History
     after: History
-    idle: npt.NDArray[Any]
+    idle: Array

@@ -14,23 +14,17 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.action_check import ActionCheck
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.buffers import Buffers
 from fedbandit_envs.checks import require_choice, require_integer, require_seeds
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.door import Door
 from fedbandit_envs.draws import MOST_ROUNDS
-from fedbandit_envs.features import Features
-from fedbandit_envs.federation import (
-    ActionFormat,
-    Array,
-    Arrays,
-    BatchReset,
-    BatchStep,
-    FederatedEnv,
-)
+from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.luck import Luck
 from fedbandit_envs.neighbours import Neighbours
 from fedbandit_envs.sensitivity import Sensitivity
+from fedbandit_envs.spaces import ActionFormat, Features
 
 MOST = 2**53
 """Bound of spaces of counts: up to here float64 has every integer."""

@@ -1,10 +1,9 @@
 """How much a release can betray: what an environment tells of neighbouring histories."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy.typing as npt
-
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.claim import Adjacency
 
 
@@ -47,7 +46,7 @@ class Sensitivity(NamedTuple):
         pair: The two arrays that make up the statistic, where it counts binary outcomes.
     """
 
-    scale: dict[str, npt.NDArray[Any]]
+    scale: dict[str, Array]
     changes: Mapping[Adjacency, Change]
     symmetric: bool = False
     pair: Pair | None = None

@@ -8,7 +8,7 @@ from gymnasium import spaces
 from gymnasium.error import Error
 from gymnasium.vector.utils import batch_differing_spaces, batch_space
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 
 TOLERANCE = 1e-6
 """By how much a sum may differ from 1: what is left of float32 after a softmax."""

@@ -4,12 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.buffers import Parts
-
-Array = npt.NDArray[Any]
 
 
 def stacked(actions: Mapping[str, Any], space: spaces.Space[Any], agents: Sequence[str]) -> Any:

@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Literal, get_args
 from gymnasium import spaces
 from pettingzoo.utils.wrappers import BaseParallelWrapper
 
-from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.sensitivity import Sensitivity
 
 Layer = Literal["data", "noise", "transport", "view"]

@@ -5,7 +5,7 @@ from typing import get_args
 
 from fedbandit_envs.arms.means import DataName
 from fedbandit_envs.arms.ratings import jester_means, keep_largest, movielens_means, packaged_means
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 
 _MOVIELENS_FIELDS = 4
 

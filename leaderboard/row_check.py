@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.buffers import Buffers
-from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.spaces import Spaces
 
 
 class MixedRowsError(RuntimeError):

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.policy import Policy
-from fedbandit_envs.federation import Array, Arrays, BatchReset, FederatedEnv
+from fedbandit_envs.federation import BatchReset, FederatedEnv
 from fedbandit_envs.streams import row_seeds
 
 

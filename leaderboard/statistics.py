@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm as normal
 from scipy.stats import t as student
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 
 FEWEST = 3
 """Seeds that an interval takes: Student's for two is 13 times as wide as for many, and resampling two sees nothing."""

@@ -10,10 +10,11 @@ import pytest
 from registered import small
 
 from fedbandit_envs import registration
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.federation import Array, FederatedEnv
+from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.registration import REGISTRY
 
 # A worker of pytest-xdist inherits a width, which the command line would take once and for all.

@@ -6,8 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_choice, require_flag, require_integer, require_number
-from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.problem import MOST
 from fedbandit_envs.streams import Purpose, stream
 from fedbandit_envs.wrapper import FederatedWrapper

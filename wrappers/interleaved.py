@@ -6,8 +6,9 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_integer
-from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.sensitivity import Sensitivity
 from fedbandit_envs.wrapper import FederatedWrapper
 

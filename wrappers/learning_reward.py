@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.buffers import Buffers
 from fedbandit_envs.checks import require_flag, require_number
-from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.wrapper import FederatedWrapper, layers
 
 

@@ -6,9 +6,10 @@ from typing import Any, Protocol
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.buffers import Buffers
 from fedbandit_envs.checks import require_choice, require_integer, require_number
-from fedbandit_envs.federation import Array, BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.problem import MOST
 from fedbandit_envs.streams import Purpose, stream
 from fedbandit_envs.wrapper import FederatedWrapper

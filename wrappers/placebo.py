@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedbandit_envs.federation import Array, Arrays
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.wrapper import FederatedWrapper
 
 

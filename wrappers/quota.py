@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_integer
-from fedbandit_envs.federation import Array, Arrays, BatchReset, FederatedEnv
+from fedbandit_envs.federation import BatchReset, FederatedEnv
 from fedbandit_envs.wrapper import FederatedWrapper
 
 

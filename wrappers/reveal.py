@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from gymnasium import spaces
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.buffers import Buffers
-from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.wrapper import FederatedWrapper
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.baselines.adapters.meaning import Observation
-from fedbandit_envs.federation import Array
 
 BLOCK = 64
 """Rows that a network is fed at once.

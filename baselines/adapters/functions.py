@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.adapters.meaning import Meaning, Observation
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.spaces import Spaces
 
 Agent = Callable[[Any], Any]
 """Returns an action for one agent's observation, as PettingZoo's face has them."""

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.baselines.adapters.row_learners import RowLearners
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.checks import require_choice
-from fedbandit_envs.federation import Array, Spaces
+from fedbandit_envs.spaces import Spaces
 
 
 class _Wiser:

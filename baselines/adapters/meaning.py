@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.checks import require_flag
-from fedbandit_envs.features import Features
-from fedbandit_envs.federation import ActionFormat, Array, Arrays, Spaces
+from fedbandit_envs.spaces import ActionFormat, Features, Spaces
 from fedbandit_envs.views.masks import MaskedFormat
 
 Observation = Arrays | Array

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.adapters.blocks import flat
 from fedbandit_envs.baselines.adapters.meaning import Meaning
 from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.spaces import Spaces
 
 
 class PredictPolicy:

@@ -6,8 +6,9 @@ from typing import Protocol
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.spaces import Spaces
 
 
 class Learner(Protocol):

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.adapters.blocks import in_blocks
 from fedbandit_envs.baselines.adapters.meaning import Meaning
-from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.spaces import Spaces
 
 _REPLICAS = 16
 """Replicas that a module is fed at once; see :mod:`fedbandit_envs.baselines.adapters.blocks`."""

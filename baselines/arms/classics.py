@@ -1,6 +1,7 @@
 """The classic policies by name: an agent for each rule, on what it knows itself and what it hears."""
 
 from fedbandit_envs.arms.oracle import make_oracle
+from fedbandit_envs.arrays import Arrays
 from fedbandit_envs.baselines.arms.policy import ArmPolicy, PoolSpec
 from fedbandit_envs.baselines.arms.rules import (
     UCB,
@@ -11,7 +12,6 @@ from fedbandit_envs.baselines.arms.rules import (
     Softmax,
     Thompson,
 )
-from fedbandit_envs.federation import Arrays
 
 
 class EpsilonGreedyPolicy(ArmPolicy):

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces as gymnasium_spaces
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.checks import require_number
 from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.spaces import Spaces
 
 _LEARNERS = "fedbandit_envs.baselines.arms"
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from fedbandit_envs.arms.masks import Keystream, OwnerKeys
 from fedbandit_envs.arms.vertical import OwnerBank
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.baselines.arms.rules import (
     UCB,
     EpsilonDecreasing,
@@ -19,7 +20,6 @@ from fedbandit_envs.baselines.arms.rules import (
 )
 from fedbandit_envs.checks import require_integer
 from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.federation import Array
 
 
 class ReinforcementComparison:

@@ -7,13 +7,14 @@ import numpy as np
 from gymnasium import spaces as gymnasium_spaces
 
 from fedbandit_envs.arms.oracle import Oracle
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.arms.posteriors import arm_keys, open_unit
 from fedbandit_envs.baselines.arms.rules import Rule, Setting
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.pool import Pool, make_pool
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.draws import Draws
-from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.spaces import Spaces
 from fedbandit_envs.threefry import threefry, u32
 
 PoolSpec = Pool | str | Mapping[str, Any]

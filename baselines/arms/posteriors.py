@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.draws import Draws
-from fedbandit_envs.federation import Array
 from fedbandit_envs.threefry import threefry, u32
 from fedbandit_envs.variates import normal_pair
 

@@ -12,10 +12,10 @@ from typing import ClassVar, Literal, NamedTuple, Protocol, get_args
 import numpy as np
 
 from fedbandit_envs.arms.vertical import Choice
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.baselines.arms.posteriors import draw_posteriors
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 
 
 class Setting(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.exposure.optimism import SOLVERS, SolverName, centre, optimise
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.noise import BiasName, Regularisation, ShiftName
@@ -13,7 +14,7 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.pool import Pool
 from fedbandit_envs.checks import require_choice, require_flag, require_integer
 from fedbandit_envs.exposure.merit import Merits, share_out
-from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.spaces import Spaces
 
 
 class FairX(FedUCB):

@@ -16,9 +16,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.exposure.merit import Merits, share_row
-from fedbandit_envs.federation import Array
 from fedbandit_envs.linear.expectation import expected_rewards
 from fedbandit_envs.linear.ridge import arms_last, estimate, factorise
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.exposure.merit import share_out
-from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.linear.expectation import expected_rewards
+from fedbandit_envs.spaces import Spaces
 
 
 class EqualShares:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 
 LAYERS = ("own", "pooled", "shared", "first_bias", "middle", "middle_bias", "last", "last_bias")
 """Names of a network's arrays, in the order in which kernels take them; matrices are (inputs, outputs)."""
@@ -69,7 +69,7 @@ class Network:
     Whatever order the items come in, each has the same output (Zaheer et al., Deep Sets, NeurIPS 2017).
 
     Attributes:
-        each: Names of the features of an item that it takes, see :class:`~fedbandit_envs.features.Features`.
+        each: Names of the features of an item that it takes, see :class:`~fedbandit_envs.spaces.Features`.
         once: Names of those that there are once.
     """
 

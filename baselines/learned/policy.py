@@ -9,14 +9,14 @@ from gymnasium.spaces import Dict
 
 from fedbandit_envs.arms.actions import Values as ArmValues
 from fedbandit_envs.arms.features import ArmsFeatures
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.learned.network import Network
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.features import Features
-from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.linear.actions import Values as ContextValues
 from fedbandit_envs.linear.features import LinearFeatures
 from fedbandit_envs.procurement.actions import QualityIndex
 from fedbandit_envs.procurement.features import ProcurementFeatures
+from fedbandit_envs.spaces import Features, Spaces
 
 Weights = str | Path | Network
 """A network, its file, or the name of one that is packaged."""

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.learned.policy import packaged
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.linear.ridge import rank_one
+from fedbandit_envs.spaces import Spaces
 
 FEATURES = ("unsent", "ratio", "gap", "unheard", "left", "sent")
 """What the rule is shown of a row, before a round is played.

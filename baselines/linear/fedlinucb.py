@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.pooling import keep, rebuild
@@ -17,8 +18,8 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.pool import Sum
 from fedbandit_envs.checks import require_number
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.linear.ridge import factorise
+from fedbandit_envs.spaces import Spaces
 
 
 @kernel

@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium import spaces as gym_spaces
 
 from fedbandit_envs.announcement import variance_of
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.heard import PooledGrams
 from fedbandit_envs.baselines.linear.hearing import lifted
 from fedbandit_envs.baselines.linear.linucb import Confidence, LinUCB, judge
@@ -21,7 +22,6 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.pool import Pool, make_pool
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.linear.ridge import (
     Ridges,
     arms_last,
@@ -30,6 +30,7 @@ from fedbandit_envs.linear.ridge import (
     observe,
     rank_one,
 )
+from fedbandit_envs.spaces import Spaces
 
 CombineName = Literal["pooled", "min"]
 

@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.draws import Draws
-from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.linear.ridge import Ridges, arms_last, estimate, largest, observe, upper_bounds
+from fedbandit_envs.spaces import Spaces
 
 
 class UniformArm:

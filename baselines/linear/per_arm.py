@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.checks import require_integer, require_number
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.linear.forms import (
     add_own_forms,
     add_own_products,
@@ -18,6 +18,7 @@ from fedbandit_envs.linear.forms import (
     add_shared_products,
 )
 from fedbandit_envs.linear.ridge import arms_last, correct, largest
+from fedbandit_envs.spaces import Spaces
 
 
 class OwnRidges(NamedTuple):

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_number
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.linear.forms import add_shared_forms, add_shared_products
 from fedbandit_envs.linear.ridge import arms_last, correct, largest
+from fedbandit_envs.spaces import Spaces
 
 
 class BaseLinUCB(NamedTuple):

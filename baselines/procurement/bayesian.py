@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.arms.posteriors import arm_keys, draw_posteriors
 from fedbandit_envs.checks import require_number
-from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.procurement.oracle import procure
+from fedbandit_envs.spaces import Spaces
 
 
 def _procure_as_if(quality: Array, observation: Arrays) -> Array:

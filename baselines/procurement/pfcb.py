@@ -10,11 +10,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.pool import Pool, make_pool
 from fedbandit_envs.baselines.procurement.silent import SSUCB, OracleName
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.spaces import Spaces
 
 RadiusName = Literal["own", "federated", "printed"]
 

@@ -5,12 +5,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.checks import require_choice, require_integer, require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.draws import Draws
-from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.procurement.oracle import procure, procure_row
+from fedbandit_envs.spaces import Spaces
 from fedbandit_envs.threefry import padded
 
 OracleName = Literal["greedy", "exact"]

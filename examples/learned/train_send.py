@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.baselines.learned.sending import FEATURES, LAYERS, LearnedSend, SendingRule
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.federation import Array
 from fedbandit_envs.leaderboard.simulation import Simulation, simulate
 from fedbandit_envs.registration import make_federation
 from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.arms.oracle import largest
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 
 
 class Arm:

@@ -13,9 +13,9 @@ from fedbandit_envs.arms.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.arms.oracle import make_oracle
 from fedbandit_envs.arms.rounds import add_values, play_round, wake
 from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_choice, require_integer, require_number
 from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.federation import Array, Arrays
 from fedbandit_envs.luck import Luck
 from fedbandit_envs.neighbours import Neighbours
 from fedbandit_envs.problem import MOST, Problem

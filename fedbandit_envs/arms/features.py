@@ -1,7 +1,8 @@
 """Features of Bernoulli arms; see :mod:`fedbandit_envs.features`."""
 
-from fedbandit_envs.features import Features, HeardCounts, laplace, time_left
-from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.features import HeardCounts, laplace, time_left
+from fedbandit_envs.spaces import Features, Spaces
 
 
 class ArmsFeatures(Features):
@@ -23,7 +24,7 @@ class ArmsFeatures(Features):
     shared = ("time_left",)
 
     def __init__(self, spaces: Spaces) -> None:
-        """Reads the number of arms from the spaces; see :class:`~fedbandit_envs.features.Features`."""
+        """Reads the number of arms from the spaces; see :class:`~fedbandit_envs.spaces.Features`."""
         seen = spaces.observation.spaces
         self.items = (seen["total_pulls"].shape or (0,))[0]
         self._horizon = spaces.horizon

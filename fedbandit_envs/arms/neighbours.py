@@ -4,8 +4,8 @@ from math import sqrt
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.federation import Array
 from fedbandit_envs.neighbours import History, Neighbours
 from fedbandit_envs.sensitivity import Change, Pair, Sensitivity
 

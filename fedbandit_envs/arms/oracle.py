@@ -4,9 +4,9 @@ from typing import Protocol
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.checks import require_choice
 from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.federation import Array
 
 
 class Oracle(Protocol):

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.checks import require_choice, require_integer, require_number
-from fedbandit_envs.federation import Array
 
 Definition = Literal["received", "all_users"]
 

@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple, Protocol, get_args
 import numpy as np
 
 from fedbandit_envs.arms.masks import Streams, owner_keys
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.checks import require_choice, require_integer
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 
 Choice = Literal["argmax", "proportional"]
 """How the last iteration of a round picks among scores."""

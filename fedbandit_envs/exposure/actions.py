@@ -7,8 +7,8 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.action_check import require_finite
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.exposure.merit import Merits, share_out
-from fedbandit_envs.federation import Array
 from fedbandit_envs.linear.expectation import expected_rewards
 from fedbandit_envs.simplex import Simplex
 

@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.exposure.actions import Distribution, Logits, Parameter
 from fedbandit_envs.exposure.features import ExposureFeatures
 from fedbandit_envs.exposure.merit import Merit, Merits, make_merit
 from fedbandit_envs.exposure.rounds import expose
 from fedbandit_envs.exposure.viewer import render_ansi, render_rgb_array
-from fedbandit_envs.federation import ActionFormat, Array, Arrays
 from fedbandit_envs.linear.model import LinearProblem
 from fedbandit_envs.luck import Luck
+from fedbandit_envs.spaces import ActionFormat
 from fedbandit_envs.streams import Purpose
 
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.exposure.merit import Merits, share_out
-from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.linear.features import LinearFeatures
+from fedbandit_envs.spaces import Spaces
 
 
 class ExposureFeatures(LinearFeatures):
@@ -19,7 +20,7 @@ class ExposureFeatures(LinearFeatures):
     """
 
     def __init__(self, spaces: Spaces) -> None:
-        """Reads sizes, bounds and merits; see :class:`~fedbandit_envs.features.Features`."""
+        """Reads sizes, bounds and merits; see :class:`~fedbandit_envs.spaces.Features`."""
         super().__init__(spaces)
         self._merits: Merits = spaces.public["merits"]
         self._estimates = [place for place, name in enumerate(self.each) if name.endswith("estimate")]

@@ -17,10 +17,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.checks import require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.federation import Array
 from fedbandit_envs.specification import make
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.action_check import require_finite
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.linear.expectation import expected_rewards
 
 

@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 from fedbandit_envs.linear.expectation import expect, expected_rewards
 from fedbandit_envs.luck import Luck
 from fedbandit_envs.streams import Purpose

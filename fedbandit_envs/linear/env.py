@@ -4,12 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fedbandit_envs.federation import ActionFormat, Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.linear.actions import Arm, Parameter, Values
 from fedbandit_envs.linear.features import LinearFeatures
 from fedbandit_envs.linear.model import LinearProblem
 from fedbandit_envs.linear.rounds import pseudo_regret
 from fedbandit_envs.linear.viewer import render_ansi, render_rgb_array
+from fedbandit_envs.spaces import ActionFormat
 
 
 class LinearEnv(LinearProblem, name="linear_v0"):

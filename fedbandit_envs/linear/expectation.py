@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 from fedbandit_envs.linear.ridge import arms_last
 
 

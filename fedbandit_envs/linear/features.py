@@ -3,11 +3,12 @@
 import numpy as np
 
 from fedbandit_envs.announcement import variance_of
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.features import Features, Heard, highest, time_left
-from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.features import Heard, highest, time_left
 from fedbandit_envs.linear.ridge import arms_last, factorise
 from fedbandit_envs.linear.weighing import weighed
+from fedbandit_envs.spaces import Features, Spaces
 
 
 class LinearFeatures(Features):
@@ -35,7 +36,7 @@ class LinearFeatures(Features):
     shared = ("time_left",)
 
     def __init__(self, spaces: Spaces) -> None:
-        """Reads sizes and bounds from the spaces; see :class:`~fedbandit_envs.features.Features`."""
+        """Reads sizes and bounds from the spaces; see :class:`~fedbandit_envs.spaces.Features`."""
         contexts = spaces.observation.spaces["contexts"]
         self.items, dim = contexts.shape or (0, 0)
         self._longest = highest(contexts)

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_choice, require_integer, require_number
 from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.federation import ActionFormat, Array, Arrays
 from fedbandit_envs.linear.contexts import Features, LawName, Offer, make_law
 from fedbandit_envs.linear.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.linear.rewards import RewardLaw, RewardName
@@ -18,6 +18,7 @@ from fedbandit_envs.luck import Luck
 from fedbandit_envs.neighbours import Neighbours
 from fedbandit_envs.problem import MOST, Problem
 from fedbandit_envs.sensitivity import Sensitivity
+from fedbandit_envs.spaces import ActionFormat
 from fedbandit_envs.streams import Purpose, stream
 
 ParameterName = Literal["sphere", "orthant", "diagonal"]

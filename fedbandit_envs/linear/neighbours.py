@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from math import sqrt
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.federation import Array
 from fedbandit_envs.neighbours import History, Neighbours
 from fedbandit_envs.sensitivity import Change, Sensitivity
 

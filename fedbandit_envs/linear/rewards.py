@@ -4,9 +4,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 from fedbandit_envs.linear.arcsine import TERMS, arcsine_quantile
 from fedbandit_envs.luck import Luck
 from fedbandit_envs.streams import Purpose

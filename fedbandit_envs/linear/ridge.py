@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 from fedbandit_envs.linear.forms import add_shared_forms, add_shared_products
 
 

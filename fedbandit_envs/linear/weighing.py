@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 
 
 def weighed(statistic: Array, variance: Array, reward_variance: float) -> Array:

@@ -6,9 +6,9 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.federation import Array, Arrays
 from fedbandit_envs.luck import Luck
 from fedbandit_envs.neighbours import Neighbours
 from fedbandit_envs.problem import MOST, Problem

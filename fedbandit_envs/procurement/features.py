@@ -1,7 +1,8 @@
 """Features of the procurement problem; see :mod:`fedbandit_envs.features`."""
 
-from fedbandit_envs.features import Features, HeardCounts, highest, laplace, time_left
-from fedbandit_envs.federation import Array, Arrays, Spaces
+from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.features import HeardCounts, highest, laplace, time_left
+from fedbandit_envs.spaces import Features, Spaces
 
 
 class ProcurementFeatures(Features):
@@ -25,7 +26,7 @@ class ProcurementFeatures(Features):
     shared = ("threshold", "time_left")
 
     def __init__(self, spaces: Spaces) -> None:
-        """Reads bounds from the spaces; see :class:`~fedbandit_envs.features.Features`."""
+        """Reads bounds from the spaces; see :class:`~fedbandit_envs.spaces.Features`."""
         seen = spaces.observation.spaces
         self.items = (seen["cost"].shape or (0,))[0]
         self._most_cost, self._most_units = (max(highest(seen[name]), 1e-9) for name in ("cost", "capacity"))

@@ -6,8 +6,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.checks import require_choice, require_flag, require_integer, require_number
-from fedbandit_envs.federation import Array
 from fedbandit_envs.streams import Purpose, stream
 
 LawName = Literal["uniform", "normal"]

@@ -10,8 +10,8 @@ solving it exactly gives the integer optimum.
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 from fedbandit_envs.procurement.knapsack import best_filling
 
 FEASIBILITY_TOLERANCE = 1e-9

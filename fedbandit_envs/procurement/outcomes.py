@@ -15,8 +15,8 @@ from math import ceil, exp, floor, lgamma, log, log1p, prod, sqrt
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 from fedbandit_envs.instructions import LANES, equal, greater, ones
 
 _WINDOW = LANES

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 from fedbandit_envs.instructions import fetch
 from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE
 from fedbandit_envs.procurement.outcomes import ROW_BYTES, good_units, good_units_tabled

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.canvas import blank_figure, pixels
-from fedbandit_envs.federation import Array, Arrays
 
 
 def render_ansi(scene: Arrays) -> str:

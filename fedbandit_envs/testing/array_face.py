@@ -6,7 +6,9 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from fedbandit_envs.federation import Array, BatchReset, BatchStep, FederatedEnv, Spaces
+from fedbandit_envs.arrays import Array
+from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.spaces import Spaces
 from fedbandit_envs.testing.episodes import (
     HORIZON,
     SEEDS,

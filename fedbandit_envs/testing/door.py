@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.claim import Claim
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.sensitivity import Change, Sensitivity
 from fedbandit_envs.testing.episodes import (
     SEEDS,

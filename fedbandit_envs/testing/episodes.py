@@ -8,7 +8,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
-from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.testing.findings import mapped, require, taken
 from fedbandit_envs.wrapper import find_layer, layers
 

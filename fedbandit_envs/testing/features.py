@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.features import Features
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.spaces import Features
 from fedbandit_envs.testing.episodes import SEEDS, Make, fresh, random_actions, require_in_space, rows_of
 from fedbandit_envs.testing.findings import require_same, taken
 

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from fedbandit_envs.arrays import Array
 
 
 def require(holds: bool, found: str, required: str) -> None:
@@ -81,7 +82,7 @@ def difference(a: Any, b: Any) -> str:
     return ""
 
 
-def _unequal(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> str:
+def _unequal(a: Array, b: Array) -> str:
     if a.dtype != b.dtype or a.shape != b.shape:
         return f" is {a.dtype} {a.shape} and {b.dtype} {b.shape}"
     unequal = (a != b) & ~((a != a) & (b != b))

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.federation import Array, Spaces
+from fedbandit_envs.arrays import Array
+from fedbandit_envs.spaces import Spaces
 from fedbandit_envs.streams import row_seeds
 from fedbandit_envs.testing.episodes import SEEDS, Make, copied, fresh, rows_of
 from fedbandit_envs.testing.findings import require, require_same, taken

@@ -10,7 +10,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
-from fedbandit_envs.federation import Array, FederatedEnv
+from fedbandit_envs.arrays import Array
+from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.views.peers import Peer, Peers
 from fedbandit_envs.views.rows import Observation, Rows
 

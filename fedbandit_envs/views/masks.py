@@ -5,12 +5,12 @@ from typing import Any, Protocol, runtime_checkable
 
 from gymnasium import spaces
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 
 
 @runtime_checkable
 class MaskedFormat(Protocol):
-    """An action format, discrete, that says what is allowed; see :class:`~fedbandit_envs.federation.ActionFormat`."""
+    """An action format, discrete, that says what is allowed; see :class:`~fedbandit_envs.spaces.ActionFormat`."""
 
     space: spaces.Space[Any]
 

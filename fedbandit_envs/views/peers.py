@@ -6,8 +6,10 @@ from typing import Any, Protocol
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv, Spaces
+from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.spaces import Spaces
 from fedbandit_envs.streams import row_seeds
 
 _MAKE_SCHEDULE = "fedbandit_envs.wrappers.transport.schedule:make_schedule"

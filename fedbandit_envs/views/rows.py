@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.buffers import Parts
 from fedbandit_envs.checks import require_choice, require_flag
-from fedbandit_envs.features import Features
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.spaces import Features
 from fedbandit_envs.views.masks import MaskedFormat
 from fedbandit_envs.views.peers import Peers
 
@@ -180,7 +181,7 @@ def _features_of(federation: FederatedEnv) -> Features:
     if kind is None:
         raise ValueError(
             f"features is True, but {federation.metadata['name']} has none; features=False, or a class of "
-            "fedbandit_envs.features.Features as the problem's attribute `features`, is required"
+            "fedbandit_envs.spaces.Features as the problem's attribute `features`, is required"
         )
     return kind(federation.policy_spaces)
 

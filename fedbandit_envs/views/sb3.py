@@ -8,8 +8,9 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_integer
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.simplex import Simplex
 from fedbandit_envs.streams import EpisodeSeeds
 from fedbandit_envs.views.rows import Observation, Rows, row_of

@@ -46,7 +46,7 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
             peers: The other agents' policy, or its entry point; registered ids bring their own. Unused when joint.
             action_format: How actions are said; see the federation's page. None for the environment's own actions.
             features: Show a flat box of features in [-1, 1], see the problem's class of
-                :class:`~fedbandit_envs.features.Features`, in place of the raw observation.
+                :class:`~fedbandit_envs.spaces.Features`, in place of the raw observation.
             peers_send: When peers ask to send whose policy does not choose: a schedule fixed in advance, by name or
                 mapping; None for :data:`~fedbandit_envs.views.peers.PEERS_SEND`. Only where agents choose when to send;
                 unused when joint.

@@ -9,9 +9,9 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_integer
 from fedbandit_envs.claim import Claim
-from fedbandit_envs.federation import Array, Arrays
 from fedbandit_envs.registered import Stack
 from fedbandit_envs.streams import EpisodeSeeds
 from fedbandit_envs.views.control import Control

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.arrays import Arrays
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.federation import Arrays
 from fedbandit_envs.leaderboard.board.entries import baseline_of
 from fedbandit_envs.leaderboard.board.plays import Play
 from fedbandit_envs.leaderboard.board.tracks import privatizers

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.leaderboard.board.child import EntryError
 from fedbandit_envs.leaderboard.board.entries import Maker, baseline_of, in_all
 from fedbandit_envs.leaderboard.board.result import Entry

@@ -16,7 +16,7 @@ from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.leaderboard.board.canonical import digest_of
 
 SCHEMA = 1

@@ -8,16 +8,17 @@ from warnings import catch_warnings
 
 from gymnasium.spaces import Dict
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.baseline import Baseline, Wrapping
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.claim import Claim
-from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.leaderboard.lab import choices
 from fedbandit_envs.leaderboard.lab.choices import AS_REGISTERED, EVERYBODY, NONE, of_layer
 from fedbandit_envs.leaderboard.run import Settings, SettingsError, arguments, build, play
 from fedbandit_envs.leaderboard.simulation import Simulation
 from fedbandit_envs.leaderboard.sweep.runs import claims_of
+from fedbandit_envs.spaces import Spaces
 from fedbandit_envs.wrapper import Layer, find_layer
 from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
 from fedbandit_envs.wrappers.transport.schedule import SCHEDULES, make_schedule

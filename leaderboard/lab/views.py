@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.leaderboard.figures import styles
 from fedbandit_envs.leaderboard.lab.federation import Outcome
 from fedbandit_envs.leaderboard.lab.samba import KNOWS, SambaOutcome, kind_of, sightings

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.leaderboard.statistics import (
     FEWEST,
     MIDDLES,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import Results
 from fedbandit_envs.leaderboard.reproduction.fedlinucb import DIM, LOWER_LINE, MEANINGS

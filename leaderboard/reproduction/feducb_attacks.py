@@ -10,10 +10,11 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.announcement import variance_of
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.noise import regularise
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.streams import row_seeds
 from fedbandit_envs.wrappers.privacy.attacks import at_least, at_most, epsilon_of_rates

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.comparison import (
     Ratio,
     ordered,

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, regret_by_seed, strata_of_seeds
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 from fedbandit_envs.leaderboard.sweep.runs import Result

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.comparison import (
     all_hold,
     elsewhere,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds
 from fedbandit_envs.leaderboard.reproduction.samba import (
     AGENTS,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.leaderboard.figures import BESIDE
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, Statement, all_hold, lies_within
 from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds

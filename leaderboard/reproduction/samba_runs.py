@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.federation import Array, Arrays
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.leaderboard.ratings_source import arm_means
 from fedbandit_envs.leaderboard.samba import SambaSettings, run_plain, run_samba
 from fedbandit_envs.wrappers.secure.libraries import require_extra

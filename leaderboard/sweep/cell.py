@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self
 
-from fedbandit_envs.federation import Arrays
+from fedbandit_envs.arrays import Arrays
 
 
 class Cell(Protocol):

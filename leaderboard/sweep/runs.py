@@ -9,8 +9,9 @@ from typing import Any, get_args
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.claim import Composition
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.leaderboard.run import Settings, build, federation
 from fedbandit_envs.leaderboard.simulation import simulate
 from fedbandit_envs.wrapper import find_layer

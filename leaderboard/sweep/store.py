@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.federation import Arrays
+from fedbandit_envs.arrays import Arrays
 from fedbandit_envs.leaderboard.sweep.cell import Cell
 from fedbandit_envs.leaderboard.sweep.source import source_digest
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from weighing_references import gram_worth, worth_of
 
 from fedbandit_envs.baselines.precision import Precision
-from fedbandit_envs.federation import Spaces
 from fedbandit_envs.linear.weighing import weighed
+from fedbandit_envs.spaces import Spaces
 
 
 def inbox(told, mask):

@@ -8,10 +8,10 @@ from registered import small
 
 from fedbandit_envs.arms_v0 import parallel_env as arms_env
 from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
-from fedbandit_envs.features import Features
 from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.procurement_v0 import parallel_env as procurement_env
 from fedbandit_envs.registration import REGISTRY, make_federation
+from fedbandit_envs.spaces import Features
 from fedbandit_envs.testing.episodes import random_actions
 from fedbandit_envs.testing.features import check_features
 from fedbandit_envs.views.rows import Rows

@@ -3,7 +3,7 @@
 import pytest
 from arms_env import Arm, ArmsEnv
 
-from fedbandit_envs.features import Features
+from fedbandit_envs.spaces import Features
 from fedbandit_envs.testing import check_federation
 from fedbandit_envs.testing.features import check_features
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from fedbandit_envs.announcement import variance_of
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.federation import Array, Arrays
 from fedbandit_envs.sensitivity import Change, Sensitivity
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten

@@ -22,7 +22,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.samples import Seen
 

@@ -12,8 +12,8 @@ all of them, so that a lower bound is too high with probability ``error`` at mos
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from fedbandit_envs.arrays import Arrays
 from fedbandit_envs.claim import Adjacency, Claim, Composition
-from fedbandit_envs.federation import Arrays
 from fedbandit_envs.problem import Problem
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.attacks import (

@@ -6,9 +6,9 @@ from typing import Any, get_args
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.checks import require_choice
 from fedbandit_envs.claim import Adjacency, Composition
-from fedbandit_envs.federation import Array
 
 
 class BudgetExhaustedError(RuntimeError):

@@ -8,10 +8,11 @@ from typing import Any, Literal
 import numpy as np
 
 from fedbandit_envs.announcement import variance_of
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_choice, require_integer
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.sensitivity import Change, Sensitivity
 from fedbandit_envs.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier, gaussian_delta

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from fedbandit_envs.federation import Array, Arrays
+from fedbandit_envs.arrays import Array, Arrays
 
 
 def flatten(arrays: Arrays) -> Array:

@@ -8,8 +8,9 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.announcement import COVARIANCE, variance_of
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.sensitivity import Change, Pair, Sensitivity
 from fedbandit_envs.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (

@@ -5,8 +5,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.federation import Array, FederatedEnv
+from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.sensitivity import Change
 from fedbandit_envs.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.event import Event

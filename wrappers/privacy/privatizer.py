@@ -7,10 +7,11 @@ from typing import Literal
 import numpy as np
 from gymnasium.error import ResetNeeded
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.buffers import Buffers
 from fedbandit_envs.checks import require_choice, require_seeds
 from fedbandit_envs.claim import Claim
-from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.sensitivity import Sensitivity
 from fedbandit_envs.streams import Entropy, is_secret, noise_streams
 from fedbandit_envs.wrapper import FederatedWrapper

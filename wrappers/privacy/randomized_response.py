@@ -6,7 +6,8 @@ from typing import Any, Literal
 import numpy as np
 
 from fedbandit_envs.announcement import variance_of
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.sensitivity import Change, Pair, Sensitivity
 from fedbandit_envs.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.event import Event

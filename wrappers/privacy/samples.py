@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.federation import Array, Arrays, FederatedEnv
+from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.neighbours import Neighbours
 from fedbandit_envs.problem import Problem
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer

@@ -5,7 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from fedbandit_envs.federation import Array, FederatedEnv
+from fedbandit_envs.arrays import Array
+from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.sensitivity import Sensitivity
 from fedbandit_envs.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.event import Event

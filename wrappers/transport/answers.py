@@ -20,8 +20,8 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.announcement import variance_of
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_number
-from fedbandit_envs.federation import Array, Arrays
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 
 

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import networkx as nx
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_flag
-from fedbandit_envs.federation import Array, Arrays, BatchReset, FederatedEnv
+from fedbandit_envs.federation import BatchReset, FederatedEnv
 from fedbandit_envs.wrappers.transport.network import Network
 from fedbandit_envs.wrappers.transport.schedule import Schedule
 from fedbandit_envs.wrappers.transport.topology import Topology

@@ -3,7 +3,7 @@
 import networkx as nx
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 
 
 def clique_cover(reaches: Array) -> Array:

@@ -11,8 +11,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.checks import require_choice, require_integer
-from fedbandit_envs.federation import Array
 
 
 class FixedSchedule(ABC):

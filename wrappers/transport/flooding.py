@@ -7,8 +7,8 @@ edges are lost; how long a hop takes does not matter here.
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 
 
 def edge_lists(graphs: list[Array]) -> Array:

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 
 
 def inbox_spaces(released: spaces.Dict, senders: int, echo: bool) -> dict[str, spaces.Space[Any]]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.streams import Purpose, stream
 from fedbandit_envs.wrappers.transport.clique_cover import clique_cover
 from fedbandit_envs.wrappers.transport.flooding import edge_lists, flood

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 
 
 @dataclass(frozen=True)

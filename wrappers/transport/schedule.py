@@ -22,7 +22,7 @@ The first six (:mod:`fedbandit_envs.wrappers.transport.fixed_schedules`) are fix
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.specification import make
 from fedbandit_envs.wrappers.transport.fixed_schedules import (
     Doubling,

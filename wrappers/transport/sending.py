@@ -7,8 +7,9 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.action_check import require_finite
-from fedbandit_envs.federation import ActionFormat, Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.simplex import Simplex
+from fedbandit_envs.spaces import ActionFormat
 
 
 class Sending:

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_flag, require_integer, require_number
-from fedbandit_envs.federation import Array, Arrays, BatchReset, FederatedEnv
+from fedbandit_envs.federation import BatchReset, FederatedEnv
 from fedbandit_envs.streams import Purpose, stream
 from fedbandit_envs.wrappers.transport.answers import Answers, make_answers
 from fedbandit_envs.wrappers.transport.schedule import Schedule

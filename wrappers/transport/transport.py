@@ -8,8 +8,9 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.buffers import Buffers
-from fedbandit_envs.federation import Array, Arrays, BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.wrapper import FederatedWrapper
 from fedbandit_envs.wrappers.transport.inbox import add_arrivals, inbox_spaces
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule

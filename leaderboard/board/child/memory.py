@@ -4,12 +4,11 @@ import fcntl
 import mmap
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from fedbandit_envs.arrays import Array
 
 # Linux 5.1; in Python's fcntl from 3.13 on.
 _F_SEAL_FUTURE_WRITE = 0x0010

@@ -11,13 +11,14 @@ from typing import Any, NoReturn
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
+from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_integer
-from fedbandit_envs.federation import Array, Arrays, Spaces
 from fedbandit_envs.leaderboard.board.child import channel
 from fedbandit_envs.leaderboard.board.child.errors import EntryError, printable
 from fedbandit_envs.leaderboard.board.child.memory import Field, SharedMemory, bytes_for, fields_of
 from fedbandit_envs.leaderboard.board.child.process import ChildProcess
 from fedbandit_envs.leaderboard.board.child.source import Source
+from fedbandit_envs.spaces import Spaces
 
 _DTYPES = {np.dtype(code).str for code in "?bhilqBHILQefd"}
 _WIDEST = 8

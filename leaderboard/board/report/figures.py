@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.federation import Array
 from fedbandit_envs.leaderboard.board.report.pictures import Axis, Curve, Margins, Picture, alone, curve
 from fedbandit_envs.leaderboard.board.report.rows import Row, lines_of, tasks_of
 from fedbandit_envs.leaderboard.board.result import TaskResult

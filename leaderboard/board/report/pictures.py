@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.leaderboard.board.scores import Estimate
 
 _DIGITS_OF_ENDS = 3

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.leaderboard.board.result import Result, ResultError, TaskResult
 from fedbandit_envs.leaderboard.board.scores import (
     Estimate,

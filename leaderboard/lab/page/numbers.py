@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.leaderboard.lab.page.grid import PROBLEMS, SEEDS, Point, points, run_of
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 from fedbandit_envs.leaderboard.sweep.backends import Backend

@@ -31,10 +31,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.checks import require_choice
 from fedbandit_envs.claim import Adjacency, Claim, Composition
 from fedbandit_envs.door import Door
-from fedbandit_envs.federation import Array
 from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
 from fedbandit_envs.wrappers.privacy.accounting.composition import COMPOSITIONS, KINDS, promised_delta
 from fedbandit_envs.wrappers.privacy.accounting.event import Event

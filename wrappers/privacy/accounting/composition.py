@@ -17,8 +17,8 @@ from math import isfinite
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.claim import Adjacency, Composition
-from fedbandit_envs.federation import Array
 from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     gaussian_epsilon,

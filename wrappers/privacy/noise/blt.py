@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 from fedbandit_envs.wrappers.privacy.noise.buffered_toeplitz import fitted
 from fedbandit_envs.wrappers.privacy.noise.prefix_noise import PrefixNoise
 

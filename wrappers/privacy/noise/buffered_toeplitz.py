@@ -7,8 +7,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.compiled import kernel
-from fedbandit_envs.federation import Array
 
 
 class BufferedToeplitz:

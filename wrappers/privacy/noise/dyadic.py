@@ -4,7 +4,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.wrappers.privacy.noise.prefix_noise import PrefixNoise
 
 

@@ -1,6 +1,6 @@
 """The tree mechanism with Honaker's estimates from below."""
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.wrappers.privacy.noise.dyadic import DyadicNoise
 
 

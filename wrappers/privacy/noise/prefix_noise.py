@@ -12,7 +12,7 @@ Reference:
 
 from abc import ABC, abstractmethod
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 
 
 class PrefixNoise(ABC):

@@ -1,6 +1,6 @@
 """The tree mechanism, with the nodes that prefixes are made of and no others."""
 
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.wrappers.privacy.noise.dyadic import DyadicNoise
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from fedbandit_envs.arms.masks import Keystream
 from fedbandit_envs.arms.vertical import choose
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.wrappers.secure.errors import ProtocolError
 from fedbandit_envs.wrappers.secure.items import (
     MARK_BYTES,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandit_envs.arms.masks import Keystream, OwnerKeys, Permutations
-from fedbandit_envs.federation import Array
+from fedbandit_envs.arrays import Array
 from fedbandit_envs.wrappers.secure.errors import ProtocolError
 from fedbandit_envs.wrappers.secure.items import MARK_BYTES, SCORE_BYTES, encrypted_bytes
 from fedbandit_envs.wrappers.secure.link import LinkKeys
