@@ -126,7 +126,7 @@ class TrimmedMean(NumberByNumber):
             TypeError: It is no number.
             ValueError: It is out of its range.
         """
-        _require_share(self.share)
+        require_number("share", self.share, 0, 0.5, open_above=True)
 
     def begin(self, rows: tuple[int, ...], senders: int, numbers: int) -> Pooled:
         """Starts an episode; see :meth:`NumberByNumber.begin`."""
@@ -151,17 +151,11 @@ class TrimmedSenders(NumberByNumber):
             TypeError: It is no number.
             ValueError: It is out of its range.
         """
-        _require_share(self.share)
+        require_number("share", self.share, 0, 0.5, open_above=True)
 
     def begin(self, rows: tuple[int, ...], senders: int, numbers: int) -> Pooled:
         """Starts an episode; see :meth:`NumberByNumber.begin`."""
         return BySender(rows, senders, numbers, keep_nearest, float(self.share))
-
-
-def _require_share(share: Any) -> None:
-    require_number("share", share, 0, 0.5)
-    if share == 0.5:
-        raise ValueError(f"share is {share!r}; a number in [0, 0.5) is required")
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,10 @@ def make(
         spec = {"name": spec}
     if not isinstance(spec, Mapping):
         if isinstance(spec, type) or not isinstance(spec, protocol):
-            raise TypeError(f"{kind} is {spec!r}; a {kind}, a name or a mapping with a name is required")
+            raise TypeError(
+                f"{kind} is {spec!r}; a name or a mapping with a name, or an instance of {protocol.__name__}, "
+                "is required"
+            )
         passed: Thing = spec
         return passed
     arguments = dict(spec)

@@ -1,19 +1,21 @@
 """Agents that lie about what they have seen."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.checks import require_choice, require_flag, require_integer, require_number
+from fedbandit_envs.checks import require_flag, require_integer, require_number
 from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.problem import MOST
+from fedbandit_envs.specification import make
 from fedbandit_envs.streams import Purpose, stream
 from fedbandit_envs.wrapper import FederatedWrapper
 
 
+@runtime_checkable
 class Attack(Protocol):
     """Says what a liar tells in place of the truth."""
 
@@ -64,7 +66,7 @@ class SignFlip(Scaled):
         super().__init__(-1.0)
 
 
-ATTACKS = {"garbage": Garbage, "sign_flip": SignFlip, "scaled": Scaled}
+ATTACKS: dict[str, Callable[..., Attack]] = {"garbage": Garbage, "sign_flip": SignFlip, "scaled": Scaled}
 """Every attack by the name that its specification has."""
 
 
@@ -104,7 +106,7 @@ class Byzantine(FederatedWrapper):
         self,
         env: FederatedEnv,
         agents: float | Sequence[int] = 0.2,
-        attack: str | Mapping[str, Any] = "garbage",
+        attack: Attack | str | Mapping[str, Any] = "garbage",
         to_each: bool = False,
     ) -> None:
         """Wraps ``env``.
@@ -113,7 +115,7 @@ class Byzantine(FederatedWrapper):
             env: The environment, without privatizer and channel.
             agents: Who lies: numbers of agents, or a share of all in [0, 1], rounded to a number of them; these are the
                 last ones.
-            attack: A name of the table, or a mapping of ``name`` and the attack's arguments.
+            attack: A name of the table, a mapping of ``name`` and the attack's arguments, or an :class:`Attack`.
             to_each: Whether each receiver is told another lie.
 
         Raises:
@@ -122,15 +124,7 @@ class Byzantine(FederatedWrapper):
         """
         super().__init__(env)
         self._liars = _numbers(agents, self.max_num_agents)
-        spec = {"name": attack} if isinstance(attack, str) else attack
-        if not isinstance(spec, Mapping):
-            raise TypeError(f"attack is {attack!r}; a name or a mapping with a name is required")
-        arguments = {key: value for key, value in spec.items() if key != "name"}
-        require_choice("attack name", spec.get("name"), ATTACKS)
-        try:
-            self._attack: Attack = ATTACKS[spec["name"]](**arguments)
-        except TypeError as error:
-            raise TypeError(f"attack {spec['name']!r} with arguments {arguments}: {error}") from None
+        self._attack = make("attack", attack, ATTACKS, Attack)
         require_flag("to_each", to_each)
         self._to_each = bool(to_each)
         self.single_release_space = spaces.Dict(

@@ -1,20 +1,22 @@
 """Agents that come and go: who acts in which round."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.arrays import Array
 from fedbandit_envs.buffers import Buffers
-from fedbandit_envs.checks import require_choice, require_integer, require_number
+from fedbandit_envs.checks import require_integer, require_number
 from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.problem import MOST
+from fedbandit_envs.specification import make
 from fedbandit_envs.streams import Purpose, stream
 from fedbandit_envs.wrapper import FederatedWrapper
 
 
+@runtime_checkable
 class Law(Protocol):
     """Says who acts."""
 
@@ -89,7 +91,7 @@ class GivenSequence:
         return np.isin(np.arange(num_agents), self._rounds[(t - 1) % len(self._rounds)])
 
 
-LAWS = {
+LAWS: dict[str, Callable[..., Law]] = {
     "uniform": OneUniform,
     "in_turn": InTurn,
     "probability": EachWithProbability,
@@ -131,12 +133,12 @@ class Participation(FederatedWrapper):
         {"law": "all"},
     )
 
-    def __init__(self, env: FederatedEnv, law: str | Mapping[str, Any] = "uniform") -> None:
+    def __init__(self, env: FederatedEnv, law: Law | str | Mapping[str, Any] = "uniform") -> None:
         """Wraps ``env``.
 
         Args:
             env: The environment, in which all agents act.
-            law: A name of the table, or a mapping of ``name`` and the law's arguments.
+            law: A name of the table, a mapping of ``name`` and the law's arguments, or a :class:`Law`.
 
         Raises:
             TypeError: ``law`` or an argument has the wrong type, or the law does not know an argument.
@@ -145,15 +147,8 @@ class Participation(FederatedWrapper):
         super().__init__(env)
         if "active" in env.single_observation_space.spaces:
             raise ValueError("env has a Participation already; one is allowed")
-        spec = {"name": law} if isinstance(law, str) else law
-        if not isinstance(spec, Mapping):
-            raise TypeError(f"law is {law!r}; a name or a mapping with a name is required")
-        arguments = {key: value for key, value in spec.items() if key != "name"}
-        require_choice("law name", spec.get("name"), ("all", *LAWS))
-        try:
-            self._law: Law | None = None if spec["name"] == "all" else LAWS[spec["name"]](**arguments)
-        except TypeError as error:
-            raise TypeError(f"law {spec['name']!r} with arguments {arguments}: {error}") from None
+        everybody = law in ("all", {"name": "all"})
+        self._law = None if everybody else make("law", law, LAWS, Law, ", or 'all',")
         if isinstance(self._law, GivenSequence) and self._law.largest >= self.max_num_agents:
             raise ValueError(
                 f"rounds has agent {self._law.largest}; at most {self.max_num_agents - 1} is required"

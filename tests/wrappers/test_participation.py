@@ -188,7 +188,7 @@ def test_the_statistic_leaves_once_however_agents_come_and_go():
     ("law", "error", "message"),
     [
         (3, TypeError, "law is 3; a name or a mapping with a name"),
-        ("sometimes", ValueError, "law name is 'sometimes'; one of 'all', 'uniform'"),
+        ("sometimes", ValueError, r"law name is 'sometimes'; one of \['in_turn', .*, or 'all', is required"),
         ({"probability": 0.5}, ValueError, "law name is None"),
         ({"name": "probability"}, TypeError, "law 'probability' with arguments {}"),
         ({"name": "probability", "probability": 1.5}, ValueError, "probability is 1.5"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbandit_envs.announcement import variance_of
 from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.checks import require_choice, require_integer
+from fedbandit_envs.checks import require_choice, require_integer, require_number
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.federation import FederatedEnv
@@ -108,12 +108,11 @@ class ContinualPrivatizer(Privatizer):
                 follow from the episode's seed. See :class:`~fedbandit_envs.wrappers.privacy.privatizer.Privatizer`.
 
         Raises:
-            TypeError: ``env``, ``budget`` or ``releases`` has the wrong type.
+            TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, ``env`` is already privatized or cannot protect
                 ``adjacency``, or the printed noise would not keep the promise.
         """
-        if not 0 < delta < 1:
-            raise ValueError(f"delta is {delta!r}; a number in (0, 1) is required")
+        require_number("delta", delta, 0, 1, open_below=True, open_above=True)
         if budget is None:
             budget = Budget(delta=delta, composition="exact", adjacency=adjacency)
         super().__init__(env, epsilon, Budget.of(budget), on_exhausted, noise_seed)

@@ -9,6 +9,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.announcement import COVARIANCE, variance_of
 from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.sensitivity import Change, Pair, Sensitivity
@@ -76,7 +77,7 @@ class GaussianPrivatizer(AdditivePrivatizer):
                 follow from the episode's seed. See :class:`~fedbandit_envs.wrappers.privacy.privatizer.Privatizer`.
 
         Raises:
-            TypeError: ``env`` or ``budget`` has the wrong type.
+            TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized.
 
         Warns:
@@ -84,12 +85,9 @@ class GaussianPrivatizer(AdditivePrivatizer):
                 names the delta it really gives there. Claims use the larger of that and ``delta``.
         """
         super().__init__(env, epsilon, releases, Budget.of(budget), on_exhausted, noise_seed)
-        if not 0 < delta < 1:
-            raise ValueError(f"delta is {delta!r}; a number in (0, 1) is required")
-        if calibration not in ("classic", "analytic"):
-            raise ValueError(f"calibration is {calibration!r}; 'classic' or 'analytic' is required")
-        if pair not in ("as_given", "good_and_defective"):
-            raise ValueError(f"pair is {pair!r}; 'as_given' or 'good_and_defective' is required")
+        require_number("delta", delta, 0, 1, open_below=True, open_above=True)
+        require_choice("calibration", calibration, ("classic", "analytic"))
+        require_choice("pair", pair, ("as_given", "good_and_defective"))
         self._pair = pair
         if pair == "good_and_defective":
             # Which arrays make the pair is known from the first reset on; they have the shape of any other.

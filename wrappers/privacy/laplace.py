@@ -50,7 +50,7 @@ class LaplacePrivatizer(AdditivePrivatizer):
                 follow from the episode's seed. See :class:`~fedbandit_envs.wrappers.privacy.privatizer.Privatizer`.
 
         Raises:
-            TypeError: ``env`` or ``budget`` has the wrong type.
+            TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized.
         """
         super().__init__(env, epsilon, releases, Budget.of(budget), on_exhausted, noise_seed)

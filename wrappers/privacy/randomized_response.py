@@ -55,7 +55,7 @@ class RandomizedResponsePrivatizer(SharingPrivatizer):
                 follow from the episode's seed. See :class:`~fedbandit_envs.wrappers.privacy.privatizer.Privatizer`.
 
         Raises:
-            TypeError: ``env`` or ``budget`` has the wrong type.
+            TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized.
         """
         if budget is None:

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from fedbandit_envs.arrays import Array
+from fedbandit_envs.checks import require_integer
 from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.sensitivity import Sensitivity
 from fedbandit_envs.streams import Entropy
@@ -28,8 +29,8 @@ class SharingPrivatizer(Privatizer):
     ) -> None:
         """Wraps ``env``; see the mechanisms for the arguments."""
         super().__init__(env, epsilon, budget, on_exhausted, noise_seed)
-        if releases is not None and (not isinstance(releases, int | np.integer) or releases < 1):
-            raise ValueError(f"releases is {releases!r}; None or an integer >= 1 is required")
+        if releases is not None:
+            require_integer("releases", releases, 1)
         self._releases = releases
         self._epsilon = epsilon
 

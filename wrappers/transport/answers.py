@@ -14,7 +14,7 @@ Who has nothing to get is not answered.
 
 from collections.abc import Callable, Mapping
 from math import log
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from gymnasium import spaces
@@ -22,9 +22,11 @@ from gymnasium import spaces
 from fedbandit_envs.announcement import variance_of
 from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.checks import require_number
-from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
+from fedbandit_envs.specification import make
+from fedbandit_envs.wrappers.transport.schedule import SCHEDULES, Schedule, make_schedule
 
 
+@runtime_checkable
 class Answers(Protocol):
     """Says whom a server answers."""
 
@@ -141,23 +143,19 @@ def _is_square(shape: tuple[int, ...] | None) -> bool:
     return shape is not None and len(shape) == 2 and shape[0] == shape[1] > 1
 
 
-def make_answers(spec: Answers | str | Mapping[str, Any]) -> Answers:
+ANSWERS: dict[str, Callable[..., Answers]] = {"uploads": ToUploads, "determinant": ByDeterminant}
+"""Answers by the name that their specification has; besides there are those of schedules fixed in advance."""
+
+
+def make_answers(spec: Answers | Schedule | str | Mapping[str, Any]) -> Answers:
     """Makes answers from their specification; answers pass through.
 
     Raises:
         TypeError: The specification has the wrong type, or arguments that are not known.
         ValueError: The name is unknown, or an argument is out of its range.
     """
-    named = {"name": spec} if isinstance(spec, str) else spec
-    if isinstance(named, Mapping) and named.get("name") in ("uploads", "determinant"):
-        arguments = {key: value for key, value in named.items() if key != "name"}
-        kind: Callable[..., Answers] = ToUploads if named["name"] == "uploads" else ByDeterminant
-        try:
-            return kind(**arguments)
-        except TypeError as error:
-            raise TypeError(f"answers {named['name']!r} with arguments {arguments}: {error}") from None
-    if isinstance(named, Mapping | Schedule):
-        return OnSchedule(make_schedule(named))
-    if isinstance(named, type) or not hasattr(named, "receivers"):
-        raise TypeError(f"answers is {spec!r}; answers, a name or a mapping with a name is required")
-    return named
+    if isinstance(spec, str):
+        spec = {"name": spec}
+    if isinstance(spec, Schedule) or (isinstance(spec, Mapping) and str(spec.get("name")) in SCHEDULES):
+        return OnSchedule(make_schedule(spec))
+    return make("answers", spec, ANSWERS, Answers, ", or a schedule's,")

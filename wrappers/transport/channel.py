@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 
 from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.checks import require_flag
+from fedbandit_envs.checks import require_flag, require_integer, require_number
 from fedbandit_envs.federation import BatchReset, FederatedEnv
 from fedbandit_envs.wrappers.transport.network import Network
 from fedbandit_envs.wrappers.transport.schedule import Schedule
@@ -145,20 +145,13 @@ class _EndOfHop(NamedTuple):
 
 
 def _check(delay: Any, time_to_live: Any, loss: float, duplication: float, echo: bool, cliques: bool) -> None:
-    for name, value, least, also in (("delay", delay, 0, ""), ("time_to_live", time_to_live, 1, "None or ")):
-        if value is None and also:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | np.integer):
-            raise TypeError(f"{name} is {value!r}; {also}an integer >= {least} is required")
-        if value < least:
-            raise ValueError(f"{name} is {value!r}; {also}an integer >= {least} is required")
-    for name, value in (("loss", loss), ("duplication", duplication)):
-        if not isinstance(value, int | float | np.number):
-            raise TypeError(f"{name} is {value!r}; a number in [0, 1) is required")
-        if not 0 <= value < 1:
-            raise ValueError(f"{name} is {value!r}; a number in [0, 1) is required")
-    for name, value in (("echo", echo), ("cliques", cliques)):
-        require_flag(name, value)
+    require_integer("delay", delay, 0)
+    if time_to_live is not None:
+        require_integer("time_to_live", time_to_live, 1)
+    require_number("loss", loss, 0, 1, open_above=True)
+    require_number("duplication", duplication, 0, 1, open_above=True)
+    require_flag("echo", echo)
+    require_flag("cliques", cliques)
     if cliques and time_to_live is None:
         raise ValueError(
             "time_to_live is None; with cliques=True an integer >= 1 is required, since cliques are made of agents "

@@ -45,7 +45,7 @@ class Server(Transport):
         self,
         env: FederatedEnv,
         schedule: Schedule | str | Mapping[str, Any] = "on_request",
-        answers: Answers | str | Mapping[str, Any] = "uploads",
+        answers: Answers | Schedule | str | Mapping[str, Any] = "uploads",
         echo: bool = True,
         delay: int = 0,
         loss: float = 0.0,

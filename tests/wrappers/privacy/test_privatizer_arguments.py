@@ -29,7 +29,7 @@ def small(**kwargs) -> ProcurementEnv:
         ({"epsilon": -1.0}, ValueError, "epsilon is -1.0"),
         ({"epsilon": math.nan}, ValueError, "epsilon is nan"),
         ({"releases": 0}, ValueError, "releases is 0"),
-        ({"releases": 2.5}, ValueError, "releases is 2.5"),
+        ({"releases": 2.5}, TypeError, "releases is 2.5"),
         ({"budget": 1.0}, TypeError, "budget is a float"),
         ({"on_exhausted": "ignore"}, ValueError, "on_exhausted is 'ignore'"),
     ],

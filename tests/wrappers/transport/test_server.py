@@ -233,7 +233,11 @@ def test_statistics_of_any_shape_are_carried():
     ("arguments", "error", "message"),
     [
         ({"schedule": "never"}, ValueError, "schedule name is 'never'"),
-        ({"answers": "never"}, ValueError, "schedule name is 'never'"),
+        (
+            {"answers": "never"},
+            ValueError,
+            "answers name is 'never'; one of .*, or a schedule's, is required",
+        ),
         ({"answers": "on_request"}, ValueError, "a schedule fixed in advance, 'uploads' or 'determinant'"),
         ({"answers": 3}, TypeError, "answers is 3"),
         ({"answers": {"name": "determinant"}}, TypeError, "answers 'determinant' with arguments {}"),
