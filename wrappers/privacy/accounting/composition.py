@@ -81,20 +81,21 @@ def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
 def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
     """Takes the largest exact guarantee of one release; no answer where data was released twice.
 
-    A continual release shows what was released before again, once there are several. Without dp-accounting the
-    values of one release that are not Gaussian are composed by adding their
-    epsilons.
+    A continual release shows what was released before again, once there are several. Without dp-accounting the values
+    of one release that are not Gaussian are composed by adding their epsilons.
     """
     single = np.array([_composed(((event, 1),), adjacency, delta) for event in events])
     single[np.array([event.releases > 1 for event in events]) & np.isfinite(single)] = np.nan
     return np.where(counts > 0, single[:, np.newaxis, np.newaxis], 0.0).max(axis=0, initial=0.0)
 
 
+_PROVEN: tuple[Kind, ...] = ("gaussian", "laplace", "randomised_response")
+
 KINDS: Mapping[Composition, tuple[Kind, ...] | None] = {
     "basic": None,
-    "zcdp": ("gaussian", "laplace", "randomised_response"),
-    "exact": ("gaussian", "laplace", "randomised_response"),
-    "parallel": ("gaussian", "laplace", "randomised_response"),
+    "zcdp": _PROVEN,
+    "exact": _PROVEN,
+    "parallel": _PROVEN,
 }
 """The kinds of events that a composition knows; None where promises are enough, whatever keeps them."""
 

@@ -37,15 +37,6 @@ class BltNoise(PrefixNoise):
         """Returns the squared norm of B's z-th row."""
         return self._toeplitz.row_square(z)
 
-    @property
-    def worst_variance(self) -> float:
-        """The last prefix sum's."""
-        return self.variance(self.releases)
-
-    def draws(self, z: int) -> int:
-        """Returns 1."""
-        return 1
-
     def start(self, rows: int, values: int) -> None:
         """Starts with empty buffers."""
         self._buffers = np.zeros((rows, len(self._toeplitz.decays), values))

@@ -34,13 +34,13 @@ class PrefixNoise(ABC):
         """Returns the variance of the noise on the z-th prefix sum; 0 <= z <= releases."""
 
     @property
-    @abstractmethod
     def worst_variance(self) -> float:
-        """The largest of :meth:`variance` over the planned releases."""
+        """The largest of :meth:`variance` over the planned releases: the last one's, where it grows with z."""
+        return self.variance(self.releases)
 
-    @abstractmethod
     def draws(self, z: int) -> int:
-        """Returns how many standard normal draws a value's z-th release takes."""
+        """Returns how many standard normal draws a value's z-th release takes: 1, unless a mechanism needs more."""
+        return 1
 
     @abstractmethod
     def start(self, rows: int, values: int) -> None:

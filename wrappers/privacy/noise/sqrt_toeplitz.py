@@ -32,15 +32,6 @@ class SqrtToeplitzNoise(PrefixNoise):
         """Returns the squared norm of the z-th row, which is the same."""
         return float(self._squares[z])
 
-    @property
-    def worst_variance(self) -> float:
-        """The last prefix sum's."""
-        return self.variance(self.releases)
-
-    def draws(self, z: int) -> int:
-        """Returns 1."""
-        return 1
-
     def start(self, rows: int, values: int) -> None:
         """Starts with no draws; memory is taken as it is needed."""
         self._draws = np.zeros((0, rows, values))

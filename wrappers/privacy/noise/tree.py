@@ -7,16 +7,12 @@ from fedbandit_envs.wrappers.privacy.noise.dyadic import DyadicNoise
 class TreeNoise(DyadicNoise):
     """The binary counter of Chan, Shi and Song (ACM TISSEC 2011): one draw a node, and one node a release.
 
-    The z-th prefix sum has as many draws as z has set bits.
+    The z-th prefix sum has as many draws as z has set bits, and the z-th release completes one of their nodes.
     """
 
     def node_variance(self, level: int) -> float:
         """Returns 1."""
         return 1.0
-
-    def draws(self, z: int) -> int:
-        """Returns 1: only nodes at a set bit of z matter, and the z-th release completes one of them."""
-        return 1
 
     def _complete(self, rows: Array, level: int, draws: Array) -> Array:
         return draws[0]
