@@ -73,6 +73,10 @@ class Pool(Protocol):
         """
 
 
+PoolSpec = Pool | str | Mapping[str, Any]
+"""Wherever a pool is asked for: one, a name, or a mapping of the name and the arguments."""
+
+
 class NumberByNumber(ABC):
     """A pool of numbers that knows nothing of what they mean: noise is left in, for receivers to reckon with."""
 
@@ -193,7 +197,7 @@ POOLS: dict[str, Callable[..., Pool]] = {
 """Every pool by the name that its specification has."""
 
 
-def make_pool(spec: Pool | str | Mapping[str, Any]) -> Pool:
+def make_pool(spec: PoolSpec) -> Pool:
     """Makes a pool from its specification; a pool passes through.
 
     Args:

@@ -120,3 +120,9 @@ class Spaces(NamedTuple):
     public: Mapping[str, Any]
     action_formats: Mapping[str, ActionFormat]
     features: type[Features] | None
+
+    @property
+    def own_action(self) -> gym_spaces.Space[Any]:
+        """What one agent does, without the choice to send where agents have it."""
+        action = self.action
+        return action["action"] if isinstance(action, gym_spaces.Dict) else action

@@ -2,7 +2,7 @@
 
 from fedbandit_envs.arms.oracle import make_oracle
 from fedbandit_envs.arrays import Arrays
-from fedbandit_envs.baselines.arms.policy import ArmPolicy, PoolSpec
+from fedbandit_envs.baselines.arms.policy import ArmPolicy
 from fedbandit_envs.baselines.arms.rules import (
     UCB,
     EpsilonDecreasing,
@@ -12,6 +12,7 @@ from fedbandit_envs.baselines.arms.rules import (
     Softmax,
     Thompson,
 )
+from fedbandit_envs.baselines.pool import PoolSpec
 
 
 class EpsilonGreedyPolicy(ArmPolicy):

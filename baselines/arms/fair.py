@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces as gymnasium_spaces
 
 from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.policy import Policy, UnfitError
@@ -58,9 +57,7 @@ class FairLearn:
         Raises:
             UnfitError: Superarms are pulled, or shares are promised to another number of arms, or more than there is.
         """
-        action = spaces.action
-        if isinstance(action, gymnasium_spaces.Dict):
-            action = action["action"]
+        action = spaces.own_action
         if action.shape:
             raise UnfitError(f"the action space is {action}; FAIR-LEARN pulls one arm a round")
         arms = (spaces.observation["total_pulls"].shape or (0,))[0]

@@ -1,23 +1,17 @@
 """A bandit agent: a rule's scores of what is known, own and heard, and the arms that are pulled for them."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from gymnasium import spaces as gymnasium_spaces
 
 from fedbandit_envs.arms.oracle import Oracle
 from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.arms.posteriors import arm_keys, open_unit
 from fedbandit_envs.baselines.arms.rules import Rule, Setting
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.pool import Pool, make_pool
+from fedbandit_envs.baselines.pool import PoolSpec, make_pool
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.draws import Draws
 from fedbandit_envs.spaces import Spaces
 from fedbandit_envs.threefry import threefry, u32
-
-PoolSpec = Pool | str | Mapping[str, Any]
 
 
 @kernel
@@ -138,10 +132,7 @@ class ArmPolicy:
                 "what agents hear of themselves would count twice; a transport with echo=False is required"
             )
         number = (seen["total_pulls"].shape or (0,))[0]
-        action = spaces.action
-        if isinstance(action, gymnasium_spaces.Dict):
-            # Agents choose when to send.
-            action = action["action"]
+        action = spaces.own_action
         self._shape = (*seeds.shape, *(action.shape or ()))
         rows, slots = seeds.size, int(np.prod(action.shape or ()))
         self._keys = Draws.of_policy(seeds, 0).key.reshape(rows, 2)

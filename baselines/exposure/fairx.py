@@ -1,8 +1,6 @@
 """FairX-LinUCB, alone and in a federation: fair shares for an optimistic parameter."""
 
-from collections.abc import Mapping
 from math import log
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +9,7 @@ from fedbandit_envs.baselines.exposure.optimism import SOLVERS, SolverName, cent
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.noise import BiasName, Regularisation, ShiftName
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.pool import Pool
+from fedbandit_envs.baselines.pool import PoolSpec
 from fedbandit_envs.checks import require_choice, require_flag, require_integer
 from fedbandit_envs.exposure.merit import Merits, share_out
 from fedbandit_envs.spaces import Spaces
@@ -43,7 +41,7 @@ class FairX(FedUCB):
         parameter_bound: float = 1.0,
         failure: float = 0.05,
         beta_scale: float = 1.0,
-        pool: Pool | str | Mapping[str, Any] = "sum",
+        pool: PoolSpec = "sum",
     ) -> None:
         """Sets the policy's constants; see :class:`FedUCB` for those not named here.
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from gymnasium.spaces import Dict
 
 from fedbandit_envs.arms.actions import Values as ArmValues
 from fedbandit_envs.arms.features import ArmsFeatures
@@ -105,11 +104,7 @@ class LearnedArms(LearnedIndex):
     def reset(self, spaces: Spaces, seeds: Array) -> None:
         """Forgets all observations; see :meth:`Policy.reset`."""
         super().reset(spaces, seeds)
-        action = spaces.action
-        if isinstance(action, Dict):
-            # Agents choose when to send.
-            action = action["action"]
-        self._values = ArmValues(self._features.items, int(np.prod(action.shape or ())))
+        self._values = ArmValues(self._features.items, int(np.prod(spaces.own_action.shape or ())))
 
     def _decide(self, index: Array, observation: Arrays) -> Array:
         return self._values.to_action(index, observation)

@@ -4,7 +4,6 @@ The policy says what an agent makes of what it hears. When agents talk, to whom 
 channel and privatizer; without a channel it is LinUCB.
 """
 
-from collections.abc import Mapping
 from math import log, pi, sqrt
 from typing import Any, Literal, get_args
 
@@ -19,7 +18,7 @@ from fedbandit_envs.baselines.linear.linucb import Confidence, LinUCB, judge
 from fedbandit_envs.baselines.linear.noise import BiasName, Regularisation, ShiftName, floored, regularise
 from fedbandit_envs.baselines.linear.pooling import keep, rebuild
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.pool import Pool, make_pool
+from fedbandit_envs.baselines.pool import PoolSpec, make_pool
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.linear.ridge import (
@@ -127,7 +126,7 @@ class FedUCB(LinUCB):
         failure: float = 0.01,
         beta_scale: float = 1.0,
         alpha: float | None = None,
-        pool: Pool | str | Mapping[str, Any] = "sum",
+        pool: PoolSpec = "sum",
     ) -> None:
         """Sets the policy's constants; see :class:`LinUCB` for those not named here.
 

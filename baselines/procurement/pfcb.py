@@ -4,14 +4,13 @@ The policy says what an agent makes of what it hears; when agents talk and throu
 channel and the privatizer it runs behind. Without a channel it is SS-UCB.
 """
 
-from collections.abc import Mapping
 from math import log
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
 from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.baselines.pool import Pool, make_pool
+from fedbandit_envs.baselines.pool import PoolSpec, make_pool
 from fedbandit_envs.baselines.procurement.silent import SSUCB, OracleName
 from fedbandit_envs.checks import require_choice, require_number
 from fedbandit_envs.compiled import kernel
@@ -96,7 +95,7 @@ class PFCB(SSUCB):
         radius_scale: float = 1.0,
         margin: float = 0.0,
         oracle: OracleName = "greedy",
-        pool: Pool | str | Mapping[str, Any] = "sum",
+        pool: PoolSpec = "sum",
     ) -> None:
         """Sets the policy's constants; see :class:`SSUCB` for those not named here.
 
