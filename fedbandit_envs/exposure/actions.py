@@ -8,7 +8,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.action_check import require_finite
 from fedbandit_envs.arrays import Array
-from fedbandit_envs.exposure.merit import Merits, share_out
+from fedbandit_envs.exposure.merit import Merits, shares_of
 from fedbandit_envs.linear.expectation import expected_rewards
 from fedbandit_envs.simplex import Simplex
 
@@ -43,7 +43,7 @@ class Logits:
             ValueError: A logit is not finite.
         """
         require_finite("logits", choice)
-        return _shares(_STEEPNESS * np.asarray(choice, np.float64))
+        return shares_of(_STEEPNESS * np.asarray(choice, np.float64))
 
 
 class Parameter:
@@ -62,10 +62,4 @@ class Parameter:
         """
         require_finite("parameter", choice)
         means = expected_rewards(observation["contexts"], choice)
-        return _shares(self._merits.logarithm(means, observation.get("merit")))
-
-
-def _shares(logarithms: Array) -> Array:
-    shares = np.empty_like(logarithms)
-    share_out(logarithms, shares)
-    return shares
+        return shares_of(self._merits.logarithm(means, observation.get("merit")))

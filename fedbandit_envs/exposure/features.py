@@ -3,7 +3,7 @@
 import numpy as np
 
 from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.exposure.merit import Merits, share_out
+from fedbandit_envs.exposure.merit import Merits, shares_of
 from fedbandit_envs.linear.features import LinearFeatures
 from fedbandit_envs.spaces import Spaces
 
@@ -32,7 +32,5 @@ class ExposureFeatures(LinearFeatures):
         first = len(self.each) - len(self._estimates)
         for place, estimate in enumerate(self._estimates):
             means = each[..., estimate].astype(np.float64) * self._longest
-            logarithms = self._merits.logarithm(means, observation.get("merit"))
-            shares = np.empty_like(logarithms)
-            share_out(logarithms, shares)
+            shares = shares_of(self._merits.logarithm(means, observation.get("merit")))
             each[..., first + place] = 2.0 * shares - 1.0

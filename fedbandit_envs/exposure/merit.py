@@ -210,3 +210,10 @@ def share_out(logarithms, shares):
     for r in range(shares.shape[0]):
         for j in range(shares.shape[1]):
             share_row(logarithms[r, j], shares[r, j])
+
+
+def shares_of(logarithms: Array) -> Array:
+    """Returns what :func:`share_out` writes, float64 ``(replicas, agents, arms)``."""
+    shares = np.empty_like(logarithms)
+    share_out(logarithms, shares)
+    return shares
