@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from fedbandit_envs.arrays import Array
+from fedbandit_envs.baselines.linear.optimism import reach
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.exposure.merit import Merits, share_row
 from fedbandit_envs.linear.expectation import expected_rewards
@@ -33,7 +34,7 @@ def centre(
     round_, inverse, moment, log_det, log_floor, inflation, bias, tilt, noise_sd, log_failure, scale, middle,
     radius,
 ):  # fmt: skip
-    """Writes the centre and the radius of each row's ellipsoid; see ``choose`` of linucb for what is not named here.
+    """Writes the centre and the radius of each row's ellipsoid; see ``choose`` of LinUCB for what is not named here.
 
     Args:
         round_: Rounds played, ``(replicas, agents, 1)``; estimators are used in turn.
@@ -54,9 +55,9 @@ def centre(
         for j in range(radius.shape[1]):
             e = round_[r, j, 0] % moment.shape[2]
             estimate(inverse[r, j, e], moment[r, j, e], middle[r, j])
-            # The determinants' ratio is at least 1 but for rounding.
-            growth = max(log_det[r, j, e] - log_floor[r, j, e], 0.0)
-            width = inflation[r, j, e] * noise_sd * np.sqrt(2.0 * log_failure + growth) + bias[r, j, e]
+            width = reach(
+                log_det[r, j, e], log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], noise_sd, log_failure
+            )
             if tilt[r, j, e] > 0.0:
                 square = 0.0
                 for entry in inverse[r, j, e].flat:

@@ -14,45 +14,12 @@ from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.pooling import keep, rebuild
+from fedbandit_envs.baselines.linear.triggers import has_grown
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.pool import Sum
 from fedbandit_envs.checks import require_number
-from fedbandit_envs.compiled import kernel
-from fedbandit_envs.linear.ridge import factorise
+from fedbandit_envs.features import highest
 from fedbandit_envs.spaces import Spaces
-
-
-@kernel
-def has_grown(active, contexts, arm, base, fresh, ridge, log_growth, send):
-    """Says whose log det(base + fresh + x x^T + ridge I) exceeds log det(base + ridge I) by the growth asked for.
-
-    Args:
-        active: Who acts, bool ``(replicas, agents, 1)``; nobody else sends.
-        contexts: ``(replicas, agents, arms, dim)``.
-        arm: What is about to be pulled, ``(replicas, agents)``.
-        base: Gram matrices in their top left corner, ``(replicas, agents, dim + 1, dim + 1)``.
-        fresh: Likewise.
-        ridge: > 0.
-        log_growth: The least growth.
-        send: Receives the answers, bool ``(replicas, agents)``.
-    """
-    dim = contexts.shape[3]
-    matrix, factor = np.empty((dim, dim)), np.zeros((dim, dim))
-    for r in range(arm.shape[0]):
-        for j in range(arm.shape[1]):
-            send[r, j] = False
-            if not active[r, j, 0]:
-                continue
-            x = contexts[r, j, arm[r, j]]
-            for i in range(dim):
-                for h in range(i + 1):
-                    matrix[i, h] = base[r, j, i, h]
-                matrix[i, i] += ridge
-            before = factorise(matrix, factor)
-            for i in range(dim):
-                for h in range(i + 1):
-                    matrix[i, h] += fresh[r, j, i, h] + x[i] * x[h]
-            send[r, j] = factorise(matrix, factor) - before > log_growth
 
 
 def _require_server(spaces: Spaces, echo: bool) -> None:
@@ -120,8 +87,8 @@ class FedLinUCB(LinUCB):
         dim = (contexts.shape or (0, 0))[1]
         self._growth = spaces.agents**-2 if self._alpha is None else float(self._alpha)
         if self._beta is None:
-            longest = float(np.max(contexts.high)) if isinstance(contexts, gym_spaces.Box) else 1.0
-            self._constant = self._beta_scale * self._theory(spaces.agents, dim, spaces.horizon, longest)
+            theory = self._theory(spaces.agents, dim, spaces.horizon, highest(contexts))
+            self._constant = self._beta_scale * theory
         square = (*seeds.shape, 1, dim + 1, dim + 1)
         # The server adds up what agents upload, so that there is one sender and nothing to choose from.
         self._told = Sum().begin(seeds.shape, 1, (dim + 1) ** 2)

@@ -14,79 +14,21 @@ from fedbandit_envs.announcement import variance_of
 from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.heard import PooledGrams
 from fedbandit_envs.baselines.linear.hearing import lifted
-from fedbandit_envs.baselines.linear.linucb import Confidence, LinUCB, judge
+from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.noise import BiasName, Regularisation, ShiftName, floored, regularise
+from fedbandit_envs.baselines.linear.optimism import Confidence, choose_min
 from fedbandit_envs.baselines.linear.pooling import keep, rebuild
+from fedbandit_envs.baselines.linear.triggers import is_due
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.pool import PoolSpec, make_pool
 from fedbandit_envs.checks import require_choice, require_number
-from fedbandit_envs.compiled import kernel
-from fedbandit_envs.linear.ridge import (
-    Ridges,
-    arms_last,
-    factorise,
-    largest,
-    observe,
-    rank_one,
-)
+from fedbandit_envs.features import highest
+from fedbandit_envs.linear.ridge import Ridges, arms_last, observe
 from fedbandit_envs.spaces import Spaces
 
 CombineName = Literal["pooled", "min"]
 
 _VARIANCE = variance_of("statistic")
-
-
-@kernel
-def _choose_min(
-    active, round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
-    own_inverse, own_moment, own_log_det, own_log_floor, own_inflation, own_bias, own_tilt,
-    noise_sd, log_failure, own_log_failure, scale, constant, parameter, arm,
-):  # fmt: skip
-    """Pulls the arm whose smaller one of two upper confidence bounds is largest; see ``choose`` of linucb."""
-    arms = contexts.shape[3]
-    width = np.empty((3, arms))
-    bound, own_bound = np.empty(arms), np.empty(arms)
-    for r in range(contexts.shape[0]):
-        for j in range(contexts.shape[1]):
-            if not active[r, j, 0]:
-                continue
-            e = round_[r, j, 0] % moment.shape[2]
-            judge(
-                contexts[r, j], own_inverse[r, j, 0], own_moment[r, j, 0], own_log_det[r, j, 0],
-                own_log_floor[r, j, 0], own_inflation[r, j, 0], own_bias[r, j, 0], own_tilt[r, j, 0],
-                noise_sd, own_log_failure, scale, constant, parameter[r, j], width, own_bound,
-            )  # fmt: skip
-            judge(
-                contexts[r, j], inverse[r, j, e], moment[r, j, e], log_det[r, j, e],
-                log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], tilt[r, j, e],
-                noise_sd, log_failure, scale, constant, parameter[r, j], width, bound,
-            )  # fmt: skip
-            for k in range(arms):
-                bound[k] = min(bound[k], own_bound[k])
-            arm[r, j] = largest(bound)
-
-
-@kernel
-def _ask(active, round_, contexts, arm, inverse, log_det, synchronised, waited, spread, threshold, send):
-    """Evaluates the trigger: log det(V + x x^T + spread I) - log det S >= threshold / (waited + 1)."""
-    dim = contexts.shape[3]
-    matrix, factor, product = np.empty((dim, dim)), np.zeros((dim, dim)), np.empty(dim)
-    for r in range(arm.shape[0]):
-        for j in range(arm.shape[1]):
-            send[r, j] = False
-            if not active[r, j, 0]:
-                continue
-            e = round_[r, j, 0] % log_det.shape[2]
-            x = contexts[r, j, arm[r, j]]
-            matrix[...] = inverse[r, j, e]
-            grown = log_det[r, j, e] + np.log1p(rank_one(matrix, x, product))
-            if spread[r, j] > 0.0:
-                # det(W + s I) = det(W) det(I + s W^-1), with W = V + x x^T.
-                matrix *= spread[r, j]
-                for i in range(dim):
-                    matrix[i, i] += 1.0
-                grown += factorise(matrix, factor)
-            send[r, j] = grown - synchronised[r, j, e] >= threshold / (waited[r, j] + 1.0)
 
 
 class FedUCB(LinUCB):
@@ -195,7 +137,7 @@ class FedUCB(LinUCB):
             )
         noise = spaces.release.spaces.get(_VARIANCE)
         self._noisy = f"inbox_{_VARIANCE}" in seen and not self._pool.weighs
-        self._worst = float(noise.high.max()) if self._noisy and isinstance(noise, gym_spaces.Box) else 0.0
+        self._worst = highest(noise) if self._noisy and noise is not None else 0.0
         if np.isinf(self._worst):
             if self._shift == "per_agent":
                 raise UnfitError(
@@ -225,14 +167,10 @@ class FedUCB(LinUCB):
             self._alone = Ridges.without_data(one, dim, self._ridge)
             self._alone_confidence = Confidence.without_noise(one, dim, self._ridge, self._parameter_bound)
         self._asks = isinstance(spaces.action, gym_spaces.Dict)
-        longest = (
-            float(np.max(seen["contexts"].high)) if isinstance(seen["contexts"], gym_spaces.Box) else 1.0
-        )
-        self._due = (
-            self._default_threshold(spaces.horizon, longest, start)
-            if self._threshold is None
-            else self._threshold
-        )
+        due = self._threshold
+        if due is None:
+            due = self._default_threshold(spaces.horizon, highest(seen["contexts"]), start)
+        self._due = due
         self._waited = np.zeros(rows)
         self._synchronised = self._ridges.log_det.copy()
         self._send = np.zeros(rows, np.bool_)
@@ -293,7 +231,7 @@ class FedUCB(LinUCB):
 
     def _wants(self, observation: Arrays, arm: Array) -> None:
         """Decides who asks to send, given the arms about to be pulled, into ``_send``: line 12's trigger."""
-        _ask(
+        is_due(
             observation.get("active", self._everyone), observation["round"], observation["contexts"], arm,
             self._ridges.inverse, self._ridges.log_det,
             self._synchronised, self._waited, self._spread, self._due, self._send,
@@ -349,7 +287,7 @@ class FedUCB(LinUCB):
         failure = self._own_failure()
         if self._combine == "pooled":
             return self._choose(observation, failure)
-        _choose_min(
+        choose_min(
             observation.get("active", self._everyone), observation["round"], arms_last(observation["contexts"]),
             *self._ridges, *self._confidence, *self._alone, *self._alone_confidence,
             self._noise_sd, -log(failure), -log(self._failure / 2), self._beta_scale, self._constant,

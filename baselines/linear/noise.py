@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from fedbandit_envs.arrays import Array
-from fedbandit_envs.baselines.linear.linucb import Confidence
+from fedbandit_envs.baselines.linear.optimism import Confidence
 
 ShiftName = Literal["per_agent", "on_sum", "floor", "lift"]
 BiasName = Literal["printed", "root_m", "euclidean", "none"]

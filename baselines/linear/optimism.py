@@ -1,0 +1,160 @@
+"""Upper confidence bounds of ridge regressions, and the arms for which they are largest."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandit_envs.arrays import Array
+from fedbandit_envs.compiled import kernel
+from fedbandit_envs.linear.ridge import estimate, largest, upper_bounds
+
+
+class Confidence(NamedTuple):
+    """By how much estimates may err, an entry a row and estimator, ``(replicas, agents, estimators)``.
+
+    With probability 1 - failure, for all x and rounds at once, |<x, estimate - theta*>| is at most
+    ``(inflation noise_sd sqrt(2 ln(1/failure) + log det V - log_floor) + bias) ||x||_{V^-1} + tilt ||V^-1 x||``.
+
+    Attributes:
+        log_floor: log det of a regulariser that V is at least, with all observations on top of it.
+        inflation: Factor where V is only nearly so large.
+        bias: Of what shrinks estimates, in the norm of V^-1.
+        tilt: The same in the Euclidean norm; one of the two is 0.
+    """
+
+    log_floor: Array
+    inflation: Array
+    bias: Array
+    tilt: Array
+
+    @classmethod
+    def without_noise(
+        cls, shape: tuple[int, ...], dim: int, ridge: float, parameter_bound: float
+    ) -> "Confidence":
+        """Says how much ridge regression may err (Abbasi-Yadkori et al. 2011, Theorem 2).
+
+        Args:
+            shape: ``(replicas, agents, estimators)``.
+            dim: Dimension of contexts.
+            ridge: The regulariser.
+            parameter_bound: S, the most that ||theta*|| can be.
+        """
+        return cls(
+            np.full(shape, dim * np.log(ridge)),
+            np.ones(shape),
+            np.full(shape, np.sqrt(ridge) * parameter_bound),
+            np.zeros(shape),
+        )
+
+
+@kernel
+def reach(log_det, log_floor, inflation, bias, noise_sd, log_failure):
+    """Returns the radius of one estimator's ellipsoid in the norm of V; see :class:`Confidence`, without the tilt."""
+    # The determinants' ratio is at least 1 but for rounding.
+    growth = max(log_det - log_floor, 0.0)
+    return inflation * noise_sd * np.sqrt(2.0 * log_failure + growth) + bias
+
+
+@kernel
+def judge(
+    contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
+    noise_sd, log_failure, scale, constant, parameter, width, bound,
+):  # fmt: skip
+    """Writes one estimator's estimate, and its upper confidence bound of every arm; see :func:`choose`.
+
+    Args:
+        contexts: ``(dim, arms)``.
+        inverse: V^-1, ``(dim, dim)``.
+        moment: b, ``(dim,)``.
+        log_det: log det V.
+        log_floor: See :class:`Confidence`; so are the next three.
+        inflation: Likewise.
+        bias: Likewise.
+        tilt: Likewise.
+        noise_sd: Of rewards.
+        log_failure: ln(1/failure).
+        scale: Multiplies the bound's width.
+        constant: A radius in place of all this, if it is not negative.
+        parameter: Receives the estimate, ``(dim,)``.
+        width: Scratch, ``(3, arms)``.
+        bound: Receives the bounds, ``(arms,)``.
+    """
+    estimate(inverse, moment, parameter)
+    radius = constant
+    if constant < 0.0:
+        radius = scale * reach(log_det, log_floor, inflation, bias, noise_sd, log_failure)
+    upper_bounds(contexts, inverse, parameter, radius, scale * tilt, width, bound)
+
+
+@kernel
+def choose(
+    active, round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
+    noise_sd, log_failure, scale, constant, parameter, arm,
+):  # fmt: skip
+    """Pulls the arm with the largest upper confidence bound, for all rows that act.
+
+    Args:
+        active: Which do, bool ``(replicas, agents, 1)``; the others keep the arm they had.
+        round_: Rounds played, ``(replicas, agents, 1)``; estimators are used in turn.
+        contexts: ``(replicas, agents, dim, arms)``.
+        inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
+        moment: b, ``(replicas, agents, estimators, dim)``.
+        log_det: log det V, ``(replicas, agents, estimators)``.
+        log_floor: See :class:`Confidence`; so are the next three.
+        inflation: Likewise.
+        bias: Likewise.
+        tilt: Likewise.
+        noise_sd: Of rewards.
+        log_failure: ln(1/failure).
+        scale: Multiplies the bound's width.
+        constant: A radius in place of all this, if it is not negative.
+        parameter: Receives the estimates used, ``(replicas, agents, dim)``.
+        arm: Receives the arms, ``(replicas, agents)``.
+    """
+    arms = contexts.shape[3]
+    width = np.empty((3, arms))
+    bound = np.empty(arms)
+    for r in range(contexts.shape[0]):
+        for j in range(contexts.shape[1]):
+            if not active[r, j, 0]:
+                continue
+            e = round_[r, j, 0] % moment.shape[2]
+            judge(
+                contexts[r, j], inverse[r, j, e], moment[r, j, e], log_det[r, j, e],
+                log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], tilt[r, j, e],
+                noise_sd, log_failure, scale, constant, parameter[r, j], width, bound,
+            )  # fmt: skip
+            arm[r, j] = largest(bound)
+
+
+@kernel
+def choose_min(
+    active, round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
+    own_inverse, own_moment, own_log_det, own_log_floor, own_inflation, own_bias, own_tilt,
+    noise_sd, log_failure, own_log_failure, scale, constant, parameter, arm,
+):  # fmt: skip
+    """Pulls the arm whose smaller one of two upper confidence bounds is largest; see :func:`choose`.
+
+    What is called ``own_...`` is of one estimator, by own data alone: ``(replicas, agents, 1)`` and so on.
+    """
+    arms = contexts.shape[3]
+    width = np.empty((3, arms))
+    bound, own_bound = np.empty(arms), np.empty(arms)
+    for r in range(contexts.shape[0]):
+        for j in range(contexts.shape[1]):
+            if not active[r, j, 0]:
+                continue
+            e = round_[r, j, 0] % moment.shape[2]
+            judge(
+                contexts[r, j], own_inverse[r, j, 0], own_moment[r, j, 0], own_log_det[r, j, 0],
+                own_log_floor[r, j, 0], own_inflation[r, j, 0], own_bias[r, j, 0], own_tilt[r, j, 0],
+                noise_sd, own_log_failure, scale, constant, parameter[r, j], width, own_bound,
+            )  # fmt: skip
+            judge(
+                contexts[r, j], inverse[r, j, e], moment[r, j, e], log_det[r, j, e],
+                log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], tilt[r, j, e],
+                noise_sd, log_failure, scale, constant, parameter[r, j], width, bound,
+            )  # fmt: skip
+            for k in range(arms):
+                bound[k] = min(bound[k], own_bound[k])
+            arm[r, j] = largest(bound)
