@@ -5,7 +5,7 @@ from math import log
 import numpy as np
 
 from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.baselines.exposure.optimism import SOLVERS, SolverName, centre, optimise
+from fedbandit_envs.baselines.exposure.optimism import SOLVERS, Ellipsoids, SolverName, centre, optimise
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.noise import BiasName, Regularisation, ShiftName
 from fedbandit_envs.baselines.policy import UnfitError
@@ -116,8 +116,14 @@ class FairX(FedUCB):
             self._beta_scale, self._parameter, self._radius,
         )  # fmt: skip
         _, logarithms = optimise(
-            self._solver, self._steps, round_, contexts, self._ridges.inverse, self._parameter, self._radius,
-            self._merits, observation.get("merit"), self._means,
-        )  # fmt: skip
+            self._solver,
+            self._steps,
+            round_,
+            contexts,
+            Ellipsoids(self._ridges.inverse, self._parameter, self._radius),
+            self._merits,
+            observation.get("merit"),
+            self._means,
+        )
         share_out(logarithms, self._shares)
         return self._shares

@@ -179,6 +179,20 @@ def _projected_gradient(round_, contexts, means, logarithms, slopes, inverse, mi
             )
 
 
+class Ellipsoids(NamedTuple):
+    """Where a parameter may lie, by row: ||theta - middle||_V <= radius.
+
+    Attributes:
+        inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
+        middle: The estimates, ``(replicas, agents, dim)``.
+        radius: ``(replicas, agents)``.
+    """
+
+    inverse: Array
+    middle: Array
+    radius: Array
+
+
 class Solver(NamedTuple):
     """A way to look for the optimum.
 
@@ -203,9 +217,7 @@ def optimise(
     steps: int,
     round_: Array,
     contexts: Array,
-    inverse: Array,
-    middle: Array,
-    radius: Array,
+    ellipsoids: Ellipsoids,
     merits: Merits,
     which: Array | None,
     means: Array,
@@ -215,11 +227,9 @@ def optimise(
     Args:
         solver: A name of :data:`SOLVERS`.
         steps: How many are taken; 0 stays at the estimate.
-        round_: Rounds played, ``(replicas, agents, 1)``; estimators are used in turn.
+        round_: Rounds played, ``(replicas, agents, 1)``.
         contexts: ``(replicas, agents, arms, dim)``.
-        inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
-        middle: The estimates, ``(replicas, agents, dim)``.
-        radius: ``(replicas, agents)``.
+        ellipsoids: Where to look; estimators are used in turn.
         merits: The agents' merit functions.
         which: Number of each row's, ``(replicas, agents, 1)``; None where there is one for all.
         means: Receives <theta, x> of what is found, ``(replicas, agents, arms)``.
@@ -228,21 +238,11 @@ def optimise(
         What is found, ``(replicas, agents, dim)``, and the logarithms of arms' merits there.
     """
     step = SOLVERS[solver].step
-    parameter, turned = middle.copy(), arms_last(contexts)
+    parameter, turned = ellipsoids.middle.copy(), arms_last(contexts)
     expected_rewards(contexts, parameter, means)
     logarithms = merits.logarithm(means, which)
     for _ in range(steps):
-        step(
-            round_,
-            turned,
-            means,
-            logarithms,
-            merits.slope(means, which),
-            inverse,
-            middle,
-            radius,
-            parameter,
-        )
+        step(round_, turned, means, logarithms, merits.slope(means, which), *ellipsoids, parameter)
         expected_rewards(contexts, parameter, means)
         logarithms = merits.logarithm(means, which)
     return parameter, logarithms

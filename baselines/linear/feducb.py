@@ -192,9 +192,16 @@ class FedUCB(LinUCB):
             # As if there were no noise: then all shifts are the ridge.
             sd = np.zeros_like(sd)
         return regularise(
-            self._shift, self._bias, sd, sqrt(self._worst), heads, log_union,
-            self._ridges.moment.shape[-1], self._heard_ridge(), self._parameter_bound,
-        )  # fmt: skip
+            shift=self._shift,
+            bias=self._bias,
+            sd=sd,
+            worst_sd=sqrt(self._worst),
+            heads=heads,
+            log_union=log_union,
+            dim=self._ridges.moment.shape[-1],
+            ridge=self._heard_ridge(),
+            parameter_bound=self._parameter_bound,
+        )
 
     def _heard_ridge(self) -> float:
         """Returns the regulariser of V once something was heard."""

@@ -54,6 +54,7 @@ class Regularisation(NamedTuple):
 
 
 def regularise(
+    *,
     shift: ShiftName,
     bias: BiasName,
     sd: Array,

@@ -200,15 +200,15 @@ def printed_trigger(baseline: str, epsilon: float, horizon: int) -> Trigger:
     # By a union over agents and releases, of which this is the first, for half of the policy's failures.
     union = log(2 * _AGENTS * np.pi**2 / (6 * _FAILURE))
     made = regularise(
-        "per_agent",
-        "printed",
-        np.array(worst),
-        worst,
-        np.array(float(_AGENTS)),
-        np.array(union),
-        _DIM,
-        1.0,
-        1.0,
+        shift="per_agent",
+        bias="printed",
+        sd=np.array(worst),
+        worst_sd=worst,
+        heads=np.array(float(_AGENTS)),
+        log_union=np.array(union),
+        dim=_DIM,
+        ridge=1.0,
+        parameter_bound=1.0,
     )
     least, most = float(made.least), float(made.most)
     without = _DIM * log(most / least)

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from fedbandit_envs.baselines.exposure import FairX
-from fedbandit_envs.baselines.exposure.optimism import SOLVERS, centre, optimise, project
+from fedbandit_envs.baselines.exposure.optimism import SOLVERS, Ellipsoids, centre, optimise, project
 from fedbandit_envs.baselines.exposure.protocol import longest_gap, schedule
 from fedbandit_envs.baselines.linear.hearing import lifted
 from fedbandit_envs.baselines.policy import UnfitError
@@ -75,9 +75,8 @@ def solve(solver, steps, contexts, inverse, middle, radius, merit=None):
     rows = contexts.shape[:2]
     means = np.zeros(contexts.shape[:3])
     merits = Merits((merit or Exponential(10.0),), one_each=False)
-    return optimise(
-        solver, steps, np.zeros((*rows, 1), np.int64), contexts, inverse, middle, radius, merits, None, means
-    )[0]
+    where, rounds = Ellipsoids(inverse, middle, radius), np.zeros((*rows, 1), np.int64)
+    return optimise(solver, steps, rounds, contexts, where, merits, None, means)[0]
 
 
 @pytest.mark.parametrize("merit", [Exponential(10.0), Exponential(1000.0), Linear(0.1)])

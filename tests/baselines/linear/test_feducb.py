@@ -138,15 +138,15 @@ def test_bounds_of_the_noise_hold(shift, bias, heads, size):
     dim, generator = 6, np.random.default_rng(1)
     one = 2.0
     made = regularise(
-        shift,
-        bias,
-        np.array([one * np.sqrt(heads)]),
-        one,
-        np.array([heads]),
-        np.array([np.log(100.0)]),
-        dim,
-        1.0,
-        1.0,
+        shift=shift,
+        bias=bias,
+        sd=np.array([one * np.sqrt(heads)]),
+        worst_sd=one,
+        heads=np.array([heads]),
+        log_union=np.array([np.log(100.0)]),
+        dim=dim,
+        ridge=1.0,
+        parameter_bound=1.0,
     )
     sample = noise(one * np.sqrt(heads), dim + 1, 2000, generator)
     across, column = sample[:, :dim, :dim], sample[:, :dim, dim]
@@ -172,7 +172,15 @@ def test_lifted_eigenvalues_are_bounded_as_promised():
     sample = noise(sd, dim + 1, samples, generator)
     across, column = sample[:, :dim, :dim], sample[:, :dim, dim]
     made = regularise(
-        "floor", "euclidean", np.array([sd]), sd, np.array([1.0]), np.array([np.log(100.0)]), dim, ridge, 1.0
+        shift="floor",
+        bias="euclidean",
+        sd=np.array([sd]),
+        worst_sd=sd,
+        heads=np.array([1.0]),
+        log_union=np.array([np.log(100.0)]),
+        dim=dim,
+        ridge=ridge,
+        parameter_bound=1.0,
     )
     assert made.shift == 0
     root = generator.standard_normal((dim, dim))
