@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.arrays import Array
+from fedbandit_envs.baselines.learned.layers import require_names, require_shapes
 from fedbandit_envs.compiled import kernel
 
 LAYERS = ("own", "pooled", "shared", "first_bias", "middle", "middle_bias", "last", "last_bias")
@@ -84,9 +85,7 @@ class Network:
         Raises:
             ValueError: An array is missing or of a wrong shape, or a number is not finite.
         """
-        missing = [name for name in LAYERS if name not in layers]
-        if missing:
-            raise ValueError(f"layers has {sorted(layers)}; {missing} are required too")
+        require_names(layers, LAYERS)
         hidden = np.shape(layers["last"])[0]
         shapes = {
             "own": (len(each), hidden),
@@ -98,11 +97,7 @@ class Network:
             "last": (hidden,),
             "last_bias": (1,),
         }
-        for name, shape in shapes.items():
-            if np.shape(layers[name]) != shape:
-                raise ValueError(f"layer {name!r} has shape {np.shape(layers[name])}; {shape} is required")
-            if not np.isfinite(layers[name]).all():
-                raise ValueError(f"layer {name!r} has numbers that are not finite")
+        require_shapes(layers, shapes)
         self.each = each
         self.once = once
         self._layers = [np.array(layers[name], np.float64) for name in LAYERS]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.baselines.learned.layers import require_names, require_shapes
 from fedbandit_envs.baselines.learned.policy import packaged
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
@@ -105,9 +106,7 @@ class SendingRule:
         Raises:
             ValueError: An array is missing or of a wrong shape, or a number is not finite.
         """
-        missing = [name for name in LAYERS if name not in layers]
-        if missing:
-            raise ValueError(f"layers has {sorted(layers)}; {missing} are required too")
+        require_names(layers, LAYERS)
         *rules, hidden = np.shape(layers["last"])
         shapes = {
             "first": (*rules, len(FEATURES), hidden),
@@ -115,11 +114,7 @@ class SendingRule:
             "last": (*rules, hidden),
             "last_bias": (*rules, 1),
         }
-        for name, shape in shapes.items():
-            if np.shape(layers[name]) != shape:
-                raise ValueError(f"layer {name!r} has shape {np.shape(layers[name])}; {shape} is required")
-            if not np.isfinite(layers[name]).all():
-                raise ValueError(f"layer {name!r} has numbers that are not finite")
+        require_shapes(layers, shapes)
         # A single rule is several, of which there is one.
         several = (-1,) if rules else (1,)
         self.layers = [
