@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.arrays import Array
-from fedbandit_envs.baselines.adapters.meaning import Observation
+from fedbandit_envs.views.rows import Observation
 
 BLOCK = 64
 """Rows that a network is fed at once.
@@ -36,10 +36,3 @@ def _filled_up(rows: Array, size: int) -> Array:
     block = np.zeros((size, *rows.shape[1:]), rows.dtype)
     block[: len(rows)] = rows
     return block
-
-
-def flat(array: Any) -> Any:
-    """Gives arrays of ``(replicas, agents, ...)`` one leading axis, ``rows``."""
-    if isinstance(array, dict):
-        return {name: flat(part) for name, part in array.items()}
-    return array.reshape(-1, *array.shape[2:])

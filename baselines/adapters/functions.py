@@ -7,10 +7,11 @@ import numpy as np
 from gymnasium import spaces as gym_spaces
 
 from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.baselines.adapters.meaning import Meaning, Observation
+from fedbandit_envs.baselines.adapters.meaning import Meaning
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.spaces import Spaces
+from fedbandit_envs.views.rows import Observation
 
 Agent = Callable[[Any], Any]
 """Returns an action for one agent's observation, as PettingZoo's face has them."""

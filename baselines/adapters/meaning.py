@@ -10,9 +10,7 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.checks import require_flag
 from fedbandit_envs.spaces import ActionFormat, Features, Spaces
 from fedbandit_envs.views.masks import MaskedFormat
-
-Observation = Arrays | Array
-"""Arrays by name, or one array of features."""
+from fedbandit_envs.views.rows import Observation
 
 
 class Meaning:

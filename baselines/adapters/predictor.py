@@ -3,10 +3,10 @@
 from typing import Any
 
 from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.baselines.adapters.blocks import flat
 from fedbandit_envs.baselines.adapters.meaning import Meaning
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.spaces import Spaces
+from fedbandit_envs.views.rows import flat
 
 
 class PredictPolicy:

@@ -11,10 +11,11 @@ import numpy as np
 from gymnasium import spaces as gym_spaces
 
 from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.baselines.adapters.blocks import BLOCK, flat, in_blocks
+from fedbandit_envs.baselines.adapters.blocks import BLOCK, in_blocks
 from fedbandit_envs.baselines.adapters.meaning import Meaning
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.spaces import Spaces
+from fedbandit_envs.views.rows import flat
 
 _LIBRARIES = ("stable_baselines3", "sb3_contrib")
 

@@ -168,6 +168,13 @@ def _first_agents(arrays: Mapping[str, Array]) -> Arrays:
     return {name: array[:, :1] for name, array in arrays.items()}
 
 
+def flat(arrays: Observation) -> Any:
+    """Gives arrays of ``(replicas, agents, ...)`` one leading axis, ``rows``: one, or every one of several."""
+    if isinstance(arrays, Mapping):
+        return {name: flat(array) for name, array in arrays.items()}
+    return arrays.reshape(-1, *arrays.shape[2:])
+
+
 def row_of(arrays: Observation, place: int) -> Any:
     """Takes one entry of the leading axis, of every array where there are several."""
     if isinstance(arrays, Mapping):

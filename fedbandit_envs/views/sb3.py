@@ -13,7 +13,7 @@ from fedbandit_envs.checks import require_integer
 from fedbandit_envs.federation import FederatedEnv
 from fedbandit_envs.simplex import Simplex
 from fedbandit_envs.streams import EpisodeSeeds
-from fedbandit_envs.views.rows import Observation, Rows, row_of
+from fedbandit_envs.views.rows import Observation, Rows, flat, row_of
 from fedbandit_envs.wrapper import layers
 
 
@@ -98,7 +98,7 @@ class FederationVecEnv(VecEnv):
         """
         step = self._learners.step(self._choice)
         observation = _copied(step.observation)
-        reward, done = _flat(step.reward).astype(np.float32), _flat(step.truncated).copy()
+        reward, done = flat(step.reward).astype(np.float32), flat(step.truncated).copy()
         infos = _by_row({**step.info, "TimeLimit.truncated": step.truncated})
         if done[0]:
             for row, info in enumerate(infos):
@@ -122,7 +122,7 @@ class FederationVecEnv(VecEnv):
         Raises:
             AttributeError: The action format does not say.
         """
-        return _flat(self._learners.allowed())
+        return flat(self._learners.allowed())
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """Returns an attribute of the federation, once for each row asked for."""
@@ -177,18 +177,13 @@ def _is_taken(space: spaces.Space[Any]) -> bool:
     )
 
 
-def _flat(array: Array) -> Array:
-    """Gives an array of ``(replicas, agents, ...)`` one leading axis, ``rows``."""
-    return array.reshape(-1, *array.shape[2:])
-
-
 def _copied(observation: Observation) -> Any:
     """Gives observations one leading axis and to the caller: the federation's hold until the next round only."""
     if isinstance(observation, dict):
-        return {name: _flat(array).copy() for name, array in observation.items()}
-    return _flat(observation)
+        return {name: array.copy() for name, array in flat(observation).items()}
+    return flat(observation)
 
 
 def _by_row(info: Arrays) -> list[dict[str, Any]]:
-    columns = [_flat(array).tolist() for array in info.values()]
+    columns = [flat(array).tolist() for array in info.values()]
     return [dict(zip(info, values, strict=True)) for values in zip(*columns, strict=True)]
