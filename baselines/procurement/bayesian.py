@@ -5,13 +5,8 @@ import numpy as np
 from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.arms.posteriors import arm_keys, draw_posteriors
 from fedbandit_envs.checks import require_number
-from fedbandit_envs.procurement.oracle import procure
+from fedbandit_envs.procurement.oracle import procure_as_if
 from fedbandit_envs.spaces import Spaces
-
-
-def _procure_as_if(quality: Array, observation: Arrays) -> Array:
-    problem = (observation[name] for name in ("cost", "capacity", "quality_threshold", "unit_revenue"))
-    return procure(quality, *problem, exact=False)
 
 
 class LaplaceIndex:
@@ -41,7 +36,7 @@ class LaplaceIndex:
         """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
         units, good = observation["total_delivered"], observation["total_good"]
         index = (good + 1.0) / (units + 2.0) + self._width / np.sqrt(units + 1.0)
-        return _procure_as_if(np.minimum(index, 1.0), observation)
+        return procure_as_if(np.minimum(index, 1.0), observation)
 
 
 class ThompsonProcurement:
@@ -60,4 +55,4 @@ class ThompsonProcurement:
         draw_posteriors(
             self._keys.reshape(*rows, 2), observation["round"].reshape(-1), *seen, self._quality.reshape(rows)
         )
-        return _procure_as_if(self._quality, observation)
+        return procure_as_if(self._quality, observation)

@@ -10,7 +10,7 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.checks import require_choice, require_integer, require_number
 from fedbandit_envs.compiled import kernel
 from fedbandit_envs.draws import Draws
-from fedbandit_envs.procurement.oracle import procure, procure_row
+from fedbandit_envs.procurement.oracle import procure_as_if, procure_row
 from fedbandit_envs.spaces import Spaces
 from fedbandit_envs.threefry import padded
 
@@ -68,8 +68,7 @@ class Clairvoyant:
 
     def act(self, observation: Arrays) -> Array:
         """Returns the oracle's quantities; see :meth:`Policy.act`."""
-        names = ("quality", "cost", "capacity", "quality_threshold", "unit_revenue")
-        return procure(*(observation[name] for name in names), exact=self._exact)
+        return procure_as_if(observation["quality"], observation, exact=self._exact)
 
 
 @kernel

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.arrays import Array
-from fedbandit_envs.procurement.oracle import procure
+from fedbandit_envs.procurement.oracle import procure_as_if
 
 
 class Quantities:
@@ -62,8 +62,7 @@ class QualityIndex:
             ValueError: An estimate is outside [0, 1] or NaN.
         """
         _require_unit_interval(choice, "quality estimate")
-        problem = (observation[name] for name in ("cost", "capacity", "quality_threshold", "unit_revenue"))
-        return procure(np.asarray(choice, np.float64), *map(np.ascontiguousarray, problem), exact=False)
+        return procure_as_if(np.asarray(choice, np.float64), observation)
 
 
 def _require_unit_interval(choice: Array, meaning: str) -> None:

@@ -16,7 +16,7 @@ from fedbandit_envs.procurement.actions import CapacityPortions, QualityIndex, Q
 from fedbandit_envs.procurement.features import ProcurementFeatures
 from fedbandit_envs.procurement.market import LawName, make_market
 from fedbandit_envs.procurement.neighbours import sensitivity, worst_neighbours
-from fedbandit_envs.procurement.oracle import procure
+from fedbandit_envs.procurement.oracle import procure_as_if
 from fedbandit_envs.procurement.outcomes import TABLED_CAPACITY, outcome_tables
 from fedbandit_envs.procurement.rounds import expected_revenue, play_round
 from fedbandit_envs.procurement.viewer import render_ansi, render_rgb_array
@@ -220,11 +220,8 @@ class ProcurementEnv(Problem, name="procurement_v0"):
     def _measure(self) -> None:
         """Solves the agents' problems for the present qualities: what regret is measured against."""
         seen = self._seen
-        quality = np.ascontiguousarray(np.broadcast_to(self._quality[:, np.newaxis], seen["cost"].shape))
-        best = procure(
-            quality, seen["cost"], seen["capacity"], seen["quality_threshold"], seen["unit_revenue"],
-            exact=self._exact_regret,
-        )  # fmt: skip
+        quality = self._quality[:, np.newaxis]
+        best = procure_as_if(quality, seen, exact=self._exact_regret)
         self._best_revenue = expected_revenue(best, self._quality, seen["cost"], self._unit_revenue)
         value = self._unit_revenue * quality - seen["cost"]
         worst = (seen["capacity"] * np.minimum(value, 0.0)).sum(axis=-1)

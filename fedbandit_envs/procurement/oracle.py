@@ -8,6 +8,8 @@ quality. Filling it by profit per weight is Greedy SSA (Deva et al. 2021) with c
 solving it exactly gives the integer optimum.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from fedbandit_envs.arrays import Array
@@ -184,6 +186,22 @@ def procure(
         threshold, unit_revenue, exact, quantity,
     )  # fmt: skip
     return quantity
+
+
+def procure_as_if(quality: Array, observation: Mapping[str, Array], *, exact: bool = False) -> Array:
+    """Solves the problems that agents observe, as if these were the qualities; see :func:`procure`.
+
+    Args:
+        quality: Qualities or estimates of them, float64 ``(replicas, agents, producers)`` in [0, 1], or what broadcasts
+            to that.
+        observation: The environment's, by name.
+        exact: See :func:`procure`.
+
+    Returns:
+        Quantities, int32 ``(replicas, agents, producers)``.
+    """
+    problem = (observation[name] for name in ("cost", "capacity", "quality_threshold", "unit_revenue"))
+    return procure(quality, *map(np.ascontiguousarray, problem), exact=exact)
 
 
 def constraint_binds(
