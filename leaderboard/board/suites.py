@@ -14,6 +14,7 @@ from typing import Any
 from fedbandit_envs.claim import Adjacency
 from fedbandit_envs.entry_points import resolve
 from fedbandit_envs.leaderboard.board.canonical import digest_of
+from fedbandit_envs.leaderboard.run import arguments
 from fedbandit_envs.leaderboard.simulation import log_spaced
 from fedbandit_envs.registration import REGISTRY
 
@@ -41,13 +42,15 @@ class Task:
         """SHA-256 of all that determines the task; data that come with the environment are part of it."""
         entry = REGISTRY[self.env_id]
         environment = resolve(entry.federation)
+        said = arguments(environment).items()
+        defaults = {name: value for name, value in said if value is not inspect.Parameter.empty}
         room = files(environment.__module__.rpartition(".")[0])
         return digest_of(
             {
                 "id": self.id,
                 "env_id": self.env_id,
                 "federation": entry.federation,
-                "arguments": {**_defaults(environment), **entry.kwargs, **self.env_kwargs, "max_cycles": self.rounds},
+                "arguments": {**defaults, **entry.kwargs, **self.env_kwargs, "max_cycles": self.rounds},
                 "stack": [list(layer) for layer in entry.stack],
                 "rounds": log_spaced(self.rounds).tolist(),
                 "seeds": self.seeds,
@@ -58,20 +61,6 @@ class Task:
                 },
             }
         )  # fmt: skip
-
-
-def _defaults(environment: type) -> dict[str, Any]:
-    """Returns what the constructors take by name if nothing is said, the base's where a class passes them on."""
-    found: dict[str, Any] = {}
-    for owner in environment.__mro__:
-        if "__init__" not in vars(owner):
-            continue
-        parameters = inspect.signature(vars(owner)["__init__"]).parameters.values()
-        said = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
-        found = {**said, **found}
-        if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
-            break
-    return found
 
 
 @dataclass(frozen=True)

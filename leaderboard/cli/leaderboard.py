@@ -138,6 +138,7 @@ def report(
     ] = None,
 ) -> None:
     """Writes `leaderboard.html`, `leaderboard.md` and `leaderboard.png` from the rows that stand."""
+    # Slow to import, and no other command draws.
     from fedbandit_envs.leaderboard.board.report import report as write
 
     with explained(ResultError, RecordError, OSError):

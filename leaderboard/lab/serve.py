@@ -9,9 +9,9 @@ from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
 
-HOST = "127.0.0.1"
+from fedbandit_envs.leaderboard.board.report import assets
 
-_REPORT = "fedbandit_envs.leaderboard.board.report"
+HOST = "127.0.0.1"
 
 _APP = Path(__file__).with_name("app.py")
 
@@ -46,8 +46,8 @@ def asgi_app(token: str) -> Any:
             "the lab needs the [lab] extra: python -m pip install 'fedbandit-envs[lab]'"
         ) from error
     # marimo's own way to draw asks a host elsewhere for MathJax.
-    scripts = (files(_REPORT) / "plotly-basic.min.js", files(__name__.rpartition(".")[0]) / "figure.js")
-    head = "".join(f"<script>{script.read_text(encoding='utf-8')}</script>" for script in scripts)
+    figure = (files(__name__.rpartition(".")[0]) / "figure.js").read_text(encoding="utf-8")
+    head = "".join(f"<script>{script}</script>" for script in (assets.plotly(), figure))
     made = (
         marimo.create_asgi_app(quiet=True, token=token, html_head=head)
         .with_app(path="", root=str(_APP))

@@ -1,13 +1,12 @@
 """The HTML page: its text and tables are written here; ``page.js`` draws, sorts and filters."""
 
-import json
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.resources import files
 from shlex import join
 from string import Template
 
 from fedbandit_envs.leaderboard.board.records import Withdrawn
+from fedbandit_envs.leaderboard.board.report import assets
 from fedbandit_envs.leaderboard.board.report.details import details
 from fedbandit_envs.leaderboard.board.report.figures import of_group, what_privacy_buys
 from fedbandit_envs.leaderboard.board.report.markdown import WITHDRAWN_HEADS, withdrawn_cells
@@ -18,7 +17,6 @@ from fedbandit_envs.leaderboard.board.report.rows import Group, Row
 
 def page(groups: Mapping[Group, Sequence[Row]], withdrawn: Sequence[Withdrawn] = ()) -> str:
     """Returns the page, with all that it needs inside."""
-    assets = files(__name__.rpartition(".")[0])
     privacy: list[tuple[str, Picture]] = []
     suites: list[tuple[str, list[Picture]]] = []
     for rows in groups.values():
@@ -28,11 +26,11 @@ def page(groups: Mapping[Group, Sequence[Row]], withdrawn: Sequence[Withdrawn] =
         suites.append((label, of_group(rows)))
     pictures = [picture for _, picture in privacy] + [picture for _, own in suites for picture in own]
     every = [row for rows in groups.values() for row in rows]
-    return Template((assets / "page.html").read_text(encoding="utf-8")).substitute(
-        style=(assets / "page.css").read_text(encoding="utf-8"),
-        plotly=(assets / "plotly-basic.min.js").read_text(encoding="utf-8"),
-        script=(assets / "page.js").read_text(encoding="utf-8"),
-        data=_embedded([picture.as_json() for picture in pictures]),
+    return Template(assets.text("page.html")).substitute(
+        style=assets.style(),
+        plotly=assets.plotly(),
+        script=assets.text("page.js"),
+        data=assets.embedded([picture.as_json() for picture in pictures]),
         counts=escape(_counts(every, groups)),
         privacy="\n".join(_figure(picture, label) for label, picture in privacy)
         or "<p>No private baseline is among these results.</p>",
@@ -62,11 +60,6 @@ def _withdrawn(rows: Sequence[Withdrawn]) -> str:
         '<div class="scroll" role="region" aria-label="Withdrawn rows" tabindex="0"><table id="withdrawn">'
         f"<thead><tr>{heads}<tbody>{lines}</table></div>"
     )
-
-
-def _embedded(data: object) -> str:
-    """Returns JSON that no text within can end early."""
-    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 def _figure(picture: Picture, suite: str) -> str:

@@ -131,5 +131,5 @@ def run_of(point: Point) -> Run:
             wrappers["privatizer"] = {**shares, "pair": "good_and_defective"}
         elif point.epsilon is not None:
             wrappers["privatizer"] = {"epsilon": point.epsilon, "delta": problem.delta, "releases": when}
-    settings = Settings(point.algorithm, problem.env_id, problem.rounds, SEEDS, 0, wrapper_kwargs=wrappers)
+    settings = Settings(point.algorithm, problem.env_id, problem.rounds, SEEDS, wrapper_kwargs=wrappers)
     return Run(settings, delta=problem.delta)

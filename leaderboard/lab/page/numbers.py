@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
+from fedbandit_envs.leaderboard.board.report.pictures import short
 from fedbandit_envs.leaderboard.lab.page.grid import PROBLEMS, SEEDS, Point, points, run_of
 from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 from fedbandit_envs.leaderboard.sweep.backends import Backend
 from fedbandit_envs.leaderboard.sweep.engine import play
 from fedbandit_envs.leaderboard.sweep.runs import Result
 from fedbandit_envs.leaderboard.sweep.store import load, missing_shards
-
-_DIGITS = 4
 
 
 class NumbersError(ValueError):
@@ -69,19 +67,13 @@ def curve(point: Point, result: Result) -> dict[str, Any]:
         "algorithm": point.algorithm,
         "epsilon": point.epsilon,
         "schedule": point.schedule,
-        "mean": _short(mean),
-        "low": _short(mean - half),
-        "high": _short(mean + half),
+        "mean": [short(number) for number in mean],
+        "low": [short(number) for number in mean - half],
+        "high": [short(number) for number in mean + half],
         "claim": _claim(result) if point.epsilon is not None else None,
         "messages": _total(result, "messages"),
         "bytes": _total(result, "bytes"),
     }
-
-
-def _short(numbers: Array) -> list[float]:
-    """Returns four digits of each, more than any picture shows; whole numbers without a point."""
-    rounded = (float(f"{number:.{_DIGITS}g}") for number in numbers)
-    return [int(number) if number.is_integer() else number for number in rounded]
 
 
 def _claim(result: Result) -> dict[str, Any]:
@@ -89,7 +81,7 @@ def _claim(result: Result) -> dict[str, Any]:
     found = next(claim for claim in result.claims if claim["composition"] == "exact")
     epsilon = found["epsilon"]
     return {
-        "epsilon": epsilon if epsilon is None else float(f"{epsilon:.{_DIGITS}g}"),
+        "epsilon": epsilon if epsilon is None else float(f"{epsilon:.4g}"),
         **{name: found[name] for name in ("delta", "adjacency", "composition", "trust", "noise", "reason")},
     }
 
