@@ -249,14 +249,14 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
     def policy_spaces(self) -> Spaces:
         """What policies are told of this environment."""
         return Spaces(
-            self.single_observation_space,
-            self.single_action_space,
-            self.max_cycles,
-            self.single_release_space,
-            self.max_num_agents,
-            self.public,
-            self.action_formats,
-            getattr(self, "features", None),
+            observation=self.single_observation_space,
+            action=self.single_action_space,
+            horizon=self.max_cycles,
+            release=self.single_release_space,
+            agents=self.max_num_agents,
+            public=self.public,
+            action_formats=self.action_formats,
+            features=getattr(self, "features", None),
         )
 
     def observation_space(self, agent: str) -> spaces.Dict:

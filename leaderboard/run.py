@@ -69,7 +69,7 @@ class Settings:
     env_id: str
     rounds: int
     seeds: int
-    first_seed: int
+    first_seed: int = 0
     env_kwargs: dict[str, Any] = field(default_factory=dict)
     policy_kwargs: dict[str, Any] = field(default_factory=dict)
     wrapper_kwargs: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -102,13 +102,13 @@ def regularise(
     in_norm = np.sqrt(heads) * root + heads * kappa if bias == "printed" else root + kappa
     euclidean = noisy & (bias == "euclidean")
     return Regularisation(
-        added,
-        least,
-        most,
-        np.where(euclidean, 0.0, np.where(noisy, in_norm, parameter_bound * np.sqrt(ridge))),
-        np.where(euclidean, added * parameter_bound + error, 0.0),
-        reach,
-        error,
+        shift=added,
+        least=least,
+        most=most,
+        bias=np.where(euclidean, 0.0, np.where(noisy, in_norm, parameter_bound * np.sqrt(ridge))),
+        tilt=np.where(euclidean, added * parameter_bound + error, 0.0),
+        reach=reach,
+        error=error,
     )
 
 

@@ -53,14 +53,14 @@ def check_spaces(make: Make) -> None:
                 "the same object is required at each call",
             )
     spaces_told = Spaces(
-        env.single_observation_space,
-        env.single_action_space,
-        env.max_cycles,
-        env.single_release_space,
-        env.max_num_agents,
-        env.public,
-        env.action_formats,
-        getattr(env, "features", None),
+        observation=env.single_observation_space,
+        action=env.single_action_space,
+        horizon=env.max_cycles,
+        release=env.single_release_space,
+        agents=env.max_num_agents,
+        public=env.public,
+        action_formats=env.action_formats,
+        features=getattr(env, "features", None),
     )
     require(
         env.policy_spaces == spaces_told,

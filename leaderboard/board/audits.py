@@ -103,13 +103,13 @@ def attack_on(play: Play) -> Attack | None:
     for part, wrapping in privatizers(baseline).items():
         planned = _planned(arguments[part].get("releases"), play.task.rounds)
         return Attack(
-            f"{wrapping.make.__module__}:{wrapping.make.__qualname__}",
-            arguments[part],
-            REGISTRY[play.task.env_id].federation,
-            play.track.adjacency,
-            play.track.delta,
-            max(1, min(_MOST_RELEASES, planned)),
-            play.task.rounds,
+            mechanism=f"{wrapping.make.__module__}:{wrapping.make.__qualname__}",
+            arguments=arguments[part],
+            problem=REGISTRY[play.task.env_id].federation,
+            adjacency=play.track.adjacency,
+            delta=play.track.delta,
+            releases=max(1, min(_MOST_RELEASES, planned)),
+            horizon=play.task.rounds,
         )
     return None
 

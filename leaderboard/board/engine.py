@@ -53,14 +53,14 @@ class Row:
         """Returns the row's plays in an edition, one a task."""
         return [
             Play(
-                task,
-                self.track,
-                self.entry,
-                tuple(evaluation_seeds(self.suite, task, opened.edition)),
-                opened.entropy("noise", self.suite, self.track.name, self.entry, task),
-                opened.entropy("watch", self.suite, self.track.name, self.entry, task),
-                _WATCHED[self.entry.kind],
-                self.code,
+                task=task,
+                track=self.track,
+                entry=self.entry,
+                seeds=tuple(evaluation_seeds(self.suite, task, opened.edition)),
+                noise=opened.entropy("noise", self.suite, self.track.name, self.entry, task),
+                watch=opened.entropy("watch", self.suite, self.track.name, self.entry, task),
+                watched=_WATCHED[self.entry.kind],
+                code=self.code,
             )
             for task in self.suite.tasks
         ]
@@ -115,7 +115,16 @@ def try_out(row: Row) -> None:
         ValueError: A setting is out of its range.
     """
     any_secret = 2**127
-    env = Play(row.suite.tasks[0], row.track, row.entry, (0,), any_secret, 0, 0, row.code).stack()
+    env = Play(
+        task=row.suite.tasks[0],
+        track=row.track,
+        entry=row.entry,
+        seeds=(0,),
+        noise=any_secret,
+        watch=0,
+        watched=0,
+        code=row.code,
+    ).stack()
     env.reset_batch([0])
     row.track.check(env)
 
@@ -123,7 +132,7 @@ def try_out(row: Row) -> None:
 def _unplayable(row: Row) -> str:
     """Says why a baseline cannot play; empty if it can."""
     for task in row.suite.tasks:
-        play = Play(task, row.track, row.entry, (0,), 0, 0, 0)
+        play = Play(task=task, track=row.track, entry=row.entry, seeds=(0,), noise=0, watch=0, watched=0)
         try:
             env = play.stack()
             env.reset_batch(play.seeds)
@@ -199,19 +208,19 @@ def _shards(rows: Sequence[Row], opened: Opened) -> list[Cell]:
 def gathered(row: Row, opened: Opened, out: Path) -> Result:
     """Puts a row's result together from its shards."""
     return Result(
-        row.suite.name,
-        row.suite.version,
-        opened.edition,
-        row.entry,
-        row.track.name,
-        [
+        suite=row.suite.name,
+        suite_version=row.suite.version,
+        edition=opened.edition,
+        entry=row.entry,
+        track=row.track.name,
+        tasks=[
             _task_result(task, play, out / SHARDS)
             for task, play in zip(row.suite.tasks, row.plays(opened), strict=True)
         ],
-        row.command(out),
-        package(),
-        machine(),
-        datetime.now(UTC).isoformat(timespec="seconds"),
+        command=row.command(out),
+        package=package(),
+        machine=machine(),
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 

@@ -143,21 +143,21 @@ class Play:
 
         traffic = by_seed("traffic/")
         return Played(
-            parts[0]["rounds"].tolist(),
-            np.concatenate([part["regret"] for part in parts], axis=1).tolist(),
-            by_seed("extra/"),
-            traffic["messages"],
-            traffic["bytes"],
-            worst([json.loads(str(part["claims"])) for part in parts]),
-            [
+            rounds=parts[0]["rounds"].tolist(),
+            regret=np.concatenate([part["regret"] for part in parts], axis=1).tolist(),
+            extra=by_seed("extra/"),
+            messages=traffic["messages"],
+            bytes=traffic["bytes"],
+            claims=worst([json.loads(str(part["claims"])) for part in parts]),
+            replayed_rows=[
                 [int(replica + offset), int(agent)]
                 for offset, part in zip(first, parts, strict=False)
                 for replica, agent in part["watched"]
             ],
-            None
+            confined=None
             if self.entry.kind == "baseline"
             else in_all([json.loads(str(part["confined"])) for part in parts]),
-            float(sum(part["cpu_seconds"] for part in parts)),
+            cpu_seconds=float(sum(part["cpu_seconds"] for part in parts)),
         )
 
 

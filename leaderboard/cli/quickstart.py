@@ -23,7 +23,7 @@ def quickstart(
 ) -> None:
     """Lets three silent baselines procure, and draws their regret. Needs the [report] extra."""
     with explained(SettingsError):
-        runs = [Settings(name, "FedProcurement-v0", rounds, seeds, 0) for name in _BASELINES]
+        runs = [Settings(name, "FedProcurement-v0", rounds, seeds) for name in _BASELINES]
     make_folder(out)
     curves: dict[str, Simulation] = {}
     table = Table(

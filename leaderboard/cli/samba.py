@@ -67,9 +67,18 @@ def samba(
     with explained(ValueError), ended():
         require_choice("--transport", transport, get_args(Transport))
         settings = SambaSettings(
-            algorithm, ratings, arms, budget, seed, "tcp" if transport == "tcp" else "local",
-            _parameters(set_), owners_per_role, tls, timeout, plain,
-        )  # fmt: skip
+            algorithm=algorithm,
+            ratings=ratings,
+            arms=arms,
+            budget=budget,
+            seed=seed,
+            transport="tcp" if transport == "tcp" else "local",
+            parameters=_parameters(set_),
+            owners_per_role=owners_per_role,
+            tls=tls,
+            timeout=timeout,
+            plain=plain,
+        )
     with (
         explained(ValueError, TypeError, OSError, AttributeError, ModuleNotFoundError),
         ended(),

@@ -170,20 +170,20 @@ def _(
         return one.value, choices.said(its_fields.value)
 
     _choice = Choice(
-        both(problem, of_problem),
-        both(policy, of_policy),
-        rounds.value,
-        seeds.value,
-        both(transport, of_transport),
-        both(schedule, of_schedule),
-        both(topology, of_topology),
-        both(privatizer, of_privatizer),
-        both(law, of_law),
-        both(attack, of_attack),
-        liars.value,
-        {"loss": loss.value, "duplication": duplication.value, "delay": delay.value},
-        delta.value,
-        same_arms.value,
+        problem=both(problem, of_problem),
+        policy=both(policy, of_policy),
+        rounds=rounds.value,
+        seeds=seeds.value,
+        transport=both(transport, of_transport),
+        schedule=both(schedule, of_schedule),
+        topology=both(topology, of_topology),
+        privatizer=both(privatizer, of_privatizer),
+        law=both(law, of_law),
+        attack=both(attack, of_attack),
+        liars=liars.value,
+        faults={"loss": loss.value, "duplication": duplication.value, "delay": delay.value},
+        delta=delta.value,
+        same_arms=same_arms.value,
     )
     try:
         with mo.status.progress_bar(

@@ -132,14 +132,14 @@ def outcome_of(choice: Choice, advance: Callable[[int], None] = lambda rounds: N
         raise SettingsError(str(error)) from error
     transport = find_layer(env, "transport")
     return Outcome(
-        choice,
-        simulation,
-        env.privacy(),
-        claims_of(env, choice.delta),
-        transport.traffic if isinstance(transport, Transport) else {},
-        env.groups,
-        process_time() - start,
-        [str(one.message) for one in warned],
+        choice=choice,
+        simulation=simulation,
+        claim=env.privacy(),
+        claims=claims_of(env, choice.delta),
+        traffic=transport.traffic if isinstance(transport, Transport) else {},
+        groups=env.groups,
+        cpu_seconds=process_time() - start,
+        warned=[str(one.message) for one in warned],
     )
 
 
@@ -208,7 +208,14 @@ def put_together(choice: Choice) -> tuple[Baseline, Settings]:
         lies = {"agents": choice.liars, "attack": {"name": choice.attack[0], **choice.attack[1]}}
         stack.append([_BYZANTINE, lies])
     settings = Settings(
-        policy, env_id, choice.rounds, choice.seeds, 0, dict(env_kwargs), dict(policy_kwargs), changes, stack
+        baseline=policy,
+        env_id=env_id,
+        rounds=choice.rounds,
+        seeds=choice.seeds,
+        env_kwargs=dict(env_kwargs),
+        policy_kwargs=dict(policy_kwargs),
+        wrapper_kwargs=changes,
+        stack=stack,
     )
     return baseline, settings
 

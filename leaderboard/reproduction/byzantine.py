@@ -62,7 +62,7 @@ def byzantine(plan: Plan) -> dict[str, Run]:
     return {
         run_name(name, share): Run(
             Settings(
-                name, "FedLinear-v0", plan.scale.rounds, plan.scale.trials, 0, env_kwargs,
+                name, "FedLinear-v0", plan.scale.rounds, plan.scale.trials, env_kwargs=env_kwargs,
                 stack=[(_LIE, {"agents": share, "attack": attack})],
             ),
             delta=DELTA,

@@ -118,10 +118,15 @@ def _cell(
 ) -> Run:
     baseline = run.removesuffix(PLACEBO)
     settings = Settings(
-        baseline, env_id, plan.scale.rounds, plan.scale.trials, 0, env_kwargs, policy or {},
-        {} if epsilon is None else {"privatizer": {"epsilon": epsilon}},
+        baseline=baseline,
+        env_id=env_id,
+        rounds=plan.scale.rounds,
+        seeds=plan.scale.trials,
+        env_kwargs=env_kwargs,
+        policy_kwargs=policy or {},
+        wrapper_kwargs={} if epsilon is None else {"privatizer": {"epsilon": epsilon}},
         stack=_PLACEBO if run.endswith(PLACEBO) else [],
-    )  # fmt: skip
+    )
     return Run(settings, delta=DELTA)
 
 

@@ -59,7 +59,12 @@ def describe(scale: Scale, mode: str) -> str:
 
 def _cell(plan: Plan, baseline: str, agents: int, env_id: str, **policy_kwargs: Any) -> Run:
     settings = Settings(
-        baseline, env_id, plan.scale.rounds, plan.scale.trials, 0, {"num_agents": agents}, policy_kwargs
+        baseline=baseline,
+        env_id=env_id,
+        rounds=plan.scale.rounds,
+        seeds=plan.scale.trials,
+        env_kwargs={"num_agents": agents},
+        policy_kwargs=policy_kwargs,
     )
     return Run(settings)
 

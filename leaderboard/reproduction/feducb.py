@@ -188,14 +188,13 @@ def cell(
     """Returns a run of a baseline; ``wrappers`` and ``policy`` are what is changed of the baseline's."""
     env_kwargs = {"num_agents": agents, "dim": dim, "num_arms": arms or dim * dim, "gap": gap}
     settings = Settings(
-        baseline,
-        "FedLinear-v0",
-        plan.scale.rounds,
-        plan.scale.trials,
-        0,
-        env_kwargs,
-        policy or {},
-        wrappers or {},
+        baseline=baseline,
+        env_id="FedLinear-v0",
+        rounds=plan.scale.rounds,
+        seeds=plan.scale.trials,
+        env_kwargs=env_kwargs,
+        policy_kwargs=policy or {},
+        wrapper_kwargs=wrappers or {},
     )
     # A trial of a lean scale takes minutes: a shard each, which more trials find.
     return Run(settings, delta=DELTA, rows=agents) if plan.scale.lean else Run(settings, delta=DELTA)

@@ -109,14 +109,13 @@ def _cell(
     if printed_rounds:
         wrappers["channel"] = {"schedule": {"name": "doubling", "mode": "printed"}}
     settings = Settings(
-        baseline,
-        _ENV_IDS[plan.panel],
-        plan.scale.rounds,
-        len(markets) * plan.scale.trials,
-        0,
-        env_kwargs,
-        dict(policy),
-        wrappers,
+        baseline=baseline,
+        env_id=_ENV_IDS[plan.panel],
+        rounds=plan.scale.rounds,
+        seeds=len(markets) * plan.scale.trials,
+        env_kwargs=env_kwargs,
+        policy_kwargs=dict(policy),
+        wrapper_kwargs=wrappers,
     )
     return Run(settings, Strata(len(markets), "markets"))
 

@@ -110,14 +110,14 @@ PROBLEMS = {
         (
             Case("epsilon 8", "FedExposure-v0", 8.0, 0.8, 1 / 3),
             Case(
-                "epsilon 2, reward noise 0.5",
-                "FedExposureNoisy-v0",
-                2.0,
-                0.8,
-                None,
-                {"noise_sd": 0.5},
-                _NOISIER,
-                (TUNED, OURS, OURS_TUNED),
+                title="epsilon 2, reward noise 0.5",
+                env_id="FedExposureNoisy-v0",
+                epsilon=2.0,
+                over_silence=0.8,
+                over_paper=None,
+                policy={"noise_sd": 0.5},
+                weighing=_NOISIER,
+                lines=(TUNED, OURS, OURS_TUNED),
             ),
         ),
         0.1,
@@ -223,9 +223,9 @@ def _cell(
     elif claim is not None:
         privatizer["delta"] = delta
     settings = Settings(
-        problem.names[line], case.env_id, rounds, trials, 0,
-        {} if agents in (None, _USUAL) else {"num_agents": agents}, policy,
-        {} if line in (SILENT, TUNED, TRUE) else {"privatizer": privatizer},
+        baseline=problem.names[line], env_id=case.env_id, rounds=rounds, seeds=trials,
+        env_kwargs={} if agents in (None, _USUAL) else {"num_agents": agents}, policy_kwargs=policy,
+        wrapper_kwargs={} if line in (SILENT, TUNED, TRUE) else {"privatizer": privatizer},
     )  # fmt: skip
     return Run(settings, delta=delta)
 

@@ -184,7 +184,13 @@ def privacy(plan: Plan) -> dict[str, Cell]:
         wrappers = {} if epsilon is None else {"privatizer": {"epsilon": epsilon, "delta": DELTA}}
         env_kwargs = {"means": plan.panel, "num_arms": arms, "num_agents": AGENTS}
         settings = Settings(
-            baseline, "FedArms-v0", plan.scale.rounds, plan.scale.trials, 0, env_kwargs, {}, wrappers
+            baseline=baseline,
+            env_id="FedArms-v0",
+            rounds=plan.scale.rounds,
+            seeds=plan.scale.trials,
+            env_kwargs=env_kwargs,
+            policy_kwargs={},
+            wrapper_kwargs=wrappers,
         )
         return Run(settings, delta=DELTA)
 

@@ -124,17 +124,17 @@ class Selection:
         }
         roles = json.loads(str(parts[0]["roles"]))
         return Selected(
-            self.settings.algorithm,
-            self.settings.arms,
-            self.settings.budget,
-            together["reward"],
-            dict(zip(self.note, together["noted"].T, strict=True)),
-            together["pulls"],
-            together["bytes"],
-            dict(zip(roles, together["seconds"].T, strict=True)),
-            json.loads(str(parts[0]["claim"])),
-            parts[0]["means"],
-            float(sum(part["cpu_seconds"] for part in parts)),
+            algorithm=self.settings.algorithm,
+            arms=self.settings.arms,
+            budget=self.settings.budget,
+            reward=together["reward"],
+            noted=dict(zip(self.note, together["noted"].T, strict=True)),
+            pulls=together["pulls"],
+            bytes=together["bytes"],
+            seconds=dict(zip(roles, together["seconds"].T, strict=True)),
+            claim=json.loads(str(parts[0]["claim"])),
+            means=parts[0]["means"],
+            cpu_seconds=float(sum(part["cpu_seconds"] for part in parts)),
         )
 
 

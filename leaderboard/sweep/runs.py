@@ -113,16 +113,18 @@ class Run:
             }
 
         return Result(
-            parts[0]["rounds"],
-            np.concatenate([part["regret"] for part in parts], axis=1),
-            by_seed("info/"),
-            by_seed("traffic/"),
-            _worst_claims([json.loads(str(part["claims"])) for part in parts]),
-            float(sum(part["cpu_seconds"] for part in parts)),
-            self.strata,
-            np.concatenate([part["messages"] for part in parts], axis=1) if "messages" in parts[0] else None,
-            json.loads(str(parts[0]["groups"])),
-            by_seed("totals/"),
+            rounds=parts[0]["rounds"],
+            regret=np.concatenate([part["regret"] for part in parts], axis=1),
+            info=by_seed("info/"),
+            traffic=by_seed("traffic/"),
+            claims=_worst_claims([json.loads(str(part["claims"])) for part in parts]),
+            cpu_seconds=float(sum(part["cpu_seconds"] for part in parts)),
+            strata=self.strata,
+            messages=np.concatenate([part["messages"] for part in parts], axis=1)
+            if "messages" in parts[0]
+            else None,
+            groups=json.loads(str(parts[0]["groups"])),
+            totals=by_seed("totals/"),
         )
 
 

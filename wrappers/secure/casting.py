@@ -45,4 +45,13 @@ def cast(
     if keyring.role == "controller":
         return Controller(links, keyring.houses, algorithm, ControllerKeys(**keyring.secrets), transcript)
     cipher = keyring.secrets["cipher"]
-    return Owners(keyring.role, links, arms, means, algorithm, keyring.owners, cipher, transcript)
+    return Owners(
+        name=keyring.role,
+        links=links,
+        arms=arms,
+        means=means,
+        algorithm=algorithm,
+        keys=keyring.owners,
+        cipher_key=cipher,
+        transcript=transcript,
+    )

@@ -102,13 +102,13 @@ def what_privacy_buys(rows: Sequence[Row], number: int) -> Picture | None:
         curves.append(curve(name, (point.epsilon for point in own), _regrets(own)))
     least = {name: found[0].regret for name, found in named.items()}
     return Picture(
-        _identity("buys", rows, task.task),
-        task.task,
-        f"After {task.rounds[-1]:,} rounds, with 95 % intervals over {len(task.seeds)} seeds.",
-        f"Levels: {_said(levels.items())}. Least regret of each private baseline: {_said(least.items())}.",
-        Axis("epsilon claimed (log)", log=True),
-        Axis(_REGRET, log=True),
-        curves,
+        id=_identity("buys", rows, task.task),
+        title=task.task,
+        caption=f"After {task.rounds[-1]:,} rounds, with 95 % intervals over {len(task.seeds)} seeds.",
+        words=f"Levels: {_said(levels.items())}. Least regret of each private baseline: {_said(least.items())}.",
+        x=Axis("epsilon claimed (log)", log=True),
+        y=Axis(_REGRET, log=True),
+        curves=curves,
     )
 
 
@@ -143,14 +143,14 @@ def regret_curves(rows: Sequence[Row], number: int) -> Picture:
             curves.append(curve(_label(row, rows), rounds, shown, "band", _first(row, place)))
     ends_at = ((_label(row, rows), row.result.tasks[number].regret_array[-1].mean()) for row in best)
     return Picture(
-        _identity("curves", rows, task.task),
-        f"Regret over rounds, {task.task}",
-        f"Cumulative regret per agent, the mean over {len(task.seeds)} seeds in its 95 % band. The best {_DRAWN}, "
-        "silence and submissions are drawn first.",
-        f"After {task.rounds[-1]:,} rounds, least first: {_said(ends_at)}.",
-        Axis("round (log)", log=True),
-        Axis("cumulative regret per agent (log)", log=True),
-        curves,
+        id=_identity("curves", rows, task.task),
+        title=f"Regret over rounds, {task.task}",
+        caption=f"Cumulative regret per agent, the mean over {len(task.seeds)} seeds in its 95 % band. The best "
+        f"{_DRAWN}, silence and submissions are drawn first.",
+        words=f"After {task.rounds[-1]:,} rounds, least first: {_said(ends_at)}.",
+        x=Axis("round (log)", log=True),
+        y=Axis("cumulative regret per agent (log)", log=True),
+        curves=curves,
     )
 
 
@@ -197,14 +197,14 @@ def front(rows: Sequence[Row], number: int, cost: str) -> Picture | None:
     unit = {"epsilon": "epsilon claimed", "bytes": "bytes an agent sends in an episode"}[cost]
     missing = len(entered) - len(points)
     return Picture(
-        _identity(f"front-{cost}", rows, task.task),
-        f"Regret against {cost}, {task.task}",
-        f"Every row at its regret and its {unit}. On the front are those that no other beats in both"
+        id=_identity(f"front-{cost}", rows, task.task),
+        title=f"Regret against {cost}, {task.task}",
+        caption=f"Every row at its regret and its {unit}. On the front are those that no other beats in both"
         + (f"; {missing} whose {cost} is not known are left out." if missing else "."),
-        f"On the front, from the least {cost} on: {names}.",
-        Axis(f"{unit} (log)", log=True, ticks=margins.ticks(*ends)),
-        Axis(_REGRET, log=True),
-        curves,
+        words=f"On the front, from the least {cost} on: {names}.",
+        x=Axis(f"{unit} (log)", log=True, ticks=margins.ticks(*ends)),
+        y=Axis(_REGRET, log=True),
+        curves=curves,
     )
 
 
@@ -225,14 +225,14 @@ def profiles(rows: Sequence[Row]) -> Picture | None:
         curves.append(curve(_label(row, rows), thresholds, value, "band", _first(row, place)))
     medians = ((_label(row, rows), float(np.median(row.scores))) for row in best)
     return Picture(
-        _identity("profile", rows),
-        f"Performance profile, {rows[0].result.suite}",
-        "The part of all runs with a higher normalised score than a threshold, in its pointwise 95 % band: who lies "
-        "above another everywhere is better however runs are summed up.",
-        f"Medians of scores, best first: {_said(medians)}.",
-        Axis("normalised score"),
-        Axis("part of runs with a higher score"),
-        curves,
+        id=_identity("profile", rows),
+        title=f"Performance profile, {rows[0].result.suite}",
+        caption="The part of all runs with a higher normalised score than a threshold, in its pointwise 95 % band: who "
+        "lies above another everywhere is better however runs are summed up.",
+        words=f"Medians of scores, best first: {_said(medians)}.",
+        x=Axis("normalised score"),
+        y=Axis("part of runs with a higher score"),
+        curves=curves,
     )
 
 
@@ -256,14 +256,14 @@ def exposure(rows: Sequence[Row], number: int) -> Picture | None:
     # Last, so that it lies on top of those that come near it.
     curves.append(curve("deserved", places, alone(due), "front"))
     return Picture(
-        _identity("exposure", rows, task.task),
-        f"Shares, {task.task}",
-        "Shares of the pulls by arm, in order of what arms deserve, beside what they deserve: the mean over seeds and "
-        "agents.",
-        f"Absolute differences from deserved shares, added up over arms: {_said(off)}.",
-        Axis("arm, by what it deserves"),
-        Axis("share of pulls"),
-        curves,
+        id=_identity("exposure", rows, task.task),
+        title=f"Shares, {task.task}",
+        caption="Shares of the pulls by arm, in order of what arms deserve, beside what they deserve: the mean over "
+        "seeds and agents.",
+        words=f"Absolute differences from deserved shares, added up over arms: {_said(off)}.",
+        x=Axis("arm, by what it deserves"),
+        y=Axis("share of pulls"),
+        curves=curves,
     )
 
 

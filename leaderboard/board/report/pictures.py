@@ -81,7 +81,7 @@ def curve(
     places = [float(f"{place:.6g}") for place in x]
     if None in low:
         return Curve(name, places, value, form=form, shown=shown)
-    return Curve(name, places, value, low, high, form, shown)
+    return Curve(name=name, x=places, y=value, low=low, high=high, form=form, shown=shown)
 
 
 def alone(values: Array) -> Estimate:

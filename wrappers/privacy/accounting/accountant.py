@@ -156,7 +156,15 @@ class Accountant:
         epsilon = None
         if np.isinf(rows).any() or not np.isnan(rows).any():
             epsilon = float(np.nanmax(rows, initial=0.0))
-        return Claim(epsilon, delta, adjacency, composition, reason, self._trust, self._noise)
+        return Claim(
+            epsilon=epsilon,
+            delta=delta,
+            adjacency=adjacency,
+            composition=composition,
+            reason=reason,
+            trust=self._trust,
+            noise=self._noise,
+        )
 
     def epsilon_by_agent(
         self,
