@@ -13,10 +13,8 @@ from fedbandit_envs.arms.vertical import PlainSelector, run_vertical
 from fedbandit_envs.arms_v0 import parallel_env
 from fedbandit_envs.baselines.arms.owners import make_owners
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.streams import row_seeds
 
 ROUNDS = 100_000
-BLOCK = 100
 
 
 @pytest.mark.benchmark(timer=time.process_time, min_rounds=5, warmup=True, warmup_iterations=1)
@@ -33,23 +31,12 @@ BLOCK = 100
         ("Priv-UCB1", 10),
     ],
 )
-def test_a_baseline_through_the_array_face(benchmark, name, arms):
+def test_a_baseline_through_the_array_face(benchmark, throughput, name, arms):
     """Policy, wrappers and environment together: 200 replicas of ten agents, 100 rounds of an episode of 1e5."""
     baseline = BASELINES[name]
     env = baseline.wrap(parallel_env(num_arms=arms, max_cycles=ROUNDS))
-    policy = baseline.make_policy()
-    seeds = range(200)
-    state = {"observation": env.reset_batch(seeds).observation}
-    policy.reset(env.policy_spaces, row_seeds(seeds, 10))
-
-    def play():
-        observation = state["observation"]
-        for _ in range(BLOCK):
-            observation = env.step_batch(policy.act(observation)).observation
-        state["observation"] = observation
-
-    benchmark(play)
-    benchmark.extra_info["agent-rounds per CPU-second"] = 2000 * BLOCK / benchmark.stats["median"]
+    speed = throughput(env, baseline.make_policy(), 200, 100)
+    benchmark.extra_info["agent-rounds per CPU-second"] = speed
 
 
 @pytest.mark.benchmark(timer=time.process_time, min_rounds=3, warmup=True, warmup_iterations=1)

@@ -10,7 +10,6 @@ import pytest
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.exposure_v0 import parallel_env
-from fedbandit_envs.streams import row_seeds
 
 # That of the thesis, on which schedules hang.
 HORIZON = 100_000
@@ -30,21 +29,10 @@ HORIZON = 100_000
         ("Priv-FairX-weighted", 20),
     ],
 )
-def test_a_baseline_through_the_array_face(benchmark, name, replicas):
+def test_a_baseline_through_the_array_face(benchmark, throughput, name, replicas):
     """Policy, wrappers and environment together, in the middle of an episode."""
     rounds = 40_000 // (10 * replicas)
     baseline = BASELINES[name]
     env = baseline.wrap(parallel_env(max_cycles=HORIZON))
-    policy = baseline.make_policy()
-    seeds = range(replicas)
-    state = {"observation": env.reset_batch(seeds).observation}
-    policy.reset(env.policy_spaces, row_seeds(seeds, 10))
-
-    def play():
-        observation = state["observation"]
-        for _ in range(rounds):
-            observation = env.step_batch(policy.act(observation)).observation
-        state["observation"] = observation
-
-    benchmark(play)
-    benchmark.extra_info["agent-rounds per CPU-second"] = 10 * replicas * rounds / benchmark.stats["median"]
+    speed = throughput(env, baseline.make_policy(), replicas, rounds)
+    benchmark.extra_info["agent-rounds per CPU-second"] = speed

@@ -10,7 +10,6 @@ import pytest
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.streams import row_seeds
 from fedbandit_envs.wrappers import Participation
 
 FOREVER = 10**9
@@ -27,26 +26,13 @@ FOREVER = 10**9
         ("FedUCB-min", 100, 2),
     ],
 )
-def test_a_baseline_through_the_array_face(benchmark, name, agents, replicas):
+def test_a_baseline_through_the_array_face(benchmark, throughput, name, agents, replicas):
     """Policy, wrappers and environment together, in the middle of an episode."""
     rounds = 20_000 // (agents * replicas)
     baseline = BASELINES[name]
     env = baseline.wrap(parallel_env(num_agents=agents, max_cycles=FOREVER))
-    policy = baseline.make_policy()
-    seeds = range(replicas)
-    state = {"observation": env.reset_batch(seeds).observation}
-    policy.reset(env.policy_spaces, row_seeds(seeds, agents))
-
-    def play():
-        observation = state["observation"]
-        for _ in range(rounds):
-            observation = env.step_batch(policy.act(observation)).observation
-        state["observation"] = observation
-
-    benchmark(play)
-    benchmark.extra_info["agent-rounds per CPU-second"] = (
-        agents * replicas * rounds / benchmark.stats["median"]
-    )
+    speed = throughput(env, baseline.make_policy(), replicas, rounds)
+    benchmark.extra_info["agent-rounds per CPU-second"] = speed
 
 
 @pytest.mark.benchmark(timer=time.process_time, min_rounds=5, warmup=True, warmup_iterations=1)
@@ -66,21 +52,9 @@ def test_the_environment_alone(benchmark):
 
 @pytest.mark.benchmark(timer=time.process_time, min_rounds=5, warmup=True, warmup_iterations=1)
 @pytest.mark.parametrize("law", ["none", "all", "uniform"])
-def test_fifty_agents_come_and_go(benchmark, law):
+def test_fifty_agents_come_and_go(benchmark, throughput, law):
     """LinUCB, 20 replicas of 50 agents: without a wrapper, with all acting, and with one of them a round."""
-    rounds = 20
     env = parallel_env(num_agents=50, max_cycles=FOREVER)
     env = env if law == "none" else Participation(env, law)
-    policy = BASELINES["LinUCB"].make_policy()
-    seeds = range(20)
-    state = {"observation": env.reset_batch(seeds).observation}
-    policy.reset(env.policy_spaces, row_seeds(seeds, 50))
-
-    def play():
-        observation = state["observation"]
-        for _ in range(rounds):
-            observation = env.step_batch(policy.act(observation)).observation
-        state["observation"] = observation
-
-    benchmark(play)
-    benchmark.extra_info["rounds per CPU-second"] = 20 * rounds / benchmark.stats["median"]
+    speed = throughput(env, BASELINES["LinUCB"].make_policy(), 20, 20)
+    benchmark.extra_info["rounds per CPU-second"] = speed / 50
