@@ -159,6 +159,12 @@ def ratio(numerator: Result, denominator: Result, checkpoint: int = -1, middle: 
     return Ratio(*interval, min(single), max(single), name)
 
 
+def compare(above: Array, below: Array) -> Ratio:
+    """Compares what two runs have, a value a seed, under the same seeds."""
+    value, low, high = ratio_with_interval(above, below, np.zeros(above.size))
+    return Ratio(value, low, high, value, value)
+
+
 def elsewhere(numerator: Result, denominator: Result, checkpoint: int = -1) -> Interval:
     """Predicts with 95 % the ratio over as many other instances, drawn as these were; see :func:`ratio`.
 

@@ -3,11 +3,11 @@
 import numpy as np
 
 from fedbandit_envs.arrays import Array
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, ratio
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, compare, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import Results
 from fedbandit_envs.leaderboard.reproduction.fedlinucb import DIM, LOWER_LINE, MEANINGS
 from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds
-from fedbandit_envs.leaderboard.statistics import mean_and_half_width, ratio_with_interval
+from fedbandit_envs.leaderboard.statistics import mean_and_half_width
 from fedbandit_envs.leaderboard.sweep.runs import Result
 
 
@@ -67,5 +67,4 @@ def _message_ratio(above: Result, below: Result) -> Ratio:
     first, second = (
         result.messages[-1].sum(axis=1) for result in (above, below) if result.messages is not None
     )
-    value, low, high = ratio_with_interval(first, second, np.zeros(first.size))
-    return Ratio(value, low, high, value, value)
+    return compare(first, second)

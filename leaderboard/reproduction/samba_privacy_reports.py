@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.arrays import Array
+from fedbandit_envs.leaderboard.reproduction.comparison import compare
 from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds
 from fedbandit_envs.leaderboard.reproduction.samba import (
     AGENTS,
@@ -17,7 +18,6 @@ from fedbandit_envs.leaderboard.reproduction.samba import (
     SHARED,
     SILENT,
 )
-from fedbandit_envs.leaderboard.reproduction.samba_reports import compare
 from fedbandit_envs.leaderboard.reproduction.samba_runs import Selected
 from fedbandit_envs.leaderboard.sweep.runs import Result
 

@@ -6,11 +6,15 @@ import numpy as np
 
 from fedbandit_envs.arrays import Array
 from fedbandit_envs.leaderboard.figures import BESIDE
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, Statement, all_hold, lies_within
+from fedbandit_envs.leaderboard.reproduction.comparison import (
+    Statement,
+    all_hold,
+    compare,
+    lies_within,
+)
 from fedbandit_envs.leaderboard.reproduction.page import Section, over_seeds
 from fedbandit_envs.leaderboard.reproduction.samba import ALGORITHMS, MOST_ARMS, PAPER_ROUNDS
 from fedbandit_envs.leaderboard.reproduction.samba_runs import Selected
-from fedbandit_envs.leaderboard.statistics import ratio_with_interval
 
 Results = Mapping[str, Selected]
 
@@ -28,12 +32,6 @@ PUBLISHED = {
 }
 """Mean and standard deviation of the authors' 150 published runs: MovieLens, K = 100, N = 1e5."""
 _PUBLISHED_RUNS = 150
-
-
-def compare(above: Array, below: Array) -> Ratio:
-    """Compares what two runs have, a value a seed, under the same seeds."""
-    value, low, high = ratio_with_interval(above, below, np.zeros(above.size))
-    return Ratio(value, low, high, value, value)
 
 
 def straight(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, float, float]:
