@@ -1,0 +1,86 @@
+"""Commands that pages show, too dear to run: each names a command that there is, with arguments that it takes.
+
+Those of tutorials are run (`test_tutorials.py`), and those of README, by continuous integration.
+"""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from fedbandit_envs.leaderboard.cli import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/reproductions").glob("*.md")),
+]
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+_INLINE = re.compile(r"`(fedbandit [^`]+)`")
+_HOST = re.compile(r"^ *command: \[(.*)\]", flags=re.MULTILINE)
+
+
+def commands(page):
+    """Returns the commands of a page's blocks, in the words of a shell."""
+    shown = [text for language, text in _BLOCK.findall(page) if language in ("", "bash")]
+    lines = [line for text in shown for line in text.replace("\\\n", " ").splitlines()]
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+def understand(words, whole=True):
+    """Has the command line read a command of `fedbandit`, and does not run it; arguments may lack if it is not whole."""
+    command, name = typer.main.get_command(app), "fedbandit"
+    while hasattr(command, "commands"):
+        name, *words = words
+        command = command.commands[name]
+    # Brackets stand around what may be left out.
+    words = [word.strip("[]") for word in words]
+    if whole:
+        command.make_context(name, words)
+    else:
+        command.make_parser(command.context_class(command, info_name=name)).parse_args(words)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_commands_are_understood(path):
+    page = path.read_text()
+    for program, *words in commands(page):
+        if program == "fedbandit":
+            understand(words)
+        elif program == "python" and words[0].endswith(".py"):
+            assert (ROOT / words[0]).exists(), words
+    for command in _INLINE.findall(page):
+        words = shlex.split(command)[1:]
+        if "..." not in words and any(word.startswith("--") for word in words):
+            # A sentence may name a command without its arguments.
+            understand(words, whole=False)
+
+
+def test_hosts_of_samba_have_commands_that_are_understood():
+    found = _HOST.findall((ROOT / "docs/samba-compose.yaml").read_text())
+    assert found
+    for command in found:
+        understand(re.findall(r'"([^"]*)"', command)[1:])
+
+
+def test_what_is_no_command_is_not_understood():
+    understand(["run", "SS-UCB", "FedProcurement-v0"])
+    with pytest.raises(Exception, match="No such option"):
+        understand(["run", "SS-UCB", "FedProcurement-v0", "--no-such"])
+    with pytest.raises(KeyError):
+        understand(["no-such"])
+
+
+def test_the_front_page_runs():
+    (block,) = (
+        text
+        for language, text in _BLOCK.findall((ROOT / "docs/index.md").read_text())
+        if language == "python"
+    )
+    names = {}
+    exec(compile(block, "index.md", "exec"), names)
+    assert names["env"].observation_space.shape
