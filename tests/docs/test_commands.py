@@ -32,7 +32,7 @@ def commands(page):
 
 
 def understand(words, whole=True):
-    """Has the command line read a command of `fedbandit`, and does not run it; arguments may lack if it is not whole."""
+    """Has `fedbandit` read a command, and does not run it; one that is not whole may lack arguments."""
     command, name = typer.main.get_command(app), "fedbandit"
     while hasattr(command, "commands"):
         name, *words = words
