@@ -48,13 +48,14 @@ def styles(names: Collection[str]) -> dict[str, Style]:
 
 
 def write_numbers_out(axis: Any) -> None:
-    """Lets a logarithmic axis of matplotlib say 0.6 and 400 where it would say 6 x 10^-1 and 4 x 10^2."""
+    """Lets a logarithmic axis of matplotlib from 0.001 to a million say 0.6 and 40,000, not 6 x 10^-1 and 4 x 10^4."""
     from matplotlib.ticker import LogFormatterSciNotation
 
     class WrittenOut(LogFormatterSciNotation):
         def __call__(self, x: float, pos: int | None = None) -> str:
             text: str = super().__call__(x, pos)
-            return f"{x:.6g}" if text and 1e-3 <= x < 1e5 else text
+            least, most = sorted(axis.get_view_interval())
+            return f"{x:,.6g}" if text and least >= 1e-3 and most < 1e6 else text
 
     axis.set_major_formatter(WrittenOut())
     axis.set_minor_formatter(WrittenOut(minor_thresholds=(2, 0.5)))
