@@ -58,7 +58,14 @@ class CountsApart:
     """All outcomes and the good ones, each number by itself; noise is not reckoned with."""
 
     def __init__(self, begin: Begin, rows: tuple[int, ...], spaces: Spaces, names: tuple[str, str]) -> None:
-        """Prepares for an episode; ``names`` are those of both counts in releases."""
+        """Prepares for an episode in which nothing has been heard.
+
+        Args:
+            begin: Makes what stands for the sum of some numbers.
+            rows: ``(replicas, agents)``.
+            spaces: What agents see and release; there is an inbox.
+            names: Names in releases of how many outcomes there were, and of how many good ones.
+        """
         senders, values = spaces.observation[f"inbox_{names[0]}"].shape or (0, 0)
         self._totals, self._goods = (begin(rows, senders, values) for _ in names)
         self._names = names

@@ -162,6 +162,7 @@ class Added:
     """What has been heard, added up."""
 
     def __init__(self, rows: tuple[int, ...], numbers: int) -> None:
+        """Starts with nothing heard by ``rows``, ``(replicas, agents)``, of messages of so many ``numbers``."""
         self.total = np.zeros((*rows, numbers))
 
     def add(self, arrived: Array, told: Array, own: Array | None = None, weight: float = 1.0) -> None:
@@ -175,7 +176,16 @@ class BySender:
     def __init__(
         self, rows: tuple[int, ...], senders: int, numbers: int, combine: Callable[..., None], *how: float
     ) -> None:
-        """Prepares for an episode; ``combine`` is a kernel, ``how`` what it is told between arrays and total."""
+        """Prepares for an episode in which nothing has been heard.
+
+        Args:
+            rows: ``(replicas, agents)``.
+            senders: Number of senders that inboxes tell apart.
+            numbers: How many numbers a message has.
+            combine: A kernel that takes what has arrived, what is held of each sender, who was heard, what is an
+                agent's own, ``how``, and the total, which it writes.
+            *how: Of the kernel.
+        """
         self.total = np.zeros((*rows, numbers))
         self._combine = combine
         self._how = how

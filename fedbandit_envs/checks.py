@@ -13,6 +13,14 @@ def require_number(
 ) -> None:
     """Requires a finite number in ``[least, most]``, without the ends that are open.
 
+    Args:
+        name: The parameter's, for the error.
+        value: What it was given.
+        least: The lower end.
+        most: The upper end; infinity where there is none.
+        open_below: Whether the lower end itself is refused.
+        open_above: Whether the upper end itself is.
+
     Raises:
         TypeError: The value is no number.
         ValueError: The value is outside.
@@ -31,6 +39,12 @@ def require_number(
 
 def require_integer(name: str, value: Any, least: int, most: int | None = None) -> None:
     """Requires an integer of at least ``least``, and of at most ``most`` where that is given.
+
+    Args:
+        name: The parameter's, for the error.
+        value: What it was given.
+        least: The smallest allowed.
+        most: The largest; None where there is none.
 
     Raises:
         TypeError: The value is no integer.

@@ -26,6 +26,7 @@ class Door:
     """
 
     def __init__(self) -> None:
+        """Opens no episode yet."""
         self.episode: int | None = None
         self.shape: tuple[int, int] = (0, 0)
         self.opened = 0

@@ -83,6 +83,7 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
                 raise TypeError(f"{cls.__name__} overrides {name}, which is final; override {hook} instead")
 
     def __init__(self) -> None:
+        """Prepares the PettingZoo face; problems and wrappers set spaces and agents."""
         self._episode_seeds = EpisodeSeeds()
         self._by_agent = ByAgent()
 
@@ -95,6 +96,9 @@ class FederatedEnv(ParallelEnv[str, Arrays, Array], ABC):
 
         Returns:
             The first observations, and information of the names that :meth:`step_batch` uses, all zero.
+
+        Raises:
+            ValueError: There is no seed, or a negative one.
         """
 
     @abstractmethod

@@ -233,7 +233,11 @@ class Problem(FederatedEnv):
         return []
 
     def render(self, replica: int = 0) -> Any:
-        """Draws a replica in the mode chosen at construction; nothing without a mode."""
+        """Draws a replica in the mode chosen at construction; nothing without a mode.
+
+        Raises:
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
         if self.render_mode is None:
             return None
         if self._round is None:

@@ -130,6 +130,7 @@ class EpisodeSeeds:
     """
 
     def __init__(self) -> None:
+        """Has been given no seed yet."""
         self._generator: np.random.Generator | None = None
 
     def next(self, seed: int | None = None) -> int:

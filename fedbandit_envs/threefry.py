@@ -32,7 +32,14 @@ def _mix(x, y, turn):
 
 @kernel(inline="always")
 def threefry(key0, key1, counter0, counter1):
-    """Returns the pair of words, uint32, of a key and a counter, two uint32 each."""
+    """Returns the pair of words, uint32, of a key and a counter.
+
+    Args:
+        key0: First word of the key, uint32.
+        key1: Second word.
+        counter0: First word of the counter, uint32.
+        counter1: Second word.
+    """
     key2 = u32(u32(key0 ^ key1) ^ _PARITY)
     x, y = u32(counter0 + key0), u32(counter1 + key1)
     x, y = _mix(x, y, 13)

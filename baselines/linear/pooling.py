@@ -9,7 +9,14 @@ from fedbandit_envs.linear.rounds import add_observation
 
 @kernel
 def keep(round_, pulled, reward, own):
-    """Adds [x; y][x; y]^T of the last round to the agents' own statistics; estimators take rounds in turn."""
+    """Adds [x; y][x; y]^T of the last round to the agents' own statistics; estimators take rounds in turn.
+
+    Args:
+        round_: Rounds played, ``(replicas, agents, 1)``.
+        pulled: The contexts pulled last, ``(replicas, agents, dim)``.
+        reward: What they paid, ``(replicas, agents, 1)``.
+        own: Added to, ``(replicas, agents, estimators, dim + 1, dim + 1)``.
+    """
     for r in range(pulled.shape[0]):
         for j in range(pulled.shape[1]):
             if round_[r, j, 0] == 0:
@@ -21,6 +28,15 @@ def keep(round_, pulled, reward, own):
 @kernel
 def rebuild(news, own, pooled, shift, inverse, moment, log_det):
     """Makes V = own + pooled + shift I anew for rows with news, and all that is held of it.
+
+    Args:
+        news: Which rows, bool ``(replicas, agents)``.
+        own: Own statistics [x; y][x; y]^T, ``(replicas, agents, estimators, dim + 1, dim + 1)``.
+        pooled: What stands for those of others, likewise.
+        shift: Added to the diagonal, ``(replicas, agents)``.
+        inverse: Receives V^-1, ``(replicas, agents, estimators, dim, dim)``.
+        moment: Receives b, ``(replicas, agents, estimators, dim)``.
+        log_det: Receives log det V, ``(replicas, agents, estimators)``.
 
     Returns:
         Whether each V is positive definite, bool ``(replicas, agents, estimators)``; where it is not, nothing has

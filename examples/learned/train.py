@@ -59,6 +59,7 @@ class Course(BaseCallback):
     """Lets the noise shrink over the training, and tells how it goes."""
 
     def __init__(self, narrowest: float = 0.4) -> None:
+        """Sets the least noise."""
         super().__init__()
         self._narrowest = narrowest
         self._start = process_time()

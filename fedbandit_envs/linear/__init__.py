@@ -1,0 +1,1 @@
+"""Linear contextual bandits: rewards are linear in the contexts that agents are offered."""

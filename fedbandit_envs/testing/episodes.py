@@ -73,7 +73,14 @@ def everyone(env: FederatedEnv, seeds: Sequence[int] = SEEDS) -> Array:
 def random_choices(
     space: spaces.Space[Any], rows: tuple[int, int], seed: int = 0, rounds: int = HORIZON
 ) -> list[Any]:
-    """Draws an element of a space for each agent and round, with the leading axes ``(replicas, agents)``."""
+    """Draws an element of a space for each agent and round.
+
+    Args:
+        space: One agent's.
+        rows: ``(replicas, agents)``, the leading axes of what is drawn.
+        seed: Of the draws.
+        rounds: How many.
+    """
     batched = batch_space(space, rows[0] * rows[1])
     batched.seed(seed)
 
@@ -121,7 +128,14 @@ def rounds_of(
 def episode(
     env: FederatedEnv, seeds: Sequence[int], actions: Sequence[Any], senders: Sequence[Array] = ()
 ) -> list[dict[str, Any]]:
-    """Plays an episode from its reset on and returns copies of all that comes out of it, by round."""
+    """Plays an episode from its reset on and returns copies of all that comes out of it, by round.
+
+    Args:
+        env: The federation.
+        seeds: One a replica.
+        actions: One of all agents a round.
+        senders: Who sends after each round, bool ``(replicas, agents)``; without any nobody does.
+    """
     return [told(env.reset_batch(seeds)), *rounds_of(env, actions, senders)]
 
 

@@ -149,6 +149,12 @@ class FederationVecEnv(VecEnv):
         """Calls a method of the federation once, and returns its answer for each row asked for.
 
         Of ``action_masks`` each row gets its own.
+
+        Args:
+            method_name: Its name.
+            *method_args: What it is called with.
+            indices: The rows; None for all.
+            **method_kwargs: What it is called with, by name.
         """
         rows = list(self._get_indices(indices))
         if method_name == "action_masks":

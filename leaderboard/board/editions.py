@@ -34,6 +34,13 @@ class Opened(NamedTuple):
 
         The same play has the same ones, so that it can be stopped and started again; any other has others. Who knows
         some of them knows nothing of the secret.
+
+        Args:
+            purpose: What they are for.
+            suite: The suite.
+            track: The track's name.
+            entry: Who plays.
+            task: What is played.
         """
         of = [purpose, suite.name, suite.version, asdict(self.edition), track, asdict(entry), task.digest]
         return int.from_bytes(hmac.digest(self.secret, canonical(of).encode(), "sha256")[:_BYTES])

@@ -1,0 +1,1 @@
+"""The lab: a notebook in the browser that plays what one puts together."""

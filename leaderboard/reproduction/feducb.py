@@ -185,7 +185,18 @@ def cell(
     plan: Plan, baseline: str, *, agents: int = 10, dim: int = 10, arms: int | None = None, gap: float = 0.1,
     wrappers: dict[str, dict[str, Any]] | None = None, policy: dict[str, Any] | None = None,
 ) -> Run:  # fmt: skip
-    """Returns a run of a baseline; ``wrappers`` and ``policy`` are what is changed of the baseline's."""
+    """Returns a run of a baseline.
+
+    Args:
+        plan: Says for how long, and how often.
+        baseline: Its name.
+        agents: M.
+        dim: d.
+        arms: K; None for d^2.
+        gap: Between the best arm's mean and the others'.
+        wrappers: What is changed of the baseline's wrappers, by their part.
+        policy: What is changed of its policy.
+    """
     env_kwargs = {"num_agents": agents, "dim": dim, "num_arms": arms or dim * dim, "gap": gap}
     settings = Settings(
         baseline=baseline,

@@ -1,0 +1,1 @@
+"""Privatizers, the budgets that they keep, and audits that attack them."""

@@ -50,7 +50,19 @@ class Privatizer(FederatedWrapper):
         on_exhausted: Literal["raise", "silence"],
         noise_seed: Entropy | None,
     ) -> None:
-        """Wraps ``env``; see the mechanisms for the arguments."""
+        """Wraps ``env``.
+
+        Args:
+            env: The environment, not yet privatized.
+            epsilon: Of the mechanism, > 0; infinity adds no noise.
+            budget: How spending is measured and limited.
+            on_exhausted: Whether a release that would exceed the budget is an error or does not happen silently.
+            noise_seed: Entropy of its own for the noise; None lets it follow from the episode's seed.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: An argument is out of its range, or ``env`` is already privatized.
+        """
         super().__init__(env)
         self.single_release_space = with_variances(env.single_release_space)
         if not epsilon > 0:

@@ -27,7 +27,21 @@ class SharingPrivatizer(Privatizer):
         on_exhausted: Literal["raise", "silence"],
         noise_seed: Entropy | None,
     ) -> None:
-        """Wraps ``env``; see the mechanisms for the arguments."""
+        """Wraps ``env``; see :class:`Privatizer` for the arguments not named here.
+
+        Args:
+            env: The environment, not yet privatized.
+            epsilon: Shared out over the releases, for one value; infinity adds no noise.
+            releases: The number of releases that get equal shares, after which the budget is exhausted; None for
+                P-FCB's decreasing shares, which depend on the horizon.
+            budget: Likewise.
+            on_exhausted: Likewise.
+            noise_seed: Likewise.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: An argument is out of its range, or ``env`` is already privatized.
+        """
         super().__init__(env, epsilon, budget, on_exhausted, noise_seed)
         if releases is not None:
             require_integer("releases", releases, 1)

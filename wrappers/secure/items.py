@@ -86,7 +86,13 @@ class ItemCipher:
         return out.tobytes()
 
     def decrypt(self, encrypted: bytes, number: int, width: int, bound: bytes) -> bytes:
-        """Decrypts ``number`` items of ``width`` bytes each; all of them, or none.
+        """Decrypts items; all of them, or none.
+
+        Args:
+            encrypted: Items one after another, as they were encrypted.
+            number: How many there are.
+            width: Bytes of an item in the open.
+            bound: The associated data that they were encrypted with, see :func:`bound_to`.
 
         Raises:
             ProtocolError: There is another number of bytes.

@@ -61,7 +61,7 @@ class ToUploads:
         """Takes any statistic."""
 
     def receivers(self, t: int, uploaded: Array, held: Arrays, news: Arrays) -> Array:
-        """Returns who has uploaded."""
+        """Returns who has uploaded; see :meth:`Answers.receivers`."""
         return uploaded
 
 
@@ -84,7 +84,7 @@ class OnSchedule:
         """Takes any statistic."""
 
     def receivers(self, t: int, uploaded: Array, held: Arrays, news: Arrays) -> Array:
-        """Returns everybody or nobody."""
+        """Returns everybody or nobody; see :meth:`Answers.receivers`."""
         return self._schedule.senders(t, np.ones_like(uploaded))
 
 
@@ -109,7 +109,7 @@ class ByDeterminant:
         self._decided: Array | None = None
 
     def refuse_unfit(self, released: spaces.Dict) -> None:
-        """Wants a matrix among what is released."""
+        """Wants a matrix among what is released; see :meth:`Answers.refuse_unfit`."""
         announced = {variance_of(name) for name in released}
         matrices = [
             name for name, space in released.items() if _is_square(space.shape) and name not in announced
@@ -122,7 +122,7 @@ class ByDeterminant:
         self._name = matrices[0]
 
     def receivers(self, t: int, uploaded: Array, held: Arrays, news: Arrays) -> Array:
-        """Compares log-determinants, for replicas in which something has arrived; nothing changes in the others."""
+        """Compares log-determinants, where something has arrived; see :meth:`Answers.receivers`."""
         answered = np.zeros_like(uploaded)
         which = np.flatnonzero(uploaded.any(axis=1))
         if which.size:

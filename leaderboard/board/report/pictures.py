@@ -75,7 +75,15 @@ def curve(
     form: Form = "line",
     shown: bool = True,
 ) -> Curve:
-    """Makes a curve of estimates ``(points,)``, rounded; it has no intervals where a point has none."""
+    """Makes a curve of estimates, rounded; it has no intervals where a point has none.
+
+    Args:
+        name: What it is called in the legend.
+        x: Places of the points.
+        y: Estimates, ``(points,)``.
+        form: How it is drawn.
+        shown: Whether it is there at first, or only once its name is chosen.
+    """
     value = [short(number) for number in y.value]
     low, high = ([short(number, _DIGITS_OF_ENDS) for number in part] for part in (y.low, y.high))
     places = [float(f"{place:.6g}") for place in x]

@@ -29,6 +29,7 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import (
 from fedbandit_envs.wrappers.privacy.accounting.event import Event, Kind
 
 Compose = Callable[[Sequence[Event], Array, Adjacency, float], Array]
+"""Takes the distinct events, how often each agent had them, the adjacency and delta; returns an epsilon an agent."""
 
 
 def promised_delta(events: Sequence[Event], counts: Array, adjacency: Adjacency) -> Array:
@@ -42,7 +43,7 @@ def promised_epsilon(event: Event, adjacency: Adjacency) -> float:
 
 
 def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Adds the promises up; no answer where delta is less than their sum."""
+    """Adds the promises up; no answer where delta is less than their sum; see :data:`Compose`."""
     epsilon = _total(counts, (promised_epsilon(event, adjacency) for event in events))
     # Sums of equal terms, in another order, differ by rounding.
     covered = promised_delta(events, counts, adjacency) <= delta * (1 + 1e-12)
@@ -50,7 +51,7 @@ def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
 
 
 def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Adds concentrated privacy up and converts it at delta."""
+    """Adds concentrated privacy up and converts it at delta; see :data:`Compose`."""
 
     def rho(event: Event) -> float:
         if event.kind == "gaussian" or event.exposes(adjacency):
@@ -64,7 +65,7 @@ def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: fl
 
 
 def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Composes Gaussian releases in closed form, others numerically."""
+    """Composes Gaussian releases in closed form, others numerically; see :data:`Compose`."""
     if all(event.kind == "gaussian" for event in events):
         square = _total(counts, ((event.loss * event.change(adjacency).norm) ** 2 for event in events))
         spent = np.sqrt(square).ravel().tolist()
@@ -79,7 +80,7 @@ def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
 
 
 def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Takes the largest exact guarantee of one release; no answer where data was released twice.
+    """Takes the largest exact guarantee of one release; no answer where data was released twice; see :data:`Compose`.
 
     A continual release shows what was released before again, once there are several. Without dp-accounting the values
     of one release that are not Gaussian are composed by adding their epsilons.

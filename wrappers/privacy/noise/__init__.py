@@ -1,0 +1,1 @@
+"""Noise of prefix sums, by which a statistic is released over and over."""

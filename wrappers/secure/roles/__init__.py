@@ -1,0 +1,1 @@
+"""SAMBA's roles: what each of them does with what it is sent."""
