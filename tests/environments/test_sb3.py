@@ -1,9 +1,9 @@
-"""The view for Stable-Baselines3: rows, episodes, masks, and that its algorithms learn from it alike twice."""
+"""The view for Stable-Baselines3: rows, episodes, masks, attributes, and what is refused."""
 
 import gymnasium
 import numpy as np
 import pytest
-from registered import small
+from registered import small, two_agents
 
 from fedbandit_envs.registration import REGISTRY, make_federation
 from fedbandit_envs.views import to_sb3
@@ -13,8 +13,7 @@ pytest.importorskip("stable_baselines3")
 pytest.importorskip("sb3_contrib")
 
 import sb3_contrib
-import torch
-from stable_baselines3 import A2C, DQN, PPO, SAC
+from stable_baselines3 import PPO
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
@@ -28,17 +27,13 @@ def formats(env_id):
     return [name for name in names if name != "distribution"]
 
 
-def make(env_id, **changes):
-    return make_federation(env_id, **{**small(env_id), "num_agents": 2, "max_cycles": 7, **changes})
-
-
 @pytest.mark.parametrize("features", [True, False])
 @pytest.mark.parametrize("env_id", sorted(REGISTRY))
 def test_rows_are_the_agents_of_the_federation(env_id, features):
     """Three episodes of two replicas, row by row, against PettingZoo's face of a federation for each replica."""
     for action_format in formats(env_id):
-        env = to_sb3(make(env_id), action_format, replicas=2, features=features)
-        alone = [_Alone(make(env_id), action_format, features) for _ in range(2)]
+        env = to_sb3(two_agents(env_id), action_format, replicas=2, features=features)
+        alone = [_Alone(two_agents(env_id), action_format, features) for _ in range(2)]
         assert env.num_envs == 2 * alone[0].agents
         env.action_space.seed(3)
         env.seed(5)
@@ -120,47 +115,6 @@ def _assert_rows(mine, theirs, env):
         assert env.observation_space.contains(mine[0])
 
 
-ALGORITHMS = {
-    "PPO": (PPO, ARMS, None, {"n_steps": 25}),
-    "PPO-box": (PPO, PROCUREMENT, "index", {"n_steps": 25}),
-    "A2C": (A2C, ARMS, None, {}),
-    "DQN": (DQN, ARMS, None, {"learning_starts": 50}),
-    "SAC": (SAC, PROCUREMENT, "index", {"learning_starts": 50, "batch_size": 32, "policy_kwargs": {"net_arch": [32]}}),
-    "RecurrentPPO": (
-        sb3_contrib.RecurrentPPO, PROCUREMENT, "index",
-        {"n_steps": 25, "policy_kwargs": {"lstm_hidden_size": 32}},
-    ),
-    "MaskablePPO": (sb3_contrib.MaskablePPO, ARMS, None, {"n_steps": 25}),
-}  # fmt: skip
-
-
-def trained(name, steps):
-    algorithm, env_id, action_format, arguments = ALGORITHMS[name]
-    changes = {"awake": 0.6} if name == "MaskablePPO" else {}
-    env = to_sb3(make(env_id, max_cycles=20, **changes), action_format, replicas=4)
-    policy = "MlpLstmPolicy" if name == "RecurrentPPO" else "MlpPolicy"
-    return algorithm(policy, env, seed=0, device="cpu", **arguments).learn(steps)
-
-
-def assert_the_same_twice(name, steps):
-    one, other = (trained(name, steps).policy.state_dict() for _ in range(2))
-    assert one.keys() == other.keys()
-    for key, parameter in one.items():
-        assert torch.isfinite(parameter).all()
-        assert torch.equal(parameter, other[key]), key
-
-
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_a_seed_gives_the_same_parameters(name):
-    assert_the_same_twice(name, 400)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_a_seed_gives_the_same_parameters_after_2000_steps(name):
-    assert_the_same_twice(name, 2000)
-
-
 @pytest.mark.filterwarnings("ignore:Your observation", "ignore:We recommend")
 @pytest.mark.parametrize("env_id", sorted(REGISTRY))
 def test_sb3s_check_passes_gymnasiums_views(env_id):
@@ -175,46 +129,9 @@ def test_sb3s_check_passes_gymnasiums_views(env_id):
                 check_env(env.unwrapped, skip_render_check=True)
 
 
-def test_truncated_episodes_bootstrap_on_policy():
-    """The value target of a horizon's last round is its reward and what the last observation is worth."""
-    env = to_sb3(make(ARMS, max_cycles=3), replicas=2)
-    model = PPO("MlpPolicy", env, n_steps=6, batch_size=12, gamma=0.9, seed=0, device="cpu")
-    last, rewards = [], []
-    step_wait = env.step_wait
-
-    def watched():
-        seen, reward, done, infos = step_wait()
-        rewards.append(reward.copy())  # SB3 adds to it
-        last.append(np.stack([info["terminal_observation"] for info in infos]) if done.all() else None)
-        return seen, reward, done, infos
-
-    env.step_wait = watched
-    _, callback = model._setup_learn(24)
-    model.collect_rollouts(env, callback, model.rollout_buffer, 6)
-    for place in (2, 5):
-        worth = model.policy.predict_values(torch.as_tensor(last[place])).detach().numpy().ravel()
-        assert np.abs(worth).min() > 1e-3
-        target = rewards[place] + 0.9 * worth
-        np.testing.assert_allclose(model.rollout_buffer.returns[place], target, rtol=1e-5)
-
-
-def test_truncated_episodes_bootstrap_off_policy():
-    """No transition is learned as the last one, and what follows the last round is the episode's own observation."""
-    env = to_sb3(make(ARMS, max_cycles=3), replicas=2)
-    model = DQN("MlpPolicy", env, seed=0, device="cpu", learning_starts=100)
-    model.learn(24)
-    stored = model.replay_buffer
-    np.testing.assert_array_equal(stored.dones[:6, 0], [0, 0, 1] * 2)
-    np.testing.assert_array_equal(stored.timeouts[:6], stored.dones[:6])
-    assert not stored.sample(50).dones.any()
-    # Time left is the last feature: 1 before the first round, -1 after the last.
-    assert (stored.next_observations[[2, 5], :, -1] == -1).all()
-    assert (stored.observations[[0, 3], :, -1] == 1).all()
-
-
 @pytest.mark.parametrize("slots", [1, 2])
 def test_masks_are_of_arms_awake(slots):
-    env = to_sb3(make(ARMS, awake=0.5, slots=slots, num_arms=4), replicas=3, features=False)
+    env = to_sb3(two_agents(ARMS, awake=0.5, slots=slots, num_arms=4), replicas=3, features=False)
     assert sb3_contrib.common.maskable.utils.is_masking_supported(env)
     env.seed(0)
     seen = env.reset()
@@ -235,7 +152,7 @@ def test_masks_are_of_arms_awake(slots):
 
 
 def test_masks_of_quantities_are_capacities():
-    env = to_sb3(make(PROCUREMENT), "quantities", replicas=2)
+    env = to_sb3(two_agents(PROCUREMENT), "quantities", replicas=2)
     env.seed(0)
     env.reset()
     masks = np.stack(env.env_method("action_masks"))
@@ -243,14 +160,14 @@ def test_masks_of_quantities_are_capacities():
     most = masks.reshape(4, -1, largest).sum(axis=2) - 1
     infos = env.step(most)[3]
     assert [info["excess"] for info in infos] == [0] * 4
-    assert env.env_method("hidden")[0].keys() == make(PROCUREMENT).hidden_space.spaces.keys()
+    assert env.env_method("hidden")[0].keys() == two_agents(PROCUREMENT).hidden_space.spaces.keys()
     more = np.minimum(most + 1, largest - 1)
     infos = env.step(more)[3]
     assert [info["excess"] for info in infos] == (more - most).sum(axis=1).tolist()
 
 
 def test_algorithms_without_masks_are_told():
-    env = to_sb3(make(PROCUREMENT), "index")
+    env = to_sb3(two_agents(PROCUREMENT), "index")
     assert not env.has_attr("action_masks")
     with pytest.raises(AttributeError, match="have no masks; an action_format that has"):
         env.env_method("action_masks")
@@ -258,7 +175,7 @@ def test_algorithms_without_masks_are_told():
 
 def test_seeds_are_of_replicas_and_go_on():
     """Episodes reset without a seed follow from the last one given; a seed is good for one reset."""
-    first, second = (to_sb3(make(ARMS), replicas=2) for _ in range(2))
+    first, second = (to_sb3(two_agents(ARMS), replicas=2) for _ in range(2))
     assert first.seed(7) == [7, 7, 8, 8]
     second.seed(np.int64(7))
     means = []
@@ -274,7 +191,7 @@ def test_seeds_are_of_replicas_and_go_on():
 
 
 def test_attributes_are_the_federations():
-    federation = Channel(make(ARMS), schedule="every_round")
+    federation = Channel(two_agents(ARMS), schedule="every_round")
     env = to_sb3(federation, replicas=2)
     assert env.get_attr("max_cycles") == [7] * 4
     assert env.get_attr("max_cycles", indices=1) == [7]
@@ -294,14 +211,14 @@ def test_attributes_are_the_federations():
 
 
 def test_sb3s_wrappers_saving_and_scoring(tmp_path):
-    env = VecNormalize(VecMonitor(to_sb3(make(ARMS), replicas=2)), norm_obs=False)
+    env = VecNormalize(VecMonitor(to_sb3(two_agents(ARMS), replicas=2)), norm_obs=False)
     model = PPO("MlpPolicy", env, n_steps=14, batch_size=28, seed=0, device="cpu").learn(112)
     # Episodes of all rows, each over the whole horizon.
     assert len(model.ep_info_buffer) == 16
     assert {episode["l"] for episode in model.ep_info_buffer} == {7}
     model.save(tmp_path / "model.zip")
     env.save(tmp_path / "normalizer.pkl")
-    again = VecNormalize.load(tmp_path / "normalizer.pkl", VecMonitor(to_sb3(make(ARMS), replicas=2)))
+    again = VecNormalize.load(tmp_path / "normalizer.pkl", VecMonitor(to_sb3(two_agents(ARMS), replicas=2)))
     assert again.ret_rms.mean == env.ret_rms.mean
     loaded = PPO.load(tmp_path / "model.zip", again, device="cpu")
     again.training = False
@@ -316,7 +233,7 @@ def test_sb3s_wrappers_saving_and_scoring(tmp_path):
 
 def test_pictures_are_of_the_first_replica():
     pytest.importorskip("matplotlib")
-    env = to_sb3(make(ARMS, render_mode="rgb_array"))
+    env = to_sb3(two_agents(ARMS, render_mode="rgb_array"))
     env.reset()
     picture = env.render()
     assert picture.ndim == 3
@@ -334,7 +251,7 @@ def test_pictures_are_of_the_first_replica():
 )
 def test_wrong_arguments_are_named(arguments, error, message):
     with pytest.raises(error, match=message):
-        to_sb3(make(ARMS), **arguments)
+        to_sb3(two_agents(ARMS), **arguments)
 
 
 def test_what_sb3_does_not_take_is_named():
@@ -343,8 +260,8 @@ def test_what_sb3_does_not_take_is_named():
     ):
         to_sb3(ARMS)
     with pytest.raises(ValueError, match=r"SB3 does not take; one of 'logits', 'parameter' is required"):
-        to_sb3(make("FedExposure-v0"))
-    asking = Channel(make(ARMS), schedule="on_request")
+        to_sb3(two_agents("FedExposure-v0"))
+    asking = Channel(two_agents(ARMS), schedule="on_request")
     with pytest.raises(ValueError, match=r"SB3 does not take; one of '.*' is required") as caught:
         to_sb3(asking)
     named = str(caught.value).split("one of '")[1].split("'")[0]
@@ -354,7 +271,7 @@ def test_what_sb3_does_not_take_is_named():
 
 
 def test_actions_of_the_wrong_shape_are_named():
-    env = to_sb3(make(PROCUREMENT), "index", replicas=2)
+    env = to_sb3(two_agents(PROCUREMENT), "index", replicas=2)
     env.reset()
     with pytest.raises(
         ValueError, match=r"actions has shape \(3, 3\); \(rows, ...\) = \(4, \d\) is required"
@@ -368,4 +285,4 @@ def test_without_sb3_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", None)
     monkeypatch.delitem(sys.modules, "fedbandit_envs.views.sb3")
     with pytest.raises(ImportError, match=r"to_sb3 needs the \[sb3\] extra: python -m pip install"):
-        to_sb3(make(ARMS))
+        to_sb3(two_agents(ARMS))

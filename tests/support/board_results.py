@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.board.report.rows import lines_of
+from fedbandit_envs.leaderboard.board.report.rows import Row, lines_of, rows_of
 from fedbandit_envs.leaderboard.board.result import Edition, Entry, Result, TaskResult
 from fedbandit_envs.leaderboard.board.suites import SUITES, Task
 from fedbandit_envs.leaderboard.reproduction.private_federation import PLACEBO, SILENT, TRUE, TUNED
@@ -115,3 +115,15 @@ def federation_pays(suite: str) -> list[Result]:
             result(suite, lines[PLACEBO], track, 0.305, claims, 12.0, skew=0.7),
         ]
     return rows
+
+
+def only(results: Sequence[Result]) -> list[Row]:
+    """The rows of results that are all of one group."""
+    (rows,) = rows_of(results).values()
+    return rows
+
+
+def named(rows: Sequence[Row], name: str, track: str | None = None) -> Row:
+    """The only row of this name, on this track where one is given."""
+    (row,) = [row for row in rows if row.name == name and track in (None, row.result.track)]
+    return row

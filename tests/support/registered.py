@@ -21,6 +21,11 @@ def small(env_id: str) -> dict[str, Any]:
     return dict(REGISTRY[env_id].problem.small)
 
 
+def two_agents(env_id: str, **changes: Any) -> FederatedEnv:
+    """Makes a small instance with two agents and seven rounds."""
+    return make_federation(env_id, **{**small(env_id), "num_agents": 2, "max_cycles": 7, **changes})
+
+
 def views(stack: Callable[[Any], list[Any]]) -> list[Any]:
     """Returns ids with arguments of ``gymnasium.make``.
 

@@ -8,7 +8,9 @@ from fedbandit_envs.arms.masks import Streams, owner_keys
 from fedbandit_envs.arms.ratings import keep_largest, packaged_means
 from fedbandit_envs.arms.vertical import PlainSelector, VerticalResult, run_vertical
 from fedbandit_envs.wrappers.secure.casting import cast
+from fedbandit_envs.wrappers.secure.counts import Counts
 from fedbandit_envs.wrappers.secure.keys import deal
+from fedbandit_envs.wrappers.secure.link import Link, LinkKeys
 from fedbandit_envs.wrappers.secure.local import Observed, run_roles
 from fedbandit_envs.wrappers.secure.plan import Algorithm
 from fedbandit_envs.wrappers.secure.roles.role import Role
@@ -89,3 +91,10 @@ def assert_same(secure: VerticalResult, other: VerticalResult) -> None:
     assert secure.reward == other.reward
     np.testing.assert_array_equal(secure.pulls, other.pulls)
     np.testing.assert_array_equal(secure.sums, other.sums)
+
+
+def ends(longest: int = 1000) -> tuple[Link, Link]:
+    """Both ends of a link."""
+    keys = LinkKeys(bytes(range(32)), bytes(range(32, 64)))
+    here = Link("there", keys, longest, Counts(), None)
+    return here, Link("here", LinkKeys(*keys[::-1]), longest, Counts(), None)

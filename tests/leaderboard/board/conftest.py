@@ -1,6 +1,7 @@
 """Fixtures of the board's tests."""
 
 import pytest
+from board_results import federation_pays, only
 from tiny_board import TINY, played
 
 from fedbandit_envs.leaderboard.board import audits, records
@@ -27,3 +28,9 @@ def board(tiny, tmp_path_factory):
             records, "draw", lambda: Opened(edition_of("5a" * 16), b"a secret of 32 bytes, for tests.")
         )
         return folder, played(folder)
+
+
+@pytest.fixture(scope="module", params=["procurement-quick", "linear-quick", "exposure-quick", "arms-quick"])
+def rows(request):
+    """Of results in which federation pays, of one suite after another."""
+    return only(federation_pays(request.param))

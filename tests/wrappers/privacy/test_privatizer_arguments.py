@@ -6,19 +6,13 @@ import re
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
+from privatizers import PRIVATIZERS, small
 
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers.privacy.budget import Budget
 from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
 from fedbandit_envs.wrappers.privacy.randomized_response import RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.reveal import Reveal
-
-PRIVATIZERS = [GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer]
-
-
-def small(**kwargs) -> ProcurementEnv:
-    return ProcurementEnv(num_agents=3, num_producers=4, instance_seed=1, **{"max_cycles": 50, **kwargs})
 
 
 @pytest.mark.parametrize("privatize", PRIVATIZERS)

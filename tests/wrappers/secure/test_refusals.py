@@ -2,11 +2,10 @@
 
 import json
 import random
-import tracemalloc
 
 import numpy as np
 import pytest
-from samba_runs import assert_same, cast_all, means_of, plain, play
+from samba_runs import assert_same, cast_all, ends, means_of, plain, play
 
 from fedbandit_envs.wrappers.secure import link
 from fedbandit_envs.wrappers.secure.counts import Counts
@@ -14,7 +13,6 @@ from fedbandit_envs.wrappers.secure.errors import (
     CiphertextError,
     FrameError,
     KeyExhaustedError,
-    OversizedFrameError,
     PeerLostError,
     ProtocolError,
     ReorderedFrameError,
@@ -27,16 +25,8 @@ from fedbandit_envs.wrappers.secure.items import ItemCipher, bound_to, encrypted
 from fedbandit_envs.wrappers.secure.link import Link, LinkKeys
 from fedbandit_envs.wrappers.secure.message import Kind
 from fedbandit_envs.wrappers.secure.plan import Algorithm, Plan
-from fedbandit_envs.wrappers.secure.stream import FrameReader, with_length
 
 MEANS = means_of("movielens", 3)
-
-
-def ends(longest: int = 1000) -> tuple[Link, Link]:
-    """Both ends of a link."""
-    keys = LinkKeys(bytes(range(32)), bytes(range(32, 64)))
-    here = Link("there", keys, longest, Counts(), None)
-    return here, Link("here", LinkKeys(*keys[::-1]), longest, Counts(), None)
 
 
 def test_frames_arrive_in_order_once_and_whole():
@@ -321,33 +311,3 @@ def test_a_total_that_cannot_be_is_refused():
     with pytest.raises(ProtocolError, match="the total is 31"):
         say(roles, "controller", "customer", Kind.TOTAL, too_much)
     assert roles["customer"].reward is None
-
-
-def test_streams_are_cut_into_frames_wherever_they_break():
-    frames = [b"a" * 30, b"b", b"c" * 100]
-    stream = b"".join(map(with_length, frames))
-    for size in (1, 3, 7, len(stream)):
-        reader = FrameReader("somebody", 100)
-        cut = [frame for i in range(0, len(stream), size) for frame in reader.feed(stream[i : i + size])]
-        assert cut == frames
-        reader.end()
-
-
-def test_a_frame_of_two_gigabytes_is_refused_as_it_is_announced():
-    reader = FrameReader("owner-1", 10_000)
-    tracemalloc.start()
-    with pytest.raises(OversizedFrameError, match="owner-1 announces a frame of 2147483648 bytes") as caught:
-        list(reader.feed((1 << 31).to_bytes(4, "big") + bytes(1000)))
-    assert tracemalloc.get_traced_memory()[1] < 100_000
-    tracemalloc.stop()
-    assert caught.value.culprit == "owner-1"
-    here, there = ends(longest=200)
-    with pytest.raises(OversizedFrameError):
-        there.open(here.seal(bytes(300)))
-
-
-def test_a_stream_that_ends_within_a_frame_is_refused():
-    reader = FrameReader("comp", 100)
-    assert list(reader.feed(with_length(b"whole") + with_length(b"begun")[:-1])) == [b"whole"]
-    with pytest.raises(TruncatedFrameError, match="ends within a frame"):
-        reader.end()

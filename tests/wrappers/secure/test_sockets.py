@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from samba_runs import cast_all, means_of, plain
 
-from fedbandit_envs.wrappers.secure.certificates import certify, tls_context
+from fedbandit_envs.wrappers.secure.certificates import certify
 from fedbandit_envs.wrappers.secure.errors import (
     OversizedFrameError,
     PeerLostError,
@@ -24,7 +24,7 @@ from fedbandit_envs.wrappers.secure.errors import (
 from fedbandit_envs.wrappers.secure.plan import Algorithm
 from fedbandit_envs.wrappers.secure.session import Session
 from fedbandit_envs.wrappers.secure.stream import with_length
-from fedbandit_envs.wrappers.secure.tcp import connect, guarded, listen
+from fedbandit_envs.wrappers.secure.tcp import connect, listen
 
 MEANS = means_of("movielens", 3)
 HERE = "127.0.0.1:0"
@@ -335,31 +335,3 @@ def test_controller_that_is_not_there_is_named():
     roles = cast_all(Algorithm("ucb"), MEANS, 30, 3)
     with pytest.raises(PeerLostError, match=r"controller at 127\.0\.0\.1:1 cannot be reached"):
         asyncio.run(connect(roles["comp"], "127.0.0.1:1", None, 0.2))
-
-
-@pytest.mark.parametrize(
-    "address", ["", "127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:70000"]
-)
-def test_addresses_are_checked(address):
-    with pytest.raises(ValueError, match="HOST:PORT is required"):
-        guarded(address, tls=True)
-
-
-@pytest.mark.parametrize("address", ["0.0.0.0:1", "192.168.0.1:1", "[::]:1", "example.org:1"])
-def test_addresses_that_others_reach_need_tls(address):
-    with pytest.raises(ValueError, match="TLS is required"):
-        guarded(address, tls=False)
-    assert guarded(address, tls=True)[1] == 1
-
-
-def test_loopback_needs_no_tls():
-    assert guarded("localhost:1", tls=False) == ("localhost", 1)
-    assert guarded("[::1]:1", tls=False) == ("::1", 1)
-
-
-def test_tls_is_modern_and_mutual():
-    import ssl
-
-    context = tls_context(certify(["comp"])["comp"], server=True)
-    assert context.verify_mode is ssl.CERT_REQUIRED
-    assert context.minimum_version is ssl.TLSVersion.TLSv1_3

@@ -1,0 +1,94 @@
+"""SB3's algorithms learn from the view, alike twice, and bootstrap where the horizon cuts an episode."""
+
+import numpy as np
+import pytest
+from registered import two_agents
+
+from fedbandit_envs.views import to_sb3
+
+pytest.importorskip("stable_baselines3")
+pytest.importorskip("sb3_contrib")
+
+import sb3_contrib
+import torch
+from stable_baselines3 import A2C, DQN, PPO, SAC
+
+ARMS, PROCUREMENT = "FedArms-v0", "FedProcurement-v0"
+
+
+ALGORITHMS = {
+    "PPO": (PPO, ARMS, None, {"n_steps": 25}),
+    "PPO-box": (PPO, PROCUREMENT, "index", {"n_steps": 25}),
+    "A2C": (A2C, ARMS, None, {}),
+    "DQN": (DQN, ARMS, None, {"learning_starts": 50}),
+    "SAC": (SAC, PROCUREMENT, "index", {"learning_starts": 50, "batch_size": 32, "policy_kwargs": {"net_arch": [32]}}),
+    "RecurrentPPO": (
+        sb3_contrib.RecurrentPPO, PROCUREMENT, "index",
+        {"n_steps": 25, "policy_kwargs": {"lstm_hidden_size": 32}},
+    ),
+    "MaskablePPO": (sb3_contrib.MaskablePPO, ARMS, None, {"n_steps": 25}),
+}  # fmt: skip
+
+
+def trained(name, steps):
+    algorithm, env_id, action_format, arguments = ALGORITHMS[name]
+    changes = {"awake": 0.6} if name == "MaskablePPO" else {}
+    env = to_sb3(two_agents(env_id, max_cycles=20, **changes), action_format, replicas=4)
+    policy = "MlpLstmPolicy" if name == "RecurrentPPO" else "MlpPolicy"
+    return algorithm(policy, env, seed=0, device="cpu", **arguments).learn(steps)
+
+
+def assert_the_same_twice(name, steps):
+    one, other = (trained(name, steps).policy.state_dict() for _ in range(2))
+    assert one.keys() == other.keys()
+    for key, parameter in one.items():
+        assert torch.isfinite(parameter).all()
+        assert torch.equal(parameter, other[key]), key
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_seed_gives_the_same_parameters(name):
+    assert_the_same_twice(name, 400)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_seed_gives_the_same_parameters_after_2000_steps(name):
+    assert_the_same_twice(name, 2000)
+
+
+def test_truncated_episodes_bootstrap_on_policy():
+    """The value target of a horizon's last round is its reward and what the last observation is worth."""
+    env = to_sb3(two_agents(ARMS, max_cycles=3), replicas=2)
+    model = PPO("MlpPolicy", env, n_steps=6, batch_size=12, gamma=0.9, seed=0, device="cpu")
+    last, rewards = [], []
+    step_wait = env.step_wait
+
+    def watched():
+        seen, reward, done, infos = step_wait()
+        rewards.append(reward.copy())  # SB3 adds to it
+        last.append(np.stack([info["terminal_observation"] for info in infos]) if done.all() else None)
+        return seen, reward, done, infos
+
+    env.step_wait = watched
+    _, callback = model._setup_learn(24)
+    model.collect_rollouts(env, callback, model.rollout_buffer, 6)
+    for place in (2, 5):
+        worth = model.policy.predict_values(torch.as_tensor(last[place])).detach().numpy().ravel()
+        assert np.abs(worth).min() > 1e-3
+        target = rewards[place] + 0.9 * worth
+        np.testing.assert_allclose(model.rollout_buffer.returns[place], target, rtol=1e-5)
+
+
+def test_truncated_episodes_bootstrap_off_policy():
+    """No transition is learned as the last one, and what follows the last round is the episode's own observation."""
+    env = to_sb3(two_agents(ARMS, max_cycles=3), replicas=2)
+    model = DQN("MlpPolicy", env, seed=0, device="cpu", learning_starts=100)
+    model.learn(24)
+    stored = model.replay_buffer
+    np.testing.assert_array_equal(stored.dones[:6, 0], [0, 0, 1] * 2)
+    np.testing.assert_array_equal(stored.timeouts[:6], stored.dones[:6])
+    assert not stored.sample(50).dones.any()
+    # Time left is the last feature: 1 before the first round, -1 after the last.
+    assert (stored.next_observations[[2, 5], :, -1] == -1).all()
+    assert (stored.observations[[0, 3], :, -1] == 1).all()

@@ -1,0 +1,138 @@
+"""The report's files: one page that is whole, small and offline, a Markdown table, and a picture."""
+
+import json
+import re
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from board_results import federation_pays, result
+
+from fedbandit_envs.leaderboard.board import report as package
+from fedbandit_envs.leaderboard.board.records import Withdrawn
+from fedbandit_envs.leaderboard.board.report import report
+from fedbandit_envs.leaderboard.board.result import Result
+from fedbandit_envs.leaderboard.board.suites import SUITES
+
+ASSETS = Path(package.__file__).parent
+SUITE = "arms-quick"
+
+
+class Page(HTMLParser):
+    """Collects tags with their attributes, ids, and scripts' texts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.texts, self.scripts = [], [], []
+        self._script = False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag == "script":
+            self._script = True
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        if tag == "script":
+            self._script = False
+
+    def handle_data(self, data):
+        if self._script:
+            self.scripts[-1] += data
+        else:
+            self.texts.append(data)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    out = tmp_path_factory.mktemp("report") / "new"
+    attack = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+    every = [one for suite in SUITES if suite.endswith("-quick") for one in federation_pays(suite)]
+    every.append(result(SUITE, "mine", "silent", 0.4, kind="submission", command=["run", attack, "a b"]))
+    withdrawn = [
+        Withdrawn(SUITE, "silent", f"gone {attack}", "gone.json", "2026-03-04T05:06:07+00:00", "a|b")
+    ]
+    assert report(every, out, withdrawn) == ""
+    assert report(every[::-1], out / "again", withdrawn) == ""
+    return out, every
+
+
+def test_page_is_small_whole_and_offline(written):
+    out, every = written
+    text = (out / "leaderboard.html").read_text(encoding="utf-8")
+    fixed = sum(file.stat().st_size for file in ASSETS.iterdir() if file.suffix in (".js", ".css", ".html"))
+    a_row = (len(text.encode()) - fixed) / len(every)
+    # All baselines in all quick and full suites: about 360 rows.
+    assert fixed + 360 * a_row < 2_800_000
+    page = Page(text)
+    assert not [tag for tag, attrs in page.tags if tag in ("link", "img", "iframe") or "src" in attrs]
+    (policy,) = [a["content"] for _, a in page.tags if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'")
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    for _, attrs in page.tags:
+        for name in ("aria-labelledby", "aria-describedby"):
+            assert set(attrs.get(name, "").split()) <= set(ids)
+        if attrs.get("href", "").startswith("#"):
+            assert attrs["href"][1:] in ids
+    # Who was withdrawn is no row, but listed, with the reason.
+    assert "a|b" in page.texts
+    assert any(text.startswith("gone </script>") for text in page.texts)
+    assert sum(tag == "tr" and "data-suite" in attrs for tag, attrs in page.tags) == len(every)
+    pictures = json.loads(page.scripts[0])
+    assert {p["id"] for p in pictures} == {a["data-picture"] for _, a in page.tags if "data-picture" in a}
+    # The page begins with what nobody has published.
+    first = [attrs["id"] for tag, attrs in page.tags if tag == "figure"]
+    assert all(one.startswith("figure-buys-") for one in first[: 2 * 4])
+
+
+def test_what_entries_say_cannot_become_markup(written):
+    out, _ = written
+    page = Page((out / "leaderboard.html").read_text(encoding="utf-8"))
+    assert len(page.scripts) == 3
+    assert not any(tag == "img" for tag, _ in page.tags)
+    assert "run '</script><script>alert(1)</script><img src=x onerror=alert(2)>' 'a b'" in page.texts
+
+
+def test_what_tasks_are_called_cannot_end_a_script(tmp_path):
+    (one,) = [one for one in federation_pays(SUITE) if one.entry.name == "UCB1"]
+    named_so = replace(one, tasks=[replace(one.tasks[0], task="</script><b>")])
+    report([Result.of(named_so.as_json())], tmp_path)
+    page = Page((tmp_path / "leaderboard.html").read_text(encoding="utf-8"))
+    assert len(page.scripts) == 3
+    assert json.loads(page.scripts[0])[0]["title"].endswith("</script><b>")
+    assert not any(tag == "b" and not attrs for tag, attrs in page.tags)
+
+
+def test_same_results_make_the_same_files(written):
+    out, _ = written
+    assert (out / "leaderboard.png").stat().st_size > 10_000
+    for name in ("leaderboard.html", "leaderboard.md"):
+        assert (out / name).read_bytes() == (out / "again" / name).read_bytes()
+
+
+def test_markdown_table(written):
+    out, every = written
+    text = (out / "leaderboard.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if re.match(r"\| \d", line)]
+    assert len(lines) == len(every)
+    assert {line.count("|") for line in lines} == {10}
+    assert text.splitlines()[-1].endswith("| arms-quick | silent | 2026-03-04 | a\\|b |")
+    assert "### Track private-0.1" in text
+    assert re.search(r"\| 1 \| SS-UCB-tuned \| 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] \|", text)
+
+
+def test_without_matplotlib_all_but_the_picture_is_written(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    said = report(federation_pays(SUITE)[:2], tmp_path)
+    assert said.startswith("leaderboard.png is not drawn: it needs the [report] extra")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["leaderboard.html", "leaderboard.md"]
+
+
+def test_nothing_to_report(tmp_path):
+    with pytest.raises(ValueError, match="results is empty"):
+        report([], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
