@@ -103,7 +103,9 @@ def _band(floor: str, says: str, top: int, rooms: Mapping[str, set[str]]) -> lis
             start, end = left[room] + 30 + 14 * place, left[other] + _BOX - 26
             rise = min(64, 22 + (start - end) / 12)
             parts.append(
-                _arrow(f"M{start},{boxes} C{start},{boxes - rise:g} {end},{boxes - rise:g} {end},{boxes}", 1.6)
+                _arrow(
+                    f"M{start},{boxes} C{start},{boxes - rise:g} {end},{boxes - rise:g} {end},{boxes}", 1.6
+                )
             )
     for room, x in left.items():
         parts += [
