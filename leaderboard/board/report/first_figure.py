@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.leaderboard.board.canonical import digest_of
 from fedbandit_envs.leaderboard.board.report.figures import what_privacy_buys
 from fedbandit_envs.leaderboard.board.report.pictures import Curve
 from fedbandit_envs.leaderboard.board.report.rows import Group, Row, problem_of
@@ -33,6 +34,8 @@ _LEVELS = {
 
 def privacy_png(groups: Mapping[Group, Sequence[Row]], path: Path) -> bool:
     """Draws regret against epsilon on the first task of each group; baselines are called by the part they play.
+
+    The file says under ``Description`` of what numbers it is the picture, as a digest of them.
 
     Args:
         groups: Rows, by group.
@@ -96,4 +99,20 @@ def _draw(panels: Mapping[str, Mapping[str, Curve]], path: Path) -> None:
         empty.set_visible(False)
     handles = [shown[name] for name in names]
     figure.legend(handles, list(names), loc="outside lower center", ncols=2 * columns, handlelength=3)
-    figure.savefig(path)
+    figure.savefig(path, metadata={"Description": _digest(panels)})
+
+
+def _digest(panels: Mapping[str, Mapping[str, Curve]]) -> str:
+    """Returns the digest of what is drawn, to four digits."""
+    return digest_of(
+        {
+            title: {
+                name: [
+                    [number if number is None else f"{number:.4g}" for number in part or ()]
+                    for part in (curve.x, curve.y, curve.low, curve.high)
+                ]
+                for name, curve in curves.items()
+            }
+            for title, curves in panels.items()
+        }
+    )

@@ -7,6 +7,7 @@ import pytest
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.leaderboard.board.provenance import machine, package
 from fedbandit_envs.leaderboard.board.records import Records
+from fedbandit_envs.leaderboard.board.report.first_figure import privacy_png
 from fedbandit_envs.leaderboard.board.report.markdown import markdown
 from fedbandit_envs.leaderboard.board.report.rows import rows_of
 from fedbandit_envs.leaderboard.board.report.summary import renewed, summary
@@ -18,6 +19,7 @@ ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "docs" / "leaderboard"
 RECORDS = Records(PAGES / "results")
 QUICK = [name for name in SUITES if name.endswith("-quick")]
+STALE = "stale: docs/leaderboard.md, under Reports, has the command that renews it"
 NUMERIC = ("numpy", "scipy", "numba", "llvmlite")
 
 
@@ -29,11 +31,18 @@ def standing():
 def test_readme_and_tables_are_those_of_the_results(standing):
     groups = rows_of(standing)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    stale = "stale: docs/leaderboard.md, under Reports, has the command that renews it"
-    assert renewed(readme, summary(groups)) == readme, stale
+    assert renewed(readme, summary(groups)) == readme, STALE
     tables = (PAGES / "leaderboard.md").read_text(encoding="utf-8")
-    assert tables == markdown(groups, RECORDS.withdrawn()), stale
-    assert (PAGES / "leaderboard.png").exists()
+    assert tables == markdown(groups, RECORDS.withdrawn()), STALE
+
+
+def test_the_picture_is_of_the_results(standing, tmp_path):
+    pytest.importorskip("matplotlib")
+    from PIL import Image
+
+    assert privacy_png(rows_of(standing), tmp_path / "anew.png")
+    with Image.open(tmp_path / "anew.png") as anew, Image.open(PAGES / "leaderboard.png") as kept:
+        assert anew.text["Description"] == kept.text["Description"], STALE
 
 
 def test_every_baseline_has_a_row_of_this_version_of_its_suite(standing):
