@@ -67,7 +67,7 @@ def _claims(section: Section, result: Result) -> None:
         "",
         "What the agent that spent most has really spent of the (2, 0.1) that Priv-FairX-LinUCB promises for all its "
         "releases together; trust is `local`: noise is added before anything leaves the agent, and nobody else is "
-        'trusted. The thesis promises that "each of the outgoing messages for an agent $i$ is $(\\epsilon, \\delta)$'
+        'trusted. The thesis promises that "each of the outgoing messages for an agent i is (ε, δ)'
         '-differentially private" (Claim 6.1), each single one. Every row is an upper bound on the same loss: `exact` '
         "is what is spent, `zcdp` says more of the same noise, since its conversion to epsilon is not tight. "
         "No adjacency covers an agent whose later draws change with the altered observation:",
@@ -154,7 +154,7 @@ def exp2(section: Section, results: Results) -> None:
         f"* Priv < B1: {first.at_most(1)} ({section.say(f'{PRIV} / B1', first)}).",
         f"* Comparable to B2: the thesis names no measure. Priv / B2 is "
         f"{section.say(f'{PRIV} / B2', second)}: Priv's fairness regret {beside}.",
-        f'* Of B2 it says that "in theory, fairness regrets could be as bad as $O(T)$": over the last tenfold of '
+        f'* Of B2 it says that "in theory, fairness regrets could be as bad as O(T)": over the last tenfold of '
         f"rounds here B2 grows like T^{section.say('B2, power of T', _growth(results['B2']))}, Priv like "
         f"T^{section.say(f'{PRIV}, power of T', _growth(results[PRIV]))}.",
         "* B1 asks when its unnoised data say so: it has no claim of privacy (None), whatever its noise, which is made "
@@ -229,7 +229,7 @@ def exp4(section: Section, results: Results) -> None:
     silence = {epsilon: ratio(sweeps[PRIV][epsilon], results[GREEDY]) for epsilon in private}
     section.text += [
         "",
-        'The thesis says: "The private algorithm achieved reasonable performance for $\\epsilon$ values of 1 or '
+        'The thesis says: "The private algorithm achieved reasonable performance for ε values of 1 or '
         'greater, highlighting the trade-off between privacy and regret."',
         "",
         f"* The trade-off, {PRIV}'s fairness regret falls at every step with epsilon: {statement}.",

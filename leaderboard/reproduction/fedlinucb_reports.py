@@ -51,9 +51,9 @@ def _compared(section: Section, results: Results, rival: str) -> None:
     total = sent.sum(axis=2).mean(axis=1)
     section.text += [
         "",
-        "The paper's abstract says that \"the regret of FedLinUCB is bounded by $\\widetilde{\\mathcal{O}}(d\\sqrt"
-        '{\\sum_{m=1}^M T_m})$ and the communication complexity is $\\widetilde{O}(dM^2)$", "while achieving the same '
-        'regret guarantee as in the single-agent setting". Bounds up to constants and logarithms cannot be refuted by '
+        "The paper's abstract says that \"the regret of FedLinUCB is bounded by Õ(d √(Σ_m T_m)) and the communication "
+        'complexity is Õ(dM²)", "while achieving the same regret guarantee as in the single-agent setting". Bounds up '
+        "to constants and logarithms cannot be refuted by "
         "one horizon; found here:",
         "",
         f"* Regret of {ours} over that of one agent who sees everything at once ({LOWER_LINE}): "

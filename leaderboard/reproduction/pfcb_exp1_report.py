@@ -36,7 +36,7 @@ PAPER_FRR = {law: above["P-FCB"] / above["SS-UCB"] for law, above in PAPER_ABOVE
 _SILENT, _PRIVATE, _PLACEBO = "SS-UCB", "P-FCB", "P-FCB-placebo"
 _DEFINED, _UNCHECKED = "FCB-checked", "FCB"
 _RATIOS = (
-    r"Compared to FCB, P-FCB ($\epsilon = 1$) and Non-federated incurs 136%, 233% more regret respectively for uniform "
+    "Compared to FCB, P-FCB (ϵ = 1) and Non-federated incurs 136%, 233% more regret respectively for uniform "
     "sampling and 235%, 394% more regret respectively for normal sampling."
 )
 _SIGNIFICANT = (

@@ -264,8 +264,8 @@ def fig8d(section: Section, results: Results) -> None:
         f"K = {many} it is {min(v.value for v in kept.values()):.2f} to {max(v.value for v in kept.values()):.2f} "
         f"times that at K = {few}; 1 lies within {sum(v.low <= 1 <= v.high for v in kept.values())} of "
         f"{sum(v.low <= v.high for v in kept.values())} intervals.",
-        f'* "Each $DO_i$ has an equal share": the largest is at most {max(unequal):.2f} times the smallest.',
-        '* "The share of Controller is roughly equivalent to that of an $DO_i$": it is '
+        f'* "Each DO_i has an equal share": the largest is at most {max(unequal):.2f} times the smallest.',
+        '* "The share of Controller is roughly equivalent to that of an DO_i": it is '
         f"{min(controllers):.2f} to {max(controllers):.2f} times an owner's.",
         f'* "the share of DC is negligible": it is {max(customers):.2%} at most.',
         "",
