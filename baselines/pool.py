@@ -113,12 +113,8 @@ class Sum(NumberByNumber):
 
 
 @dataclass(frozen=True)
-class TrimmedMean(NumberByNumber):
-    """Drops the largest and the smallest of what senders have told, number by number.
-
-    Attributes:
-        share: Of the senders heard, how many are dropped at either end, rounded down; in [0, 0.5).
-    """
+class _Trimmed(NumberByNumber):
+    """What drops a share of the senders heard, in [0, 0.5)."""
 
     share: float
     additive: ClassVar[bool] = False
@@ -131,6 +127,15 @@ class TrimmedMean(NumberByNumber):
             ValueError: It is out of its range.
         """
         require_number("share", self.share, 0, 0.5, open_above=True)
+
+
+@dataclass(frozen=True)
+class TrimmedMean(_Trimmed):
+    """Drops the largest and the smallest of what senders have told, number by number.
+
+    Attributes:
+        share: Of the senders heard, how many are dropped at either end, rounded down; in [0, 0.5).
+    """
 
     def begin(self, rows: tuple[int, ...], senders: int, numbers: int) -> Pooled:
         """Starts an episode; see :meth:`NumberByNumber.begin`."""
@@ -138,24 +143,12 @@ class TrimmedMean(NumberByNumber):
 
 
 @dataclass(frozen=True)
-class TrimmedSenders(NumberByNumber):
+class TrimmedSenders(_Trimmed):
     """Drops the senders whose numbers, all together, are furthest from the median of all, number by number.
 
     Attributes:
         share: Of the senders heard, how many are dropped, rounded down; in [0, 0.5).
     """
-
-    share: float
-    additive: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Refuses a share out of range.
-
-        Raises:
-            TypeError: It is no number.
-            ValueError: It is out of its range.
-        """
-        require_number("share", self.share, 0, 0.5, open_above=True)
 
     def begin(self, rows: tuple[int, ...], senders: int, numbers: int) -> Pooled:
         """Starts an episode; see :meth:`NumberByNumber.begin`."""
