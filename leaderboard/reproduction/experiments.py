@@ -130,7 +130,7 @@ EXPERIMENTS = {
         feducb_appendix_reports.fig2,
     ),
     "feducb-horizon": Experiment(
-        "FedUCB: regret up to the paper's horizon",
+        "FedUCB: regret, decade by decade",
         {"x": "round", **_REGRET},
         feducb.HORIZON_SCALES,
         feducb.ONE_PANEL,
