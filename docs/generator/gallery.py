@@ -57,7 +57,7 @@ def _entry(page: Page, name: str) -> str:
         f"({page.stem})=\n## {name}",
         f"[![{page.title}](../reproductions/{page.stem}.png)](../reproductions/{page.stem}.md)",
         page.setting,
-        f"```text\n{page.command}\n```" if page.command else "",
+        f"```text\n{page.command}\n```",
         *_part("The paper's sentences", page.of_the_paper, len(page.panels)),
         *_part("Beyond the paper", page.beyond, len(page.panels)),
         f"[The whole page](../reproductions/{page.stem}.md), [its numbers](../reproductions/{page.stem}.csv).",

@@ -19,7 +19,7 @@ def write(folder: Folder, docs: Path) -> None:
 
 
 def commands(docs: Path) -> dict[str, str]:
-    """Returns what makes each picture, by its path in the documentation; empty where its page does not say.
+    """Returns what makes each picture, by its path in the documentation.
 
     Args:
         docs: The folder of the documentation.
@@ -49,7 +49,7 @@ def _page(docs: Path) -> str:
             table(
                 ["picture", "made by"],
                 [
-                    [f"[{path}](../{path})", f"`{command}`" if command else "its page does not say yet"]
+                    [f"[{path}](../{path})", f"`{command}`"]
                     for path, command in commands(docs).items()
                 ],
             ),

@@ -49,7 +49,7 @@ class Page(NamedTuple):
         of_the_paper: The paper's sentences, with what is found here.
         beyond: What the paper does not say.
         verdicts: On the paper's sentences.
-        command: What made it; empty where the page does not say.
+        command: What made it.
     """
 
     stem: str
@@ -86,6 +86,8 @@ def read(path: Path) -> Page:
                 seen.add(piece)
     found = [verdict for said in of_the_paper for verdict in _VERDICT.findall(said.text)]
     made_by = _COMMAND.search(text)
+    if made_by is None:
+        raise ValueError(f"{path.name} does not say what it was made by")
     return Page(
         path.stem,
         title,
@@ -94,7 +96,7 @@ def read(path: Path) -> Page:
         _joined(of_the_paper),
         _joined(beyond),
         [_MEANS.get(verdict, FAILS) for verdict in found],
-        made_by[1] if made_by else "",
+        made_by[1],
     )
 
 

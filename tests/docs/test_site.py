@@ -6,13 +6,13 @@ Where none was built there is nothing to look at; `.ci/run` builds it first.
 import ast
 import functools
 import re
-import shutil
 import threading
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import chromium
 import pytest
 
 from fedbandit_envs import REGISTRY
@@ -164,27 +164,7 @@ def url():
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    webdriver = pytest.importorskip(
-        "selenium.webdriver", reason="selenium is not installed: the extra 'browser' has it"
-    )
-    from selenium.webdriver.chrome.service import Service
-
-    chromium, driver_path = (
-        shutil.which("chromium") or shutil.which("google-chrome"),
-        shutil.which("chromedriver"),
-    )
-    if not (chromium and driver_path):
-        pytest.skip("there is no chromium and chromedriver on the PATH to click with")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in (
-        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--window-size=1280,1000",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        f"--user-data-dir={tmp_path_factory.mktemp('profile')}",
-    ):  # fmt: skip
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(driver_path))
+    driver = chromium.start(tmp_path_factory.mktemp("profile"))
     yield driver
     driver.quit()
 
@@ -198,18 +178,12 @@ def browser(tmp_path_factory):
     ],
 )
 def test_search_finds(browser, url, words, expected):
-    from selenium.webdriver.support.ui import WebDriverWait
-
     browser.get(f"{url}/search.html?q={words}")
-    found = WebDriverWait(browser, 60).until(
-        lambda driver: (
-            driver.execute_script(
-                # Results come one after another.
-                "return /finished/.test(document.querySelector('#search-results .search-summary')?.textContent) &&"
-                "[...document.querySelectorAll('#search-results li a')].map(link => link.href)"
-            )
-            or False
-        )
+    # Results come one after another.
+    found = chromium.until(
+        browser,
+        "return /finished/.test(document.querySelector('#search-results .search-summary')?.textContent) &&"
+        "[...document.querySelectorAll('#search-results li a')].map(link => link.href)",
     )
     assert any(expected in one for one in found), found
     assert browser.get_log("browser") == []
@@ -233,10 +207,7 @@ return [...document.querySelectorAll('article *')]
     ],
 )  # fmt: skip
 def test_pages_can_be_read_on_a_phone(browser, url, page):
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True},
-    )
+    chromium.narrow(browser, 390)
     try:
         browser.get(f"{url}/{page}.html")
         # Tables and code scroll by themselves; the page does not.
@@ -252,4 +223,4 @@ def test_pages_can_be_read_on_a_phone(browser, url, page):
         assert unseen == []
         assert browser.get_log("browser") == []
     finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        chromium.widen(browser)

@@ -1,7 +1,8 @@
-"""What pages are made of besides their text: style and plotly.js, shipped once for all of them, and numbers inside."""
+"""What pages are made of besides their text: head, style and plotly.js, shipped once for all, and numbers inside."""
 
 import json
 from importlib.resources import files
+from string import Template
 
 
 def text(name: str) -> str:
@@ -9,9 +10,14 @@ def text(name: str) -> str:
     return (files(__name__.rpartition(".")[0]) / name).read_text(encoding="utf-8")
 
 
-def style() -> str:
-    """Returns the colours and sizes that pages share."""
-    return text("page.css")
+def head(title: str, style: str = "") -> str:
+    """Returns how a page begins: what it may load, which is nothing, and the colours and sizes that pages share.
+
+    Args:
+        title: Its title, as HTML.
+        style: Rules of its own.
+    """
+    return Template(text("head.html")).substitute(title=title, style=f"{text('page.css')}\n{style}")
 
 
 def plotly() -> str:

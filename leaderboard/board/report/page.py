@@ -27,7 +27,7 @@ def page(groups: Mapping[Group, Sequence[Row]], withdrawn: Sequence[Withdrawn] =
     pictures = [picture for _, picture in privacy] + [picture for _, own in suites for picture in own]
     every = [row for rows in groups.values() for row in rows]
     return Template(assets.text("page.html")).substitute(
-        style=assets.style(),
+        head=assets.head("fedbandit-envs: leaderboard"),
         plotly=assets.plotly(),
         script=assets.text("page.js"),
         data=assets.embedded([picture.as_json() for picture in pictures]),

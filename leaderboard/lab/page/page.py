@@ -35,7 +35,10 @@ def page(numbers: Mapping[str, Any]) -> str:
         "summaries": {name: BASELINES[name].summary for name in sorted(names)},
     }
     return Template((own / "page.html").read_text(encoding="utf-8")).substitute(
-        style=f"{assets.style()}\n{(own / 'page.css').read_text(encoding='utf-8')}",
+        head=assets.head(
+            "fedbandit-envs: regret by problem, algorithm, epsilon and schedule",
+            (own / "page.css").read_text(encoding="utf-8"),
+        ),
         plotly=assets.plotly(),
         script=(own / "page.js").read_text(encoding="utf-8"),
         data=assets.embedded(data),

@@ -3,42 +3,21 @@
 It needs Chromium and its driver (Debian: ``chromium`` and ``chromium-driver``) and the ``browser`` extra.
 """
 
-import shutil
 from importlib.resources import files
 from itertools import groupby
 
+import chromium
 import pytest
 from board_results import claim, federation_pays, result
+from chromium import until
 
 from fedbandit_envs.leaderboard.board.report import report
 from fedbandit_envs.leaderboard.board.suites import SUITES
 
-webdriver = pytest.importorskip(
-    "selenium.webdriver", reason="selenium is not installed: the extra 'browser' has it"
-)
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (BROWSER and DRIVER), reason="there is no chromium and chromedriver on the PATH to click with"
-)
-
-ARGUMENTS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--window-size=1280,1000",
-)  # fmt: skip
-WAIT = 20
-
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    driver = chromium.start(tmp_path_factory.mktemp("profile"))
     yield driver
     driver.quit()
 
@@ -70,12 +49,6 @@ def page(browser, url):
 
 def run(page, script, *arguments):
     return page.execute_script(script, *arguments)
-
-
-def until(page, script, *arguments):
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    return WebDriverWait(page, WAIT).until(lambda driver: driver.execute_script(script, *arguments))
 
 
 def column(page, number):

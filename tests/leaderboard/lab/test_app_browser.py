@@ -16,7 +16,6 @@ from fedbandit_envs.leaderboard.lab.federation import Choice, outcome_of
 from fedbandit_envs.leaderboard.lab.views import number
 
 pytest.importorskip("marimo", reason="marimo is not installed: the extra 'lab' has it")
-pytestmark = chromium.needed
 
 WATCHED = """
 import sys

@@ -9,8 +9,6 @@ from chromium import until
 from fedbandit_envs.leaderboard.lab.page import numbers
 from fedbandit_envs.leaderboard.lab.page.page import page as page_of
 
-pytestmark = chromium.needed
-
 KEPT = numbers.read(Path(__file__).parents[3] / "docs" / "lab.json")
 
 
