@@ -67,6 +67,9 @@ def read(path: Path) -> Page:
 
     Args:
         path: Its Markdown.
+
+    Raises:
+        ValueError: It does not say what it was made by.
     """
     text = path.read_text()
     head, *bodies = re.split(r"^## ", text, flags=re.MULTILINE)
