@@ -57,9 +57,12 @@ def over_markets(values: Array) -> Interval:
 def over_trainings_and_markets(values: Array) -> Interval:
     """Returns the mean of ``(trainings, markets)``, with an interval for other trainings and other markets.
 
-    Both variances are added, and the quantile is that of the fewer, so that the interval is rather too wide.
+    Both variances are added, and the quantile is that of the fewer, so that the interval is rather too wide. Of one
+    training nothing is known about others: then it is for other markets alone.
     """
     trainings, markets = values.shape
+    if trainings == 1:
+        return over_markets(values[0])
     variance = values.mean(axis=1).var(ddof=1) / trainings + values.mean(axis=0).var(ddof=1) / markets
     width = student.ppf(0.975, min(trainings, markets) - 1) * np.sqrt(variance)
     return Interval(float(values.mean()), float(width))
@@ -94,9 +97,8 @@ def main() -> None:
     parser.add_argument("env_id", choices=LEARNED)
     parser.add_argument("--networks", type=Path, nargs="+", required=True)
     parser.add_argument("--markets", type=int, default=100)
-    parser.add_argument("--without", type=int, nargs="*", default=[], help="seeds to leave out")
     arguments = parser.parse_args()
-    seeds = [seed for seed in range(HELD_OUT, HELD_OUT + arguments.markets) if seed not in arguments.without]
+    seeds = range(HELD_OUT, HELD_OUT + arguments.markets)
     measure = partial(regrets, arguments.env_id, seeds=seeds)
     learned = np.stack([measure(LEARNED[arguments.env_id](path)) for path in arguments.networks])
     rivals = {name: measure(BASELINES[name].make_policy()) for name in RIVALS[arguments.env_id]}

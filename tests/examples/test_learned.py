@@ -71,3 +71,14 @@ def test_noise_is_held_for_an_episode():
         later = policy.forward(row)[0]
     assert torch.equal(one, again)
     assert not torch.equal(one, later)
+
+
+def test_one_training_says_nothing_of_others():
+    """Its interval is Student's over markets; that of two adds what trainings differ by."""
+    from score import over_markets, over_trainings_and_markets, table
+
+    values = np.random.default_rng(3).normal(size=(2, 30))
+    assert over_trainings_and_markets(values[:1]) == over_markets(values[0])
+    apart = values + np.array([[-5.0], [5.0]])
+    assert over_trainings_and_markets(apart).half_width > over_markets(apart[0]).half_width
+    assert "nan" not in table({"rival": values[1]}, values[:1], ["one"])
