@@ -15,8 +15,7 @@ _NO_PANELS = ["All runs"]
 def write(folder: Folder, docs: Path) -> None:
     """Writes the gallery from the pages that are there."""
     pages = [read(path) for path in sorted((docs / "reproductions").glob("*.md"))]
-    titles = Counter(page.title for page in pages)
-    names = {page.stem: _name(page, titles) for page in pages}
+    names = named(pages)
     parts = [
         "# Gallery of reproductions",
         "Figures of the papers, made again, and questions that the papers leave open. An entry has the picture, the\n"
@@ -39,13 +38,18 @@ def write(folder: Folder, docs: Path) -> None:
     folder.write("gallery.md", "\n\n".join(parts) + "\n")
 
 
-def _name(page: Page, titles: Counter[str]) -> str:
-    """Returns a page's title, and its panels where several pages have the title."""
-    if titles[page.title] == 1 or page.panels == _NO_PANELS:
+def named(pages: Sequence[Page]) -> dict[str, str]:
+    """Returns a name for each page, by stem: its title, and where several have it, its panel or else its stem."""
+    titles = Counter(page.title for page in pages)
+    names = {page.stem: page.title if titles[page.title] == 1 else _with_panel(page) for page in pages}
+    taken = Counter(names.values())
+    return {stem: name if taken[name] == 1 else f"{name} (`{stem}`)" for stem, name in names.items()}
+
+
+def _with_panel(page: Page) -> str:
+    if len(page.panels) > 1 or page.panels == _NO_PANELS:
         return page.title
-    if len(page.panels) == 1:
-        return f"{page.title}: {page.panels[0][0].lower()}{page.panels[0][1:]}"
-    return f"{page.title} (`{page.stem}`)"
+    return f"{page.title}: {page.panels[0][0].lower()}{page.panels[0][1:]}"
 
 
 def _counts(verdicts: Sequence[str]) -> list[str]:

@@ -112,3 +112,17 @@ def test_tables_of_docstrings_become_tables(generator):
     assert "    .. list-table::" in lines
     cells = [line.strip() for line in lines if line.strip().startswith(("* -", "- "))]
     assert cells == ["* - a", "- b", "* - 1", "- 2"]
+
+
+def test_pages_of_the_gallery_have_names_of_their_own(generator):
+    from generator.gallery import named
+    from generator.reproduction_page import read
+
+    pages = [read(path) for path in sorted((ROOT / "docs/reproductions").glob("*.md"))]
+    assert len(set(named(pages).values())) == len(pages)
+    one, two = pages[:2]
+    assert named([one]) == {one.stem: one.title}
+    alike = [one._replace(panels=["All runs"]), two._replace(title=one.title, panels=["All runs"])]
+    assert named(alike) == {page.stem: f"{one.title} (`{page.stem}`)" for page in alike}
+    apart = [one._replace(panels=["All runs"]), two._replace(title=one.title, panels=["Of 50 agents"])]
+    assert named(apart) == {one.stem: one.title, two.stem: f"{one.title}: of 50 agents"}
