@@ -1,38 +1,60 @@
-"""What a baseline is: a policy, the wrappers it runs behind, and where it comes from."""
+"""Baselines: a policy, the wrappers around its environment, and the paper that it comes from."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from fedbandit_envs.baselines.policy import Policy
-from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.wrappers.placebo import Placebo
 
 
-class Wrapping(NamedTuple):
+class WrapperSpec(NamedTuple):
     """One wrapper of a baseline.
 
     Attributes:
         make: Wraps an environment, given keyword arguments.
-        kwargs: The arguments that make this baseline.
-        fitted: Those that follow from the environment, by a function of it.
+        kwargs: The baseline's arguments of the wrapper.
+        kwargs_from_env: Returns further arguments, those that depend on the environment.
     """
 
     make: Callable[..., FederatedEnv]
     kwargs: Mapping[str, Any] = {}
-    fitted: Callable[[FederatedEnv], Mapping[str, Any]] = lambda env: {}
+    kwargs_from_env: Callable[[FederatedEnv], Mapping[str, Any]] = lambda env: {}
+
+
+class Comparison(NamedTuple):
+    """Names of the baselines of a problem by which it is judged whether private federation pays.
+
+    Attributes:
+        silent: The policy without communication.
+        paper: The paper's private federation.
+        ours: The private federation that weighs messages by their noise.
+    """
+
+    silent: str
+    paper: str
+    ours: str
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """A reference to compare with.
+    """A registered policy with the wrappers that it is played behind.
 
     Attributes:
-        summary: What it does, in a line.
+        summary: What it does, in one line.
         reference: Where it comes from.
-        federation: The class of the problems it plays.
+        federation: Class of the environments that it plays.
         policy: Makes the policy from keyword arguments.
-        policy_kwargs: The arguments that make this baseline.
-        wrappers: The wrappers it runs behind, by the part they play, from the inside out.
+        policy_kwargs: The baseline's arguments of the policy.
+        wrappers: Its wrappers by their part (``"privatizer"``, ``"channel"``, ...), from the inside out.
+
+    Example:
+        >>> from fedbandit_envs import procurement_v0
+        >>> from fedbandit_envs.baselines import BASELINES
+        >>> baseline = BASELINES["P-FCB"]
+        >>> env = baseline.wrap(procurement_v0.parallel_env(num_agents=3), {"privatizer": {"epsilon": 2.0}})
+        >>> policy = baseline.make_policy(omega1=0.2)
     """
 
     summary: str
@@ -40,43 +62,106 @@ class Baseline:
     federation: type[Any]
     policy: Callable[..., Policy]
     policy_kwargs: Mapping[str, Any] = field(default_factory=dict)
-    wrappers: Mapping[str, Wrapping] = field(default_factory=dict)
+    wrappers: Mapping[str, WrapperSpec] = field(default_factory=dict)
 
     def wrap(self, env: FederatedEnv, changes: Mapping[str, Mapping[str, Any]] | None = None) -> FederatedEnv:
-        """Puts the baseline's wrappers around an environment.
+        """Returns an environment inside of the baseline's wrappers.
 
         Args:
             env: The environment.
-            changes: Other arguments of the wrappers, by their part.
+            changes: Other arguments of the wrappers, by part.
 
         Raises:
-            ValueError: The baseline does not play the problem in it.
+            ValueError: The environment is none that the baseline plays.
         """
-        # Whatever already stands around it: a registered id may come with wrappers of its own.
+        # A registered id may come with wrappers of its own.
         problem = getattr(env, "unwrapped", env)
         if not isinstance(problem, self.federation):
             raise ValueError(
                 f"env is a {type(problem).__name__}; this baseline plays {self.federation.__name__}"
             )
         arguments = self.wrapper_arguments(env, changes)
-        for part, wrapping in self.wrappers.items():
-            env = wrapping.make(env, **arguments[part])
+        for part, wrapper in self.wrappers.items():
+            env = wrapper.make(env, **arguments[part])
         return env
 
     def wrapper_arguments(
         self, env: FederatedEnv, changes: Mapping[str, Mapping[str, Any]] | None = None
     ) -> dict[str, dict[str, Any]]:
-        """Returns the arguments of the baseline's wrappers around an environment, by their part.
+        """Returns the arguments of the baseline's wrappers around an environment, by part.
 
         Args:
             env: The environment, without them.
             changes: Other arguments, by part.
         """
         return {
-            part: {**wrapping.kwargs, **wrapping.fitted(env), **(changes or {}).get(part, {})}
-            for part, wrapping in self.wrappers.items()
+            part: {**wrapper.kwargs, **wrapper.kwargs_from_env(env), **(changes or {}).get(part, {})}
+            for part, wrapper in self.wrappers.items()
         }
 
     def make_policy(self, **changes: Any) -> Policy:
-        """Makes the policy, with other arguments where ``changes`` names them."""
+        """Returns the baseline's policy, with other arguments where ``changes`` names them."""
         return self.policy(**{**self.policy_kwargs, **changes})
+
+    def placebo(self, name: str) -> "Baseline":
+        """Returns the placebo: the same, sending messages emptied of data.
+
+        Args:
+            name: Name of this baseline, for the summary.
+        """
+        return replace(
+            self,
+            summary=f"{name} on messages that are noise alone",
+            reference="placebo",
+            wrappers={"placebo": WrapperSpec(Placebo), **self.wrappers},
+        )
+
+    def on_true_data(self, name: str) -> "Baseline":
+        """Returns the same without noise.
+
+        Args:
+            name: Name of this baseline, for the summary.
+        """
+        return replace(
+            self,
+            summary=f"{name} on true data",
+            reference="tuned control",
+            wrappers={part: wrapper for part, wrapper in self.wrappers.items() if part != "privatizer"},
+        )
+
+    def tuned(self, name: str, constants: Mapping[str, Any]) -> "Baseline":
+        """Returns the same with tuned constants.
+
+        Args:
+            name: Name of this baseline, for the summary.
+            constants: Arguments of the policy.
+        """
+        return replace(
+            self,
+            summary=f"{name} with tuned constants",
+            reference="tuned on seeds of its own; `fedbandit tune`",
+            policy_kwargs={**self.policy_kwargs, **constants},
+        )
+
+
+def listed(
+    federation: type[Any],
+    policy: Callable[..., Policy],
+    summary: str,
+    reference: str,
+    /,
+    *,
+    wrappers: Mapping[str, WrapperSpec] = {},
+    **policy_kwargs: Any,
+) -> Baseline:
+    """Returns a :class:`Baseline`, whose policy's arguments are written as keyword arguments.
+
+    Args:
+        federation: See :class:`Baseline`.
+        policy: See there.
+        summary: See there.
+        reference: See there.
+        wrappers: See there.
+        **policy_kwargs: See there.
+    """
+    return Baseline(summary, reference, federation, policy, policy_kwargs, wrappers)

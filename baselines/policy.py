@@ -1,41 +1,42 @@
-"""The policy protocol: how anything that acts plugs into a federation."""
+"""The policy protocol: what a class must have to act for the agents of a federation."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.spaces import Spaces
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 class UnfitError(ValueError):
-    """A policy cannot play behind these wrappers, or in this environment."""
+    """A policy, or a part of one, cannot play in this environment or behind these wrappers."""
 
 
+@runtime_checkable
 class Policy(Protocol):
-    """Acts for every agent of every replica at once, row by row.
+    """Acts for every agent of every replica at once.
 
-    Row (r, j) of the action depends on row (r, j) of the observations seen since ``reset`` and on its seed, on
-    nothing else: that is what "federated" means in code. What agents learn of each other reaches them through
-    their observations.
+    Row (r, j) stands for agent j of replica r. Its action depends on row (r, j) of the observations since ``reset`` and
+    on its seed, and on nothing else: this is what makes a policy federated. Agents learn of each other by their
+    observations only.
     """
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets everything and prepares for an episode.
 
         Args:
-            spaces: One agent's spaces, and the horizon.
+            spec: What is public of the environment: spaces of one agent, horizon, number of agents.
             seeds: One seed a row, uint64 ``(replicas, agents)``.
 
         Raises:
-            UnfitError: The policy needs something that these spaces do not have.
+            UnfitError: The policy needs something that this environment does not have.
         """
 
     def act(self, observation: Arrays) -> Array:
         """Chooses one action an agent.
 
         Args:
-            observation: Arrays by name with leading axes ``(replicas, agents)``; they are the environment's
-                buffers, cannot be written to and hold until its next step.
+            observation: Arrays by name with leading axes ``(replicas, agents)``. They are read-only views of the
+                environment's buffers and hold until its next step.
 
         Returns:
-            Actions with leading axes ``(replicas, agents)``; the policy may reuse the array at its next call.
+            Actions with leading axes ``(replicas, agents)``; the policy may reuse the array in its next call.
         """

@@ -1,42 +1,24 @@
-"""Tuned baselines: registered ones with the constants that ``fedbandit tune`` found, which are kept as data.
+"""Constants of tuned baselines, as ``fedbandit tune`` found them.
 
-``tuned.json`` beside this file is what that command writes: the command itself, the version it ran in, the seeds (which
-no experiment plays), what was tried for every baseline, and what came out least.
+``tuned.json`` beside this file is what that command writes: the command, the version that ran, the seeds (which no
+experiment plays), all that was tried for each baseline, and what had the least regret.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
-from fedbandit_envs.baselines.baseline import Baseline
-
 DATA: dict[str, Any] = json.loads(files("fedbandit_envs.baselines").joinpath("tuned.json").read_text())
-"""What the file says; see :func:`fedbandit_envs.leaderboard.reproduction.tuning.findings`."""
+"""Content of the file; see :func:`fedbandit_envs.leaderboard.tuning.written`."""
+
+TUNED_NAMES: dict[str, str] = {entry["of"]: name for name, entry in DATA["baselines"].items()}
+"""Names of tuned baselines by the names of the baselines that were tuned."""
 
 
 def constants(name: str) -> dict[str, Any]:
-    """Returns the chosen constants of a tuned baseline: arguments of its policy.
+    """Returns the tuned arguments of a baseline's policy.
 
     Args:
-        name: Of the tuned baseline, ``"SS-UCB-tuned"``.
+        name: Name of the tuned baseline, such as ``"SS-UCB-tuned"``.
     """
     return dict(DATA["baselines"][name]["chosen"])
-
-
-def tuned(baselines: Mapping[str, Baseline]) -> dict[str, Baseline]:
-    """Returns the tuned form of every baseline that was tuned, by its name.
-
-    Args:
-        baselines: Those that they are tuned forms of.
-    """
-    return {
-        name: replace(
-            baselines[entry["of"]],
-            summary=f"{entry['of']} with tuned constants",
-            reference="tuned on seeds of its own; `fedbandit tune`",
-            policy_kwargs={**baselines[entry["of"]].policy_kwargs, **constants(name)},
-        )
-        for name, entry in DATA["baselines"].items()
-    }

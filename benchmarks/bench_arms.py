@@ -7,12 +7,13 @@ import time
 
 import pytest
 
-from fedbandit_envs.arms.masks import Streams, owner_keys
 from fedbandit_envs.arms.ratings import packaged_means
-from fedbandit_envs.arms.vertical import PlainSelector, run_vertical
 from fedbandit_envs.arms_v0 import parallel_env
-from fedbandit_envs.baselines.arms.owners import make_owners
 from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.samba.crypto.keystreams import owner_keys
+from fedbandit_envs.samba.owners.algorithm import Algorithm
+from fedbandit_envs.samba.plan import SambaPlan
+from fedbandit_envs.samba.vertical import PlainSelector, run_vertical
 
 ROUNDS = 100_000
 
@@ -46,9 +47,9 @@ def test_the_vertical_federation(benchmark, algorithm):
     means = packaged_means("movielens")
 
     def play():
-        owners = make_owners(algorithm, owner_keys(0, len(means)), len(means), 10_000)
-        selector = PlainSelector(owners.choice, Streams(0, len(means)), owners.iterations)
-        run_vertical(means, owners, selector, 10_000, seed=0)
+        plan = SambaPlan.make(Algorithm(algorithm), len(means), 10_000)
+        owners = plan.algorithm.bank(owner_keys(0, plan.arms), plan.arms, plan.budget)
+        run_vertical(means, owners, PlainSelector(plan, 0), plan.budget, seed=0)
 
     benchmark(play)
     benchmark.extra_info["rounds per CPU-second"] = 10_000 / benchmark.stats["median"]

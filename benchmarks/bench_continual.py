@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from sums_env import SumsEnv
 
-from fedbandit_envs.wrappers.privacy.continual import NOISES, ContinualPrivatizer
+from fedbandit_envs.wrappers import ContinualPrivatizer
+from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
 
 
 def release_often(benchmark, mechanism, replicas, agents, releases, rounds):

@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from fedbandit_envs.registration import make_federation, make_parallel
+from fedbandit_envs.registry.registration import make_federation, make_parallel
 
 FOREVER = 10**9
 STEPS = 200

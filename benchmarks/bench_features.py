@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from fedbandit_envs.registration import make_federation
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing.episodes import random_choices
 from fedbandit_envs.views.rows import Rows
 from fedbandit_envs.wrappers import Channel, GaussianPrivatizer

@@ -53,7 +53,7 @@ def test_the_environment_alone(benchmark):
 @pytest.mark.benchmark(timer=time.process_time, min_rounds=5, warmup=True, warmup_iterations=1)
 @pytest.mark.parametrize("law", ["none", "all", "uniform"])
 def test_fifty_agents_come_and_go(benchmark, throughput, law):
-    """LinUCB, 20 replicas of 50 agents: without a wrapper, with all acting, and with one of them a round."""
+    """LinUCB, 20 replicas of 50 agents: without a wrapper, with all active, and with one of them a round."""
     env = parallel_env(num_agents=50, max_cycles=FOREVER)
     env = env if law == "none" else Participation(env, law)
     speed = throughput(env, BASELINES["LinUCB"].make_policy(), 20, 20)

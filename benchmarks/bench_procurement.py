@@ -11,7 +11,7 @@ import pytest
 from fedbandit_envs.baselines.procurement.silent import SSUCB
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.procurement_v0 import parallel_env
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.randomness.streams import row_seeds
 
 
 @pytest.mark.benchmark(timer=time.process_time, min_rounds=5, warmup=True, warmup_iterations=1)
@@ -32,7 +32,7 @@ def test_memory_is_flat_in_the_horizon(benchmark):
     """Peak resident memory of the process before and after 2e5 rounds more; fails if it grew by over 1 MiB."""
     env, policy = parallel_env(max_cycles=10**9), SSUCB()
     observation = env.reset_batch(range(20)).observation
-    policy.reset(env.policy_spaces, row_seeds(range(20), 10))
+    policy.reset(env.policy_spec, row_seeds(range(20), 10))
 
     def play(rounds):
         nonlocal observation

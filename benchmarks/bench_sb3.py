@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from fedbandit_envs.registration import make_federation
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.views import to_sb3
 
 pytest.importorskip("stable_baselines3")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.randomness.streams import row_seeds
 
 
 @pytest.fixture
@@ -12,7 +12,7 @@ def throughput(benchmark):
     def timed(env, policy, replicas, rounds):
         seeds = range(replicas)
         observation = env.reset_batch(seeds).observation
-        policy.reset(env.policy_spaces, row_seeds(seeds, env.max_num_agents))
+        policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
 
         def play():
             nonlocal observation

@@ -1,4 +1,4 @@
-"""CPU seconds of SAMBA against N and K, with the same runs in the open, and a straight line through each.
+"""CPU seconds of SAMBA against N and K, with the same runs without encryption, and a straight line through each.
 
     OMP_NUM_THREADS=1 python benchmarks/samba_scaling.py            # a few minutes
     OMP_NUM_THREADS=1 python benchmarks/samba_scaling.py --full     # N = 1e5, K = 100, and over sockets
@@ -12,10 +12,9 @@ import time
 
 import numpy as np
 
-from fedbandit_envs.arms.masks import Streams, owner_keys
 from fedbandit_envs.arms.ratings import keep_largest, packaged_means
-from fedbandit_envs.arms.vertical import PlainSelector, run_vertical
-from fedbandit_envs.wrappers.secure import Algorithm, run_secure
+from fedbandit_envs.samba import Algorithm, run_secure
+from fedbandit_envs.samba.runs.simulation import run_plain
 
 
 def means_of(arms: int) -> list[float]:
@@ -23,12 +22,9 @@ def means_of(arms: int) -> list[float]:
 
 
 def plain(algorithm: str, arms: int, rounds: int) -> tuple[float, int]:
-    """CPU seconds and cumulative reward in the open."""
-    bank = Algorithm(algorithm).bank(owner_keys(0, arms), arms, rounds)
-    selector = PlainSelector(bank.choice, Streams(0, arms), bank.iterations)
-    start = time.process_time()
-    result = run_vertical(means_of(arms), bank, selector, rounds, 0)
-    return time.process_time() - start, result.reward
+    """CPU seconds and cumulative reward without encryption."""
+    result, spent = run_plain(means_of(arms), Algorithm(algorithm), rounds, 0)
+    return spent, result.reward
 
 
 def secure(algorithm: str, arms: int, rounds: int) -> tuple[float, int]:

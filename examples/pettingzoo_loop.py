@@ -1,6 +1,6 @@
 """Plays a federation through PettingZoo's interface, one function an agent: `python examples/pettingzoo_loop.py`.
 
-The same functions are then scored side by side with a baseline, on the array face, and give the same regret.
+The same functions are then scored side by side with a baseline, on the batch API, and give the same regret.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import numpy as np
 from fedbandit_envs import procurement_v0
 from fedbandit_envs.baselines.adapters import AgentFunctions
 from fedbandit_envs.baselines.procurement import SSUCB
-from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.leaderboard import simulate
 
 AGENTS = 4
 

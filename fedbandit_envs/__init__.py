@@ -4,10 +4,10 @@ Importing this package registers its environments: ``gymnasium.make("FedProcurem
 """
 
 from fedbandit_envs import arms_v0, exposure_v0, linear_v0, procurement_v0
-from fedbandit_envs.federation import FederatedEnv
-from fedbandit_envs.problem import Problem
-from fedbandit_envs.registration import REGISTRY, make_federation, register_all
-from fedbandit_envs.wrapper import FederatedWrapper
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.problem import Problem
+from fedbandit_envs.core.wrapper import FederatedWrapper
+from fedbandit_envs.registry.registration import REGISTRY, make_federation, register_all
 
 __all__ = [
     "REGISTRY",

@@ -1,9 +1,9 @@
-"""Exposure fairness for PettingZoo: ``parallel_env()``, and one agent after another ``env()``."""
+"""Exposure fairness for PettingZoo: ``parallel_env()``, and agent by agent ``env()``."""
 
 from fedbandit_envs.exposure.env import ExposureEnv
-from fedbandit_envs.views.parallel import Faces
+from fedbandit_envs.views.parallel import PettingZooModule
 
 __all__ = ["env", "parallel_env", "raw_env"]
 
-_FACES = Faces(ExposureEnv)
-parallel_env, raw_env, env = _FACES.parallel_env, _FACES.raw_env, _FACES.env
+_MODULE = PettingZooModule(ExposureEnv)
+parallel_env, raw_env, env = _MODULE.parallel_env, _MODULE.raw_env, _MODULE.env

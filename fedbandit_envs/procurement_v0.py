@@ -1,9 +1,9 @@
-"""Procurement for PettingZoo: ``parallel_env()``, and one agent after another ``env()``."""
+"""Procurement for PettingZoo: ``parallel_env()``, and agent by agent ``env()``."""
 
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.views.parallel import Faces
+from fedbandit_envs.views.parallel import PettingZooModule
 
 __all__ = ["env", "parallel_env", "raw_env"]
 
-_FACES = Faces(ProcurementEnv)
-parallel_env, raw_env, env = _FACES.parallel_env, _FACES.raw_env, _FACES.env
+_MODULE = PettingZooModule(ProcurementEnv)
+parallel_env, raw_env, env = _MODULE.parallel_env, _MODULE.raw_env, _MODULE.env

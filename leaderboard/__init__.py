@@ -1,1 +1,20 @@
-"""What is played and what comes of it: runs, sweeps, reproductions, the board, the lab and the command line."""
+"""Runs and their results: sweeps, reproductions, the leaderboard, the lab and the command line."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fedbandit_envs.leaderboard.runs.result import RunResult
+    from fedbandit_envs.leaderboard.runs.simulate import simulate
+    from fedbandit_envs.leaderboard.runs.spec import RunSpec
+
+__all__ = ["RunResult", "RunSpec", "simulate"]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the names of ``__all__`` when they are used: a sandboxed policy needs none of them."""
+    from fedbandit_envs.leaderboard.runs import result, simulate, spec
+
+    found = {"RunResult": result.RunResult, "RunSpec": spec.RunSpec, "simulate": simulate.simulate}
+    if name not in found:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found[name]

@@ -1,7 +1,7 @@
-"""Audits of mechanisms by name, as data: what is attacked, under which adjacencies and compositions.
+"""Audits of the package's mechanisms by name: attacks on the claims that each makes, by adjacency and composition.
 
 A lower bound is too high with probability 1e-4 at most, so an honest mechanism is accused in one of 10,000 attacks.
-Claims that differ in their composition only are held against one attack.
+Claims that differ in their composition only are audited by one attack.
 """
 
 from collections.abc import Callable
@@ -10,34 +10,36 @@ from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple
 
-from fedbandit_envs.checks import require_choice, require_integer, require_number
-from fedbandit_envs.claim import Adjacency, Composition
+from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
+from fedbandit_envs.core.claim import Adjacency, Composition
+from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.exposure.env import ExposureEnv
 from fedbandit_envs.linear.env import LinearEnv
-from fedbandit_envs.problem import Problem
 from fedbandit_envs.procurement.env import ProcurementEnv
+from fedbandit_envs.wrappers import (
+    ContinualPrivatizer,
+    GaussianPrivatizer,
+    LaplacePrivatizer,
+    RandomizedResponsePrivatizer,
+)
 from fedbandit_envs.wrappers.privacy.audit import Audit, Evidence, attack
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
-from fedbandit_envs.wrappers.privacy.randomized_response import RandomizedResponsePrivatizer
 
-# Unless told otherwise: with more the event that betrays pure mechanisms gets too rare to be seen.
+# By default: with more the event that betrays pure mechanisms gets too rare to be seen.
 _RELEASES = 2
 
 
-class Mechanism(NamedTuple):
-    """One mechanism under attack.
+class AuditTarget(NamedTuple):
+    """A privatizer to be attacked, and how.
 
     Attributes:
         make: Wraps an environment, given ``epsilon`` and ``releases`` (and ``delta`` if it has one).
-        delta: Of each release (of all, under continual release), and at which claims are attacked, unless told
-            otherwise; pure mechanisms have 0.
+        delta: Default delta of each release (of all, under continual release), at which claims are attacked; pure
+            mechanisms have 0.
         attacks: The adjacencies and compositions under which its claims mean something.
-        problem: What it protects; it names its worst neighbouring histories.
+        problem: Class of the environment it is around; it names its worst neighbouring histories.
         altered: In how many windows these differ (1 under parallel composition); None for all.
-        releases: As many unless told otherwise; None for two with P-FCB's decreasing shares.
+        releases: Default number of releases; None for two with P-FCB's decreasing shares.
     """
 
     make: Callable[..., Privatizer]
@@ -58,24 +60,24 @@ _PURE: tuple[tuple[Adjacency, Composition], ...] = (("one-quantity", "basic"), (
 _GAUSSIAN = (*_EXACT, *_PURE, ("one-quantity", "zcdp"))
 
 
-def _continual(problem: type[Problem] = LinearEnv, **kwargs: Any) -> Mechanism:
+def _continual(problem: type[Problem] = LinearEnv, **kwargs: Any) -> AuditTarget:
     """A mechanism of continual release; one window differs, and all that it shows in counts."""
     attacks: tuple[tuple[Adjacency, Composition], ...] = (
         ("one-observation", "exact"),
         ("one-observation-added", "exact"),
     )
     make = partial(ContinualPrivatizer, **kwargs)
-    return Mechanism(make, 0.1, attacks, problem, altered=1, releases=6)
+    return AuditTarget(make, 0.1, attacks, problem, altered=1, releases=6)
 
 
-MECHANISMS: dict[str, Mechanism] = {
-    "gaussian": Mechanism(GaussianPrivatizer, 0.01, _GAUSSIAN),
-    "gaussian-analytic": Mechanism(partial(GaussianPrivatizer, calibration="analytic"), 0.01, _GAUSSIAN),
-    "gaussian-good-and-defective": Mechanism(
+MECHANISMS: dict[str, AuditTarget] = {
+    "gaussian": AuditTarget(GaussianPrivatizer, 0.01, _GAUSSIAN),
+    "gaussian-analytic": AuditTarget(partial(GaussianPrivatizer, calibration="analytic"), 0.01, _GAUSSIAN),
+    "gaussian-good-and-defective": AuditTarget(
         partial(GaussianPrivatizer, pair="good_and_defective"), 0.01, _GAUSSIAN
     ),
-    "laplace": Mechanism(LaplacePrivatizer, 0.0, (*_EXACT, *_PURE)),
-    "randomized-response": Mechanism(
+    "laplace": AuditTarget(LaplacePrivatizer, 0.0, (*_EXACT, *_PURE)),
+    "randomized-response": AuditTarget(
         RandomizedResponsePrivatizer,
         0.0,
         (("one-outcome", "exact"), ("one-outcome", "basic"), ("one-outcome", "parallel")),
@@ -87,20 +89,20 @@ MECHANISMS: dict[str, Mechanism] = {
     "honaker": _continual(mechanism="honaker"),
     "blt-exposure": _continual(ExposureEnv, mechanism="blt"),
 }
-"""Every mechanism that ``fedbandit audit`` knows."""
+"""What ``fedbandit audit`` can attack, by name."""
 
 
 @dataclass(frozen=True)
 class AuditSettings:
-    """All that determines a series of audits.
+    """The parameters of a series of audits.
 
     Attributes:
         mechanism: Name in :data:`MECHANISMS`, or ``"all"``.
-        epsilon: Shared out over the releases, for one value; of all releases under continual release.
+        epsilon: Of one value, shared out over the releases; of all releases under continual release.
         delta: Of each release that has one (of all, under continual release), and at which claims are attacked; basic
-            composition is attacked at the promised deltas' sum. None for each mechanism's own.
-        releases: That many releases with equal shares of epsilon; None for each mechanism's own number.
-        samples: Of each of the two histories.
+            composition is attacked at the sum of the promised deltas. None for each mechanism's default.
+        releases: Number of releases, with equal shares of epsilon; None for each mechanism's default.
+        samples: Number of samples of each of the two histories.
         seed: Of the noise.
     """
 
@@ -135,7 +137,7 @@ class AuditSettings:
 
 
 class Audited(NamedTuple):
-    """One attack's outcome; the audit's claim names adjacency and composition."""
+    """A mechanism's name and the audit of one of its claims, which names adjacency and composition."""
 
     mechanism: str
     audit: Audit
@@ -155,14 +157,14 @@ class Audited(NamedTuple):
 def run_audits(
     settings: AuditSettings, advance: Callable[[int], None] = lambda attacks: None
 ) -> list[Audited]:
-    """Runs audits.
+    """Attacks mechanisms and compares the lower bounds on epsilon with their claims.
 
     Args:
-        settings: What to attack.
-        advance: Told of attacks done, for progress bars.
+        settings: The mechanisms to attack, and with which parameters.
+        advance: Called with the number of attacks done since the last call, for progress bars.
 
     Returns:
-        One row an attack, in the order of :data:`MECHANISMS`.
+        One row a claim, in the order of :data:`MECHANISMS`.
 
     Raises:
         ValueError: A mechanism refuses a parameter.

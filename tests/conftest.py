@@ -7,18 +7,26 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from joblib import parallel_config
 from registered import small
 
-from fedbandit_envs import registration
-from fedbandit_envs.arrays import Array
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.federation import FederatedEnv
-from fedbandit_envs.registration import REGISTRY
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.registry import registration
+from fedbandit_envs.registry.registration import REGISTRY
 
 # A worker of pytest-xdist inherits a width, which the command line would take once and for all.
 os.environ.pop("COLUMNS", None)
+
+
+@pytest.fixture
+def in_this_process():
+    """Plays shards here: a new process imports and loads kernels for longer than tests play."""
+    with parallel_config(backend="sequential"):
+        yield
 
 
 @pytest.fixture(params=sorted(REGISTRY))

@@ -1,9 +1,9 @@
-"""What stands between an environment and a policy; every wrapper says which layer it is.
+"""Wrappers of federated environments, by layer from the inside out; every wrapper states its layer.
 
 Data: :class:`Byzantine`, :class:`Interleaved`, :class:`Participation`, :class:`Placebo`, :class:`Quota`.
-Noise: :class:`ContinualPrivatizer`, :class:`GaussianPrivatizer`, :class:`LaplacePrivatizer`,
-:class:`RandomizedResponsePrivatizer`. Transport: :class:`Channel`, :class:`Server`. View: :class:`LearningReward`,
-:class:`Reveal`.
+Noise: :class:`Privatizer` with any mechanism; :class:`ContinualPrivatizer`, :class:`GaussianPrivatizer`,
+:class:`LaplacePrivatizer`, :class:`RandomizedResponsePrivatizer`. Transport: :class:`Channel`, :class:`Server`.
+Observation: :class:`LearningReward`, :class:`Reveal`.
 """
 
 from fedbandit_envs.wrappers.byzantine import Byzantine
@@ -11,10 +11,11 @@ from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.learning_reward import LearningReward
 from fedbandit_envs.wrappers.participation import Participation
 from fedbandit_envs.wrappers.placebo import Placebo
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
-from fedbandit_envs.wrappers.privacy.randomized_response import RandomizedResponsePrivatizer
+from fedbandit_envs.wrappers.privacy.mechanisms.gaussian import GaussianPrivatizer
+from fedbandit_envs.wrappers.privacy.mechanisms.laplace import LaplacePrivatizer
+from fedbandit_envs.wrappers.privacy.mechanisms.matrix import ContinualPrivatizer
+from fedbandit_envs.wrappers.privacy.mechanisms.randomized_response import RandomizedResponsePrivatizer
+from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.quota import Quota
 from fedbandit_envs.wrappers.reveal import Reveal
 from fedbandit_envs.wrappers.transport.channel import Channel
@@ -30,6 +31,7 @@ __all__ = [
     "LearningReward",
     "Participation",
     "Placebo",
+    "Privatizer",
     "Quota",
     "RandomizedResponsePrivatizer",
     "Reveal",

@@ -1,4 +1,4 @@
-"""Agents that lie about what they have seen."""
+"""Byzantine agents: agents that release false statistics."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -6,31 +6,31 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.checks import require_flag, require_integer, require_number
-from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.problem import MOST
-from fedbandit_envs.specification import make
-from fedbandit_envs.streams import Purpose, stream
-from fedbandit_envs.wrapper import FederatedWrapper
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_integer, require_number
+from fedbandit_envs.basics.config import make
+from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.core.problem import MOST
+from fedbandit_envs.core.wrapper import FederatedWrapper
+from fedbandit_envs.randomness.streams import Purpose, stream
 
 
 @runtime_checkable
 class Attack(Protocol):
-    """Says what a liar tells in place of the truth."""
+    """A rule that replaces the statistic that a Byzantine agent has collected by a false one."""
 
     def lie(self, total: Array, symmetric: bool, generator: np.random.Generator) -> Array:
-        """Returns the lie.
+        """Returns the false statistic, in the shape of the true one.
 
         Args:
-            total: All of the agent's statistic that it has ever been asked for, of any shape and dtype.
-            symmetric: Whether it holds symmetric matrices on its last two axes.
-            generator: Of the agent and round.
+            total: The agent's true statistic up to its last release, this one included, of any shape and dtype.
+            symmetric: Whether the last two axes hold symmetric matrices.
+            generator: A generator of the agent and round.
         """
 
 
 class Garbage:
-    """Random numbers: normal ones, ``scale`` times as large as the honest ones are in quadratic mean."""
+    """The attack that releases normal random numbers, ``scale`` times as large as the true ones in quadratic mean."""
 
     def __init__(self, scale: float = 1000.0) -> None:
         """Sets the scale, > 0."""
@@ -38,7 +38,7 @@ class Garbage:
         self._scale = float(scale)
 
     def lie(self, total: Array, symmetric: bool, generator: np.random.Generator) -> Array:
-        """Draws the numbers."""
+        """Returns random numbers; see :meth:`Attack.lie`."""
         drawn = generator.standard_normal(total.shape)
         if symmetric:
             drawn = np.tril(drawn) + np.swapaxes(np.tril(drawn, -1), -1, -2)
@@ -46,7 +46,7 @@ class Garbage:
 
 
 class Scaled:
-    """The honest numbers, ``scale`` times as large."""
+    """The attack that releases ``scale`` times the true statistic."""
 
     def __init__(self, scale: float = 1000.0) -> None:
         """Sets the scale, any finite number."""
@@ -54,43 +54,51 @@ class Scaled:
         self._scale = float(scale)
 
     def lie(self, total: Array, symmetric: bool, generator: np.random.Generator) -> Array:
-        """Multiplies them."""
+        """Returns the multiple; see :meth:`Attack.lie`."""
         return self._scale * total
 
 
 class SignFlip(Scaled):
-    """The honest numbers, negated."""
+    """The attack that releases the true statistic with the opposite sign."""
 
     def __init__(self) -> None:
-        """Has nothing to set."""
+        """Takes no arguments."""
         super().__init__(-1.0)
 
 
 ATTACKS: dict[str, Callable[..., Attack]] = {"garbage": Garbage, "sign_flip": SignFlip, "scaled": Scaled}
-"""Every attack by the name that its specification has."""
+"""The attacks by the name in their specification."""
 
 
 class Byzantine(FederatedWrapper):
-    """Lets some agents lie: they release something else than their statistic, the same to all or to each another.
+    """A wrapper in which some agents are Byzantine: they release a false statistic instead of their own.
 
-    | attack | arguments | what a liar tells instead |
+    | attack | arguments | what a Byzantine agent releases |
     |---|---|---|
-    | `garbage` | `scale` (1000) | random numbers, `scale` times as large as the honest ones in quadratic mean |
-    | `sign_flip` | | the honest numbers, negated |
-    | `scaled` | `scale` (1000) | the honest numbers times `scale` |
+    | `garbage` | `scale` (1000) | normal random numbers, `scale` times as large as the true ones in quadratic mean |
+    | `sign_flip` | | the true statistic with the opposite sign |
+    | `scaled` | `scale` (1000) | the true statistic times `scale` |
 
-    A liar lies about the whole of its statistic, and releases what the lie has grown by since it last sent: whoever
-    adds up what it tells holds the lie of the round in which it last told. Garbage is drawn anew each round, for each
-    agent from a stream of its own, whoever sends. Counts are lied about in whole numbers and symmetric matrices in
-    symmetric ones; but lies may be negative, and good units more than there are, so that the space of releases is wider
-    than the environment's.
+    An attack makes up the whole statistic, and the agent releases its difference from what it released before: so the
+    sum of all its releases is what the attack made up at the last of them. Garbage is drawn anew at each release, from
+    a stream of the agent and round. False counts are whole numbers and false matrices symmetric where the true ones
+    are; but they may be negative, and good units more than all units, so that the space of releases is wider than the
+    environment's. All receivers are given the same.
 
-    With ``to_each``, a channel brings each receiver a lie of its own, drawn as the others are (which makes a difference
-    to garbage alone); what is released, and what a server is told, is one of them.
+    Byzantine agents act on what they have really observed; only their releases are false. Privatizers add noise to
+    false statistics as to true ones, and sensitivity and privacy claims are those of the true statistic: they hold for
+    agents that follow the protocol. Results are reported apart for the groups ``liars`` and ``honest``
+    (:attr:`groups`).
 
-    Liars play and learn as their policy does, on what they have really seen; only what they tell is false. Noise is
-    added to lies as to anything, and sensitivity and claims are those of the honest statistic: they hold for who keeps
-    to the protocol. Results tell ``liars`` and ``honest`` apart (:attr:`groups`).
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> env = Byzantine(parallel_env(num_agents=3), agents=[2], attack="sign_flip")
+        >>> env.groups
+        {'liars': [2], 'honest': [0, 1]}
+        >>> reset = env.reset_batch([0])
+        >>> step = env.step_batch(np.zeros((1, 3), np.int64))
+        >>> env.release(np.ones((1, 3), bool))["pulls"][0, :, 0].tolist()
+        [1, 1, -1]
     """
 
     layer = "data"
@@ -99,7 +107,6 @@ class Byzantine(FederatedWrapper):
         {"agents": 0.5, "attack": "sign_flip"},
         {"agents": [1], "attack": {"name": "scaled", "scale": -2.5}},
         {"agents": 0},
-        {"agents": [0], "to_each": True},
     )
 
     def __init__(
@@ -107,16 +114,14 @@ class Byzantine(FederatedWrapper):
         env: FederatedEnv,
         agents: float | Sequence[int] = 0.2,
         attack: Attack | str | Mapping[str, Any] = "garbage",
-        to_each: bool = False,
     ) -> None:
         """Wraps ``env``.
 
         Args:
             env: The environment, without privatizer and channel.
-            agents: Who lies: numbers of agents, or a share of all in [0, 1], rounded to a number of them; these are the
-                last ones.
-            attack: A name of the table, a mapping of ``name`` and the attack's arguments, or an :class:`Attack`.
-            to_each: Whether each receiver is told another lie.
+            agents: The Byzantine agents: a sequence of indices, or a share of all agents in [0, 1], rounded to a number
+                of agents; these are the last ones.
+            attack: A name in the table, a mapping of ``name`` and the attack's arguments, or an :class:`Attack`.
 
         Raises:
             TypeError: An argument has the wrong type, or the attack does not know it.
@@ -125,22 +130,20 @@ class Byzantine(FederatedWrapper):
         super().__init__(env)
         self._liars = _numbers(agents, self.max_num_agents)
         self._attack = make("attack", attack, ATTACKS, Attack)
-        require_flag("to_each", to_each)
-        self._to_each = bool(to_each)
         self.single_release_space = spaces.Dict(
             {name: _widened(space) for name, space in env.single_release_space.items()}
         )
 
     @property
     def groups(self) -> Mapping[str, Sequence[int]]:
-        """Liars and honest agents, and what is told apart inside; see :attr:`FederatedEnv.groups`."""
+        """The groups ``liars`` and ``honest`` beside the wrapped environment's; see :attr:`FederatedEnv.groups`."""
         liars = sorted({*self._liars, *self.env.groups.get("liars", ())})
         honest = [agent for agent in range(self.max_num_agents) if agent not in liars]
         named = {"liars": liars, "honest": honest}
         return {**self.env.groups, **{name: agents for name, agents in named.items() if agents}}
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed, in which nobody has lied yet; see :meth:`FederatedEnv.reset_batch`."""
+        """Starts one episode a seed, in which nothing has been released; see :meth:`FederatedEnv.reset_batch`."""
         reset = self.env.reset_batch(seeds)
         self._seeds = [int(seed) for seed in seeds]
         self._round = 0
@@ -150,14 +153,7 @@ class Byzantine(FederatedWrapper):
             name: np.zeros((*rows, *(space.shape or ())), space.dtype)
             for name, space in self.single_release_space.items()
         }
-        self._told = {name: array.copy() for name, array in self._honest.items()}
-        if self._to_each:
-            agents = rows[1]
-            self._told_each = {
-                name: np.zeros((*rows, agents, *array.shape[2:]), array.dtype)
-                for name, array in self._honest.items()
-            }
-            self._apart: Arrays = {}
+        self._released = {name: array.copy() for name, array in self._honest.items()}
         return reset
 
     def step_batch(self, action: Array) -> BatchStep:
@@ -168,37 +164,20 @@ class Byzantine(FederatedWrapper):
 
     def _release(self, sends: Array) -> Arrays:
         released = {name: array.copy() for name, array in self.env._release(sends).items()}
-        if self._to_each:
-            self._apart = {name: np.zeros(array.shape) for name, array in self._told_each.items()}
         for agent in self._liars:
             for replica in np.flatnonzero(sends[:, agent]).tolist():
                 generator = stream(self._seeds[replica], Purpose.LIE, agent, self._round)
                 for name, array in released.items():
-                    total, told = self._honest[name][replica, agent], self._told[name][replica, agent]
+                    total, before = self._honest[name][replica, agent], self._released[name][replica, agent]
                     total += array[replica, agent]
-                    lie = _fitting(self._attack.lie(total, self._symmetric, generator), told.dtype)
-                    array[replica, agent] = lie - told
-                    told[...] = lie
-                    if self._to_each:
-                        self._lie_to_each(name, total, generator, array[replica, agent], (replica, agent))
+                    lie = _fitting(self._attack.lie(total, self._symmetric, generator), before.dtype)
+                    array[replica, agent] = lie - before
+                    before[...] = lie
         return released
-
-    def _lie_to_each(
-        self, name: str, total: Array, generator: np.random.Generator, told: Array, row: tuple[int, int]
-    ) -> None:
-        """Makes up what each receiver is told beyond what is told to all."""
-        for receiver, before in enumerate(self._told_each[name][row]):
-            lie = _fitting(self._attack.lie(total, self._symmetric, generator), before.dtype)
-            self._apart[name][row][receiver] = lie - before - told
-            before[...] = lie
-
-    def told_apart(self) -> Arrays | None:
-        """Returns what each receiver is told beyond what is told to all; see :meth:`FederatedEnv.told_apart`."""
-        return self._apart if self._to_each else self.env.told_apart()
 
 
 def _numbers(agents: Any, num_agents: int) -> list[int]:
-    """Returns the numbers of the agents that lie, each once and in order."""
+    """Returns the indices of the Byzantine agents, each once and in order."""
     if isinstance(agents, str) or not isinstance(agents, Sequence):
         require_number("agents", agents, 0, 1)
         return list(range(num_agents - round(float(agents) * num_agents), num_agents))
@@ -210,7 +189,7 @@ def _numbers(agents: Any, num_agents: int) -> list[int]:
 
 
 def _widened(space: spaces.Space[Any]) -> spaces.Space[Any]:
-    """Returns the space of lies and differences of lies about what is in a space."""
+    """Returns the space of false statistics, and of differences between them, for a space of true ones."""
     assert isinstance(space, spaces.Box)
     dtype = space.dtype.type if space.dtype is not None else np.float64
     low, high = np.minimum(space.low, -2 * MOST), np.maximum(space.high, 2 * MOST)
@@ -218,6 +197,6 @@ def _widened(space: spaces.Space[Any]) -> spaces.Space[Any]:
 
 
 def _fitting(lie: Array, dtype: Any) -> Array:
-    """Rounds lies about counts to whole numbers, and keeps all of them where they can be counted."""
+    """Returns false numbers rounded where the true ones are counts, and bounded so that they can be represented."""
     bounded = np.clip(lie, -MOST, MOST)
     return np.rint(bounded).astype(dtype) if np.issubdtype(dtype, np.integer) else bounded

@@ -1,4 +1,4 @@
-"""Statistics kept apart by round: estimators that take turns."""
+"""Statistics kept in several slots by round, for estimators that take turns."""
 
 from collections.abc import Sequence
 
@@ -6,24 +6,32 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.checks import require_integer
-from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.sensitivity import Sensitivity
-from fedbandit_envs.wrapper import FederatedWrapper
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.core.wrapper import FederatedWrapper
 
 
 class Interleaved(FederatedWrapper):
-    """Keeps what is observed in different rounds apart, by the round's number modulo a period.
+    """A wrapper that keeps the statistics of different rounds in different slots: of round t in slot t mod period.
 
-    For FedUCB's estimators that take turns, so that each has heard of all its rounds when its turn comes
-    again (Dubey and Pentland 2020, Algorithm 3): what is observed in round t, counted from 0, belongs to slot t mod
-    period. The arrays that are released gain the axis of slots before the problem's own: ``(replicas, agents,
-    period, ...)``, zero for the silent. Who sends, sends all slots; with a period of 1 that is what the environment
-    releases.
+    Rounds count from 0. The wrapper serves FedUCB's estimators that take turns, of which each has received the messages
+    about all its rounds when its turn comes again (Dubey and Pentland 2020, Algorithm 3). Released arrays gain an axis
+    of slots before the problem's own: ``(replicas, agents, period, ...)``, zero for agents that do not send. A release
+    has all slots; with a period of 1 it is the environment's.
 
-    Data is taken from the environment after each round and held here, still inside the agents, until it is
-    released.
+    After each round the new statistics are moved from the environment into the slots. There they are still the agent's
+    own: nothing leaves it before a release.
+
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> env = Interleaved(parallel_env(num_agents=1, num_arms=2), period=3)
+        >>> reset = env.reset_batch([0])
+        >>> for arm in (0, 1, 0, 0):
+        ...     step = env.step_batch(np.array([[arm]]))
+        >>> env.release(np.ones((1, 1), bool))["pulls"][0, 0].tolist()
+        [[2, 0], [0, 1], [1, 0]]
     """
 
     layer = "data"
@@ -59,10 +67,10 @@ class Interleaved(FederatedWrapper):
         return reset
 
     def step_batch(self, action: Array) -> BatchStep:
-        """Plays one round and keeps what it adds; see :meth:`FederatedEnv.step_batch`."""
+        """Plays one round and adds its statistics to their slot; see :meth:`FederatedEnv.step_batch`."""
         step = self.env.step_batch(action)
         slot = self._round % self._period
-        # Nothing leaves: what is taken stays in here, with the agents.
+        # Not a release: the statistics stay with the agents.
         for name, grown in self.env._release(self._everyone).items():
             self._slots[name][:, :, slot] += grown
         self._round += 1
@@ -76,10 +84,11 @@ class Interleaved(FederatedWrapper):
         return released
 
     def sensitivity(self) -> Sensitivity:
-        """Says how much a release can betray; see :meth:`FederatedEnv.sensitivity`.
+        """Returns the sensitivity of a release; see :meth:`FederatedEnv.sensitivity`.
 
         Returns:
-            The environment's, with the axis of slots: one round shows in one slot, so its changes remain.
+            The wrapped environment's sensitivity, with the axis of slots. A round is in one slot
+            only, so the changes stay the same.
         """
         inner = self.env.sensitivity()
         return inner._replace(

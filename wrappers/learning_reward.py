@@ -1,38 +1,45 @@
-"""Rewards to learn from: of one size in every market, and with a price on what rewards do not tell of."""
+"""Rewards for learning agents: scaled to one size, less prices on other quantities such as messages."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.buffers import Buffers
-from fedbandit_envs.checks import require_flag, require_number
-from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.wrapper import FederatedWrapper, layers
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_flag, require_number
+from fedbandit_envs.core.buffers import Buffers
+from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 
 
 class LearningReward(FederatedWrapper):
-    """Pays what is to be learned: reward / scale - sum of prices times information.
+    """A wrapper that changes the reward to reward / scale - (sum over entries of the information of price times entry).
 
-    The scale of a row is the largest size that its reward of a round can have
-    (:meth:`FederatedEnv.largest_reward`), which follows from what is known at reset: so rewards lie in [-1, 1] before
-    prices, in large markets and in small ones. The environment's own stay as ``raw_reward``, float64, in the
-    information.
+    The scale of an agent is the largest absolute reward that it can get in a round
+    (:meth:`FederatedEnv.largest_reward`), known at reset: so rewards before prices lie in [-1, 1], whatever the
+    problem's size. The environment's own rewards stay in the information as ``raw_reward``, float64.
 
-    A price is paid for each unit of an entry of the information, in units of the scaled reward:
+    A price is charged for each unit of an entry of the information, in units of the scaled reward:
 
     | entry | what a price on it does |
     |---|---|
-    | `violation` | a violated quality constraint, of which rewards in procurement say nothing, costs something |
-    | `messages` | sending, to which a learner is indifferent otherwise, costs something |
+    | `violation` | violating the quality constraint costs reward; in procurement the reward ignores it |
+    | `messages` | sending costs reward; otherwise a learner is indifferent to it |
     | `bytes`, `wasted`, `excess`, ... | likewise |
 
-    Some entries, ``violation`` and ``regret`` among them, follow from what no agent knows: they may be learned from
-    where they are simulated, and nowhere else.
+    Some entries, ``violation`` and ``regret`` among them, depend on quantities that no agent knows: they can be learned
+    from in simulation only.
+
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> env = LearningReward(parallel_env(num_agents=2, slots=2), prices={"regret": 0.5})
+        >>> reset = env.reset_batch([0])
+        >>> step = env.step_batch(np.array([[[0, 1], [2, 3]]]))
+        >>> bool(np.allclose(step.reward, step.info["raw_reward"] / 2 - 0.5 * step.info["regret"]))
+        True
     """
 
-    layer = "view"
+    layer = "observation"
     examples = ({}, {"prices": {"regret": 0.5}}, {"scaled": False, "prices": {"regret": 2.0}})
 
     def __init__(
@@ -42,12 +49,12 @@ class LearningReward(FederatedWrapper):
 
         Args:
             env: The environment, with its wrappers; with a channel inside, for prices of messages.
-            scaled: Whether rewards are divided by their largest size; if not, prices are in their own units.
+            scaled: Whether rewards are divided by their scale; if not, prices are in units of the environment's reward.
             prices: What a unit of an entry of the information costs, >= 0, by the entry's name; None for none.
 
         Raises:
             TypeError: A parameter has the wrong type.
-            ValueError: A price is out of its range, or ``env`` has a learning reward already.
+            ValueError: A price is out of its range, or ``env`` has a :class:`LearningReward` already.
         """
         super().__init__(env)
         if any(isinstance(inner, LearningReward) for inner in layers(env)):
@@ -64,21 +71,21 @@ class LearningReward(FederatedWrapper):
         """Starts one episode a seed; see :meth:`FederatedEnv.reset_batch`.
 
         Raises:
-            ValueError: Nobody has said how large rewards can be, or a price is on what there is no information of.
+            ValueError: The largest reward is unknown, or a price's name is no entry of the information.
         """
         reset = self.env.reset_batch(seeds)
         unknown = sorted(set(self._prices) - set(reset.info))
         if unknown:
             raise ValueError(
-                f"prices has {unknown}, of which this environment says nothing; names among {sorted(reset.info)} are "
-                "required"
+                f"prices has {unknown}, which the information does not have; names among {sorted(reset.info)} "
+                "are required"
             )
         rows = reset.info["regret"].shape
         scale = self.env.largest_reward() if self._scaled else np.ones(rows)
         if scale is None:
             raise ValueError(
-                "scaled is True, but nobody has said how large rewards of this environment can be; False, or a "
-                "largest_reward of the problem's, is required"
+                "scaled is True, but the largest reward of this environment is unknown; scaled=False, or a problem "
+                "that defines largest_reward, is required"
             )
         # Where nothing can be earned, rewards are 0.
         self._scale = np.where(scale > 0.0, scale, 1.0)
@@ -96,7 +103,7 @@ class LearningReward(FederatedWrapper):
         return step._replace(reward=self._buffers.views["reward"], info=self._with_raw(step.info))
 
     def largest_reward(self) -> Array | None:
-        """Returns how large rewards can be: 1, if they are scaled; None with prices."""
+        """Returns the largest absolute reward: 1 if rewards are scaled; None (unknown) with prices."""
         if self._prices:
             return None
         return np.ones(self._scale.shape) if self._scaled else self.env.largest_reward()

@@ -1,16 +1,23 @@
-"""The placebo of sharing: messages that carry nothing."""
+"""The placebo of communication: messages emptied of data."""
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.wrapper import FederatedWrapper
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.wrapper import FederatedWrapper
 
 
 class Placebo(FederatedWrapper):
-    """Releases zeros in place of data, at the times and with the noise of the real thing.
+    """A wrapper that releases zeros in place of data, at the same times.
 
-    Inside a privatizer, what agents receive is its noise alone. A gain that survives this wrapper is not owed to
-    what agents tell each other.
+    Inside of a privatizer, agents then receive its noise alone. Whatever a policy still gains from messages under this
+    wrapper does not come from their data.
+
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> env = Placebo(parallel_env(num_agents=2))
+        >>> reset, step = env.reset_batch([0]), env.step_batch(np.zeros((1, 2), np.int64))
+        >>> int(env.release(np.ones((1, 2), bool))["pulls"].sum())
+        0
     """
 
     layer = "data"

@@ -1,23 +1,31 @@
-"""A limit on how often agents may speak."""
+"""A limit on the number of releases."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.checks import require_integer
-from fedbandit_envs.federation import BatchReset, FederatedEnv
-from fedbandit_envs.wrapper import FederatedWrapper
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
+from fedbandit_envs.core.wrapper import FederatedWrapper
 
 
 class Quota(FederatedWrapper):
-    """Lets each agent release so often in an episode, and then no more, silently: with 0 the federation is silent.
+    """A wrapper that allows each agent a number of releases in an episode, and silently none after them.
 
-    A release is counted once, to however many it goes.
+    With 0 there is no communication. A release counts once, however many agents receive it.
+
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> env = Quota(parallel_env(num_agents=2), releases=1)
+        >>> reset = env.reset_batch([0])
+        >>> released = env.release(np.array([[True, False]]))
+        >>> env.allowed_senders(np.ones((1, 2), bool)).tolist()
+        [[False, True]]
     """
 
     layer = "data"
-    # Enough for all that conformance has an agent release.
+    # Enough for all releases that the conformance checks make.
     examples = ({"releases": 20},)
 
     def __init__(self, env: FederatedEnv, releases: int) -> None:
@@ -36,14 +44,14 @@ class Quota(FederatedWrapper):
         self._releases = int(releases)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed, in which nobody has released; see :meth:`FederatedEnv.reset_batch`."""
+        """Starts one episode a seed, in which nothing has been released yet; see :meth:`FederatedEnv.reset_batch`."""
         reset = self.env.reset_batch(seeds)
         self._left = np.full((len(seeds), self.max_num_agents), self._releases)
         return reset
 
-    def permit(self, senders: Array) -> Array:
-        """Says who may send: those who have releases left."""
-        return self.env.permit(senders) & (self._left > 0)
+    def allowed_senders(self, senders: Array) -> Array:
+        """Returns those senders that have releases left; see :meth:`FederatedEnv.allowed_senders`."""
+        return self.env.allowed_senders(senders) & (self._left > 0)
 
     def _release(self, sends: Array) -> Arrays:
         released = self.env._release(sends)

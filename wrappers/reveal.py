@@ -1,19 +1,26 @@
-"""Shows agents what they should have to learn: for oracles and upper bounds, in plain sight."""
+"""Hidden quantities of an environment in its observations, for oracles and upper bounds."""
 
 from collections.abc import Sequence
 
 from gymnasium import spaces
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.buffers import Buffers
-from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.wrapper import FederatedWrapper
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.buffers import Buffers
+from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.core.wrapper import FederatedWrapper
 
 
 class Reveal(FederatedWrapper):
-    """Adds the environment's hidden quantities (:meth:`FederatedEnv.hidden`) to every agent's observation."""
+    """A wrapper that adds the environment's hidden quantities (:meth:`FederatedEnv.hidden`) to every observation.
 
-    layer = "view"
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> reset = Reveal(parallel_env(num_agents=2, num_arms=5)).reset_batch([0])
+        >>> reset.observation["mean"].shape
+        (1, 2, 5)
+    """
+
+    layer = "observation"
 
     def __init__(self, env: FederatedEnv) -> None:
         """Wraps ``env``."""

@@ -1,4 +1,4 @@
-"""Agents that nobody here wrote, as policies: to be scored, and to be peers."""
+"""Adapters: agents of other libraries and plain functions as policies, to be scored or to be peers."""
 
 from fedbandit_envs.baselines.adapters.functions import AgentFunctions
 from fedbandit_envs.baselines.adapters.mabwiser import MABWiserPolicy
@@ -7,11 +7,4 @@ from fedbandit_envs.baselines.adapters.river import RiverPolicy
 from fedbandit_envs.baselines.adapters.sb3 import SB3Policy
 from fedbandit_envs.baselines.adapters.torchrl import TorchRLPolicy
 
-__all__ = [
-    "AgentFunctions",
-    "MABWiserPolicy",
-    "PredictPolicy",
-    "RiverPolicy",
-    "SB3Policy",
-    "TorchRLPolicy",
-]
+__all__ = ["AgentFunctions", "MABWiserPolicy", "PredictPolicy", "RiverPolicy", "SB3Policy", "TorchRLPolicy"]

@@ -1,4 +1,4 @@
-"""PettingZoo-style agents, a function of one agent's observation each, as a policy."""
+"""Agents in the style of PettingZoo, a function of one agent's observation each, as a policy."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,22 +6,32 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.baselines.adapters.meaning import Meaning
+from fedbandit_envs.baselines.adapters.agent_io import AgentIO
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.spaces import Spaces
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.views.rows import Observation
 
 Agent = Callable[[Any], Any]
-"""Returns an action for one agent's observation, as PettingZoo's face has them."""
+"""Returns an action for one agent's observation, in the form of the PettingZoo API."""
 
 
 class AgentFunctions:
-    """Asks a function for each agent of each replica.
+    """Calls a function for each agent of each replica.
 
-    It acts row by row where all agents are played alike. Agents that are played by functions of their own are told
-    apart by their place, which a row that is fed alone does not know.
+    It acts row by row where all agents have the same function. Functions of single agents are found by the agent's
+    place, which a row that is played alone does not know.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import arms_v0
+        >>> from fedbandit_envs.baselines.adapters import AgentFunctions
+        >>> env = arms_v0.parallel_env(num_agents=2, num_arms=4)
+        >>> policy = AgentFunctions({"agent_0": lambda seen: 0, "agent_1": lambda seen: 3})
+        >>> policy.reset(env.policy_spec, np.zeros((1, 2), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation)
+        array([[0, 3]])
     """
 
     def __init__(
@@ -30,28 +40,28 @@ class AgentFunctions:
         action_format: str | None = None,
         features: bool = False,
     ) -> None:
-        """Takes functions.
+        """Sets the functions.
 
         Args:
-            agents: A function an agent, by name; or what makes one, given the agent's name and a seed, anew for each
-                agent, replica and episode, for agents that remember or draw; or the entry point ``"module:function"``
-                of such.
-            action_format: How their actions are to be read; None for the environment's own.
-            features: Show them features, else raw observations.
+            agents: A function for each agent, by name; or a function that makes one, given the agent's name and a seed,
+                which is called for each agent, replica and episode (for agents that remember or draw random numbers);
+                or the entry point ``"module:function"`` of such.
+            action_format: Format of their actions; None for the environment's own.
+            features: Whether they see features instead of raw observations.
         """
         self._agents = resolve(agents) if isinstance(agents, str) else agents
-        self._meaning = Meaning(action_format, features)
+        self._io = AgentIO(action_format, features)
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Makes functions of all rows; see :meth:`Policy.reset`.
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Makes the functions of all rows; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: There is no function for some agent, or rows do not say whose they are.
+            UnfitError: There is no function for some agent.
         """
-        self._meaning.reset(spaces, seeds)
+        self._io.reset(spec, seeds)
         names = [f"agent_{agent}" for agent in range(seeds.shape[1])]
         if isinstance(self._agents, Mapping):
-            if missing := [f"agent_{j}" for j in range(spaces.agents) if f"agent_{j}" not in self._agents]:
+            if missing := [f"agent_{j}" for j in range(spec.agents) if f"agent_{j}" not in self._agents]:
                 raise UnfitError(f"agents has no function for {', '.join(missing)}; one an agent is required")
             self._rows = [[self._agents[name] for name in names] for _ in seeds]
         else:
@@ -61,16 +71,16 @@ class AgentFunctions:
             ]
 
     def act(self, observation: Arrays) -> Any:
-        """Returns what the functions answer; see :meth:`Policy.act`.
+        """Returns the actions that the functions return; see :meth:`Policy.act`.
 
         Raises:
             ValueError: An answer has the wrong shape or is NaN; the message names agent and replica.
         """
-        shown = self._meaning.shown(observation)
+        shown = self._io.shown(observation)
         answers = [
             [agent(_only(shown, r, j)) for j, agent in enumerate(row)] for r, row in enumerate(self._rows)
         ]
-        return self._meaning.action("the function", _stacked(answers, self._meaning.action_space))
+        return self._io.action("the function", _stacked(answers, self._io.action_space))
 
 
 def _only(shown: Observation, replica: int, agent: int) -> Any:
@@ -80,7 +90,7 @@ def _only(shown: Observation, replica: int, agent: int) -> Any:
 
 
 def _stacked(answers: list[list[Any]], space: gym_spaces.Space[Any]) -> Any:
-    """Stacks answers ``[replica][agent]`` to arrays ``(replicas, agents, ...)``."""
+    """Returns answers ``[replica][agent]`` as arrays ``(replicas, agents, ...)``."""
     if isinstance(space, gym_spaces.Dict):
         for r, j, answer in _each(answers):
             if not isinstance(answer, Mapping) or answer.keys() != space.keys():

@@ -1,17 +1,17 @@
-"""A multi-armed bandit of MABWiser, one a row."""
+"""A multi-armed bandit of MABWiser for each row, as a policy."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from fedbandit_envs.arrays import Array
 from fedbandit_envs.baselines.adapters.row_learners import RowLearners
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.checks import require_choice
-from fedbandit_envs.spaces import Spaces
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 class _Wiser:
-    """Tells a ``MAB`` of one row's pulls; it can be asked once it was told of every arm."""
+    """Trains a ``MAB`` on one row's pulls; it can predict after one pull of every arm."""
 
     def __init__(self, bandit: Any, arms: int) -> None:
         self._bandit = bandit
@@ -34,10 +34,15 @@ class _Wiser:
 
 
 class MABWiserPolicy(RowLearners):
-    """Pulls arms by MABWiser, each arm once first. Arms may not sleep: MABWiser has no word for it."""
+    """Pulls arms by MABWiser, each arm once first. Arms may not sleep, which MABWiser does not support.
+
+    Example:
+        >>> from fedbandit_envs.baselines.adapters import MABWiserPolicy
+        >>> policy = MABWiserPolicy("EpsilonGreedy", {"epsilon": 0.2})  # doctest: +SKIP
+    """
 
     def __init__(self, learning_policy: str = "UCB1", parameters: Mapping[str, Any] | None = None) -> None:
-        """Says which learning policy.
+        """Sets the learning policy.
 
         Args:
             learning_policy: A name in ``mabwiser.mab.LearningPolicy``, without contexts.
@@ -55,17 +60,19 @@ class MABWiserPolicy(RowLearners):
             ) from error
         known = [name for name in vars(LearningPolicy) if not name.startswith(("_", "Lin"))]
         require_choice("learning_policy", learning_policy, known)
-        law = getattr(LearningPolicy, learning_policy)(**(parameters or {}))
-        super().__init__("MABWiser", lambda arms, seed: _Wiser(MAB(list(range(arms)), law, seed=seed), arms))
+        chosen = getattr(LearningPolicy, learning_policy)(**(parameters or {}))
+        super().__init__(
+            "MABWiser", lambda arms, seed: _Wiser(MAB(list(range(arms)), chosen, seed=seed), arms)
+        )
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Makes learners of all rows; see :meth:`RowLearners.reset`.
 
         Raises:
             UnfitError: Arms sleep.
         """
-        if "awake" in spaces.observation.spaces:
+        if "awake" in spec.observation.spaces:
             raise UnfitError(
-                "MABWiser cannot be told that arms sleep; awake=1.0, or RiverPolicy, is required"
+                "MABWiser does not support sleeping arms; awake=1.0, or RiverPolicy, is required"
             )
-        super().reset(spaces, seeds)
+        super().reset(spec, seeds)

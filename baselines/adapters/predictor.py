@@ -1,29 +1,42 @@
-"""Anything with ``predict`` as a policy."""
+"""Any object with a method ``predict`` as a policy."""
 
 from typing import Any
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.baselines.adapters.meaning import Meaning
-from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.spaces import Spaces
+from fedbandit_envs.baselines.adapters.agent_io import AgentIO
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.views.rows import flat
 
 
 class PredictPolicy:
     """Asks an agent once a round for the actions of all rows: ``predict(observations) -> actions``.
 
-    So scikit-learn's estimators predict, and many agents besides. It acts row by row if the agent does.
+    Scikit-learn's estimators have this method, and many agents. The policy acts row by row if the agent does.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import arms_v0
+        >>> from fedbandit_envs.baselines.adapters import PredictPolicy
+        >>> class First:
+        ...     def predict(self, rows):
+        ...         return np.zeros(len(rows), int)
+        >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
+        >>> policy = PredictPolicy(First())
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation)
+        array([[0, 0, 0]])
     """
 
     def __init__(self, agent: Any, action_format: str | None = None, features: bool = True) -> None:
-        """Takes an agent.
+        """Sets the agent.
 
         Args:
-            agent: Has ``predict``, which takes observations with the leading axis ``rows``, one array of features or
-                arrays by name, and returns actions with the same axis; of a tuple the first is taken. Or the entry
-                point ``"module:Class"`` that makes one.
-            action_format: How its actions are to be read; None for the environment's own.
-            features: Show it features, else raw observations.
+            agent: An object whose ``predict`` takes observations with the leading axis ``rows``, one array of features
+                or arrays by name, and returns actions with the same axis; of a tuple the first entry counts. Or the
+                entry point ``"module:Class"`` of such.
+            action_format: Format of its actions; None for the environment's own.
+            features: Whether it sees features instead of raw observations.
 
         Raises:
             TypeError: The agent has no ``predict``.
@@ -31,11 +44,11 @@ class PredictPolicy:
         self._agent = resolve(agent)() if isinstance(agent, str) else agent
         if not callable(getattr(self._agent, "predict", None)):
             raise TypeError(f"agent is {self._agent!r}; an object with predict(observations) is required")
-        self._meaning = Meaning(action_format, features)
+        self._io = AgentIO(action_format, features)
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Forgets an episode; the agent is told nothing. See :meth:`Policy.reset`."""
-        self._meaning.reset(spaces, seeds)
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Prepares for an episode; the agent is not called. See :meth:`Policy.reset`."""
+        self._io.reset(spec, seeds)
 
     def act(self, observation: Arrays) -> Any:
         """Returns the agent's actions; see :meth:`Policy.act`.
@@ -43,5 +56,5 @@ class PredictPolicy:
         Raises:
             ValueError: An answer has the wrong shape or is NaN.
         """
-        answers = self._agent.predict(flat(self._meaning.shown(observation)))
-        return self._meaning.action_of_rows(type(self._agent).__name__, answers)
+        answers = self._agent.predict(flat(self._io.shown(observation)))
+        return self._io.action_of_rows(type(self._agent).__name__, answers)

@@ -1,14 +1,14 @@
-"""A bandit policy of river, one a row."""
+"""A bandit policy of river for each row, as a policy."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from fedbandit_envs.baselines.adapters.row_learners import RowLearners
-from fedbandit_envs.checks import require_choice
+from fedbandit_envs.basics.checks import require_choice
 
 
 class _River:
-    """Tells a policy of ``river.bandit`` of one row's pulls."""
+    """Updates a policy of ``river.bandit`` with one row's pulls."""
 
     def __init__(self, policy: Any) -> None:
         self._policy = policy
@@ -21,7 +21,7 @@ class _River:
 
 
 def _plays(member: Any, base: Any) -> bool:
-    """Says whether a member of ``river.bandit`` is a class of policies without contexts."""
+    """Returns whether a member of ``river.bandit`` is a class of policies without contexts."""
     return (
         isinstance(member, type)
         and issubclass(member, base.Policy)
@@ -30,17 +30,22 @@ def _plays(member: Any, base: Any) -> bool:
 
 
 class RiverPolicy(RowLearners):
-    """Pulls arms by ``river.bandit``; arms may sleep."""
+    """Pulls arms by ``river.bandit``; arms may sleep.
+
+    Example:
+        >>> from fedbandit_envs.baselines.adapters import RiverPolicy
+        >>> policy = RiverPolicy("UCB", {"delta": 1.0})  # doctest: +SKIP
+    """
 
     def __init__(
         self, policy: str | Callable[[int], Any] = "UCB", parameters: Mapping[str, Any] | None = None
     ) -> None:
-        """Says which policy.
+        """Sets the policy.
 
         Args:
-            policy: A class of ``river.bandit`` by name; or what makes a policy, given a seed, for those whose
-                parameters are objects of river's.
-            parameters: Of the class, besides its seed.
+            policy: Name of a class of ``river.bandit``; or a function that makes a policy, given a seed, for those
+                whose parameters are objects of river's.
+            parameters: Arguments of the class, besides its seed.
 
         Raises:
             ImportError: river is not installed.

@@ -1,4 +1,4 @@
-"""Learners of arms that nobody here wrote: one a row, which is told what its row's pulls earned."""
+"""Third parties' arm learners as a policy: one learner a row, which learns from that row's pulls."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -6,46 +6,46 @@ from typing import Protocol
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
-from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.spaces import Spaces
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 class Learner(Protocol):
-    """One row's learner."""
+    """The learner of one row."""
 
     def choose(self, arms: list[int]) -> int:
-        """Returns one of the arms that are awake."""
+        """Returns one of the available arms."""
 
     def learn(self, arm: int, reward: float) -> None:
-        """Is told what a pull earned."""
+        """Takes in the reward of a pull."""
 
 
 class RowLearners:
-    """Lets a learner of its own pull arms for each row of the arms problem, one arm a round.
+    """Lets one learner for each row choose its arms, one arm a round.
 
-    What agents hear of each other is not told to learners, which have no word for it. A row in which all arms sleep,
-    or which does not act, asks nobody.
+    Learners do not get what agents receive from each other. A learner is not asked in rounds in which all its arms
+    sleep or its agent does not act.
     """
 
     def __init__(self, who: str, make: Callable[[int, int], Learner]) -> None:
-        """Says what learners there are.
+        """Sets the kind of learners.
 
         Args:
-            who: Whose they are, for messages.
-            make: Makes one, given the number of arms and a seed below 2^32.
+            who: Name of their library, for error messages.
+            make: Makes a learner, given the number of arms and a seed below 2^32.
         """
         self._who = who
         self._make = make
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Makes learners of all rows; see :meth:`Policy.reset`.
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Makes the learners of all rows; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: This is no problem of arms, or several are pulled in a round.
+            UnfitError: This is no problem of arms, or several arms are pulled in a round.
         """
-        arms = spaces.action
-        if not isinstance(arms, gym_spaces.Discrete) or "total_successes" not in spaces.observation.spaces:
+        arms = spec.action
+        if not isinstance(arms, gym_spaces.Discrete) or "total_successes" not in spec.observation.spaces:
             raise UnfitError(
                 f"{self._who} pulls one arm a round of FedArms and its like; actions here are {arms}"
             )
@@ -59,7 +59,7 @@ class RowLearners:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`.
 
         Raises:
-            ValueError: A learner's choice is none of the arms it may choose from; the message names agent and replica.
+            ValueError: A learner chose an arm that is not available; the message names agent and replica.
         """
         shape = self._known.shape[1:]
         counts = np.stack([observation[f"total_{name}"].reshape(shape) for name in ("pulls", "successes")])

@@ -10,23 +10,27 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.baselines.adapters.blocks import BLOCK, in_blocks
-from fedbandit_envs.baselines.adapters.meaning import Meaning
+from fedbandit_envs.baselines.adapters.agent_io import AgentIO
+from fedbandit_envs.baselines.adapters.fixed_batches import BATCH, in_fixed_batches
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.spaces import Spaces
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.views.rows import flat
 
 _LIBRARIES = ("stable_baselines3", "sb3_contrib")
 
 
 class SB3Policy:
-    """Plays every row by one model, each with its own history, memory and luck.
+    """Plays every row by one model, each with its own history, recurrent state and random numbers.
 
-    Recurrent models have one memory a row. A model that samples is asked row by row, which takes about 0.3 ms each: its
-    luck then follows from the row's seed alone. Masks reach models that know of them.
+    A model that samples is called row by row, which takes about 0.3 ms each, so that a row's random numbers follow from
+    its seed alone. Models that take action masks get them.
 
-    Files that SB3 saves hold pickles, which run code when they are read: read those of people you trust.
+    Files that SB3 saves contain pickles, which can run code when they are read: read only files that you trust.
+
+    Example:
+        >>> from fedbandit_envs.baselines.adapters import SB3Policy
+        >>> policy = SB3Policy("ppo.zip", "PPO")  # doctest: +SKIP
     """
 
     def __init__(
@@ -38,13 +42,13 @@ class SB3Policy:
         deterministic: bool = True,
         normalizer: Any = None,
     ) -> None:
-        """Takes a model.
+        """Sets the model.
 
         Args:
             model: The model, or the path of the file that its ``save`` wrote.
             algorithm: For a path, the class that wrote it: ``"PPO"``, ``"RecurrentPPO"`` and so on.
             action_format: That of the view on which it was trained.
-            features: Likewise.
+            features: That of the view on which it was trained.
             deterministic: Whether actions are the most likely ones, else samples.
             normalizer: The ``VecNormalize`` through which it was trained, or the path of the file that its ``save``
                 wrote; None where there was none.
@@ -54,27 +58,27 @@ class SB3Policy:
             ValueError: There is no such algorithm.
             FileNotFoundError: There is no such file.
         """
-        self._meaning = Meaning(action_format, features)
+        self._io = AgentIO(action_format, features)
         self._model = _load(algorithm, model) if isinstance(model, str | Path) else model
         self._normalizer = _unpickled(normalizer) if isinstance(normalizer, str | Path) else normalizer
         self._deterministic = deterministic
         self._takes_masks = "action_masks" in signature(self._model.predict).parameters
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets an episode; see :meth:`Policy.reset`.
 
         Raises:
             UnfitError: The model was trained on observations or actions of another shape.
         """
-        self._meaning.reset(spaces, seeds)
+        self._io.reset(spec, seeds)
         for what in ("observation_space", "action_space"):
-            trained, here = getattr(self._model, what), getattr(self._meaning, what)
+            trained, here = getattr(self._model, what), getattr(self._io, what)
             if _shape(trained) != _shape(here):
                 raise UnfitError(
                     f"the model was trained with {what} {trained}, but rows have {here}; the action_format, features "
                     "and environment of its training are required"
                 )
-        self._luck = [np.random.default_rng(int(seed)) for seed in seeds.flat]
+        self._random = [np.random.default_rng(int(seed)) for seed in seeds.flat]
         self._memory: dict[int, Any] = {}
         self._first = True
 
@@ -84,22 +88,22 @@ class SB3Policy:
         Raises:
             ValueError: The model answers NaN.
         """
-        shown = flat(self._meaning.shown(observation))
+        shown = flat(self._io.shown(observation))
         if self._normalizer is not None:
             shown = self._normalizer.normalize_obs(shown)
-        masks = self._meaning.allowed() if self._takes_masks else None
+        masks = self._io.allowed() if self._takes_masks else None
         rows = {"seen": shown} if not isinstance(shown, dict) else dict(shown)
         if masks is not None:
             rows["masks"] = flat(masks)
-        space = self._meaning.action_space
-        answers = np.empty((len(self._luck), *(space.shape or ())), space.dtype)
-        with _luck_kept(self._model):
-            for here, block in in_blocks(rows, BLOCK if self._deterministic else 1):
+        space = self._io.action_space
+        answers = np.empty((len(self._random), *(space.shape or ())), space.dtype)
+        with _random_state_kept(self._model):
+            for here, block in in_fixed_batches(rows, BATCH if self._deterministic else 1):
                 if not self._deterministic:
-                    _seed(self._model, int(self._luck[here.start].integers(2**32)))
+                    _seed(self._model, int(self._random[here.start].integers(2**32)))
                 answers[here] = self._predict(here, block, isinstance(shown, dict))[: here.stop - here.start]
         self._first = False
-        return self._meaning.action_of_rows(type(self._model).__name__, answers)
+        return self._io.action_of_rows(type(self._model).__name__, answers)
 
     def _predict(self, here: slice, block: Arrays, named: bool) -> Array:
         masks = {"action_masks": block.pop("masks")} if "masks" in block else {}
@@ -139,7 +143,7 @@ def _unpickled(path: str | Path) -> Any:
 
 
 def _shape(space: gym_spaces.Space[Any]) -> Any:
-    """Says what a network can tell of a space; bounds are not among it, which normalisation changes."""
+    """Returns a space's types and sizes, which determine a network; not the bounds, which normalisation changes."""
     if isinstance(space, gym_spaces.Dict):
         return {name: _shape(part) for name, part in space.items()}
     sizes = getattr(space, "n", None), np.ravel(getattr(space, "nvec", ())).tolist()
@@ -147,18 +151,18 @@ def _shape(space: gym_spaces.Space[Any]) -> Any:
 
 
 def _seed(model: Any, seed: int) -> None:
-    """Seeds everything that models sample from."""
+    """Seeds all random number generators that models sample from."""
     import torch
 
     torch.manual_seed(seed)
-    # The off-policy algorithms for discrete actions explore by these two, the first of which is NumPy's old stream.
+    # Off-policy algorithms for discrete actions explore by NumPy's global generator and the space's own.
     np.random.seed(seed)  # noqa: NPY002 - SB3 draws from it
     model.action_space.seed(seed)
 
 
 @contextmanager
-def _luck_kept(model: Any) -> Iterator[None]:
-    """Leaves the luck of everybody else as it was."""
+def _random_state_kept(model: Any) -> Iterator[None]:
+    """Restores the global random number generators on exit."""
     import torch
 
     numpys = np.random.get_state()  # noqa: NPY002 - SB3 draws from it

@@ -1,25 +1,34 @@
-"""FAIR-LEARN: every arm gets the share of pulls it was promised, whatever the learner thinks of it."""
+"""FAIR-LEARN: a wrapper of any arm learner that guarantees each arm a share of the pulls."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.baselines.arms.classics import LEARNERS
 from fedbandit_envs.baselines.policy import Policy, UnfitError
-from fedbandit_envs.checks import require_number
-from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.spaces import Spaces
-
-_LEARNERS = "fedbandit_envs.baselines.arms"
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_number
+from fedbandit_envs.basics.config import make
+from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 class FairLearn:
     """FAIR-LEARN around any learner (Patil, Ghalme, Nair and Narahari 2021; thesis, Algorithm 4.1).
 
-    In round t, arm i was promised ``share_i (t - 1)`` pulls of each agent. Where one lacks more than the tolerance, the
-    arm that lacks most is pulled (the first one of several), else the learner's. What counts is what the agent itself
-    has pulled, in rounds of its own. Arms that sleep lack nothing for the time being.
+    Arm i is guaranteed ``share_i (t - 1)`` pulls by each agent before round t. Where an arm has fewer than that by more
+    than the tolerance, the arm with the largest deficit is pulled (the first of several), else the arm that the learner
+    chooses. Only the agent's own pulls and its own rounds count. A sleeping arm has no deficit while it sleeps.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import arms_v0
+        >>> from fedbandit_envs.baselines.arms import FairLearn
+        >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
+        >>> policy = FairLearn("ThompsonSampling", shares=0.1)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
     """
 
     def __init__(
@@ -28,13 +37,13 @@ class FairLearn:
         shares: float | Sequence[float] = 0.05,
         tolerance: float = 0.0,
     ) -> None:
-        """Makes the promises.
+        """Sets the learner and the guarantees.
 
         Args:
-            learner: A policy of arms, the name of one in :mod:`fedbandit_envs.baselines.arms`, or a mapping of ``name``
-                and its arguments.
-            shares: delta, in [0, 1], of each arm, or one for all arms; they add up to 1 at most.
-            tolerance: epsilon_2 >= 0, the pulls that an arm may lack.
+            learner: A policy of arms, a name of ``LEARNERS`` in ``arms/classics.py``, or a mapping of ``name`` and its
+                arguments.
+            shares: delta in [0, 1] of each arm, or one for all arms; they sum to at most 1.
+            tolerance: epsilon_2 >= 0, the deficit in pulls that is tolerated.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -49,25 +58,26 @@ class FairLearn:
             require_number("shares", shares, 0, 1)
         self._shares = np.array(shares, np.float64)
         self._tolerance = float(tolerance)
-        self._learner = _make_learner(learner)
+        self._learner = make("learner", learner, LEARNERS, Policy)
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Starts the learner; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: Superarms are pulled, or shares are promised to another number of arms, or more than there is.
+            UnfitError: Several arms are pulled in a round, or shares are for another number of arms, or sum to more
+                than 1.
         """
-        action = spaces.own_action
+        action = spec.own_action
         if action.shape:
             raise UnfitError(f"the action space is {action}; FAIR-LEARN pulls one arm a round")
-        arms = (spaces.observation["total_pulls"].shape or (0,))[0]
+        arms = (spec.observation["total_pulls"].shape or (0,))[0]
         if self._shares.ndim and self._shares.size != arms:
             raise UnfitError(f"shares has {self._shares.size} entries; {arms}, one an arm, are required")
         try:
             _require_sum(np.broadcast_to(self._shares, arms))
         except ValueError as error:
             raise UnfitError(str(error)) from None
-        self._learner.reset(spaces, seeds)
+        self._learner.reset(spec, seeds)
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
@@ -80,11 +90,13 @@ class FairLearn:
         return np.where(lacking.max(axis=-1) > self._tolerance, worst, learnt)
 
     def r_regret(self, means: Array, pulls: Array, rounds: int) -> Array:
-        """Returns the regret that promises did not force, ``sum_i gap_i (N_i - max(0, floor(share_i t) - tolerance))``.
+        """Returns r-regret: ``sum_i gap_i (N_i - max(0, floor(share_i t) - tolerance))``.
+
+        It leaves out the regret that the guarantees force on any learner.
 
         Args:
-            means: True ones, float64 ``(..., arms)``.
-            pulls: N, how often each arm was pulled, same shape.
+            means: True means, float64 ``(..., arms)``.
+            pulls: N, numbers of pulls, same shape.
             rounds: t.
         """
         gaps = means.max(axis=-1, keepdims=True) - means
@@ -96,20 +108,3 @@ class FairLearn:
 def _require_sum(shares: Array) -> None:
     if shares.sum() > 1.0 + 1e-9:
         raise ValueError(f"shares add up to {shares.sum():g}; at most 1 is required")
-
-
-def _make_learner(learner: Policy | str | Mapping[str, Any]) -> Policy:
-    spec = {"name": learner} if isinstance(learner, str) else learner
-    if not isinstance(spec, Mapping) and hasattr(spec, "act"):
-        return spec
-    if not isinstance(spec, Mapping) or not isinstance(spec.get("name"), str):
-        raise TypeError(f"learner is {learner!r}; a policy, a name or a mapping with a name is required")
-    try:
-        make = resolve(f"{_LEARNERS}:{spec['name']}")
-    except AttributeError:
-        raise ValueError(f"learner name is {spec['name']!r}; a policy of {_LEARNERS} is required") from None
-    arguments = {name: value for name, value in spec.items() if name != "name"}
-    try:
-        return make(**arguments)
-    except TypeError as error:
-        raise TypeError(f"learner {spec['name']!r} with arguments {arguments}: {error}") from None

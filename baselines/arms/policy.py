@@ -1,33 +1,34 @@
-"""A bandit agent: a rule's scores of what is known, own and heard, and the arms that are pulled for them."""
+"""A policy of arms: a rule scores them by own and received counts, and the arms with the best scores are pulled."""
 
 import numpy as np
 
 from fedbandit_envs.arms.oracle import Oracle
-from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.baselines.aggregators import AggregatorSpec, make_aggregator
+from fedbandit_envs.baselines.aggregators.counts import count_inbox
 from fedbandit_envs.baselines.arms.posteriors import arm_keys, open_unit
 from fedbandit_envs.baselines.arms.rules import Rule, Setting
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.pool import PoolSpec, make_pool
-from fedbandit_envs.compiled import kernel
-from fedbandit_envs.draws import Draws
-from fedbandit_envs.spaces import Spaces
-from fedbandit_envs.threefry import threefry, u32
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.randomness.draws import Draws
+from fedbandit_envs.randomness.threefry import threefry, u32
 
 
 @kernel
-def _know(own_pulls, own_successes, heard_pulls, heard_successes, pulls, sums):
-    """Writes what is known of arms: own counts and what is heard, as far as that can be counts of anything."""
+def _know(own_pulls, own_successes, received_pulls, received_successes, pulls, sums):
+    """Writes known counts, own and received, the received ones clipped to what counts can be."""
     for r in range(pulls.shape[0]):
         for k in range(pulls.shape[1]):
-            # Noise can make them negative, or successes more than pulls.
-            heard = max(heard_pulls[r, k], 0.0)
-            pulls[r, k] = own_pulls[r, k] + heard
-            sums[r, k] = own_successes[r, k] + min(max(heard_successes[r, k], 0.0), heard)
+            # Noise can make counts negative, or successes more than pulls.
+            received = max(received_pulls[r, k], 0.0)
+            pulls[r, k] = own_pulls[r, k] + received
+            sums[r, k] = own_successes[r, k] + min(max(received_successes[r, k], 0.0), received)
 
 
 @kernel
 def _best(free, pulls, scores, r):
-    """Returns row r's first free arm that was never pulled, else the first of the largest score; -1 if none is free."""
+    """Returns row r's first free arm without a pull, else the first with the largest score; -1 if none is free."""
     best, most = -1, -1.0
     for k in range(free.shape[1]):
         if free[r, k]:
@@ -40,7 +41,7 @@ def _best(free, pulls, scores, r):
 
 @kernel
 def _draw(free, scores, same, r, uniform):
-    """Returns the free arm of row r where scores, or the ``same`` for all, exceed a part of their sum; there is one."""
+    """Returns a free arm of row r with probability proportional to its score, or uniformly where ``same``."""
     total = 0.0
     for k in range(free.shape[1]):
         if free[r, k]:
@@ -57,22 +58,22 @@ def _draw(free, scores, same, r, uniform):
 
 @kernel
 def _pick(active, awake, pulls, scores, chance, proportional, key, round_, free, arms):
-    """Picks arms for all rows that act; the others keep theirs.
+    """Picks arms for all active rows; the others keep theirs.
 
-    An arm that was never pulled comes first; then one at random where the row explores, else by scores.
+    Arms that were never pulled come first; then a random arm where the row explores, else arms by scores.
 
     Args:
-        active: Which act, bool ``(rows,)``.
-        awake: Which arms are available, bool ``(rows, all arms)``.
-        pulls: What is known, ``(rows, all arms)``.
-        scores: Likewise.
-        chance: Probability of exploration, ``(rows,)``.
-        proportional: Whether arms are picked in proportion to scores.
-        key: Of draws, uint32 ``(rows, 2)``. Slot s has pair s of the round: its second word draws the arm, and slot 0's
-            first one says whether the row explores.
+        active: Rows that act, bool ``(rows,)``.
+        awake: Arms that are available, bool ``(rows, all arms)``.
+        pulls: Known pulls, ``(rows, all arms)``.
+        scores: Scores, same shape.
+        chance: Probability of exploring, ``(rows,)``.
+        proportional: Whether arms are picked in proportion to scores, else by the largest.
+        key: Keys of random numbers, uint32 ``(rows, 2)``. Slot s uses pair s of the round: its second word draws the
+            arm, and the first word of slot 0 says whether the row explores.
         round_: t >= 1, ``(rows,)``.
         free: Scratch, bool ``(rows, all arms)``.
-        arms: Receives arms, int64 ``(rows, slots)``; where there are fewer than slots, the first for what is left.
+        arms: Receives arms, int64 ``(rows, slots)``; 0 for slots beyond the number of available arms.
     """
     slots = arms.shape[1]
     for r in range(arms.shape[0]):
@@ -98,46 +99,58 @@ def _pick(active, awake, pulls, scores, chance, proportional, key, round_, free,
 class ArmPolicy:
     """Pulls the arms that a rule scores best, each arm once first (SAMBA, Figure 3).
 
-    What agents hear of each other is put together by a ``pool`` and added to the own counts; what noise makes
-    impossible is brought to what could be: counts at least 0, successes no more than pulls. With several slots the arms
-    with the largest scores are pulled, or drawn in proportion one after the other.
-    Arms that sleep are not. An ``oracle`` takes the place of the largest scores.
+    What agents receive is aggregated and added to their own counts; where noise has made it impossible it is clipped:
+    counts to at least 0, successes to at most the pulls. With several slots the arms with the largest scores are
+    pulled, or are drawn in proportion to scores one after the other. Sleeping arms are not pulled. An ``oracle``
+    replaces the choice by largest scores.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import arms_v0
+        >>> from fedbandit_envs.baselines.arms.policy import ArmPolicy
+        >>> from fedbandit_envs.baselines.arms.rules import UCB
+        >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
+        >>> policy = ArmPolicy(UCB(scale=0.5))
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
     """
 
-    def __init__(self, rule: Rule, pool: PoolSpec = "sum", oracle: Oracle | None = None) -> None:
-        """Sets the policy up.
+    def __init__(self, rule: Rule, pool: AggregatorSpec = "sum", oracle: Oracle | None = None) -> None:
+        """Sets rule, aggregator and oracle.
 
         Args:
             rule: Scores arms.
-            pool: How what is heard is put together, see :mod:`fedbandit_envs.baselines.pool`.
-            oracle: Picks arms for scores, see :mod:`fedbandit_envs.arms.oracle`; None for the largest.
+            pool: The aggregator of what is received, or its specification; see
+                :mod:`fedbandit_envs.baselines.aggregators`.
+            oracle: Chooses arms given their scores, see :mod:`fedbandit_envs.arms.oracle`; None for the largest scores.
 
         Raises:
             TypeError: ``pool`` has the wrong type.
             ValueError: ``pool`` is unknown.
         """
         self._rule = rule
-        self._pool = make_pool(pool)
+        self._pool = make_aggregator(pool)
         self._oracle = oracle
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets all observations; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: Agents hear their own messages, whose content they know already.
+            UnfitError: Agents receive their own messages, which would count their data twice.
         """
-        seen = spaces.observation.spaces
+        seen = spec.observation.spaces
         if "sent" in seen:
             raise UnfitError(
-                "what agents hear of themselves would count twice; a transport with echo=False is required"
+                "own messages that agents receive would count their data twice; a transport with echo=False is required"
             )
         number = (seen["total_pulls"].shape or (0,))[0]
-        action = spaces.own_action
+        action = spec.own_action
         self._shape = (*seeds.shape, *(action.shape or ()))
         rows, slots = seeds.size, int(np.prod(action.shape or ()))
         self._keys = Draws.of_policy(seeds, 0).key.reshape(rows, 2)
         arms = arm_keys(seeds, number).reshape(rows, number, 2)
-        self._rule.begin(Setting(rows, number, number, spaces.horizon, arms))
+        self._rule.begin(Setting(rows, number, number, spec.horizon, arms))
         self._pulls, self._sums, self._scores = np.zeros((3, rows, number))
         self._arms = np.zeros((rows, slots), np.int64)
         self._marked = np.zeros((rows, 1), np.int64)
@@ -145,8 +158,10 @@ class ArmPolicy:
         self._chance, self._never = np.zeros((2, rows))
         self._everyone, self._all_awake = np.ones(rows, np.bool_), np.ones((rows, number), np.bool_)
         self._free = np.ones((rows, number), np.bool_)
-        self._heard = (
-            self._pool.counts(seeds.shape, spaces, ("pulls", "successes")) if "inbox_mask" in seen else None
+        self._received = (
+            self._pool.start(count_inbox(spec, seeds.shape, "pulls", "successes"))
+            if "inbox_mask" in seen
+            else None
         )
 
     def act(self, observation: Arrays) -> Array:
@@ -170,31 +185,21 @@ class ArmPolicy:
         return self._arms.reshape(self._shape)
 
     def _learn(self, observation: Arrays) -> None:
-        """Puts together what is known."""
-        own = observation["total_pulls"], observation["total_successes"]
-        if self._heard is None:
-            for known, counts in zip((self._pulls, self._sums), own, strict=True):
+        """Adds own counts and the aggregate of what was received."""
+        own = {name: observation[f"total_{name}"] for name in ("pulls", "successes")}
+        if self._received is None:
+            for known, counts in zip((self._pulls, self._sums), own.values(), strict=True):
                 known[...] = counts.reshape(known.shape)
             return
-        mask = observation["inbox_mask"]
-        if mask.any():
-            self._heard.add(observation, own, mask[..., np.newaxis])
-        arrays = (*own, self._heard.total, self._heard.good)
+        if observation["inbox_mask"].any():
+            self._received.add(observation, exact=own)
+        arrays = (*own.values(), *self._received.totals.values())
         _know(*(array.reshape(self._pulls.shape) for array in arrays), self._pulls, self._sums)
 
     def _mark(self, iteration: int, round_: Array, active: Array, awake: Array) -> None:
         _pick(
-            active,
-            awake,
-            self._pulls,
-            self._scores,
-            self._never,
-            False,
-            self._keys,
-            round_,
-            self._free,
-            self._marked,
-        )
+            active, awake, self._pulls, self._scores, self._never, False, self._keys, round_, self._free, self._marked
+        )  # fmt: skip
         self._marks.fill(False)
         np.put_along_axis(self._marks, self._marked, True, axis=1)
         self._rule.mark(iteration, self._marks, active)

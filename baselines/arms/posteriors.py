@@ -1,21 +1,21 @@
-"""Draws from posteriors: beta numbers by counters, whatever number of attempts they take."""
+"""Draws from beta posteriors by counter-based random numbers, however many attempts a draw takes (compiled)."""
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.compiled import kernel
-from fedbandit_envs.draws import Draws
-from fedbandit_envs.threefry import threefry, u32
-from fedbandit_envs.variates import normal_pair
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.randomness.draws import Draws
+from fedbandit_envs.randomness.threefry import threefry, u32
+from fedbandit_envs.randomness.variates import normal_pair
 
 
 def arm_keys(seeds: Array, arms: int) -> Array:
-    """Returns a key for each arm of each row, uint32 ``(*seeds.shape, arms, 2)``.
+    """Returns a key of random numbers for each arm of each row, uint32 ``(*seeds.shape, arms, 2)``.
 
-    An arm's does not depend on how many there are. Round 0 of a row's draws is used up by them.
+    An arm's key does not depend on the number of arms. The keys use up the random numbers of round 0 of each row.
 
     Args:
-        seeds: One a row, as :meth:`Policy.reset` is given them.
+        seeds: One seed a row, as given to :meth:`Policy.reset`.
         arms: Number of arms.
     """
     rows = Draws.of_policy(seeds, 0)
@@ -34,16 +34,16 @@ def _derive(rows, keys):
 
 @kernel(inline="always")
 def open_unit(word):
-    """Returns a number uniform on (0, 1) of 31 bits, float64, from a word."""
+    """Returns a uniform number in (0, 1) with 31 random bits, float64, from a 32-bit word."""
     return np.float64(np.int32(word >> u32(1))) * 2.0**-31 + 2.0**-32
 
 
 @kernel(inline="always")
 def _first_attempt(shape, normal, word):
-    """Returns what :func:`_gamma` does where its first attempt needs no logarithm, as most do; else no positive number.
+    """Returns :func:`_gamma`'s number where its first attempt is accepted without a logarithm, as most are; else -1.
 
-    Below 1 - 1.7874 d z^4 a number would pass the test with logarithms, for every d >= 2/3 (at 2/3 it is Marsaglia and
-    Tsang's own squeeze, 1 - 0.0331 x^4).
+    An attempt with a uniform number below 1 - 1.7874 d z^4 passes the test with logarithms, for every d >= 2/3 (at 2/3
+    it is Marsaglia and Tsang's own squeeze, 1 - 0.0331 x^4).
     """
     d = shape - 1.0 / 3.0
     z = normal / np.sqrt(9.0 * d)
@@ -53,9 +53,10 @@ def _first_attempt(shape, normal, word):
 
 @kernel
 def _gamma(shape, key0, key1, round_, half):
-    """Returns a gamma number of scale 1 and a shape of at least 1 (Marsaglia and Tsang 2000).
+    """Returns a gamma variate of scale 1 and shape >= 1 (Marsaglia and Tsang 2000).
 
-    Attempt i takes one half of the pairs 2i, a normal number, and 2i + 1, a uniform one; another number the other half.
+    Attempt i uses one half of the pair of words 2i for a normal number and of the pair 2i + 1 for a uniform one; a
+    second variate uses the other halves.
     """
     d = shape - 1.0 / 3.0
     pair = 0
@@ -74,18 +75,18 @@ def _gamma(shape, key0, key1, round_, half):
 
 @kernel
 def draw_posteriors(key, round_, trials, successes, out):
-    """Draws from Beta(1 + successes, 1 + failures): of two gamma numbers, the first one's part.
+    """Draws from Beta(1 + successes, 1 + failures), as the share of one of two gamma variates.
 
     Args:
-        key: Of each, uint32 ``(rows, arms, 2)``.
+        key: Keys of random numbers, uint32 ``(rows, arms, 2)``.
         round_: ``(rows,)``.
         trials: ``(rows, arms)``.
-        successes: Likewise.
-        out: Receives draws, float64, likewise.
+        successes: Same shape.
+        out: Receives the draws, float64, same shape.
     """
     arms = out.shape[1]
     of_success, of_failure = np.empty(arms), np.empty(arms)
-    # Words side by side, which vector lanes are filled with.
+    # Contiguous copies of the keys, so that the loops below are vectorised.
     key0, key1 = np.empty(arms, np.uint32), np.empty(arms, np.uint32)
     for r in range(out.shape[0]):
         now = u32(round_[r])

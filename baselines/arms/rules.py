@@ -1,32 +1,34 @@
-"""The classic bandit algorithms as scores of arms, each written once (SAMBA, Figure 4; thesis, 2.3 and 2.4).
+"""The classic bandit algorithms as scores of arms (SAMBA, Figure 4; thesis, 2.3 and 2.4).
 
-A rule says what an arm's score is, from that arm's pulls and rewards alone, and whether an arm is then picked by the
-largest score or in proportion. Who picks is not its concern: a row-wise policy picks among the arms of a row
-(:mod:`fedbandit_envs.baselines.arms.policy`), and in the vertical federation each owner has the score of its own arm
-and a selector picks (:mod:`fedbandit_envs.baselines.arms.owners`). Rows are agents of replicas, or the one federation.
+A rule computes an arm's score from that arm's pulls and rewards alone, and says whether the arm with the largest score
+is pulled or one in proportion to scores. It is used in two places: a policy picks among the arms of a row
+(:mod:`fedbandit_envs.baselines.arms.policy`), and in the vertical federation each owner scores its own arm and a
+selector picks (``fedbandit_envs.samba``). Rows are agents of replicas, or the one vertical federation.
 """
 
 from math import inf, log
-from typing import ClassVar, Literal, NamedTuple, Protocol, get_args
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from fedbandit_envs.arms.vertical import Choice
-from fedbandit_envs.arrays import Array
 from fedbandit_envs.baselines.arms.posteriors import draw_posteriors
-from fedbandit_envs.checks import require_choice, require_number
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import require_choice, require_number
+from fedbandit_envs.basics.compiled import kernel
+
+Choice = Literal["argmax", "proportional"]
+"""The choice of an arm from scores: the arm of the largest, or a random one in proportion to the scores."""
 
 
 class Setting(NamedTuple):
-    """What a rule is told before an episode.
+    """The sizes, horizon and random keys that a rule is given before an episode.
 
     Attributes:
         rows: Number of rows.
-        arms: Number of arms that scores are wanted of.
-        all_arms: Number of arms there are; more than ``arms`` where an owner is alone.
-        horizon: T, the rounds in all.
-        keys: Of draws, one for every arm of every row, uint32 ``(rows, arms, 2)``.
+        arms: Number of arms that are scored.
+        all_arms: Number of arms in all; more than ``arms`` where an owner scores its own alone.
+        horizon: T, the number of rounds.
+        keys: Keys of random numbers for every arm of every row, uint32 ``(rows, arms, 2)``.
     """
 
     rows: int
@@ -36,41 +38,57 @@ class Setting(NamedTuple):
     keys: Array
 
 
-class Rule(Protocol):
-    """Scores arms.
+class Rule:
+    """Scores arms, each by its own pulls and rewards; a new rule overrides :meth:`scores` and what else it needs.
 
     Attributes:
         choice: How an arm is picked by the scores of the last iteration.
-        iterations: How often scores are asked for in a round; of all but the last the largest is marked, no more.
+        iterations: Number of times that scores are asked for in a round; of all but the last one the arm with the
+            largest score is only marked.
+
+    Example:
+        >>> from fedbandit_envs.baselines.arms.rules import Rule
+        >>> class Greedy(Rule):
+        ...     def scores(self, round_, pulls, sums, iteration, out):
+        ...         out[...] = sums / pulls
     """
 
-    choice: ClassVar[Choice]
-    iterations: ClassVar[int]
+    choice: ClassVar[Choice] = "argmax"
+    iterations: ClassVar[int] = 1
 
     def begin(self, setting: Setting) -> None:
-        """Forgets everything and prepares for an episode."""
+        """Forgets the last episode and prepares for one; by default there is nothing to do."""
 
     def exploration(self, round_: Array) -> Array | float:
-        """Returns with what probability an arm is pulled at random in round t, counted from 1, int64 ``(rows,)``."""
-
-    def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
-        """Scores all arms of all rows; what is written for an arm that was never pulled means nothing.
+        """Returns the probability of pulling an arm at random in round t; by default 0.
 
         Args:
             round_: t, counted from 1, int64 ``(rows,)``.
-            pulls: How often arms were pulled, float64 ``(rows, arms)``.
-            sums: Their rewards, added up, likewise.
-            iteration: Of the round, from 0.
-            out: Receives scores, float64 ``(rows, arms)``, not negative.
         """
+        return 0.0
 
-    def mark(self, iteration: int, picked: Array, acting: Array) -> None:
-        """Takes in which arm was picked by the scores of an iteration.
+    def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
+        """Scores all arms of all rows; what is written for an arm that was never pulled is not used.
+
+        Args:
+            round_: t, counted from 1, int64 ``(rows,)``.
+            pulls: Numbers of pulls, float64 ``(rows, arms)``.
+            sums: Sums of rewards, same shape.
+            iteration: Of the round, from 0.
+            out: Receives scores >= 0, float64 ``(rows, arms)``.
+
+        Raises:
+            NotImplementedError: The rule does not override this method.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not override scores, which every rule must")
+
+    def mark(self, iteration: int, picked: Array, active: Array) -> None:
+        """Takes in which arm had the largest score of an iteration; by default it is not used.
 
         Args:
             iteration: Of the round, from 0.
-            picked: Marks, bool ``(rows, arms)``.
-            acting: In which rows a round is played, bool ``(rows,)``.
+            picked: The arm's mark, bool ``(rows, arms)``.
+            active: Rows that play in this round, bool ``(rows,)``.
         """
 
 
@@ -87,7 +105,7 @@ def _upper_bounds(round_, log_horizon, scale, pulls, sums, out):
     known, factor = 0, 0.0
     for r in range(pulls.shape[0]):
         if round_[r] != known:
-            # Most often the same round in all rows.
+            # Rows are most often in the same round, so that the logarithm is computed once.
             known = round_[r]
             factor = scale * (np.log(np.float64(known)) if log_horizon < 0.0 else log_horizon)
         for k in range(pulls.shape[1]):
@@ -102,32 +120,25 @@ def _boltzmann(pulls, sums, temperature, out):
 
 
 @kernel
-def _pursue(probability, rate, picked, acting):
+def _pursue(probability, rate, picked, active):
     for r in range(picked.shape[0]):
-        if acting[r]:
+        if active[r]:
             for k in range(picked.shape[1]):
                 probability[r, k] += rate * (picked[r, k] - probability[r, k])
 
 
-class _OneIteration:
-    """What most rules are: one iteration, the largest score, no exploration, nothing to keep in mind."""
+class EpsilonGreedy(Rule):
+    """Scores arms by their means; with probability epsilon a random arm is pulled.
 
-    choice: ClassVar[Choice] = "argmax"
-    iterations: ClassVar[int] = 1
-
-    def begin(self, setting: Setting) -> None:
-        """Has nothing to forget; see :meth:`Rule.begin`."""
-
-    def exploration(self, round_: Array) -> Array | float:
-        """Never explores at random; see :meth:`Rule.exploration`."""
-        return 0.0
-
-    def mark(self, iteration: int, picked: Array, acting: Array) -> None:
-        """Learns nothing from marks; see :meth:`Rule.mark`."""
-
-
-class EpsilonGreedy(_OneIteration):
-    """The largest mean; with probability epsilon an arm at random."""
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs.baselines.arms.rules import EpsilonGreedy, Setting
+        >>> rule, scores = EpsilonGreedy(epsilon=0.2), np.empty((1, 2))
+        >>> rule.begin(Setting(rows=1, arms=2, all_arms=2, horizon=100, keys=np.zeros((1, 2, 2), np.uint32)))
+        >>> rule.scores(np.array([9]), np.array([[4.0, 4.0]]), np.array([[1.0, 3.0]]), iteration=0, out=scores)
+        >>> scores.round(2)
+        array([[0.25, 0.75]])
+    """
 
     def __init__(self, epsilon: float = 0.1) -> None:
         """Sets epsilon, in [0, 1].
@@ -148,8 +159,18 @@ class EpsilonGreedy(_OneIteration):
         _means(pulls, sums, out)
 
 
-class EpsilonDecreasing(_OneIteration):
-    """The largest mean; with probability 1 / log2(t), at most 1, an arm at random."""
+class EpsilonDecreasing(Rule):
+    """Scores arms by their means; with probability min(1, 1 / log2(t)) a random arm is pulled.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs.baselines.arms.rules import EpsilonDecreasing, Setting
+        >>> rule, scores = EpsilonDecreasing(), np.empty((1, 2))
+        >>> rule.begin(Setting(rows=1, arms=2, all_arms=2, horizon=100, keys=np.zeros((1, 2, 2), np.uint32)))
+        >>> rule.scores(np.array([9]), np.array([[4.0, 4.0]]), np.array([[1.0, 3.0]]), iteration=0, out=scores)
+        >>> scores.round(2)
+        array([[0.25, 0.75]])
+    """
 
     def exploration(self, round_: Array) -> Array | float:
         """Returns 1 / log2(t); see :meth:`Rule.exploration`."""
@@ -163,19 +184,29 @@ class EpsilonDecreasing(_OneIteration):
 LogName = Literal["round", "horizon"]
 
 
-class UCB(_OneIteration):
-    """The largest ``mean + sqrt(scale ln t / n)``.
+class UCB(Rule):
+    """Scores arms by the upper confidence bounds ``mean + sqrt(scale ln t / n)``.
 
     With ``scale=2`` and the logarithm of the round this is UCB1 (Auer, Cesa-Bianchi and Fischer 2002; SAMBA), with that
-    of the horizon the thesis' (Algorithm 2.1), and with ``scale=1.5`` besides CUCB's bounds (Algorithm 2.3).
+    of the horizon the thesis' form (Algorithm 2.1); with the horizon and ``scale=1.5`` these are CUCB's bounds
+    (Algorithm 2.3).
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs.baselines.arms.rules import UCB, Setting
+        >>> rule, scores = UCB(scale=2.0), np.empty((1, 2))
+        >>> rule.begin(Setting(rows=1, arms=2, all_arms=2, horizon=100, keys=np.zeros((1, 2, 2), np.uint32)))
+        >>> rule.scores(np.array([9]), np.array([[4.0, 4.0]]), np.array([[1.0, 3.0]]), iteration=0, out=scores)
+        >>> scores.round(2)
+        array([[1.3, 1.8]])
     """
 
     def __init__(self, scale: float = 2.0, logarithm: LogName = "round") -> None:
         """Sets the radius.
 
         Args:
-            scale: Under the root; > 0.
-            logarithm: Of the ``"round"``, ln t, or of the ``"horizon"``, ln T.
+            scale: Factor under the root, > 0.
+            logarithm: ``"round"`` for ln t, ``"horizon"`` for ln T.
 
         Raises:
             TypeError: ``scale`` is no number.
@@ -187,7 +218,7 @@ class UCB(_OneIteration):
         self._of_horizon = logarithm == "horizon"
 
     def begin(self, setting: Setting) -> None:
-        """Takes note of the horizon; see :meth:`Rule.begin`."""
+        """Stores the horizon's logarithm; see :meth:`Rule.begin`."""
         self._log_horizon = log(setting.horizon) if self._of_horizon else -1.0
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
@@ -195,11 +226,21 @@ class UCB(_OneIteration):
         _upper_bounds(round_, self._log_horizon, self._scale, pulls, sums, out)
 
 
-class Thompson(_OneIteration):
-    """The largest of draws from Beta(1 + successes, 1 + failures), one an arm (Thompson 1933)."""
+class Thompson(Rule):
+    """Scores arms by draws from Beta(1 + successes, 1 + failures), one an arm (Thompson 1933).
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs.baselines.arms.rules import Thompson, Setting
+        >>> rule, scores = Thompson(), np.empty((1, 2))
+        >>> rule.begin(Setting(rows=1, arms=2, all_arms=2, horizon=100, keys=np.zeros((1, 2, 2), np.uint32)))
+        >>> rule.scores(np.array([9]), np.array([[4.0, 4.0]]), np.array([[1.0, 3.0]]), iteration=0, out=scores)
+        >>> scores.round(2)
+        array([[0.23, 0.6 ]])
+    """
 
     def begin(self, setting: Setting) -> None:
-        """Takes a key for every arm; see :meth:`Rule.begin`."""
+        """Stores a key of random numbers for every arm; see :meth:`Rule.begin`."""
         self._keys = setting.keys
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
@@ -207,13 +248,23 @@ class Thompson(_OneIteration):
         draw_posteriors(self._keys, round_, pulls, sums, out)
 
 
-class Softmax(_OneIteration):
-    """An arm with a probability in proportion to exp(mean / temperature)."""
+class Softmax(Rule):
+    """Scores arms by exp(mean / temperature); an arm is pulled in proportion to its score.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs.baselines.arms.rules import Softmax, Setting
+        >>> rule, scores = Softmax(temperature=0.5), np.empty((1, 2))
+        >>> rule.begin(Setting(rows=1, arms=2, all_arms=2, horizon=100, keys=np.zeros((1, 2, 2), np.uint32)))
+        >>> rule.scores(np.array([9]), np.array([[4.0, 4.0]]), np.array([[1.0, 3.0]]), iteration=0, out=scores)
+        >>> scores.round(2)
+        array([[1.65, 4.48]])
+    """
 
     choice: ClassVar[Choice] = "proportional"
 
     def __init__(self, temperature: float = 0.1) -> None:
-        """Sets tau, at least 1/690, beyond which an exponential is too large for a number.
+        """Sets tau, at least 1/690, below which exponentials overflow.
 
         Raises:
             TypeError: It is no number.
@@ -227,8 +278,18 @@ class Softmax(_OneIteration):
         _boltzmann(pulls, sums, self._temperature, out)
 
 
-class Pursuit:
-    """An arm with a probability that moves a part of the way to 1 for the largest mean, and to 0 for all others."""
+class Pursuit(Rule):
+    """Scores arms by probabilities that move towards 1 for the arm with the largest mean and towards 0 for the others.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs.baselines.arms.rules import Pursuit, Setting
+        >>> rule, scores = Pursuit(rate=0.2), np.empty((1, 2))
+        >>> rule.begin(Setting(rows=1, arms=2, all_arms=2, horizon=100, keys=np.zeros((1, 2, 2), np.uint32)))
+        >>> rule.scores(np.array([9]), np.array([[4.0, 4.0]]), np.array([[1.0, 3.0]]), iteration=1, out=scores)
+        >>> scores.round(2)
+        array([[0.5, 0.5]])
+    """
 
     choice: ClassVar[Choice] = "proportional"
     iterations: ClassVar[int] = 2
@@ -244,21 +305,17 @@ class Pursuit:
         self._rate = float(rate)
 
     def begin(self, setting: Setting) -> None:
-        """Gives all arms the same probability; see :meth:`Rule.begin`."""
+        """Sets all probabilities to 1 / arms; see :meth:`Rule.begin`."""
         self._probability = np.full((setting.rows, setting.arms), 1.0 / setting.all_arms)
 
-    def exploration(self, round_: Array) -> Array | float:
-        """Never explores but by its probabilities; see :meth:`Rule.exploration`."""
-        return 0.0
-
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
-        """Writes means, then probabilities; see :meth:`Rule.scores`."""
+        """Writes means in iteration 0 and probabilities in iteration 1; see :meth:`Rule.scores`."""
         if iteration == 0:
             _means(pulls, sums, out)
         else:
             out[...] = self._probability
 
-    def mark(self, iteration: int, picked: Array, acting: Array) -> None:
-        """Moves probabilities towards the arm of the largest mean; see :meth:`Rule.mark`."""
+    def mark(self, iteration: int, picked: Array, active: Array) -> None:
+        """Moves probabilities towards the arm with the largest mean; see :meth:`Rule.mark`."""
         if iteration == 0:
-            _pursue(self._probability, self._rate, picked, acting)
+            _pursue(self._probability, self._rate, picked, active)

@@ -1,6 +1,6 @@
 """Policies for exposure fairness."""
 
 from fedbandit_envs.baselines.exposure.fairx import FairX
-from fedbandit_envs.baselines.exposure.simple import BestArm, Clairvoyant, EqualShares
+from fedbandit_envs.baselines.exposure.simple import BestArm, DeservedShares, EqualShares
 
-__all__ = ["BestArm", "Clairvoyant", "EqualShares", "FairX"]
+__all__ = ["BestArm", "DeservedShares", "EqualShares", "FairX"]

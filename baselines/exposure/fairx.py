@@ -1,31 +1,41 @@
-"""FairX-LinUCB, alone and in a federation: fair shares for an optimistic parameter."""
+"""FairX-LinUCB, alone and federated: fair shares for an optimistic parameter."""
 
 from math import log
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.baselines.aggregators import AggregatorSpec
 from fedbandit_envs.baselines.exposure.optimism import SOLVERS, Ellipsoids, SolverName, centre, optimise
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.noise import BiasName, Regularisation, ShiftName
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.pool import PoolSpec
-from fedbandit_envs.checks import require_choice, require_flag, require_integer
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer
+from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.exposure.merit import Merits, share_out
-from fedbandit_envs.spaces import Spaces
 
 
 class FairX(FedUCB):
-    """FairX-LinUCB (Wang et al. 2021), which listens where there is something to hear (thesis, Algorithm 6.1).
+    """FairX-LinUCB (Wang et al. 2021), also on received data (thesis, Algorithm 6.1).
 
-    V, b and the radius are those of FedUCB, which without a channel is LinUCB. Shares are the fair ones for the
-    parameter of the confidence ellipsoid under which fair shares would pay most, see
-    :mod:`fedbandit_envs.baselines.exposure.optimism`. When agents talk, to whom and through how much noise is up to
-    channel and privatizer: so this is the thesis' baseline B0, Fed-FairX-LinUCB, Priv-FairX-LinUCB, B1 and B2.
+    V, b and the radius are FedUCB's, which without a channel are LinUCB's. Shares are the fair ones for the parameter
+    of the confidence ellipsoid under which fair shares would pay most, see
+    :mod:`fedbandit_envs.baselines.exposure.optimism`. Channel and privatizer make of this policy the thesis' baseline
+    B0, Fed-FairX-LinUCB, Priv-FairX-LinUCB, B1 and B2.
 
-    Where agents say when to send, they ask once log det V - log det S reaches D / (rounds since the last
-    synchronisation + 1), S being V at that time (FedUCB's line 12). V has what is known when shares are chosen: which
-    arm will be drawn then, and its context, is not.
+    Where agents choose when to send, they ask to once log det V - log det S reaches D / (rounds since the last
+    synchronisation + 1), S being V at that time (FedUCB's line 12). V holds what is known when shares are chosen; which
+    arm will be drawn, and its context, are not known then.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import exposure_v0
+        >>> from fedbandit_envs.baselines.exposure import FairX
+        >>> env = exposure_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> policy = FairX(beta_scale=0.1)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3, 4)
     """
 
     def __init__(
@@ -41,23 +51,24 @@ class FairX(FedUCB):
         parameter_bound: float = 1.0,
         failure: float = 0.05,
         beta_scale: float = 1.0,
-        pool: PoolSpec = "sum",
+        pool: AggregatorSpec = "sum",
     ) -> None:
         """Sets the policy's constants; see :class:`FedUCB` for those not named here.
 
         Args:
             solver: ``"frank_wolfe"`` or ``"projected_gradient"``.
-            steps: Of the solver; None for 3 and 10. 0 stays at the estimate, as ``beta_scale=0`` does.
+            steps: Number of the solver's steps; None for 3 and 10. 0 stays at the estimate, as ``beta_scale=0`` does.
             shift: See :class:`FedUCB`.
-            bias: Likewise.
-            threshold: D; None for FedUCB's, printed, with rho_min = rho_max = ridge / (number of agents).
+            bias: See :class:`FedUCB`.
+            threshold: D; None for FedUCB's printed one with rho_min = rho_max = ridge / (number of agents).
             ridge: lambda.
-            ridge_each: Once something was heard, V has lambda I once for each agent, as the listing has it; else once.
+            ridge_each: Whether V has lambda I once for each agent after the first message, as in the listing; else once
+                in all.
             noise_sd: R.
             parameter_bound: S.
             failure: delta'.
-            beta_scale: Multiplies the radius sqrt(beta); 0 is greedy.
-            pool: Likewise.
+            beta_scale: Factor of the radius sqrt(beta); 0 is greedy.
+            pool: See :class:`FedUCB`.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -76,25 +87,25 @@ class FairX(FedUCB):
         self._steps = 0 if beta_scale == 0 else SOLVERS[solver].steps if steps is None else int(steps)
         self._ridge_each = bool(ridge_each)
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Forgets own data and what was heard; see :meth:`Policy.reset`.
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets own and received data; see :meth:`Policy.reset`.
 
         Raises:
             UnfitError: Merit functions are not public here: it is another problem.
         """
-        merits = spaces.public.get("merits")
+        merits = spec.public.get("merits")
         if not isinstance(merits, Merits):
             raise UnfitError(
-                f"public has no 'merits' but {list(spaces.public)}; those of exposure_v0 are required"
+                f"public has no 'merits' but {list(spec.public)}; those of exposure_v0 are required"
             )
         self._merits = merits
-        self._federation = spaces.agents
-        shape = (*seeds.shape, *(spaces.observation["contexts"].shape or ())[:1])
+        self._federation = spec.agents
+        shape = (*seeds.shape, *(spec.observation["contexts"].shape or ())[:1])
         self._means, self._shares = np.zeros(shape), np.zeros(shape)
         self._radius = np.zeros(seeds.shape)
-        super().reset(spaces, seeds)
+        super().reset(spec, seeds)
 
-    def _heard_ridge(self) -> float:
+    def _joint_ridge(self) -> float:
         return self._ridge * (self._federation if self._ridge_each else 1)
 
     def _default_threshold(self, horizon: int, longest: float, start: Regularisation) -> float:
@@ -115,15 +126,9 @@ class FairX(FedUCB):
             round_, *self._ridges, *self._confidence, self._noise_sd, -log(self._own_failure()),
             self._beta_scale, self._parameter, self._radius,
         )  # fmt: skip
+        ellipsoids = Ellipsoids(self._ridges.inverse, self._parameter, self._radius)
         _, logarithms = optimise(
-            self._solver,
-            self._steps,
-            round_,
-            contexts,
-            Ellipsoids(self._ridges.inverse, self._parameter, self._radius),
-            self._merits,
-            observation.get("merit"),
-            self._means,
-        )
+            self._solver, self._steps, round_, contexts, ellipsoids, self._merits, observation.get("merit"), self._means
+        )  # fmt: skip
         share_out(logarithms, self._shares)
         return self._shares

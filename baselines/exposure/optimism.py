@@ -1,12 +1,12 @@
-"""Optimistic parameters for fair shares: which theta of a confidence ellipsoid would make fair shares pay most.
+"""Optimistic parameters for fair shares: under which theta of a confidence ellipsoid they would pay most.
 
-For one row the objective is sum_i pi_i(theta) <theta, x_i>, where shares pi_i are in proportion to f(<theta, x_i>),
-over ||theta - estimate||_V <= radius (thesis, Algorithm 6.1, line 6). It is not concave; both solvers start at the
-estimate and end somewhere above it:
+For one row the objective is sum_i pi_i(theta) <theta, x_i>, with shares pi_i in proportion to f(<theta, x_i>), over
+||theta - estimate||_V <= radius (thesis, Algorithm 6.1, line 6). It is not concave; both solvers start at the
+estimate and ascend from there:
 
-* ``frank_wolfe`` linearises it and goes to the best point of the whole ellipsoid, estimate + radius V^-1 g /
-  ||g||_{V^-1}, in every step;
-* ``projected_gradient`` (the thesis') goes along the gradient g, then to the nearest point of the ellipsoid.
+* ``frank_wolfe`` goes in each step to the point of the whole ellipsoid that is best for the linearised objective,
+  estimate + radius V^-1 g / ||g||_{V^-1};
+* ``projected_gradient`` (the thesis') moves along the gradient g, then to the nearest point of the ellipsoid.
 
 With l the derivative of ln f and v = sum_i pi_i mu_i, the gradient is sum_i pi_i (1 + l_i (mu_i - v)) x_i.
 """
@@ -16,9 +16,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
 from fedbandit_envs.baselines.linear.optimism import reach
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.exposure.merit import Merits, share_row
 from fedbandit_envs.linear.expectation import expected_rewards
 from fedbandit_envs.linear.ridge import arms_last, estimate, factorise
@@ -26,7 +26,7 @@ from fedbandit_envs.linear.ridge import arms_last, estimate, factorise
 SolverName = Literal["frank_wolfe", "projected_gradient"]
 
 _SIZE = 0.1
-"""Of the thesis' gradient steps."""
+"""Step size of the thesis' gradient steps."""
 
 
 @kernel
@@ -34,20 +34,20 @@ def centre(
     round_, inverse, moment, log_det, log_floor, inflation, bias, tilt, noise_sd, log_failure, scale, middle,
     radius,
 ):  # fmt: skip
-    """Writes the centre and the radius of each row's ellipsoid; see ``choose`` of LinUCB for what is not named here.
+    """Writes the centre and the radius of each row's ellipsoid.
 
     Args:
-        round_: Rounds played, ``(replicas, agents, 1)``; estimators are used in turn.
+        round_: Rounds played, ``(replicas, agents, 1)``; several estimators are used in turn.
         inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
-        moment: Likewise, and so on, as there.
-        log_det: Likewise.
-        log_floor: Likewise.
-        inflation: Likewise.
-        bias: Likewise.
-        tilt: Likewise. In the norm of V it is at most tilt ||V^-1||^(1/2), and that of Frobenius bounds ||V^-1||.
-        noise_sd: Likewise.
-        log_failure: Likewise.
-        scale: Likewise.
+        moment: b, ``(replicas, agents, estimators, dim)``.
+        log_det: log det V, ``(replicas, agents, estimators)``.
+        log_floor: See :class:`~fedbandit_envs.baselines.linear.optimism.Confidence`.
+        inflation: See there.
+        bias: See there.
+        tilt: See there. In the norm of V it is at most tilt ||V^-1||^(1/2), and the Frobenius norm bounds ||V^-1||.
+        noise_sd: Sub-Gaussian constant of rewards.
+        log_failure: ln(1/failure).
+        scale: Factor of the radius.
         middle: Receives V^-1 b, ``(replicas, agents, dim)``.
         radius: Receives radii, ``(replicas, agents)``.
     """
@@ -68,7 +68,7 @@ def centre(
 
 @kernel(forceinline=True)
 def _climb(contexts, means, logarithms, slopes, weights, gradient):
-    """Writes one row's gradient; ``contexts`` are ``(dim, arms)``, ``weights`` scratch, ``(arms,)``."""
+    """Writes the gradient of one row; ``contexts`` are ``(dim, arms)``, ``weights`` is scratch, ``(arms,)``."""
     dim, arms = contexts.shape
     share_row(logarithms, weights)
     value = 0.0
@@ -85,7 +85,7 @@ def _climb(contexts, means, logarithms, slopes, weights, gradient):
 
 @kernel
 def _frank_wolfe(round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
-    """Takes one step in all rows: to the point of the ellipsoid that is best by the gradient."""
+    """Takes one step in all rows: to the point of the ellipsoid that is best for the linearised objective."""
     dim, arms = contexts.shape[2:]
     weights, gradient, product = np.empty(arms), np.empty(dim), np.empty(dim)
     for r in range(means.shape[0]):
@@ -96,7 +96,7 @@ def _frank_wolfe(round_, contexts, means, logarithms, slopes, inverse, middle, r
             form = 0.0
             for i in range(dim):
                 form += gradient[i] * product[i]
-            # Where no direction is better than another, the estimate stays.
+            # A gradient of 0 leaves the estimate where it is.
             factor = radius[r, j] / np.sqrt(form) if form > 0.0 else 0.0
             for i in range(dim):
                 parameter[r, j, i] = middle[r, j, i] + factor * product[i]
@@ -120,16 +120,16 @@ def _solve(factor, right, solution):
 
 @kernel
 def project(inverse, middle, radius, point):
-    """Moves a point to the nearest one of the ellipsoid ||point - middle||_V <= radius, in Euclidean distance.
+    """Moves a point to the nearest point of the ellipsoid ||point - middle||_V <= radius, in Euclidean distance.
 
     With W = V^-1 and u = point - middle it is middle + W a, where (W + nu I) a = u and nu >= 0 is such that the norm is
-    the radius. Newton's method on 1 / radius - 1 / norm, from nu = 0, rises to it.
+    the radius. Newton's method on 1 / radius - 1 / norm, started at nu = 0, increases to it.
 
     Args:
         inverse: W, ``(dim, dim)``.
         middle: ``(dim,)``.
         radius: >= 0.
-        point: ``(dim,)``, replaced.
+        point: ``(dim,)``, overwritten.
     """
     dim = middle.shape[0]
     if radius <= 0.0:
@@ -166,7 +166,7 @@ def project(inverse, middle, radius, point):
 
 @kernel
 def _projected_gradient(round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
-    """Takes one step in all rows: along the gradient, and to the nearest point of the ellipsoid."""
+    """Takes one step in all rows: along the gradient, then to the nearest point of the ellipsoid."""
     dim, arms = contexts.shape[2:]
     weights, gradient = np.empty(arms), np.empty(dim)
     for r in range(means.shape[0]):
@@ -180,7 +180,7 @@ def _projected_gradient(round_, contexts, means, logarithms, slopes, inverse, mi
 
 
 class Ellipsoids(NamedTuple):
-    """Where a parameter may lie, by row: ||theta - middle||_V <= radius.
+    """Confidence ellipsoids ||theta - middle||_V <= radius, by row.
 
     Attributes:
         inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
@@ -194,11 +194,11 @@ class Ellipsoids(NamedTuple):
 
 
 class Solver(NamedTuple):
-    """A way to look for the optimum.
+    """An iterative solver.
 
     Attributes:
         step: Takes one step in all rows.
-        steps: How many are taken by default.
+        steps: Default number of steps.
     """
 
     step: Callable[..., None]
@@ -222,20 +222,20 @@ def optimise(
     which: Array | None,
     means: Array,
 ) -> tuple[Array, Any]:
-    """Looks for the optimistic parameter of all rows.
+    """Returns the optimistic parameters of all rows.
 
     Args:
         solver: A name of :data:`SOLVERS`.
-        steps: How many are taken; 0 stays at the estimate.
+        steps: Number of steps; 0 stays at the estimate.
         round_: Rounds played, ``(replicas, agents, 1)``.
         contexts: ``(replicas, agents, arms, dim)``.
-        ellipsoids: Where to look; estimators are used in turn.
+        ellipsoids: Feasible sets; several estimators are used in turn.
         merits: The agents' merit functions.
-        which: Number of each row's, ``(replicas, agents, 1)``; None where there is one for all.
-        means: Receives <theta, x> of what is found, ``(replicas, agents, arms)``.
+        which: Index of each row's merit function, ``(replicas, agents, 1)``; None where there is one for all.
+        means: Receives <theta, x> of the result, ``(replicas, agents, arms)``.
 
     Returns:
-        What is found, ``(replicas, agents, dim)``, and the logarithms of arms' merits there.
+        The parameters, ``(replicas, agents, dim)``, and the logarithms of the arms' merits under them.
     """
     step = SOLVERS[solver].step
     parameter, turned = ellipsoids.middle.copy(), arms_last(contexts)

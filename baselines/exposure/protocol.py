@@ -1,13 +1,13 @@
-"""When agents talk in Fed-FairX-LinUCB and Priv-FairX-LinUCB: gaps that double, then stay (thesis, Algorithm 6.1)."""
+"""When agents send in Fed-FairX-LinUCB and Priv-FairX-LinUCB: gaps that double, then stay (thesis, Algorithm 6.1)."""
 
 from math import ceil, log
 from typing import Any
 
-from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.core.federated_env import FederatedEnv
 
 
 def longest_gap(horizon: int, agents: int, dim: int) -> int:
-    """Returns G = ceil(T / (m d^2 ln^2(1 + T / d))), lines 12 to 15.
+    """Returns the longest gap G = ceil(T / (m d^2 ln^2(1 + T / d))) between messages (lines 12 to 15).
 
     Args:
         horizon: T.
@@ -18,7 +18,7 @@ def longest_gap(horizon: int, agents: int, dim: int) -> int:
 
 
 def schedule(env: FederatedEnv) -> dict[str, Any]:
-    """Returns the specification of the schedule for an environment's horizon, agents and dimension."""
+    """Returns the schedule's specification for the horizon, agents and dimension of an environment."""
     dim = (env.single_observation_space["pulled_context"].shape or (1,))[0]
     return {"name": "growing_then_fixed", "limit": longest_gap(env.max_cycles, env.max_num_agents, dim)}
 
@@ -29,5 +29,5 @@ def scheduled(env: FederatedEnv) -> dict[str, Any]:
 
 
 def planned(env: FederatedEnv) -> dict[str, Any]:
-    """Returns the arguments of a privatizer that plans for it."""
+    """Returns the arguments of a privatizer that plans its noise for this schedule."""
     return {"releases": schedule(env)}

@@ -1,21 +1,32 @@
-"""What fair learners are compared with: random shares, a best-arm learner, one who knows the parameter."""
+"""Baselines of fair exposure: equal shares, a best-arm learner, and one that knows the parameter."""
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.exposure.merit import share_out
 from fedbandit_envs.linear.expectation import expected_rewards
-from fedbandit_envs.spaces import Spaces
 
 
 class EqualShares:
-    """Gives all arms the same share, for ever."""
+    """Gives all arms the same share in every round.
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import exposure_v0
+        >>> from fedbandit_envs.baselines.exposure import EqualShares
+        >>> env = exposure_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> policy = EqualShares()
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3, 4)
+    """
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Prepares for an episode; see :meth:`Policy.reset`."""
-        arms = (spaces.action.shape or (1,))[-1]
+        arms = (spec.action.shape or (1,))[-1]
         self._shares = np.full((*seeds.shape, arms), 1.0 / arms)
 
     def act(self, observation: Arrays) -> Array:
@@ -24,7 +35,18 @@ class EqualShares:
 
 
 class BestArm(LinUCB):
-    """LinUCB, as a distribution: what is paid best, as far as is known, gets it all."""
+    """LinUCB as a distribution: the arm with the largest upper confidence bound gets all exposure.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import exposure_v0
+        >>> from fedbandit_envs.baselines.exposure import BestArm
+        >>> env = exposure_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> policy = BestArm(noise_sd=0.1)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3, 4)
+    """
 
     def act(self, observation: Arrays) -> Array:
         """Returns shares of 0 and 1, ``(replicas, agents, arms)``; see :meth:`Policy.act`."""
@@ -32,21 +54,33 @@ class BestArm(LinUCB):
         return np.asarray(np.arange(observation["contexts"].shape[2]) == arm[..., np.newaxis], np.float64)
 
 
-class Clairvoyant:
-    """Knows theta*, and gives every arm what it deserves.
+class DeservedShares:
+    """Knows theta* and gives every arm the share that its merit deserves.
 
-    Needs it in its observation: see :class:`~fedbandit_envs.wrappers.reveal.Reveal`.
+    The parameter must be in its observation: see :class:`~fedbandit_envs.wrappers.reveal.Reveal`.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import exposure_v0
+        >>> from fedbandit_envs.baselines.exposure import DeservedShares
+        >>> from fedbandit_envs.wrappers import Reveal
+        >>> env = exposure_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> env = Reveal(env)
+        >>> policy = DeservedShares()
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3, 4)
     """
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Checks that theta* is revealed; see :meth:`Policy.reset`.
 
         Raises:
             UnfitError: The observation has no ``parameter``.
         """
-        if "parameter" not in spaces.observation.spaces:
+        if "parameter" not in spec.observation.spaces:
             raise UnfitError("the observation has no 'parameter'; wrap the environment in Reveal")
-        self._merits = spaces.public["merits"]
+        self._merits = spec.public["merits"]
 
     def act(self, observation: Arrays) -> Array:
         """Returns deserved shares, ``(replicas, agents, arms)``; see :meth:`Policy.act`."""

@@ -1,7 +1,7 @@
-"""Policies whose weights were learned: how far to trust an estimate, item by item, and when to send."""
+"""Policies with learned weights: exploration bonuses, and when to send."""
 
-from fedbandit_envs.baselines.learned.network import Network
+from fedbandit_envs.baselines.learned.network import ItemNetwork
 from fedbandit_envs.baselines.learned.policy import LearnedArms, LearnedLinear, LearnedProcurement
 from fedbandit_envs.baselines.learned.sending import LearnedSend, SendingRule
 
-__all__ = ["LearnedArms", "LearnedLinear", "LearnedProcurement", "LearnedSend", "Network", "SendingRule"]
+__all__ = ["ItemNetwork", "LearnedArms", "LearnedLinear", "LearnedProcurement", "LearnedSend", "SendingRule"]

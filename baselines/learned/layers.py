@@ -1,14 +1,21 @@
-"""Checks of a network's arrays, read from files that anybody may have written."""
+"""Files of a network's arrays, which may be of any origin: no code in them is executed."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
+from fedbandit_envs.basics.arrays import Array
+
+
+def network_file(path: str | Path) -> Path:
+    """Returns the path of a network: of a packaged one by its name, else the path itself."""
+    packaged = Path(__file__).parent / f"{path}.npz"
+    return packaged if packaged.exists() else Path(path)
 
 
 def require_names(layers: Mapping[str, Array], names: Sequence[str]) -> None:
-    """Requires an array by each of the names.
+    """Checks that an array of each name is there.
 
     Raises:
         ValueError: One is missing.
@@ -19,7 +26,7 @@ def require_names(layers: Mapping[str, Array], names: Sequence[str]) -> None:
 
 
 def require_shapes(layers: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Requires arrays of these shapes, of finite numbers.
+    """Checks that arrays have these shapes and finite numbers.
 
     Raises:
         ValueError: One has another shape, or numbers that are not finite.

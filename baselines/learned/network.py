@@ -1,4 +1,4 @@
-"""A small network shared over items (producers, arms), played without a library of networks."""
+"""A small neural network for items (producers, arms) alike, evaluated without a deep-learning library."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
 from fedbandit_envs.baselines.learned.layers import require_names, require_shapes
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.compiled import kernel
 
 LAYERS = ("own", "pooled", "shared", "first_bias", "middle", "middle_bias", "last", "last_bias")
 """Names of a network's arrays, in the order in which kernels take them; matrices are (inputs, outputs)."""
@@ -22,10 +22,10 @@ def _forward(
 
     Args:
         each: Features of items, ``(rows, items, inputs)``.
-        once: Features that there are once, ``(rows, shared inputs)``.
-        own: First layer, from an item's own features, ``(inputs, hidden)``.
-        pooled: The same from their means over items.
-        shared: The same from those there are once, ``(shared inputs, hidden)``.
+        once: Features of the row, ``(rows, shared inputs)``.
+        own: First layer's weights of an item's own features, ``(inputs, hidden)``.
+        pooled: Weights of the features' means over items, same shape.
+        shared: Weights of the row's features, ``(shared inputs, hidden)``.
         first_bias: ``(hidden,)``.
         middle: ``(hidden, hidden)``.
         middle_bias: ``(hidden,)``.
@@ -64,22 +64,31 @@ def _forward(
             output[r, i] = value
 
 
-class Network:
-    """Two hidden layers of rectified units, applied to each item's features beside their means over all items.
+class ItemNetwork:
+    """Two hidden layers of rectified linear units, applied to each item's features and to their means over all items.
 
-    Whatever order the items come in, each has the same output (Zaheer et al., Deep Sets, NeurIPS 2017).
+    The output is equivariant: a permutation of the items permutes it (Zaheer et al., Deep Sets, NeurIPS 2017).
 
     Attributes:
-        each: Names of the features of an item that it takes, see :class:`~fedbandit_envs.spaces.Features`.
-        once: Names of those that there are once.
+        each: Names of the features of an item, see :class:`~fedbandit_envs.core.features.Features`.
+        once: Names of the features of the row.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs.baselines.learned import ItemNetwork
+        >>> shapes = {"own": (1, 2), "pooled": (1, 2), "shared": (1, 2), "first_bias": (2,), "middle": (2, 2)}
+        >>> shapes |= {"middle_bias": (2,), "last": (2,), "last_bias": (1,)}
+        >>> network = ItemNetwork(("estimate",), ("left",), {name: np.ones(shape) for name, shape in shapes.items()})
+        >>> network(np.zeros((3, 1), np.float32), np.zeros(1, np.float32))
+        array([7., 7., 7.])
     """
 
     def __init__(self, each: tuple[str, ...], once: tuple[str, ...], layers: Mapping[str, Array]) -> None:
-        """Puts a network together.
+        """Makes a network from its arrays.
 
         Args:
-            each: See :class:`Network`.
-            once: Likewise.
+            each: Names of the features of an item.
+            once: Names of the features of the row.
             layers: Arrays by the names :data:`LAYERS`.
 
         Raises:
@@ -103,8 +112,8 @@ class Network:
         self._layers = [np.array(layers[name], np.float64) for name in LAYERS]
 
     @classmethod
-    def load(cls, path: str | Path) -> "Network":
-        """Reads a network that :meth:`save` wrote; nothing in the file is ever executed.
+    def load(cls, path: str | Path) -> "ItemNetwork":
+        """Reads a network that :meth:`save` wrote; no code in the file is executed.
 
         Raises:
             FileNotFoundError: There is no such file.
@@ -124,11 +133,11 @@ class Network:
         )
 
     def __call__(self, each: Array, once: Array) -> Array:
-        """Returns one number an item, row by row; no row's hangs on another's.
+        """Returns one number an item; each row's numbers depend on that row alone.
 
         Args:
             each: Features of items, float32 ``(..., items, len(self.each))``.
-            once: Those that there are once, float32 ``(..., len(self.once))``.
+            once: Features of rows, float32 ``(..., len(self.once))``.
 
         Returns:
             float64 ``(..., items)``.

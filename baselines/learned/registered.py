@@ -1,17 +1,17 @@
-"""Learned policies: what `examples/learned` makes, see `docs/learned.md` and `docs/learned-send.md`."""
+"""Baselines with learned weights, which `examples/learned` trains; see `docs/learned.md` and `docs/learned-send.md`."""
 
 from collections.abc import Callable
 
 from fedbandit_envs.arms.env import ArmsEnv
-from fedbandit_envs.baselines.baseline import Baseline, Wrapping
+from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
 from fedbandit_envs.baselines.learned.policy import LearnedArms, LearnedLinear, LearnedProcurement
 from fedbandit_envs.baselines.learned.sending import LearnedSend
 from fedbandit_envs.baselines.linear.registered import BASELINES as LINEAR
 from fedbandit_envs.baselines.policy import Policy
-from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
+from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 
@@ -36,11 +36,10 @@ BASELINES: dict[str, Baseline] = {
         LearnedSend,
         {"weights": "ES-send", **LINEAR["FedUCB-weighted"].policy_kwargs},
         {
-            "privatizer": Wrapping(
-                ContinualPrivatizer,
-                {"epsilon": 1.0, "delta": 0.1, "releases": 8, "on_exhausted": "silence"},
+            "privatizer": WrapperSpec(
+                ContinualPrivatizer, {"epsilon": 1.0, "delta": 0.1, "releases": 8, "on_exhausted": "silence"}
             ),
-            "channel": Wrapping(Channel, {"schedule": "on_request"}),
+            "channel": WrapperSpec(Channel, {"schedule": "on_request"}),
         },
     ),
 }

@@ -1,4 +1,4 @@
-"""FedUCB whose agents learned when a message is worth its price."""
+"""FedUCB whose agents have learned when a message is worth its price."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,29 +6,29 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.baselines.learned.layers import require_names, require_shapes
-from fedbandit_envs.baselines.learned.policy import packaged
+from fedbandit_envs.baselines.learned.layers import network_file, require_names, require_shapes
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.linear.ridge import rank_one
-from fedbandit_envs.spaces import Spaces
 
-FEATURES = ("unsent", "ratio", "gap", "unheard", "left", "sent")
-"""What the rule is shown of a row, before a round is played.
+FEATURES = ("unsent", "ratio", "gap", "quiet", "left", "sent")
+"""Features of a row that the rule sees before a round is played.
 
 | feature | meaning |
 |---|---|
-| `unsent` | ln(0.01 + u) / 3, where u sums up ln(1 + x^T V^-1 x) over unsent pulls, the coming one too |
-| `ratio` | log2(coming round / round last sent in) / 4; at first as if it had been round 1 |
-| `gap` | log2(rounds since then) / log2(horizon) |
-| `unheard` | log2(1 + rounds since something was heard) / log2(horizon) |
+| `unsent` | ln(0.01 + u) / 3, where u is the sum of ln(1 + x^T V^-1 x) over unsent pulls, including the coming one |
+| `ratio` | log2(coming round / round of the last message) / 4; round 1 stands for no message |
+| `gap` | log2(rounds since the last message) / log2(horizon) |
+| `quiet` | log2(1 + rounds since something was received) / log2(horizon) |
 | `left` | share of the horizon left after the coming round |
-| `sent` | log2(1 + times sent) / 4 |
+| `sent` | log2(1 + number of messages) / 4 |
 
-Doubling is a threshold on `ratio`, a fixed gap one on `gap`, and much like the determinant trigger, which multiplies
-what is new by the time since then, is one on a sum of `unsent` and `unheard`: all within reach of a single unit.
+A single unit can express a doubling schedule (a threshold on `ratio`), a fixed gap (on `gap`), and nearly the
+determinant trigger (on `unsent` plus `quiet`), which multiplies new information by the time since the last
+synchronisation.
 """
 
 LAYERS = ("first", "first_bias", "last", "last_bias")
@@ -40,25 +40,25 @@ def _decide(
     active, round_, contexts, arm, inverse, waited, horizon, unsent, last_sent, times_sent,
     first, first_bias, last, last_bias, seen, send,
 ):  # fmt: skip
-    """Asks to send where the network's output is positive, and keeps what it needs to know of that.
+    """Marks agents that ask to send, where the network's output is positive, and updates its features.
 
     Args:
-        active: Who acts, bool ``(replicas, agents, 1)``; nobody else asks.
+        active: Agents that act, bool ``(replicas, agents, 1)``; the others do not ask.
         round_: Rounds played, ``(replicas, agents, 1)``.
         contexts: ``(replicas, agents, arms, dim)``.
-        arm: What is about to be pulled, ``(replicas, agents)``.
+        arm: Arms about to be pulled, ``(replicas, agents)``.
         inverse: V^-1, ``(replicas, agents, 1, dim, dim)``.
-        waited: Rounds since something was heard, ``(replicas, agents)``.
-        horizon: Rounds of the episode.
-        unsent: Information in pulls that were not sent, ``(replicas, agents)``; updated, as are the next two.
-        last_sent: The round last asked in, 0 for none.
-        times_sent: How often was asked.
-        first: Rules by number, of which replicas take one after another, ``(rules, inputs, hidden)``.
+        waited: Rounds since something was received, ``(replicas, agents)``.
+        horizon: Number of rounds of the episode.
+        unsent: Information in pulls that were not sent yet, ``(replicas, agents)``; updated, as are the next two.
+        last_sent: The last round in which the agent asked, 0 for none.
+        times_sent: How often the agent has asked.
+        first: First layers of all rules, ``(rules, inputs, hidden)``; replica r uses rule r modulo their number.
         first_bias: ``(rules, hidden)``.
         last: ``(rules, hidden)``.
         last_bias: ``(rules, 1)``.
         seen: Receives features, ``(replicas, agents, inputs)``.
-        send: Receives the answers, bool ``(replicas, agents)``.
+        send: Receives the marks, bool ``(replicas, agents)``.
     """
     rules, inputs, hidden = first.shape
     dim = contexts.shape[3]
@@ -94,14 +94,27 @@ def _decide(
 
 
 class SendingRule:
-    """One hidden layer of tanh units on :data:`FEATURES`; its sign says whether to ask. Or several such rules."""
+    """A network with one hidden layer of tanh units on :data:`FEATURES`, whose sign says whether to send.
+
+    It may hold several rules, which replicas use in turn, so that training evaluates many rules side by side.
+
+    Attributes:
+        layers: Arrays in the order of :data:`LAYERS`, the first axis over rules.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs.baselines.learned import SendingRule
+        >>> shapes = {"first": (6, 2), "first_bias": (2,), "last": (2,), "last_bias": (1,)}
+        >>> rule = SendingRule({name: np.zeros(shape) for name, shape in shapes.items()})
+        >>> [layer.shape for layer in rule.layers]
+        [(1, 6, 2), (1, 2), (1, 2), (1, 1)]
+    """
 
     def __init__(self, layers: Mapping[str, Array]) -> None:
-        """Puts a rule together.
+        """Makes a rule, or several, from arrays.
 
         Args:
-            layers: Arrays by the names :data:`LAYERS`; with one more leading axis where there are several rules, of
-                which replicas take one after another: so a training plays many rules side by side.
+            layers: Arrays by the names :data:`LAYERS`; with one more leading axis for several rules.
 
         Raises:
             ValueError: An array is missing or of a wrong shape, or a number is not finite.
@@ -115,7 +128,7 @@ class SendingRule:
             "last_bias": (*rules, 1),
         }
         require_shapes(layers, shapes)
-        # A single rule is several, of which there is one.
+        # A single rule is kept as a stack of one.
         several = (-1,) if rules else (1,)
         self.layers = [
             np.array(layers[name], np.float64).reshape(*several, *shapes[name][len(rules) :])
@@ -124,7 +137,7 @@ class SendingRule:
 
     @classmethod
     def load(cls, path: str | Path) -> "SendingRule":
-        """Reads a rule that :meth:`save` wrote; nothing in the file is ever executed.
+        """Reads a rule that :meth:`save` wrote; no code in the file is executed.
 
         Raises:
             FileNotFoundError: There is no such file.
@@ -134,7 +147,7 @@ class SendingRule:
             return cls({name: arrays[name] for name in LAYERS if name in arrays})
 
     def save(self, path: str | Path) -> None:
-        """Writes the rule, the first if there are several, as a ``.npz`` file of float32 arrays."""
+        """Writes the rule, the first one if there are several, as a ``.npz`` file of float32 arrays."""
         layers: dict[str, Any] = {
             name: layer[0].astype(np.float32) for name, layer in zip(LAYERS, self.layers, strict=True)
         }
@@ -144,16 +157,28 @@ class SendingRule:
 class LearnedSend(FedUCB):
     """FedUCB whose agents ask to send where a small network says so, each by what it knows itself.
 
-    What is pulled and what is made of messages is :class:`FedUCB`'s; only its trigger (Algorithm 1, line 12) is
-    replaced. Needs a schedule that asks agents. Times follow from unnoised data: no privacy is claimed of them.
+    It replaces only FedUCB's trigger (Algorithm 1, line 12), and needs a schedule by which agents ask. Exact data
+    decide when messages are sent, so that nothing is claimed about the privacy of their times.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import linear_v0
+        >>> from fedbandit_envs.baselines.learned import LearnedSend
+        >>> from fedbandit_envs.wrappers import Channel
+        >>> env = linear_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> env = Channel(env, schedule="on_request")
+        >>> policy = LearnedSend("ES-send", beta_scale=0.3)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation)["send"].shape
+        (1, 3)
     """
 
     def __init__(self, weights: str | Path | SendingRule, **constants: Any) -> None:
-        """Takes a rule.
+        """Sets the rule and FedUCB's constants.
 
         Args:
-            weights: A rule, the ``.npz`` file of one, or the name of a packaged one, ``"ES-send"``.
-            **constants: Those of :class:`FedUCB`.
+            weights: A rule, the path of its ``.npz`` file, or the name of a packaged one, such as ``"ES-send"``.
+            **constants: Arguments of :class:`FedUCB`.
 
         Raises:
             TypeError: A constant is unknown or has the wrong type.
@@ -162,24 +187,23 @@ class LearnedSend(FedUCB):
         """
         super().__init__(**constants)
         if not isinstance(weights, SendingRule):
-            inside = packaged(str(weights))
-            weights = SendingRule.load(inside if inside.exists() else weights)
+            weights = SendingRule.load(network_file(weights))
         self._rule = weights
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Forgets own data, what was heard and what was sent; see :meth:`Policy.reset`.
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets own and received data and what was sent; see :meth:`Policy.reset`.
 
         Raises:
             UnfitError: Agents of this environment do not choose when to send, or several estimators are used in turn.
         """
-        super().reset(spaces, seeds)
+        super().reset(spec, seeds)
         if not self._asks or self._estimators > 1:
             raise UnfitError(
                 "a learned rule says when to send; a Channel whose schedule asks agents, such as 'on_request', and "
                 "messages of one statistic are required"
             )
         rows = seeds.shape
-        self._horizon = int(spaces.horizon)
+        self._horizon = int(spec.horizon)
         self._unsent = np.zeros(rows)
         self._last_sent, self._times_sent = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
         self._shown = np.zeros((*rows, len(FEATURES)))

@@ -1,7 +1,7 @@
-"""Asynchronous federated LinUCB: agents that come and go, and upload once they have learnt enough.
+"""Asynchronous federated LinUCB: agents are active at times of their own and upload once they have learned enough.
 
-Both protocols need a :class:`~fedbandit_envs.wrappers.transport.server.Server`, and both decide by raw data when to
-upload.
+Both algorithms need a :class:`~fedbandit_envs.wrappers.transport.server.Server`. In both, exact data decide when an
+agent uploads, so that the times of messages are not private.
 """
 
 from math import log, log1p, sqrt
@@ -10,96 +10,100 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
-from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.baselines.aggregators import Sum
+from fedbandit_envs.baselines.aggregators.grams import GRAM, gram_arrays, gram_inbox
 from fedbandit_envs.baselines.linear.feducb import FedUCB
+from fedbandit_envs.baselines.linear.gram_matrices import keep, rebuild
 from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.pooling import keep, rebuild
 from fedbandit_envs.baselines.linear.triggers import has_grown
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.pool import Sum
-from fedbandit_envs.checks import require_number
-from fedbandit_envs.features import highest
-from fedbandit_envs.spaces import Spaces
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_number
+from fedbandit_envs.core.features import highest
+from fedbandit_envs.core.policy_spec import PolicySpec
 
 
-def _require_server(spaces: Spaces, echo: bool) -> None:
-    """Refuses to play behind anything else than a server that agents ask."""
-    seen = spaces.observation.spaces
+def _require_server(spec: PolicySpec, echo: bool) -> None:
+    """Raises :class:`UnfitError` unless there is a server that agents can ask."""
+    seen = spec.observation.spaces
     inbox = seen.get("inbox_mask")
     fits = inbox is not None and inbox.shape == (1,) and ("sent" in seen) == echo
-    if not (fits and isinstance(spaces.action, gym_spaces.Dict)):
+    if not (fits and isinstance(spec.action, gym_spaces.Dict)):
         raise UnfitError(
             f"a Server with schedule='on_request' and echo={echo} is required around the environment; its observations "
-            f"are {sorted(seen)} and its actions {spaces.action}"
+            f"are {sorted(seen)} and its actions {spec.action}"
         )
 
 
 class FedLinUCB(LinUCB):
-    """LinUCB on what the server has, asynchronously (He, Wang, Min, Gu 2022, Algorithm 1).
+    """LinUCB on what the server has, asynchronously (He, Wang, Min and Gu 2022, Algorithm 1).
 
-    An agent pulls the arm that maximises <x, Sigma_m^-1 b_m> + beta ||x||_{Sigma_m^-1}, where (Sigma_m, b_m) is what it
-    has downloaded last, lambda I and 0 at first; own data counts once it has been to the server and back. It uploads
-    what it has gathered since its last upload, and downloads, in the round in which det(Sigma_m + Sigma_loc) exceeds
-    (1 + alpha) det(Sigma_m). Needs a server with ``echo=True``.
+    An agent pulls the arm with the largest <x, Sigma_m^-1 b_m> + beta ||x||_{Sigma_m^-1}, where (Sigma_m, b_m) is its
+    last download, at first lambda I and 0; its own data count once they have been to the server and back. It uploads
+    what it has collected since its last upload, and downloads, in the round in which det(Sigma_m + Sigma_loc) exceeds
+    (1 + alpha) det(Sigma_m). It needs a server with ``echo=True``.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import linear_v0
+        >>> from fedbandit_envs.baselines.linear import FedLinUCB
+        >>> from fedbandit_envs.wrappers import Server
+        >>> env = linear_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> env = Server(env, schedule="on_request")
+        >>> policy = FedLinUCB(alpha=1.0, beta=0.5)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation)["send"].shape
+        (1, 3)
     """
 
     def __init__(
         self,
         alpha: float | None = None,
         beta: float | None = None,
-        ridge: float = 1.0,
         noise_sd: float = 0.3,
-        parameter_bound: float = 1.0,
-        failure: float = 0.01,
-        beta_scale: float = 1.0,
+        **linucb: Any,
     ) -> None:
         """Sets the policy's constants.
 
         Args:
-            alpha: Of the trigger, > 0; None for the theory's 1/M^2 with M agents.
+            alpha: Growth of the determinant that triggers an upload, > 0; None for the theory's 1/M^2 with M agents.
             beta: The radius; None for the theory's sqrt(lambda) S + (sqrt(1 + M alpha) + M sqrt(2 alpha)) (R sqrt(d
                 ln((1 + T L^2/(min(alpha, 1) lambda))/delta)) + sqrt(lambda) S).
-            ridge: lambda > 0, counted once.
-            noise_sd: R, sub-Gaussian constant of rewards.
-            parameter_bound: S, the most that ||theta*|| can be.
-            failure: delta, in (0, 1].
-            beta_scale: Multiplies the radius.
+            noise_sd: R, the sub-Gaussian constant of rewards.
+            **linucb: See :class:`LinUCB`; ``ridge``, lambda, is counted once in all.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        super().__init__(ridge, noise_sd, parameter_bound, failure, beta_scale, beta)
+        super().__init__(noise_sd=noise_sd, alpha=beta, **linucb)
         if alpha is not None:
             require_number("alpha", alpha, 0, np.inf, open_below=True)
         self._alpha = alpha
         self._beta = beta
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Forgets own data and what was downloaded; see :meth:`Policy.reset`.
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets own and downloaded data; see :meth:`Policy.reset`.
 
         Raises:
             UnfitError: There is no server that agents can ask, or it does not echo.
         """
-        _require_server(spaces, echo=True)
-        super().reset(spaces, seeds)
-        contexts = spaces.observation["contexts"]
+        _require_server(spec, echo=True)
+        super().reset(spec, seeds)
+        contexts = spec.observation["contexts"]
         dim = (contexts.shape or (0, 0))[1]
-        self._growth = spaces.agents**-2 if self._alpha is None else float(self._alpha)
+        self._growth = spec.agents**-2 if self._alpha is None else float(self._alpha)
         if self._beta is None:
-            theory = self._theory(spaces.agents, dim, spaces.horizon, highest(contexts))
+            theory = self._theory(spec.agents, dim, spec.horizon, highest(contexts))
             self._constant = self._beta_scale * theory
         square = (*seeds.shape, 1, dim + 1, dim + 1)
-        # The server adds up what agents upload, so that there is one sender and nothing to choose from.
-        self._told = Sum().begin(seeds.shape, 1, (dim + 1) ** 2)
+        # The server adds up what agents upload, so that there is one sender and nothing to be robust against.
+        self._received = Sum().start(gram_inbox(spec, seeds.shape))
+        self._downloaded = self._received.totals[GRAM]
         self._local = np.zeros(square)
         self._uploaded = np.zeros(square)
         self._send = np.zeros(seeds.shape, np.bool_)
         self._no_shift = np.full(seeds.shape, self._ridge)
-
-    @property
-    def _downloaded(self) -> Array:
-        return self._told.total.reshape(self._local.shape)
 
     def _theory(self, agents: int, dim: int, horizon: int, longest: float) -> float:
         """Returns the radius of He et al. 2022, Theorem 5.1."""
@@ -112,10 +116,10 @@ class FedLinUCB(LinUCB):
         """Takes in own data and downloads, then chooses; see :meth:`Policy.act`.
 
         Returns:
-            A mapping of ``action``, arms int64 ``(replicas, agents)``, and ``send``.
+            A mapping of ``action``, arms int64 ``(replicas, agents)``, and ``send``, bool of the same shape.
         """
         keep(observation["round"], observation["pulled_context"], observation["last_reward"], self._local)
-        # What was asked for in the last round held that round's observation as well.
+        # An upload asked for in the last round includes that round's observation.
         self._uploaded[self._send] = self._local[self._send]
         mask = observation["inbox_mask"]
         if mask.any():
@@ -125,17 +129,16 @@ class FedLinUCB(LinUCB):
         return {"action": arm, "send": self._send}
 
     def _download(self, observation: Arrays, mask: Array) -> None:
-        self._told.add(mask[..., np.newaxis], observation["inbox_statistic"].reshape(*mask.shape, -1))
+        self._received.add(gram_arrays(observation))
         back = observation["sent"][..., 0]
         self._local[back] -= self._uploaded[back]
         self._uploaded[back] = 0.0
-        rebuild(mask[..., 0], self._nothing(), self._downloaded, self._no_shift, *self._ridges)
-
-    def _nothing(self) -> Array:
-        return np.zeros_like(self._downloaded)
+        rebuild(
+            mask[..., 0], np.zeros_like(self._downloaded), self._downloaded, self._no_shift, *self._ridges
+        )
 
     def _wants(self, observation: Arrays, arm: Array) -> None:
-        """Decides who asks to upload, into ``_send``."""
+        """Writes into ``_send`` which agents ask to upload."""
         has_grown(
             observation.get("active", self._everyone), observation["contexts"], arm, self._downloaded[:, :, 0],
             self._local[:, :, 0], self._ridge, log1p(self._growth), self._send,
@@ -143,11 +146,23 @@ class FedLinUCB(LinUCB):
 
 
 class AsyncLinUCB(FedUCB):
-    """LinUCB on all that the agent has, asynchronously (Li and Wang 2022, Async-LinUCB).
+    """LinUCB on all that an agent has, asynchronously (Li and Wang 2022, Async-LinUCB).
 
-    Own data counts at once, that of others from when the server sends it. The agent uploads where det(V_m) exceeds
-    gamma_U det(V_m - dV_m), dV_m being own data since its last upload. Needs a server with ``echo=False``, whose
-    ``answers`` by determinant are gamma_D.
+    Own data count at once, that of others as soon as the server sends them. An agent uploads where det(V_m) exceeds
+    gamma_U det(V_m - dV_m), dV_m being its own data since its last upload. It needs a server with ``echo=False``, whose
+    ``answers`` by determinant have the paper's gamma_D.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import linear_v0
+        >>> from fedbandit_envs.baselines.linear import AsyncLinUCB
+        >>> from fedbandit_envs.wrappers import Server
+        >>> env = linear_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> env = Server(env, schedule="on_request", echo=False)
+        >>> policy = AsyncLinUCB(growth=6.0, beta=0.5)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation)["send"].shape
+        (1, 3)
     """
 
     def __init__(
@@ -160,7 +175,7 @@ class AsyncLinUCB(FedUCB):
         failure: float = 0.01,
         beta_scale: float = 1.0,
     ) -> None:
-        """Sets the policy's constants; see :class:`FedLinUCB` for those not named here.
+        """Sets the policy's constants; see :class:`LinUCB` for those not named here.
 
         Args:
             growth: gamma_U, >= 1.
@@ -182,14 +197,14 @@ class AsyncLinUCB(FedUCB):
         require_number("growth", growth, 1, np.inf)
         self._log_growth = log(growth)
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Forgets own data and what was downloaded; see :meth:`Policy.reset`.
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets own and downloaded data; see :meth:`Policy.reset`.
 
         Raises:
             UnfitError: There is no server that agents can ask, or it echoes.
         """
-        _require_server(spaces, echo=False)
-        super().reset(spaces, seeds)
+        _require_server(spec, echo=False)
+        super().reset(spec, seeds)
         self._fresh = np.zeros_like(self._own)
 
     def act(self, observation: Arrays) -> Any:
@@ -199,8 +214,8 @@ class AsyncLinUCB(FedUCB):
         return super().act(observation)
 
     def _wants(self, observation: Arrays, arm: Array) -> None:
-        assert self._told is not None
-        base = (self._own - self._fresh + self._told.statistic)[:, :, 0]
+        assert self._received is not None
+        base = (self._own - self._fresh + self._received.totals[GRAM])[:, :, 0]
         has_grown(
             observation.get("active", self._everyone), observation["contexts"], arm, base,
             self._fresh[:, :, 0], self._ridge, self._log_growth, self._send,

@@ -1,7 +1,7 @@
-"""FedUCB: LinUCB that listens, through noise (Dubey and Pentland 2020, Algorithms 1 and 3).
+"""FedUCB: LinUCB on an agent's own data and on what it has received (Dubey and Pentland 2020, Algorithms 1 and 3).
 
-The policy says what an agent makes of what it hears. When agents talk, to whom and through how much noise is up to
-channel and privatizer; without a channel it is LinUCB.
+The policy says what an agent does with the statistics that it receives. When agents send, to whom and through how much
+noise is the business of channel and privatizer; without a channel this is LinUCB.
 """
 
 from math import log, pi, sqrt
@@ -10,50 +10,65 @@ from typing import Any, Literal, get_args
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
-from fedbandit_envs.announcement import variance_of
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.baselines.heard import PooledGrams
-from fedbandit_envs.baselines.linear.hearing import lifted
+from fedbandit_envs.baselines.aggregators import AggregatorSpec, make_aggregator
+from fedbandit_envs.baselines.aggregators.grams import GRAM, NOISE, gram_arrays, gram_inbox, noise_of
+from fedbandit_envs.baselines.linear.gram_matrices import keep, rebuild
 from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.noise import BiasName, Regularisation, ShiftName, floored, regularise
+from fedbandit_envs.baselines.linear.noise import (
+    BiasName,
+    Regularisation,
+    ShiftName,
+    floor_eigenvalues,
+    lift_eigenvalues,
+    regularise,
+)
 from fedbandit_envs.baselines.linear.optimism import Confidence, choose_min
-from fedbandit_envs.baselines.linear.pooling import keep, rebuild
 from fedbandit_envs.baselines.linear.triggers import is_due
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.pool import PoolSpec, make_pool
-from fedbandit_envs.checks import require_choice, require_number
-from fedbandit_envs.features import highest
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_choice, require_number
+from fedbandit_envs.core.features import highest
+from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.linear.ridge import Ridges, arms_last, observe
-from fedbandit_envs.spaces import Spaces
 
 CombineName = Literal["pooled", "min"]
 
-_VARIANCE = variance_of("statistic")
-
 
 class FedUCB(LinUCB):
-    """LinUCB on own data and on what others release, with confidence bounds that reckon with the noise.
+    """LinUCB on own and received data, with confidence bounds that take the noise into account.
 
-    V = sum of own x x^T + what was heard + shift I. Own data is exact and counts for ever, unless the channel echoes:
-    then, as printed, an agent learns from the released version of its own data, and of the exact one keeps what it
-    has not released yet. What the noise does to V and to the estimate is in
-    :mod:`fedbandit_envs.baselines.linear.noise`; it is read off what messages announce of it. Without noise this is
-    a ridge; noise that is not announced is not reckoned with, but V is lifted where it would not be positive definite.
+    V = sum of the agent's own x x^T + sum of what it received + shift I. Own data are exact and count for ever, unless
+    the channel echoes: then, as printed in the paper, an agent learns from the released, noisy version of its own data
+    and keeps of the exact data what it has not released yet. What the noise does to V and to the estimate is said in
+    :mod:`fedbandit_envs.baselines.linear.noise`; its variance is read from the messages, which announce it. Without
+    noise the shift is a ridge. Noise that is not announced is not accounted for, but V is lifted where it would not be
+    positive definite.
 
-    A ``pool`` that withstands liars stands for the sum of all that was heard, and is reckoned with as if it were one.
-    Its noise is taken to be that of a sum over as many senders: the same pool of the variances they announce. Dropping
-    costs a little more than that, pi/2 times the variance at worst (a median's); and what comes from senders who are
-    not alike is not reckoned with. V is lifted where what is pooled would not be positive definite.
+    With a robust aggregator (``pool``) its result is used as if it were the sum. The variance of its noise is taken to
+    be what the same aggregator makes of the announced variances: robust aggregation costs a little more than that, at
+    worst pi/2 times the variance (for a median). Data of senders who are not alike are not accounted for.
 
-    With the pool ``precision`` what was heard counts as so many exact observations, and nothing of its noise is
-    reckoned with any more: no shift but the ridge, no bias. No confidence is known of the radius then, see
-    :mod:`fedbandit_envs.baselines.precision`.
+    With the aggregator ``precision`` what was received counts as exact observations: the only shift is the ridge, there
+    is no bias term, and no confidence level of the radius is known; see
+    :mod:`fedbandit_envs.baselines.aggregators.precision`.
 
     Messages may hold several statistics (:class:`~fedbandit_envs.wrappers.interleaved.Interleaved`): then as many
     estimators are used in turn, which is Algorithm 3's subsampling.
 
-    Where agents say when to send, they ask once log det(V + x x^T + (rho_max - rho_min) I) - log det S reaches
-    D / (rounds since the last synchronisation + 1), S being V at that time (Algorithm 1, line 12).
+    Where agents choose when to send, they ask to as soon as log det(V + x x^T + (rho_max - rho_min) I) - log det S
+    reaches D / (rounds since the last synchronisation + 1), S being V at that time (Algorithm 1, line 12).
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import linear_v0
+        >>> from fedbandit_envs.baselines.linear import FedUCB
+        >>> from fedbandit_envs.wrappers import Channel
+        >>> env = linear_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> env = Channel(env, schedule="doubling")
+        >>> policy = FedUCB(pool={"name": "trimmed_mean", "share": 0.25})
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
     """
 
     def __init__(
@@ -62,39 +77,30 @@ class FedUCB(LinUCB):
         bias: BiasName = "root_m",
         combine: CombineName = "pooled",
         threshold: float | None = None,
-        ridge: float = 1.0,
-        noise_sd: float = 0.5,
-        parameter_bound: float = 1.0,
-        failure: float = 0.01,
-        beta_scale: float = 1.0,
-        alpha: float | None = None,
-        pool: PoolSpec = "sum",
+        pool: AggregatorSpec = "sum",
+        **linucb: Any,
     ) -> None:
         """Sets the policy's constants; see :class:`LinUCB` for those not named here.
 
         Args:
-            shift: What keeps V positive definite: ``"per_agent"`` (printed), ``"on_sum"`` or ``"floor"``; see
-                :mod:`fedbandit_envs.baselines.linear.noise`; or ``"lift"``, without a proof; see
-                :mod:`fedbandit_envs.baselines.linear.hearing`. Of no matter where the pool leaves no noise.
-            bias: What bounds the noise's share of the error: ``"printed"``, ``"root_m"``, ``"euclidean"`` or, where
-                nothing does, ``"none"``.
-            combine: ``"pooled"`` acts on the bounds from all data; ``"min"`` on the smaller one of these and of those
-                from own data alone, which costs no privacy; each then fails with half the probability.
-            threshold: D; None for the paper's 2 T d / (ln(rho_max / rho_min + T L^2 / (d rho_min)) + 1), divided by
-                1 + L^2 where there are several estimators.
-            ridge: See :class:`LinUCB`.
-            noise_sd: See :class:`LinUCB`.
-            parameter_bound: See :class:`LinUCB`.
-            failure: See :class:`LinUCB`.
-            beta_scale: See :class:`LinUCB`.
-            alpha: See :class:`LinUCB`.
-            pool: How what is heard is put together, see :mod:`fedbandit_envs.baselines.pool`.
+            shift: What keeps V positive definite under noise: ``"per_agent"`` (as printed), ``"on_sum"``, ``"floor"``,
+                or ``"lift"``, which is without a proof; see :mod:`fedbandit_envs.baselines.linear.noise`. It has no
+                effect where the aggregator leaves no noise.
+            bias: Bound of the noise's share of the estimation error: ``"printed"``, ``"root_m"``, ``"euclidean"``, or
+                ``"none"`` with ``shift="lift"``.
+            combine: ``"pooled"`` uses the confidence bounds from all data; ``"min"`` the smaller one of these and of
+                those from own data alone, which costs no privacy; each then fails with half the probability.
+            threshold: D; None for the paper's 2 T d / (ln(rho_max / rho_min + T L^2 / (d rho_min)) + 1), divided by 1 +
+                L^2 where there are several estimators.
+            pool: The aggregator of what is received, or its specification; see
+                :mod:`fedbandit_envs.baselines.aggregators`.
+            **linucb: See :class:`LinUCB`.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range, or ``shift`` and ``bias`` do not go together.
         """
-        super().__init__(ridge, noise_sd, parameter_bound, failure, beta_scale, alpha)
+        super().__init__(**linucb)
         require_choice("shift", shift, get_args(ShiftName))
         require_choice("bias", bias, get_args(BiasName))
         require_choice("combine", combine, get_args(CombineName))
@@ -113,30 +119,31 @@ class FedUCB(LinUCB):
         self._bias: BiasName = bias
         self._combine = combine
         self._threshold = threshold
-        self._pool = make_pool(pool)
+        self._pool = make_aggregator(pool)
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Forgets own data and what was heard; see :meth:`Policy.reset`.
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets own and received data; see :meth:`Policy.reset`.
 
         Raises:
             UnfitError: Several estimators are used in turn, but bounds are to be combined with those from own data; or
-                the shift is ``"per_agent"`` and the largest noise is not known; or the pool keeps own data exact, and
-                agents hear themselves.
+                the shift is ``"per_agent"`` and announced variances have no bound; or the aggregator keeps own data
+                exact and agents receive their own messages.
         """
-        seen = spaces.observation.spaces
+        seen = spec.observation.spaces
         dim = (seen["contexts"].shape or (0, 0))[1]
-        inbox = seen.get("inbox_statistic")
-        told = (1, dim + 1, dim + 1) if inbox is None or inbox.shape is None else inbox.shape
-        self._senders = told[0]
-        # (senders, numbers) or (senders, estimators, numbers).
-        self._estimators = told[1] if len(told) == 4 else 1
+        rows = seeds.shape
+        inbox = gram_inbox(spec, rows) if "inbox_mask" in seen else None
+        self._senders = inbox.senders if inbox else 1
+        self._estimators = inbox.shapes[GRAM][0] if inbox else 1
         if self._estimators > 1 and self._combine == "min":
             raise UnfitError(
                 f"combine is 'min', but messages hold {self._estimators} statistics to be used in turn; 'pooled' is "
                 "required"
             )
-        noise = spaces.release.spaces.get(_VARIANCE)
-        self._noisy = f"inbox_{_VARIANCE}" in seen and not self._pool.weighs
+        self._received = self._pool.start(inbox) if inbox else None
+        noise = spec.release.spaces.get(NOISE)
+        # Aggregates that have taken the noise into account hold none.
+        self._noisy = self._received is not None and NOISE in self._received.totals
         self._worst = highest(noise) if self._noisy and noise is not None else 0.0
         if np.isinf(self._worst):
             if self._shift == "per_agent":
@@ -144,19 +151,17 @@ class FedUCB(LinUCB):
                     "shift is 'per_agent', which needs to know the largest variance that noise can come to have, and "
                     "messages announce one without a bound; ContinualPrivatizer, or shift='on_sum', is required"
                 )
-            # Only what the trigger starts from, as without noise.
+            # It only sets the trigger's starting value, which then is the one without noise.
             self._worst = 0.0
         self._echo = "sent" in seen
-        rows = seeds.shape
-        self._begin(rows, dim, self._estimators)
+        self._start(rows, dim, self._estimators)
         self._own = np.zeros((*rows, self._estimators, dim + 1, dim + 1))
-        self._told = None if inbox is None else self._pool.grams(rows, spaces)
-        self._heard_of = np.zeros_like(self._own)
-        self._heard = np.zeros((*rows, self._senders), np.bool_)
+        self._lifted = np.zeros_like(self._own)
+        self._known_senders = np.zeros((*rows, self._senders), np.bool_)
         self._releases = np.zeros(rows)
-        start = self._regularisation(
-            self._starting_noise(), np.ones(rows), np.full(rows, float(self._senders))
-        )
+        # The largest that the noise on the sum over all senders can have.
+        worst = np.full(rows, sqrt(self._worst * self._senders))
+        start = self._regularisation(worst, np.ones(rows), np.full(rows, float(self._senders)))
         self._spread = np.zeros(rows)
         if self._shift == "per_agent" and self._noisy:
             # Line 1: S starts as M rho_min I.
@@ -166,18 +171,15 @@ class FedUCB(LinUCB):
             one = (*rows, 1)
             self._alone = Ridges.without_data(one, dim, self._ridge)
             self._alone_confidence = Confidence.without_noise(one, dim, self._ridge, self._parameter_bound)
-        self._asks = isinstance(spaces.action, gym_spaces.Dict)
-        due = self._threshold
-        if due is None:
-            due = self._default_threshold(spaces.horizon, highest(seen["contexts"]), start)
-        self._due = due
+        self._asks = isinstance(spec.action, gym_spaces.Dict)
+        self._due = (
+            self._default_threshold(spec.horizon, highest(seen["contexts"]), start)
+            if self._threshold is None
+            else self._threshold
+        )
         self._waited = np.zeros(rows)
         self._synchronised = self._ridges.log_det.copy()
         self._send = np.zeros(rows, np.bool_)
-
-    def _starting_noise(self) -> Array:
-        """Returns the largest sd there can be on the sum of all senders' statistics, a row."""
-        return np.full(self._releases.shape, sqrt(self._worst * self._senders))
 
     def _default_threshold(self, horizon: int, longest: float, start: Regularisation) -> float:
         dim = self._ridges.moment.shape[-1]
@@ -186,10 +188,10 @@ class FedUCB(LinUCB):
         return threshold / (1 + longest**2) if self._estimators > 1 else threshold
 
     def _regularisation(self, sd: Array, releases: Array, heads: Array) -> Regularisation:
-        # By a union over releases k = 1, 2, ... and senders, with sum 1/k^2 = pi^2/6, for half the failures.
+        # Union bound over releases k = 1, 2, ... and senders, sum 1/k^2 = pi^2/6, for half of the failure probability.
         log_union = np.log(2 * self._senders * releases**2 * pi**2 / (6 * self._share_of_failure()))
         if self._bias == "none":
-            # As if there were no noise: then all shifts are the ridge.
+            # Without noise every shift is the ridge.
             sd = np.zeros_like(sd)
         return regularise(
             shift=self._shift,
@@ -199,26 +201,26 @@ class FedUCB(LinUCB):
             heads=heads,
             log_union=log_union,
             dim=self._ridges.moment.shape[-1],
-            ridge=self._heard_ridge(),
+            ridge=self._joint_ridge(),
             parameter_bound=self._parameter_bound,
         )
 
-    def _heard_ridge(self) -> float:
-        """Returns the regulariser of V once something was heard."""
+    def _joint_ridge(self) -> float:
+        """Returns the ridge of V once something was received."""
         return self._ridge
 
     def _share_of_failure(self) -> float:
         return self._failure / 2 if self._combine == "min" else self._failure
 
     def _own_failure(self) -> float:
-        """Returns with which probability the rewards' part of the bound may fail; the noise takes the other half."""
+        """Returns the failure probability of the reward's part of the bound; the noise's part takes the other half."""
         return self._share_of_failure() / (2 if self._noisy and self._bias != "none" else 1)
 
     def act(self, observation: Arrays) -> Any:
         """Takes in own data and the inbox, then acts as LinUCB does; see :meth:`Policy.act`.
 
         Returns:
-            Arms, int64 ``(replicas, agents)``; where agents say when to send, a mapping of ``action`` and ``send``.
+            Arms, int64 ``(replicas, agents)``; where agents choose when to send, a mapping of ``action`` and ``send``.
         """
         last = (observation["round"], observation["pulled_context"], observation["last_reward"])
         observe(*last, *self._ridges)
@@ -228,8 +230,8 @@ class FedUCB(LinUCB):
         if mask is not None:
             keep(*last, self._own)
             self._waited += observation["round"][..., 0] > 0
-            if self._told is not None and mask.any():
-                self._listen(observation, mask, self._told)
+            if mask.any():
+                self._take_in(observation, mask)
         arm = self._pull(observation)
         if not self._asks:
             return arm
@@ -237,37 +239,38 @@ class FedUCB(LinUCB):
         return {"action": arm, "send": self._send}
 
     def _wants(self, observation: Arrays, arm: Array) -> None:
-        """Decides who asks to send, given the arms about to be pulled, into ``_send``: line 12's trigger."""
+        """Writes into ``_send`` which agents ask to send, given the arms they are about to pull (line 12's trigger)."""
         is_due(
             observation.get("active", self._everyone), observation["round"], observation["contexts"], arm,
             self._ridges.inverse, self._ridges.log_det,
             self._synchronised, self._waited, self._spread, self._due, self._send,
         )  # fmt: skip
 
-    def _listen(self, observation: Arrays, mask: Array, told: PooledGrams) -> None:
-        told.add(observation)
-        self._heard |= mask
+    def _take_in(self, observation: Arrays, mask: Array) -> None:
+        assert self._received is not None
+        self._received.add(gram_arrays(observation))
+        self._known_senders |= mask
         if self._echo:
             self._own[observation["sent"][..., 0]] = 0.0
         news: Array = np.asarray(mask.any(axis=-1))
         self._releases += news
-        heads = np.maximum(self._heard.sum(axis=-1), 1).astype(np.float64)
-        pooled, variance = told.statistic, told.variance
+        heads = np.maximum(self._known_senders.sum(axis=-1), 1).astype(np.float64)
+        total, variance = self._received.totals[GRAM], noise_of(self._received.totals, mask.shape[:2])
         made = self._regularisation(np.sqrt(variance), np.maximum(self._releases, 1), heads)
-        heard = pooled
+        others = total
         if self._shift == "lift":
-            heard = self._heard_of
-            heard[news] = lifted(pooled[news], variance[news], self._heard_ridge())
-        definite = rebuild(news, self._own, heard, made.shift, *self._ridges)
+            others = self._lifted
+            others[news] = lift_eigenvalues(total[news], variance[news], self._joint_ridge())
+        definite = rebuild(news, self._own, others, made.shift, *self._ridges)
         self._trust(made, news)
         if self._shift == "floor" or not definite.all():
             affected = np.broadcast_to(news[..., np.newaxis], definite.shape).copy()
-            self._lift(affected if self._shift == "floor" else ~definite, made, pooled)
+            self._floor(affected if self._shift == "floor" else ~definite, made, total)
         self._waited[news] = 0
         self._synchronised[news] = self._ridges.log_det[news]
 
     def _trust(self, made: Regularisation, news: Array) -> None:
-        """Takes over confidence bounds for rows with news."""
+        """Stores the confidence bounds of rows that have received something."""
         dim = self._ridges.moment.shape[-1]
         log_floor = dim * np.log(made.least)
         for held, value in zip(
@@ -276,18 +279,19 @@ class FedUCB(LinUCB):
             held[news] = value[news][..., np.newaxis]
         self._spread = np.where(news, made.most - made.least, self._spread)
 
-    def _lift(self, where: Array, made: Regularisation, pooled: Array) -> None:
-        """Lifts eigenvalues of V to the ridge, where no shift was added or it was not enough."""
+    def _floor(self, where: Array, made: Regularisation, total: Array) -> None:
+        """Lifts eigenvalues of V to the ridge, where no shift was added or the shift did not suffice."""
         dim = self._ridges.moment.shape[-1]
-        gram = (self._own + 0.5 * (pooled + np.swapaxes(pooled, -1, -2)))[where][..., :dim, :dim]
+        gram = (self._own + 0.5 * (total + np.swapaxes(total, -1, -2)))[where][..., :dim, :dim]
         added, reach, error = (
             np.broadcast_to(value[..., np.newaxis], where.shape)[where]
             for value in (made.shift, made.reach, made.error)
         )
         shifted = gram + added[:, np.newaxis, np.newaxis] * np.eye(dim)
-        lifted = floored(shifted, self._ridge, self._parameter_bound, reach, error, added)
-        self._ridges.inverse[where], self._ridges.log_det[where] = lifted.inverse, lifted.log_det
-        for held, value in zip(self._confidence, lifted.confidence, strict=True):
+        self._ridges.inverse[where], self._ridges.log_det[where], confidence = floor_eigenvalues(
+            shifted, self._ridge, self._parameter_bound, reach, error, added
+        )
+        for held, value in zip(self._confidence, confidence, strict=True):
             held[where] = value
 
     def _pull(self, observation: Arrays) -> Array:

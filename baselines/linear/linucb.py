@@ -1,34 +1,55 @@
-"""LinUCB with one parameter shared by all arms, and uniform arms as a placebo."""
+"""LinUCB with one parameter for all arms, and a policy that pulls arms at random."""
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.linear.optimism import Confidence, choose
-from fedbandit_envs.checks import require_number
-from fedbandit_envs.draws import Draws
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_number
+from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.linear.ridge import Ridges, arms_last, observe
-from fedbandit_envs.spaces import Spaces
+from fedbandit_envs.randomness.draws import Draws
 
 
 class UniformArm:
-    """Pulls an arm at random."""
+    """Pulls an arm uniformly at random.
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Takes one seed a row; see :meth:`Policy.reset`."""
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import linear_v0
+        >>> from fedbandit_envs.baselines.linear import UniformArm
+        >>> env = linear_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> policy = UniformArm()
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Stores one seed a row; see :meth:`Policy.reset`."""
         self._seeds = seeds
 
     def act(self, observation: Arrays) -> Array:
-        """Draws arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
+        """Returns random arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
         drawn = Draws.of_policy(self._seeds, observation["round"]).uniforms()
         return (drawn * observation["contexts"].shape[2]).astype(np.int64)
 
 
 class LinUCB:
-    """LinUCB on own data: ridge regression and optimism, theta* shared by all arms (Li et al. 2010).
+    """LinUCB on an agent's own data: ridge regression and optimism, one parameter for all arms (Li et al. 2010).
 
-    Pulls the arm that maximises <x, V^-1 b> + beta ||x||_{V^-1} with V = ridge I + sum x x^T and b = sum y x. The
-    radius is that of Abbasi-Yadkori et al. (2011, Theorem 2), beta_scale (noise_sd sqrt(2 ln(1/failure) + log det V -
-    d ln ridge) + sqrt(ridge) parameter_bound), or Li et al.'s constant alpha.
+    Pulls the arm with the largest <x, V^-1 b> + beta ||x||_{V^-1}, where V = ridge I + sum x x^T and b = sum y x. The
+    radius beta is beta_scale (noise_sd sqrt(2 ln(1/failure) + log det V - d ln ridge) + sqrt(ridge) parameter_bound)
+    (Abbasi-Yadkori et al. 2011, Theorem 2), or Li et al.'s constant alpha.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import linear_v0
+        >>> from fedbandit_envs.baselines.linear import LinUCB
+        >>> env = linear_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> policy = LinUCB(beta_scale=0.3)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
     """
 
     def __init__(
@@ -43,12 +64,12 @@ class LinUCB:
         """Sets the policy's constants.
 
         Args:
-            ridge: > 0.
-            noise_sd: Sub-Gaussian constant of rewards; 0.5 holds for any that lie in an interval of length 1.
-            parameter_bound: S, the most that ||theta*|| can be.
-            failure: Probability, in (0, 1], that the bounds fail in some round.
-            beta_scale: Multiplies the radius.
-            alpha: A constant radius instead; None for the formula.
+            ridge: Regularisation of V, > 0.
+            noise_sd: R, the sub-Gaussian constant of rewards; 0.5 holds for all rewards in an interval of length 1.
+            parameter_bound: S, an upper bound of ||theta*||.
+            failure: Probability, in (0, 1], that the confidence bounds fail in some round.
+            beta_scale: Factor of the radius; 1 is the theory's, 0 is greedy.
+            alpha: A constant radius in the place of the formula; None for the formula.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -68,11 +89,11 @@ class LinUCB:
         self._beta_scale = float(beta_scale)
         self._constant = -1.0 if alpha is None else float(alpha)
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets all observations; see :meth:`Policy.reset`."""
-        self._begin(seeds.shape, (spaces.observation["contexts"].shape or (0, 0))[1], 1)
+        self._start(seeds.shape, (spec.observation["contexts"].shape or (0, 0))[1], 1)
 
-    def _begin(self, rows: tuple[int, ...], dim: int, estimators: int) -> None:
+    def _start(self, rows: tuple[int, ...], dim: int, estimators: int) -> None:
         shape = (*rows, estimators)
         self._ridges = Ridges.without_data(shape, dim, self._ridge)
         self._confidence = Confidence.without_noise(shape, dim, self._ridge, self._parameter_bound)

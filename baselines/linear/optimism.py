@@ -1,24 +1,24 @@
-"""Upper confidence bounds of ridge regressions, and the arms for which they are largest."""
+"""Upper confidence bounds of ridge regressions, and the arms with the largest bound (compiled)."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.linear.ridge import estimate, largest, upper_bounds
 
 
 class Confidence(NamedTuple):
-    """By how much estimates may err, an entry a row and estimator, ``(replicas, agents, estimators)``.
+    """Bounds of the errors of ridge estimates, one entry a row and estimator, ``(replicas, agents, estimators)``.
 
-    With probability 1 - failure, for all x and rounds at once, |<x, estimate - theta*>| is at most
-    ``(inflation noise_sd sqrt(2 ln(1/failure) + log det V - log_floor) + bias) ||x||_{V^-1} + tilt ||V^-1 x||``.
+    With probability 1 - failure, for all x and rounds at once, |<x, estimate - theta*>| is at most ``(inflation
+    noise_sd sqrt(2 ln(1/failure) + log det V - log_floor) + bias) ||x||_{V^-1} + tilt ||V^-1 x||``.
 
     Attributes:
-        log_floor: log det of a regulariser that V is at least, with all observations on top of it.
-        inflation: Factor where V is only nearly so large.
-        bias: Of what shrinks estimates, in the norm of V^-1.
+        log_floor: Log-determinant of a regulariser that V exceeds by at least sum x x^T.
+        inflation: Factor for a V that is slightly smaller than that; else 1.
+        bias: Error from regularisation and noise, in the norm of V^-1.
         tilt: The same in the Euclidean norm; one of the two is 0.
     """
 
@@ -31,13 +31,13 @@ class Confidence(NamedTuple):
     def without_noise(
         cls, shape: tuple[int, ...], dim: int, ridge: float, parameter_bound: float
     ) -> "Confidence":
-        """Says how much ridge regression may err (Abbasi-Yadkori et al. 2011, Theorem 2).
+        """Returns the bounds of ridge regression on exact data (Abbasi-Yadkori et al. 2011, Theorem 2).
 
         Args:
             shape: ``(replicas, agents, estimators)``.
             dim: Dimension of contexts.
             ridge: The regulariser.
-            parameter_bound: S, the most that ||theta*|| can be.
+            parameter_bound: S, an upper bound of ||theta*||.
         """
         return cls(
             np.full(shape, dim * np.log(ridge)),
@@ -49,7 +49,7 @@ class Confidence(NamedTuple):
 
 @kernel
 def reach(log_det, log_floor, inflation, bias, noise_sd, log_failure):
-    """Returns the radius of one estimator's ellipsoid in the norm of V; see :class:`Confidence`, without the tilt."""
+    """Returns the radius of a confidence ellipsoid in the norm of V, without the tilt; see :class:`Confidence`."""
     # The determinants' ratio is at least 1 but for rounding.
     growth = max(log_det - log_floor, 0.0)
     return inflation * noise_sd * np.sqrt(2.0 * log_failure + growth) + bias
@@ -60,21 +60,21 @@ def judge(
     contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
     noise_sd, log_failure, scale, constant, parameter, width, bound,
 ):  # fmt: skip
-    """Writes one estimator's estimate, and its upper confidence bound of every arm; see :func:`choose`.
+    """Writes one estimator's estimate and its upper confidence bound of every arm.
 
     Args:
         contexts: ``(dim, arms)``.
         inverse: V^-1, ``(dim, dim)``.
         moment: b, ``(dim,)``.
         log_det: log det V.
-        log_floor: See :class:`Confidence`; so are the next three.
-        inflation: Likewise.
-        bias: Likewise.
-        tilt: Likewise.
-        noise_sd: Of rewards.
+        log_floor: See :class:`Confidence`.
+        inflation: See there.
+        bias: See there.
+        tilt: See there.
+        noise_sd: Sub-Gaussian constant of rewards.
         log_failure: ln(1/failure).
-        scale: Multiplies the bound's width.
-        constant: A radius in place of all this, if it is not negative.
+        scale: Factor of the bound's width.
+        constant: A constant radius in the place of the formula, unless it is negative.
         parameter: Receives the estimate, ``(dim,)``.
         width: Scratch, ``(3, arms)``.
         bound: Receives the bounds, ``(arms,)``.
@@ -91,23 +91,23 @@ def choose(
     active, round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
     noise_sd, log_failure, scale, constant, parameter, arm,
 ):  # fmt: skip
-    """Pulls the arm with the largest upper confidence bound, for all rows that act.
+    """Pulls the arm with the largest upper confidence bound, for all active rows.
 
     Args:
-        active: Which do, bool ``(replicas, agents, 1)``; the others keep the arm they had.
-        round_: Rounds played, ``(replicas, agents, 1)``; estimators are used in turn.
+        active: Rows that act, bool ``(replicas, agents, 1)``; the others keep their last arm.
+        round_: Rounds played, ``(replicas, agents, 1)``; several estimators are used in turn.
         contexts: ``(replicas, agents, dim, arms)``.
         inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
         moment: b, ``(replicas, agents, estimators, dim)``.
         log_det: log det V, ``(replicas, agents, estimators)``.
-        log_floor: See :class:`Confidence`; so are the next three.
-        inflation: Likewise.
-        bias: Likewise.
-        tilt: Likewise.
-        noise_sd: Of rewards.
-        log_failure: ln(1/failure).
-        scale: Multiplies the bound's width.
-        constant: A radius in place of all this, if it is not negative.
+        log_floor: See :class:`Confidence`.
+        inflation: See there.
+        bias: See there.
+        tilt: See there.
+        noise_sd: See :func:`judge`.
+        log_failure: See there.
+        scale: See there.
+        constant: See there.
         parameter: Receives the estimates used, ``(replicas, agents, dim)``.
         arm: Receives the arms, ``(replicas, agents)``.
     """
@@ -133,9 +133,10 @@ def choose_min(
     own_inverse, own_moment, own_log_det, own_log_floor, own_inflation, own_bias, own_tilt,
     noise_sd, log_failure, own_log_failure, scale, constant, parameter, arm,
 ):  # fmt: skip
-    """Pulls the arm whose smaller one of two upper confidence bounds is largest; see :func:`choose`.
+    """Pulls the arm with the largest minimum of two upper confidence bounds, for all active rows; see :func:`choose`.
 
-    What is called ``own_...`` is of one estimator, by own data alone: ``(replicas, agents, 1)`` and so on.
+    Arguments called ``own_...`` are of one estimator from the agent's own data alone, ``(replicas, agents, 1)`` and so
+    on.
     """
     arms = contexts.shape[3]
     width = np.empty((3, arms))

@@ -1,20 +1,17 @@
 """Baselines of linear contextual bandits."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from functools import partial
 
-from fedbandit_envs.baselines.baseline import Baseline, Wrapping
+from fedbandit_envs.baselines.baseline import Baseline, Comparison, WrapperSpec, listed
 from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB, UniformArm
 from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
 from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
-from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.linear.env import LinearEnv
+from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.interleaved import Interleaved
-from fedbandit_envs.wrappers.placebo import Placebo
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.server import Server
 
@@ -28,205 +25,169 @@ _FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
 _SYNCHRONISED = {"schedule": _FROM_ONE}
 _RING = {"topology": "ring", "delay": 1, "time_to_live": 5, "cliques": True}
 _AT_ONE = {"epsilon": 1.0, "delta": 0.1}
-# One mechanism whatever is planned, a release a round included: where plans are compared, noise differs by them alone.
+# The same mechanism for every plan of releases, so that noise differs between baselines by the plan alone.
 _BLT = {**_AT_ONE, "mechanism": "blt"}
-_IN_DOUBLING_ROUNDS = Wrapping(ContinualPrivatizer, {**_BLT, "releases": _FROM_ONE})
+_IN_DOUBLING_ROUNDS = WrapperSpec(ContinualPrivatizer, {**_BLT, "releases": _FROM_ONE})
 _TREE_PRINTED = {**_AT_ONE, "mechanism": "tree", "sigma": "printed"}
 _AT_SIX = {"name": "determinant", "growth": 6.0}
 _PRINTED = {"shift": "per_agent", "bias": "printed"}
 _FLOOR = {"shift": "floor", "bias": "euclidean"}
-_PLACEBO = {"placebo": Wrapping(Placebo)}
-_PRIVATE = {"privatizer": _IN_DOUBLING_ROUNDS, "channel": Wrapping(Channel, _SYNCHRONISED)}
-# Of a reward from Beta(mu, 1 - mu), averaged over what is played; the most there can be is 0.125.
+_SHARED = {"channel": WrapperSpec(Channel, _SYNCHRONISED)}
+_ON_REQUEST = {"server": WrapperSpec(Server, {"schedule": "on_request"})}
+_PRIVATE = {"privatizer": _IN_DOUBLING_ROUNDS, "channel": WrapperSpec(Channel, _SYNCHRONISED)}
+# Variance of a reward from Beta(mu, 1 - mu), averaged over the arms played; it is at most 0.125.
 _WEIGHTED = {"pool": {"name": "precision", "reward_variance": 0.12}, **constants("LinUCB-tuned")}
 _TRIMMED = {"name": "trimmed_senders", "share": 0.4}
 
 
-def _baseline(
-    summary: str, reference: str, policy: Callable[..., Policy], /, *, wrappers: Mapping[str, Wrapping] = {},
-    **policy_kwargs: Any,
-) -> Baseline:  # fmt: skip
-    return Baseline(summary, reference, LinearEnv, policy, policy_kwargs, wrappers)
-
+_baseline = partial(listed, LinearEnv)
+_fed_ucb = partial(_baseline, FedUCB)
 
 BASELINES: dict[str, Baseline] = {
-    "random-arm": _baseline("an arm at random", "placebo", UniformArm),
-    "LinUCB": _baseline("silent: ridge regression and optimism on own data", _LI, LinUCB),
-    "LinUCB-0.5": _baseline("silent, radius times 0.5", "tuned control", LinUCB, beta_scale=0.5),
+    "random-arm": _baseline(UniformArm, "an arm at random", "placebo"),
+    "LinUCB": _baseline(LinUCB, "silent: ridge regression and optimism on own data", _LI),
+    "LinUCB-0.5": _baseline(LinUCB, "silent, radius times 0.5", "tuned control", beta_scale=0.5),
     "LinUCB-alpha-1.5": _baseline(
-        "silent, a constant radius: the best over 500 rounds", "tuned control", LinUCB, alpha=1.5
+        LinUCB, "silent, a constant radius: the best over 500 rounds", "tuned control", alpha=1.5
     ),
-    "LinUCB-disjoint": _baseline("silent, a parameter for each arm", f"{_LI}, Algorithm 1", DisjointLinUCB),
+    "LinUCB-disjoint": _baseline(DisjointLinUCB, "silent, a parameter for each arm", f"{_LI}, Algorithm 1"),
     "LinUCB-hybrid": _baseline(
-        "silent, a parameter for each arm and one for all", f"{_LI}, Algorithm 2", HybridLinUCB
+        HybridLinUCB, "silent, a parameter for each arm and one for all", f"{_LI}, Algorithm 2"
     ),
     "SupLinUCB": _baseline(
-        "silent, observations kept apart by level", "Chu, Li, Reyzin, Schapire (AISTATS 2011)", SupLinUCB
+        SupLinUCB, "silent, observations kept apart by level", "Chu, Li, Reyzin, Schapire (AISTATS 2011)"
     ),
-    "LinUCB-private": _baseline(
+    "LinUCB-private": _fed_ucb(
         "silent, on noisy releases of own data alone, every round",
-        "Shariff, Sheffet (NeurIPS 2018), mended",
-        FedUCB,
+        "Shariff, Sheffet (NeurIPS 2018), corrected",
         wrappers={
-            "privatizer": Wrapping(ContinualPrivatizer, _BLT),
-            "channel": Wrapping(
+            "privatizer": WrapperSpec(ContinualPrivatizer, _BLT),
+            "channel": WrapperSpec(
                 Channel, {"topology": {"edges": []}, "schedule": "every_round", "echo": True}
             ),
         },
     ),
-    "FedUCB-nonprivate": _baseline(
-        "true data in doubling rounds",
-        f"{_DUBEY}, Algorithm 1 without noise",
-        FedUCB,
-        wrappers={"channel": Wrapping(Channel, _SYNCHRONISED)},
+    "FedUCB-nonprivate": _fed_ucb(
+        "true data in doubling rounds", f"{_DUBEY}, Algorithm 1 without noise", wrappers=_SHARED
     ),
-    "FedUCB-trimmed": _baseline(
+    "FedUCB-trimmed": _fed_ucb(
         "true data in doubling rounds, without the two in five senders furthest from the median",
-        f"{_DUBEY}; pool after {_BLANCHARD}",
-        FedUCB,
-        wrappers={"channel": Wrapping(Channel, _SYNCHRONISED)},
+        f"{_DUBEY}; aggregator after {_BLANCHARD}",
+        wrappers=_SHARED,
         pool=_TRIMMED,
     ),
-    "FedUCB-trimmed-mean": _baseline(
+    "FedUCB-trimmed-mean": _fed_ucb(
         "true data in doubling rounds, each number without a quarter of the senders at either end",
-        f"{_DUBEY}; pool of {_YIN}",
-        FedUCB,
-        wrappers={"channel": Wrapping(Channel, _SYNCHRONISED)},
+        f"{_DUBEY}; aggregator of {_YIN}",
+        wrappers=_SHARED,
         pool={"name": "trimmed_mean", "share": 0.25},
     ),
-    "FedUCB-nonprivate-trigger": _baseline(
+    "FedUCB-nonprivate-trigger": _fed_ucb(
         "true data once determinants have grown",
         f"{_DUBEY}, Algorithm 1 without noise",
-        FedUCB,
-        wrappers={"channel": Wrapping(Channel, {"schedule": "synchronise"})},
+        wrappers={"channel": WrapperSpec(Channel, {"schedule": "synchronise"})},
     ),
-    "FedUCB": _baseline(
+    "FedUCB": _fed_ucb(
         "noisy data in doubling rounds: exact sigma, buffered Toeplitz noise, shift on the sum",
-        f"{_DUBEY}, Algorithm 1 mended",
-        FedUCB,
+        f"{_DUBEY}, Algorithm 1 corrected",
         wrappers=_PRIVATE,
     ),
-    "FedUCB-floor": _baseline(
-        "the same noise, eigenvalues lifted, the error's Euclidean bound",
-        f"{_DUBEY}, Algorithm 1 mended",
-        FedUCB,
+    "FedUCB-floor": _fed_ucb(
+        "FedUCB with eigenvalues lifted and the error's Euclidean bound",
+        f"{_DUBEY}, Algorithm 1 corrected",
         wrappers=_PRIVATE,
         **_FLOOR,
     ),
-    "FedUCB-min": _baseline(
+    "FedUCB-min": _fed_ucb(
         "FedUCB-floor, never more optimistic than own data alone",
-        f"{_DUBEY}, Algorithm 1 mended",
-        FedUCB,
+        f"{_DUBEY}, Algorithm 1 corrected",
         wrappers=_PRIVATE,
         combine="min",
         **_FLOOR,
     ),
-    "FedUCB-min-trimmed": _baseline(
+    "FedUCB-min-trimmed": _fed_ucb(
         "FedUCB-min, without the two in five senders furthest from the median",
-        f"{_DUBEY}; pool after {_BLANCHARD}",
-        FedUCB,
+        f"{_DUBEY}; aggregator after {_BLANCHARD}",
         wrappers=_PRIVATE,
         combine="min",
         pool=_TRIMMED,
         **_FLOOR,
     ),
-    "FedUCB-printed": _baseline(
+    "FedUCB-printed": _fed_ucb(
         "printed noise, shifts and radius, in doubling rounds",
         f"{_DUBEY}, Algorithm 1 as printed but for its trigger",
-        FedUCB,
         wrappers={
-            "privatizer": Wrapping(ContinualPrivatizer, {**_TREE_PRINTED, "releases": _FROM_ONE}),
-            "channel": Wrapping(Channel, {**_SYNCHRONISED, "echo": True}),
+            "privatizer": WrapperSpec(ContinualPrivatizer, {**_TREE_PRINTED, "releases": _FROM_ONE}),
+            "channel": WrapperSpec(Channel, {**_SYNCHRONISED, "echo": True}),
         },
         **_PRINTED,
     ),
-    "FedUCB-printed-trigger": _baseline(
+    "FedUCB-printed-trigger": _fed_ucb(
         "printed noise, shifts, radius and trigger, which reads unnoised data",
         f"{_DUBEY}, Algorithm 1 as printed",
-        FedUCB,
         wrappers={
-            "privatizer": Wrapping(ContinualPrivatizer, _TREE_PRINTED),
-            "channel": Wrapping(Channel, {"schedule": "synchronise", "echo": True}),
+            "privatizer": WrapperSpec(ContinualPrivatizer, _TREE_PRINTED),
+            "channel": WrapperSpec(Channel, {"schedule": "synchronise", "echo": True}),
         },
         **_PRINTED,
     ),
-    "FedUCB-placebo": _baseline(
-        "FedUCB-min on messages that are noise alone",
-        "placebo",
-        FedUCB,
-        wrappers={**_PLACEBO, **_PRIVATE},
-        combine="min",
-        **_FLOOR,
-    ),
-    "FedUCB-weighted": _baseline(
+    "FedUCB-weighted": _fed_ucb(
         "FedUCB's messages weighed by the noise known to be in them; constants of LinUCB-tuned",
         "this package",
-        FedUCB,
         wrappers=_PRIVATE,
         **_WEIGHTED,
     ),
-    "FedUCB-weighted-placebo": _baseline(
-        "the same on messages that are noise alone",
-        "placebo",
-        FedUCB,
-        wrappers={**_PLACEBO, **_PRIVATE},
-        **_WEIGHTED,
-    ),
-    "FedUCB-weighted-true": _baseline(
-        "the same on true data",
-        "tuned control",
-        FedUCB,
-        wrappers={"channel": Wrapping(Channel, _SYNCHRONISED)},
-        **_WEIGHTED,
-    ),
-    "OFUL-shared": _baseline(
+    "OFUL-shared": _fed_ucb(
         "true data of every round, through a server, to everybody",
         "lower line of He et al. (NeurIPS 2022)",
-        FedUCB,
-        wrappers={"server": Wrapping(Server, {"schedule": "on_request", "answers": "every_round"})},
+        wrappers={"server": WrapperSpec(Server, {"schedule": "on_request", "answers": "every_round"})},
         threshold=0.0,
         alpha=0.5,
     ),
     "FedLinUCB": _baseline(
+        FedLinUCB,
         "true data to a server and back once determinants have grown, on what was downloaded alone",
         "He, Wang, Min, Gu (NeurIPS 2022)",
-        FedLinUCB,
-        wrappers={"server": Wrapping(Server, {"schedule": "on_request"})},
+        wrappers=_ON_REQUEST,
         alpha=1.0,
         beta=0.5,
     ),
     "FedLinUCB-theory": _baseline(
-        "the same with the constants of its theory",
-        "He, Wang, Min, Gu (NeurIPS 2022)",
         FedLinUCB,
-        wrappers={"server": Wrapping(Server, {"schedule": "on_request"})},
+        "FedLinUCB with the constants of its theory",
+        "He, Wang, Min, Gu (NeurIPS 2022)",
+        wrappers=_ON_REQUEST,
     ),
     "Async-LinUCB": _baseline(
+        AsyncLinUCB,
         "true data to a server, and from it, once determinants have grown; own data at once",
         "Li, Wang (AISTATS 2022)",
-        AsyncLinUCB,
-        wrappers={"server": Wrapping(Server, {"schedule": "on_request", "answers": _AT_SIX, "echo": False})},
+        wrappers={
+            "server": WrapperSpec(Server, {"schedule": "on_request", "answers": _AT_SIX, "echo": False})
+        },
         growth=6.0,
         beta=0.5,
     ),
-    "FedUCB-decentralised": _baseline(
+    "FedUCB-decentralised": _fed_ucb(
         "true data over a ring, five hops of a round each, five estimators in turn",
         f"{_DUBEY}, Algorithm 3 without noise",
-        FedUCB,
         wrappers={
-            "interleaved": Wrapping(Interleaved, {"period": 5}),
-            "channel": Wrapping(Channel, {**_RING, "schedule": "every_round"}),
+            "interleaved": WrapperSpec(Interleaved, {"period": 5}),
+            "channel": WrapperSpec(Channel, {**_RING, "schedule": "every_round"}),
         },
     ),
-    "FedUCB-decentralised-private": _baseline(
-        "the same in doubling rounds, through noise, with lifted eigenvalues",
-        f"{_DUBEY}, Algorithm 3 mended",
-        FedUCB,
+    "FedUCB-decentralised-private": _fed_ucb(
+        "FedUCB-decentralised in doubling rounds, through noise, with lifted eigenvalues",
+        f"{_DUBEY}, Algorithm 3 corrected",
         wrappers={
-            "interleaved": Wrapping(Interleaved, {"period": 5}),
+            "interleaved": WrapperSpec(Interleaved, {"period": 5}),
             "privatizer": _IN_DOUBLING_ROUNDS,
-            "channel": Wrapping(Channel, {**_RING, "schedule": _FROM_ONE}),
+            "channel": WrapperSpec(Channel, {**_RING, "schedule": _FROM_ONE}),
         },
         **_FLOOR,
     ),
 }
+
+PLACEBOS = {"FedUCB-min": "FedUCB-placebo", "FedUCB-weighted": "FedUCB-weighted-placebo"}
+ON_TRUE_DATA = {"FedUCB-weighted": "FedUCB-weighted-true"}
+COMPARISON = Comparison(silent="LinUCB", paper="FedUCB-min", ours="FedUCB-weighted")

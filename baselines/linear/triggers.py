@@ -1,27 +1,27 @@
-"""When agents that know enough that is new ask to send: two criteria of determinants, by raw data."""
+"""Two triggers for sending, by growth of the determinant of an agent's exact data (compiled)."""
 
 import numpy as np
 
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.linear.ridge import factorise, rank_one
 
 
 @kernel
 def is_due(active, round_, contexts, arm, inverse, log_det, synchronised, waited, spread, threshold, send):
-    """Says whose log det(V + x x^T + spread I) - log det S is at least threshold / (waited + 1).
+    """Marks agents with log det(V + x x^T + spread I) - log det S >= threshold / (waited + 1).
 
     Args:
-        active: Who acts, bool ``(replicas, agents, 1)``; nobody else sends.
-        round_: Rounds played, ``(replicas, agents, 1)``; estimators are used in turn.
+        active: Agents that act, bool ``(replicas, agents, 1)``; the others do not send.
+        round_: Rounds played, ``(replicas, agents, 1)``; several estimators are used in turn.
         contexts: ``(replicas, agents, arms, dim)``.
-        arm: What is about to be pulled, ``(replicas, agents)``.
+        arm: Arms about to be pulled, ``(replicas, agents)``.
         inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
         log_det: log det V, ``(replicas, agents, estimators)``.
-        synchronised: log det S, likewise.
+        synchronised: log det S, same shape.
         waited: Rounds since the last synchronisation, ``(replicas, agents)``.
-        spread: >= 0, likewise.
+        spread: >= 0, same shape.
         threshold: D.
-        send: Receives the answers, bool ``(replicas, agents)``.
+        send: Receives the marks, bool ``(replicas, agents)``.
     """
     dim = contexts.shape[3]
     matrix, factor, product = np.empty((dim, dim)), np.zeros((dim, dim)), np.empty(dim)
@@ -45,17 +45,17 @@ def is_due(active, round_, contexts, arm, inverse, log_det, synchronised, waited
 
 @kernel
 def has_grown(active, contexts, arm, base, fresh, ridge, log_growth, send):
-    """Says whose log det(base + fresh + x x^T + ridge I) exceeds log det(base + ridge I) by the growth asked for.
+    """Marks agents with log det(base + fresh + x x^T + ridge I) - log det(base + ridge I) > log_growth.
 
     Args:
-        active: Who acts, bool ``(replicas, agents, 1)``; nobody else sends.
+        active: Agents that act, bool ``(replicas, agents, 1)``; the others do not send.
         contexts: ``(replicas, agents, arms, dim)``.
-        arm: What is about to be pulled, ``(replicas, agents)``.
+        arm: Arms about to be pulled, ``(replicas, agents)``.
         base: Gram matrices in their top left corner, ``(replicas, agents, dim + 1, dim + 1)``.
-        fresh: Likewise.
+        fresh: Those collected since the last upload, same shape.
         ridge: > 0.
-        log_growth: The least growth.
-        send: Receives the answers, bool ``(replicas, agents)``.
+        log_growth: Growth that triggers.
+        send: Receives the marks, bool ``(replicas, agents)``.
     """
     dim = contexts.shape[3]
     matrix, factor = np.empty((dim, dim)), np.zeros((dim, dim))

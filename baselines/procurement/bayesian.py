@@ -1,19 +1,29 @@
-"""Procurement policies that start from a uniform prior over each quality: a posterior's index, and its draws."""
+"""Procurement policies with a uniform prior on each quality: an index of the posterior, and draws from it."""
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
 from fedbandit_envs.baselines.arms.posteriors import arm_keys, draw_posteriors
-from fedbandit_envs.checks import require_number
-from fedbandit_envs.procurement.oracle import procure_as_if
-from fedbandit_envs.spaces import Spaces
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_number
+from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.procurement.oracle import procure
 
 
 class LaplaceIndex:
-    """Laplace's estimate and a bonus that ignores the round, then Greedy SSA.
+    """Greedy SSA on Laplace's estimate of each quality plus a bonus that does not depend on the round.
 
-    Producer i of which W_i units were seen, Y_i of them good, has the index
-    ``min(1, (Y_i + 1) / (W_i + 2) + width / sqrt(W_i + 1))``.
+    A producer with W_i delivered units, Y_i of them good, has the index ``min(1, (Y_i + 1) / (W_i + 2) + width /
+    sqrt(W_i + 1))``.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import procurement_v0
+        >>> from fedbandit_envs.baselines.procurement.bayesian import LaplaceIndex
+        >>> env = procurement_v0.parallel_env(num_agents=3, num_producers=4)
+        >>> policy = LaplaceIndex(width=0.5)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3, 4)
     """
 
     def __init__(self, width: float = 0.8) -> None:
@@ -29,22 +39,33 @@ class LaplaceIndex:
         require_number("width", width, 0, np.inf)
         self._width = float(width)
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Has nothing to forget; see :meth:`Policy.reset`."""
 
     def act(self, observation: Arrays) -> Array:
         """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
         units, good = observation["total_delivered"], observation["total_good"]
         index = (good + 1.0) / (units + 2.0) + self._width / np.sqrt(units + 1.0)
-        return procure_as_if(np.minimum(index, 1.0), observation)
+        return procure(np.minimum(index, 1.0), observation)
 
 
 class ThompsonProcurement:
-    """Greedy SSA on draws from the qualities' posteriors, Beta(1 + good, 1 + defective) (Thompson 1933)."""
+    """Greedy SSA on draws from the qualities' posteriors, Beta(1 + good, 1 + defective) (Thompson 1933).
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Takes a key for each producer of each row; see :meth:`Policy.reset`."""
-        producers = (spaces.observation["capacity"].shape or (0,))[0]
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import procurement_v0
+        >>> from fedbandit_envs.baselines.procurement.bayesian import ThompsonProcurement
+        >>> env = procurement_v0.parallel_env(num_agents=3, num_producers=4)
+        >>> policy = ThompsonProcurement()
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3, 4)
+    """
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Stores a key of random numbers for each producer of each row; see :meth:`Policy.reset`."""
+        producers = (spec.observation["capacity"].shape or (0,))[0]
         self._keys = arm_keys(seeds, producers)
         self._quality = np.empty((*seeds.shape, producers))
 
@@ -55,4 +76,4 @@ class ThompsonProcurement:
         draw_posteriors(
             self._keys.reshape(*rows, 2), observation["round"].reshape(-1), *seen, self._quality.reshape(rows)
         )
-        return procure_as_if(self._quality, observation)
+        return procure(self._quality, observation)

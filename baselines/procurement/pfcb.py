@@ -1,7 +1,7 @@
-"""P-FCB and FCB: SS-UCB that listens (Solanki et al. 2022, Algorithms 1 and 2).
+"""P-FCB and FCB: SS-UCB on own and received data (Solanki et al. 2022, Algorithms 1 and 2).
 
-The policy says what an agent makes of what it hears; when agents talk and through how much noise is up to the
-channel and the privatizer it runs behind. Without a channel it is SS-UCB.
+The policy says what an agent does with what it receives; when agents send and through how much noise is the business of
+channel and privatizer. Without a channel it is SS-UCB.
 """
 
 from math import log
@@ -9,56 +9,57 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.baselines.pool import PoolSpec, make_pool
+from fedbandit_envs.baselines.aggregators import AggregatorSpec, Sum, make_aggregator
+from fedbandit_envs.baselines.aggregators.counts import count_inbox
 from fedbandit_envs.baselines.procurement.silent import SSUCB, OracleName
-from fedbandit_envs.checks import require_choice, require_number
-from fedbandit_envs.compiled import kernel
-from fedbandit_envs.spaces import Spaces
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_choice, require_number
+from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.core.policy_spec import PolicySpec
 
 RadiusName = Literal["own", "federated", "printed"]
 
 
 @kernel
 def _accept(
-    mask, told_units, told_good, round_, units, good, heard_units, heard_good,
+    mask, sent_units, sent_good, round_, units, good, received_units, received_good,
     check, guards, omega1, omega2, in_turn, accepted,
 ):  # fmt: skip
-    """CheckandUpdate (Procedure 1) without the update, for every receiver, sender by sender, producer by producer.
+    """Marks the messages that CheckandUpdate (Procedure 1) accepts, sender by sender, producer by producer.
 
     Args:
-        mask: From whom something arrived, ``(replicas, agents, senders)``.
-        told_units: w, ``(replicas, agents, senders, producers)``.
-        told_good: y, same shape.
+        mask: Which messages have arrived, bool ``(replicas, agents, senders)``.
+        sent_units: w, ``(replicas, agents, senders, producers)``.
+        sent_good: y, same shape.
         round_: Rounds played, ``(replicas, agents, 1)``.
         units: Own units so far, ``(replicas, agents, producers)``.
-        good: Good ones among them.
-        heard_units: What was made of all that was accepted before, same shape.
-        heard_good: Likewise.
+        good: Good units among them.
+        received_units: Aggregate of what was accepted before, same shape.
+        received_good: Aggregate of the good units among it.
         check: Whether messages are compared with the own estimate.
         guards: Whether impossible messages are refused.
         omega1: Width of the acceptance interval.
         omega2: Weight of what is accepted.
-        in_turn: Whether the estimate takes in what is accepted of one sender before the next is compared with it.
-        accepted: Receives what is, ``(replicas, agents, senders, producers)``.
+        in_turn: Whether what is accepted of one sender enters the estimate before the next sender is compared with it.
+        accepted: Receives the marks, bool ``(replicas, agents, senders, producers)``.
     """
-    num_senders, producers = told_units.shape[2:]
+    num_senders, producers = sent_units.shape[2:]
     weights, goods = np.empty(producers), np.empty(producers)
     for r in range(mask.shape[0]):
         for j in range(mask.shape[1]):
             factor = omega1 * omega1 * 1.5 * np.log(num_senders * round_[r, j, 0])
-            weights[:] = heard_units[r, j]
-            goods[:] = heard_good[r, j]
+            weights[:] = received_units[r, j]
+            goods[:] = received_good[r, j]
             for s in range(num_senders):
                 for i in range(producers):
                     accepted[r, j, s, i] = False
-                    w, y = told_units[r, j, s, i], told_good[r, j, s, i]
+                    w, y = sent_units[r, j, s, i], sent_good[r, j, s, i]
                     if not mask[r, j, s] or (guards and not (w > 0.0 and 0.0 <= y <= w)):
                         continue
                     weight = units[r, j, i] + weights[i]
                     if check and (weight != 0.0 or not guards):
                         estimate = (good[r, j, i] + goods[i]) / weight
-                        # Written so that a NaN is refused, as "lies in the interval" would.
+                        # Written with "not" so that a NaN is refused.
                         if not abs(y / w - estimate) <= np.sqrt(factor / weight):
                             continue
                     accepted[r, j, s, i] = True
@@ -68,19 +69,30 @@ def _accept(
 
 
 class PFCB(SSUCB):
-    """SS-UCB whose estimates take in what other agents tell.
+    """SS-UCB whose estimates include what other agents report.
 
-    A message (w, y) about a producer is accepted if ``|y / w - Y / W| <= omega1 sqrt(3 ln(n t) / (2 W))``, and then
-    ``W += omega2 w``, ``Y += omega2 y`` (Procedure 1). With noisy messages the printed procedure diverges: w may be
-    negative or tiny. The guards refuse w <= 0 and y outside [0, w], and skip the comparison while W = 0; so W stays
-    positive and Y / W a probability. With ``check=False`` and true messages this is FCB.
+    A message (w, y) about a producer is accepted if ``|y / w - Y / W| <= omega1 sqrt(3 ln(n t) / (2 W))``; then ``W +=
+    omega2 w`` and ``Y += omega2 y`` (Procedure 1). With noisy messages the printed procedure diverges, since w may be
+    negative or tiny. The guards refuse w <= 0 and y outside [0, w], and skip the comparison while W = 0, so that W
+    stays positive and Y / W a probability. With ``check=False`` and exact messages this is FCB.
 
-    What is accepted is put together by a ``pool``. With the sum, messages are
-    compared in turn, each with the estimate that has taken in the one before, as printed; with another pool all of a
-    round are compared with the estimate from before, so that no liar who comes first has others refused. ``precision``
-    makes of each message as many units as it is worth, and is meant for ``check=False, guards=False, omega2=1``: what
-    its noise leaves nothing of counts for nothing. W is then own units and those, and the radius is as good as
-    :mod:`fedbandit_envs.baselines.precision` says.
+    An aggregator (``pool``) combines what is accepted. With the sum, messages are compared in turn, each with the
+    estimate that includes the one before, as printed; with others all messages of a round are compared with the
+    estimate from before it, so that a dishonest first sender cannot have the others refused. ``precision`` counts each
+    message as the number of exact units that it is worth; it is meant for ``check=False, guards=False, omega2=1``. For
+    what the radius is worth then see :mod:`fedbandit_envs.baselines.aggregators.counts`.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import procurement_v0
+        >>> from fedbandit_envs.baselines.procurement import PFCB
+        >>> from fedbandit_envs.wrappers import Channel
+        >>> env = procurement_v0.parallel_env(num_agents=3, num_producers=4)
+        >>> env = Channel(env, schedule="doubling")
+        >>> policy = PFCB(omega2=1.0)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3, 4)
     """
 
     def __init__(
@@ -95,25 +107,27 @@ class PFCB(SSUCB):
         radius_scale: float = 1.0,
         margin: float = 0.0,
         oracle: OracleName = "greedy",
-        pool: PoolSpec = "sum",
+        pool: AggregatorSpec = "sum",
     ) -> None:
         """Sets the policy's constants; see :class:`SSUCB` for those not named here.
 
         Args:
-            omega1: Width of the acceptance interval. The experiments' value; the paper's discussion has it and
-                the next one swapped.
-            omega2: Weight of what is accepted against own data; the text asks for at most 1, the experiments use 10.
-            check: Whether messages are compared with the own estimate at all.
-            guards: Whether impossible messages are refused; false shows the procedure as printed.
+            omega1: Width of the acceptance interval. The value of the experiments; the paper's discussion swaps it with
+                omega2.
+            omega2: Weight of what is accepted against own data; the paper's text asks for at most 1, its experiments
+                use 10.
+            check: Whether messages are compared with the own estimate.
+            guards: Whether impossible messages are refused; False is the procedure as printed.
             radius: Radius of the confidence bound: ``"own"`` is ``sqrt(3 ln t / (2 W))`` (SS-UCB's), ``"federated"``
-                ``sqrt(3 ln(n t) / (2 W))`` (Algorithm 1 with W the federation's count), ``"printed"``
-                ``sqrt(3 ln(n t) / (2 n W))`` (Algorithm 1 as printed, which divides by n twice and loses coverage).
+                ``sqrt(3 ln(n t) / (2 W))`` (Algorithm 1 with W the federation's count), ``"printed"`` ``sqrt(3 ln(n t)
+                / (2 n W))`` (Algorithm 1 as printed, which divides by n twice and loses coverage).
             exploration_rounds: See :class:`SSUCB`.
             zeta: See :class:`SSUCB`.
             radius_scale: See :class:`SSUCB`.
             margin: See :class:`SSUCB`.
             oracle: See :class:`SSUCB`.
-            pool: How what is accepted is put together, see :mod:`fedbandit_envs.baselines.pool`.
+            pool: The aggregator of what is accepted, or its specification; see
+                :mod:`fedbandit_envs.baselines.aggregators`.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -128,33 +142,33 @@ class PFCB(SSUCB):
         self._check = bool(check)
         self._guards = bool(guards)
         self._radius = radius
-        self._pool = make_pool(pool)
+        self._pool = make_aggregator(pool)
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Forgets what was heard; see :meth:`Policy.reset`.
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets what was received; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: The pool keeps own data exact, and agents hear themselves.
+            UnfitError: The aggregator keeps own data exact, and agents receive their own messages.
         """
-        super().reset(spaces, seeds)
-        inbox = spaces.observation.spaces.get("inbox_mask")
+        super().reset(spec, seeds)
+        inbox = spec.observation.spaces.get("inbox_mask")
         num_agents = 1 if inbox is None else (inbox.shape or (1,))[0]
         self._log_agents = 0.0 if self._radius == "own" else log(num_agents)
         self._divisor = float(num_agents) if self._radius == "printed" else 1.0
         if inbox is not None:
-            self._heard = self._pool.counts(seeds.shape, spaces, ("delivered", "good"))
-            self._heard_units, self._heard_good = self._heard.total, self._heard.good
-        self._accepted = np.zeros((*seeds.shape, num_agents, self._heard_units.shape[-1]), np.bool_)
+            self._received = self._pool.start(count_inbox(spec, seeds.shape, "delivered", "good"))
+            self._received_units, self._received_good = self._received.totals.values()
+        self._accepted = np.zeros((*seeds.shape, num_agents, self._received_units.shape[-1]), np.bool_)
 
     def act(self, observation: Arrays) -> Array:
         """Takes in the inbox, then acts as SS-UCB; see :meth:`Policy.act`."""
         mask = observation.get("inbox_mask")
         if mask is not None and mask.any():
-            own = observation["total_delivered"], observation["total_good"]
+            own = {name: observation[f"total_{name}"] for name in ("delivered", "good")}
             _accept(
-                mask, observation["inbox_delivered"], observation["inbox_good"], observation["round"], *own,
-                self._heard_units, self._heard_good, self._check, self._guards, self._omega1, self._omega2,
-                self._pool.additive, self._accepted,
+                mask, observation["inbox_delivered"], observation["inbox_good"], observation["round"], *own.values(),
+                self._received_units, self._received_good, self._check, self._guards, self._omega1, self._omega2,
+                isinstance(self._pool, Sum), self._accepted,
             )  # fmt: skip
-            self._heard.add(observation, own, self._accepted, self._omega2)
+            self._received.add(observation, self._accepted, own, self._omega2)
         return super().act(observation)

@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.floors import arms, exposure, linear, procurement
 from benchmarks.machine import describe
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.registration import make_federation
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.registry.registration import make_federation
 
 HORIZON = 10**6
 
@@ -28,7 +28,7 @@ class Plays(Protocol):
 
 
 class Packaged:
-    """A baseline through the public array face; without a name, the environment alone, whose first arms are pulled."""
+    """A baseline through the public batch API; without a name, the environment alone, whose first arms are pulled."""
 
     def __init__(self, env_id: str, name: str | None, seeds: range, **kwargs: Any) -> None:
         env = make_federation(env_id, num_agents=10, max_cycles=HORIZON, **kwargs)
@@ -41,7 +41,7 @@ class Packaged:
             self._act: Callable[[Any], Any] = lambda observation: first
         else:
             policy = BASELINES[name].make_policy()
-            policy.reset(self._env.policy_spaces, row_seeds(seeds, 10))
+            policy.reset(self._env.policy_spec, row_seeds(seeds, 10))
             self._act = policy.act
 
     def play(self, rounds: int) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.compiled import kernel
 
 WIDTH = 32
 """Lanes of those who need no other number: how many words are made at once."""

@@ -10,12 +10,12 @@ import numpy as np
 from scipy.stats import binom
 
 from benchmarks.floors.draws import WIDTH, fresh_lanes, refill
-from fedbandit_envs.compiled import kernel
-from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE, procure_as_if
+from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE, procure
 from fedbandit_envs.procurement.rounds import expected_revenue
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier
-from fedbandit_envs.wrappers.privacy.budget import decreasing
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import decreasing
 
 ALPHA = 0.4
 MOST = 50
@@ -249,7 +249,7 @@ class Silent:
     def __init__(self, seeds, kernel=in_lanes) -> None:
         env = parallel_env()
         seen, quality = env.reset_batch(seeds).observation, env.hidden()["quality"]
-        optimum = procure_as_if(quality, seen, exact=True)
+        optimum = procure(quality, seen, exact=True)
         cost, capacity = seen["cost"], seen["capacity"]
         self._best = expected_revenue(optimum, quality[:, 0], cost, 1.0)
         self._penalty = self._best - (capacity * np.minimum(quality - cost, 0.0)).sum(axis=-1)

@@ -13,9 +13,9 @@ import numpy as np
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.registration import make_federation
-from fedbandit_envs.streams import row_seeds
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
+from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.wrappers import ContinualPrivatizer
 
 SIZES = ("rounds", "replicas", "num_agents", "num_producers", "num_arms", "dim", "releases")
 
@@ -72,7 +72,7 @@ def episode(env_id: str, name: str, *, rounds: int, replicas: int, **problem: in
             env = BASELINES[name].wrap(make_federation(env_id, max_cycles=rounds, **problem))
         policy = BASELINES[name].make_policy()
         observation = env.reset_batch(range(replicas)).observation
-        policy.reset(env.policy_spaces, row_seeds(range(replicas), env.max_num_agents))
+        policy.reset(env.policy_spec, row_seeds(range(replicas), env.max_num_agents))
         for _ in range(rounds):
             observation = env.step_batch(policy.act(observation)).observation
 

@@ -12,7 +12,6 @@ from generator import (
     copied,
     environments,
     gallery,
-    lab,
     leaderboard,
     pictures,
     reference,
@@ -28,7 +27,6 @@ def setup(app: Any) -> dict[str, Any]:
     # Before Google's sections are read.
     app.connect("autodoc-process-docstring", adapt, priority=400)
     app.connect("autodoc-skip-member", leave_out)
-    app.connect("build-finished", lab.write_page)
     app.connect("build-finished", leaderboard.write_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

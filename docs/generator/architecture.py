@@ -9,15 +9,17 @@ from typing import NamedTuple
 from generator.folder import Folder
 
 FLOORS = {
-    "leaderboard": "runs, sweeps, papers' figures, the board",
+    "papers": "a folder a paper: experiments and pages",
+    "leaderboard": "runs, reproduction, sandbox, board, lab, command line",
+    "samba": "the secure protocol: ciphers, owners, roles, transports, runs",
     "baselines": "what to do now: policies",
-    "wrappers": "who hears whom, when, through how much noise",
+    "wrappers": "who sends what to whom, when, through how much noise",
     "fedbandit_envs": "what agents face, and what regret is",
 }
 """From the top; each imports only those below it."""
 
-_WIDTH, _BAND, _GAP, _LEFT = 1000, 150, 34, 40
-_BOX, _HEIGHT, _BETWEEN = 122, 40, 34
+_WIDTH, _BAND, _GAP, _LEFT = 1240, 150, 34, 40
+_HEIGHT, _BETWEEN = 40, 20
 
 
 class Room(NamedTuple):
@@ -52,7 +54,7 @@ def packages_svg(root: Path) -> str:
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}"'
             f' height="{height}" font-family="sans-serif" fill="#1b2733">',
-            "<title>Four floors of packages; arrows are imports, which go down only</title>",
+            "<title>Floors of packages; arrows are imports, which go down only</title>",
             '<defs><marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="5" markerHeight="5"'
             ' orient="auto"><path d="M0,0 L10,5 L0,10 z" fill="#4477aa"/></marker></defs>',
             f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
@@ -91,7 +93,8 @@ def _imported(file: Path) -> Iterator[str]:
 
 def _band(floor: str, says: str, top: int, rooms: Mapping[str, set[str]]) -> list[str]:
     order = sorted(rooms, key=lambda room: (_depth(room, rooms), room))
-    left = {room: _LEFT + place * (_BOX + _BETWEEN) for place, room in enumerate(order)}
+    box = min(130, (_WIDTH - 2 * _LEFT + _BETWEEN) // max(len(order), 1) - _BETWEEN)
+    left = {room: _LEFT + place * (box + _BETWEEN) for place, room in enumerate(order)}
     boxes = top + _BAND - _HEIGHT - 12
     parts = [
         f'<rect x="10" y="{top}" width="{_WIDTH - 20}" height="{_BAND}" rx="8" fill="#eef3f8" stroke="#9fb3c8"/>',
@@ -100,7 +103,7 @@ def _band(floor: str, says: str, top: int, rooms: Mapping[str, set[str]]) -> lis
     ]
     for room in order:
         for place, other in enumerate(sorted(rooms[room], key=left.__getitem__)):
-            start, end = left[room] + 30 + 14 * place, left[other] + _BOX - 26
+            start, end = left[room] + 20 + 12 * place, left[other] + box - 20
             rise = min(64, 22 + (start - end) / 12)
             parts.append(
                 _arrow(
@@ -108,9 +111,11 @@ def _band(floor: str, says: str, top: int, rooms: Mapping[str, set[str]]) -> lis
                 )
             )
     for room, x in left.items():
+        size = min(15, 1.7 * box / len(room))
         parts += [
-            f'<rect x="{x}" y="{boxes}" width="{_BOX}" height="{_HEIGHT}" rx="5" fill="#ffffff" stroke="#4477aa"/>',
-            f'<text x="{x + _BOX / 2:g}" y="{boxes + 25}" font-size="15" text-anchor="middle">{escape(room)}/</text>',
+            f'<rect x="{x}" y="{boxes}" width="{box}" height="{_HEIGHT}" rx="5" fill="#ffffff" stroke="#4477aa"/>',
+            f'<text x="{x + box / 2:g}" y="{boxes + 25}" font-size="{size:.3g}"'
+            f' text-anchor="middle">{escape(room)}/</text>',
         ]
     return parts
 

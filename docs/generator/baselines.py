@@ -4,9 +4,9 @@ import inspect
 from pathlib import Path
 
 from fedbandit_envs import REGISTRY
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
-from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.entry_points import resolve
+from fedbandit_envs.basics.entry_points import resolve
 from generator.folder import Folder
 from generator.markup import arguments, described, problem_of, reference_to, slug, table
 

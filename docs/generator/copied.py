@@ -10,4 +10,5 @@ _PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 def write(folder: Folder, docs: Path) -> None:
     """Copies the pages."""
     for name in _PAGES:
-        folder.write(name.lower(), (docs.parent / name).read_text())
+        # From the repository's root, links to pages begin with the folder of the documentation.
+        folder.write(name.lower(), (docs.parent / name).read_text().replace("](docs/", "](../"))

@@ -6,8 +6,8 @@ from typing import Any
 import gymnasium
 
 import fedbandit_envs
-from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.registered import Registered
+from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.registry.problems import Registered
 from generator.folder import Folder
 from generator.markup import as_json, docstring_page, first_sentence, problem_of, table, toctree
 from generator.rollout import player, rollout
@@ -47,7 +47,7 @@ def _page(environment: type, registered: list[Registered]) -> str:
         f"*`{first}` after 1, 4, 16, 64 and 256 rounds, played by"
         f" [{player(first)}](../baselines/{player(first).lower()}.md).*",
         text.strip(),
-        "## What is registered",
+        "## Registered ids",
         table(
             ["Gymnasium", "PettingZoo", "arguments", "wrappers"],
             [

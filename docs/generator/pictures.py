@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import fedbandit_envs
-from fedbandit_envs.entry_points import resolve
+from fedbandit_envs.basics.entry_points import resolve
 from generator.folder import Folder
 from generator.markup import problem_of, table
 from generator.reproduction_page import read

@@ -6,8 +6,8 @@ import numpy as np
 from PIL import Image
 
 from fedbandit_envs import make_federation
-from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.randomness.streams import row_seeds
 
 _DRAWN = (1, 4, 16, 64, 256)
 _MILLISECONDS = 1200
@@ -36,7 +36,7 @@ def rollout(env_id: str) -> bytes:
     env = make_federation(env_id, max_cycles=_DRAWN[-1], render_mode="rgb_array")
     policy = BASELINES[player(env_id)].make_policy()
     observation = env.reset_batch([_SEED]).observation
-    policy.reset(env.policy_spaces, row_seeds([_SEED], env.max_num_agents))
+    policy.reset(env.policy_spec, row_seeds([_SEED], env.max_num_agents))
     frames = []
     for played in range(1, _DRAWN[-1] + 1):
         observation = env.step_batch(policy.act(observation)).observation

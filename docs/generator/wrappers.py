@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.wrapper import FederatedWrapper
+from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.wrappers.registry import WRAPPERS
 from generator.folder import Folder
 from generator.markup import arguments, described, first_sentence, slug, table, toctree
 
 _LAYERS = {
-    "data": "what agents live through or hold",
-    "noise": "what is added to what leaves; one at most",
-    "transport": "who hears whom, and when; one at most",
-    "view": "what agents are shown or paid",
+    "data": "what agents experience or hold",
+    "noise": "noise added to releases; at most one",
+    "transport": "who sends to whom, and when; at most one",
+    "observation": "what agents are shown or paid",
 }
 
 
@@ -22,7 +22,7 @@ def write(folder: Folder, docs: Path) -> None:
         folder.write(f"wrappers/{slug(name)}.md", _page(name, wrapper))
     index = [
         "# Wrappers",
-        "They stand between an environment and a policy, in layers, from the inside out. Another order is refused.",
+        "Wrappers stand between an environment and a policy, in layers; another order raises an error.",
     ]
     for layer, meaning in _LAYERS.items():
         found = {name: wrapper for name, wrapper in WRAPPERS.items() if wrapper.layer == layer}
@@ -51,7 +51,7 @@ def _page(name: str, wrapper: type[FederatedWrapper]) -> str:
         f"Layer: **{wrapper.layer}**, {_LAYERS[wrapper.layer]}."
         f" Entry point: `{wrapper.__module__}:{wrapper.__qualname__}`.",
         described(wrapper),
-        "## Tried like this",
+        "## Arguments in the tests",
         f"Tests put it around every registered environment with these arguments:\n\n```text\n{calls}\n```",
         "## Baselines behind it",
         ", ".join(used) + "." if used else "None of the registered ones.",

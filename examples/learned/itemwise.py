@@ -17,7 +17,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import Tensor, nn
 from torch.distributions import LowRankMultivariateNormal
 
-from fedbandit_envs.baselines.learned.network import Network
+from fedbandit_envs.baselines.learned.network import ItemNetwork
 
 
 class SharedNet(nn.Module):
@@ -41,7 +41,7 @@ class SharedNet(nn.Module):
         return self.last(torch.relu(self.middle(first))).squeeze(-1)
 
     def layers(self) -> dict[str, np.ndarray]:
-        """Returns the arrays of a :class:`Network`."""
+        """Returns the arrays of a :class:`ItemNetwork`."""
         arrays = {
             "own": self.own.weight.T,
             "pooled": self.pooled.weight.T,
@@ -154,6 +154,6 @@ class ItemwisePolicy(ActorCriticPolicy):
     def _predict(self, observation: Tensor, deterministic: bool = False) -> Tensor:
         return self._mean(*self._split(observation))
 
-    def network(self) -> Network:
+    def network(self) -> ItemNetwork:
         """Returns what the actor has learned, to be played without torch."""
-        return Network(tuple(self._each), tuple(self._once), self.actor.layers())
+        return ItemNetwork(tuple(self._each), tuple(self._once), self.actor.layers())

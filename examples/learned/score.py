@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
-from fedbandit_envs.arrays import Array
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.learned import LearnedArms, LearnedLinear, LearnedProcurement
 from fedbandit_envs.baselines.policy import Policy
-from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.simulation import simulate
-from fedbandit_envs.registration import make_federation
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.leaderboard import simulate
+from fedbandit_envs.registry.registration import make_federation
 
 HELD_OUT = 9000
 HORIZON = 500

@@ -17,10 +17,10 @@ import numpy as np
 from score import HELD_OUT, over_markets
 from train_send import PRICE, RELEASES, costs, learner, play
 
-from fedbandit_envs.arrays import Array
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.learned.sending import SendingRule
 from fedbandit_envs.baselines.policy import Policy
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.basics.arrays import Array
 
 FIXED: Mapping[str, Any] = {
     "silence": "silent",

@@ -16,7 +16,7 @@ from itemwise import ItemwisePolicy
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 
-from fedbandit_envs.registration import make_federation
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.views import to_sb3
 
 HORIZON = 500
@@ -100,7 +100,7 @@ def train(
     task = TASKS[env_id]
     federation = make_federation(env_id, max_cycles=horizon, **changes)
     assert federation.features is not None
-    features = federation.features(federation.policy_spaces)
+    features = federation.features(federation.policy_spec)
     rows = to_sb3(federation, task.action_format, replicas or task.replicas)
     steps = horizon * rows.num_envs
     unit = horizon * task.worth

@@ -7,8 +7,8 @@ noise of epsilon 1; only when they send is learned. A generation draws instances
 opposite changes of the weights (antithetic, so that their difference says which way is cheaper), and what counts is
 ranks (Salimans et al., arXiv 1703.03864; Wierstra et al., JMLR 2014). The result depends on the seed alone.
 
-The cost is that of `LearningReward` with a price on messages, but for the luck of rewards: in a simulation regret is
-known, and its sum is what rewards lack in expectation.
+The cost is that of `LearningReward` with a price on messages, but for the randomness of rewards: in a simulation regret
+is known, and its sum is what rewards lack in expectation.
 """
 
 import argparse
@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.learned.sending import FEATURES, LAYERS, LearnedSend, SendingRule
 from fedbandit_envs.baselines.policy import Policy
-from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.simulation import Simulation, simulate
-from fedbandit_envs.registration import make_federation
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.leaderboard import RunResult, simulate
+from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 HORIZON = 500
@@ -40,7 +40,7 @@ HIDDEN = 3
 
 def play(
     policy: Policy, schedule: Any, releases: Any, seeds: Any, horizon: int = HORIZON, **federation: Any
-) -> tuple[Simulation, Any]:
+) -> tuple[RunResult, Any]:
     """Plays a policy behind noise and a channel.
 
     Args:
@@ -60,7 +60,7 @@ def play(
     return simulate(channel, policy, seeds), channel.privacy()
 
 
-def costs(simulation: Simulation) -> Array:
+def costs(simulation: RunResult) -> Array:
     """Returns regret and the price of messages, a mean over agents, float64 ``(replicas,)``."""
     assert simulation.messages is not None
     return (simulation.regret[-1] + PRICE * simulation.messages[-1]).mean(axis=-1)

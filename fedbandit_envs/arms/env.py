@@ -1,26 +1,26 @@
 """Bernoulli arms: agents pull arms whose means they share, or nearly so."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.arms.actions import Arm, Values
+from fedbandit_envs.arms.actions import ArmNumbers, arms_by_means
 from fedbandit_envs.arms.features import ArmsFeatures
 from fedbandit_envs.arms.means import DataName, Means
 from fedbandit_envs.arms.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.arms.oracle import make_oracle
 from fedbandit_envs.arms.rounds import add_values, play_round, wake
 from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.checks import require_choice, require_integer, require_number
-from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.luck import Luck
-from fedbandit_envs.neighbours import Neighbours
-from fedbandit_envs.problem import MOST, Problem
-from fedbandit_envs.sensitivity import Sensitivity
-from fedbandit_envs.streams import Purpose
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
+from fedbandit_envs.core.action_formats import Estimates
+from fedbandit_envs.core.problem import MOST, Problem
+from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.streams import Purpose
 
 
 class ArmsEnv(Problem, name="arms_v0"):
@@ -29,12 +29,12 @@ class ArmsEnv(Problem, name="arms_v0"):
     ## Description
 
     In every round each agent pulls one of K arms, or a superarm of m of them. Arm k succeeds with a probability, its
-    mean, that no agent knows. All agents have the same means, so that what one observes teaches all of them, if it is
-    told; or each has means of its own around the common ones (`spread`), so that it teaches them something. Arms may
-    sleep: in each round and for each agent every arm is there with the probability `awake`. (One agent: Auer et al.
+    mean, that no agent knows. All agents have the same means, so that the data of one are
+    useful to all; or each agent has means of its own near the common ones (`spread`). Arms may sleep: in each round and
+    for each agent every arm is available with the probability `awake`. (One agent: Auer et al.
     2002; superarms: Chen et al. 2013; sleeping arms: Kleinberg et al. 2010.)
 
-    The same arms, one a data owner, are the vertical federation of SAMBA: `fedbandit_envs.arms.vertical`.
+    The same arms, one a data owner, are the vertical federation of SAMBA: `fedbandit_envs.samba.vertical`.
 
     ## Action Space
 
@@ -80,26 +80,43 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     * `regret`: the sum of means over the best superarm of those arms that are awake, less that of what was pulled. With
       `regret="own"` means are the agent's own; with `"federation"` they are those on average over all agents, so that
-      an agent with a taste of its own may have none and be right.
+      an agent whose own means differ can have regret with its own best arm.
     * `wasted`: slots that pulled nothing.
 
     ## Arguments
 
-    See the constructor. All of them can be written as JSON.
+    See the constructor. All of them are JSON-serialisable.
 
     ## Registered Configurations
 
-    | id | means |
+    | id | what it is |
     |---|---|
-    | `FedArms-v0` | U[0, 1], 10 arms; 10 agents |
-    | `FedArmsMovieLens-v0` | of 100 films, `means="movielens"` |
-    | `FedArmsJester-v0` | of 100 jokes, `means="jester"` |
+    | `FedArms-v0` | means from U[0, 1], 10 arms; 10 agents |
+    | `FedArmsMovieLens-v0` | means of 100 films, `means="movielens"` |
+    | `FedArmsJester-v0` | means of 100 jokes, `means="jester"` |
+    | `FedArmsSleeping-v0` | an arm is available with probability 0.7, `awake=0.7` |
+    | `FedArmsSuper-v0` | superarms of three arms, `slots=3` |
+    | `FedArmsSpread-v0` | agents' means differ by up to 0.2 from the common ones, `spread=0.2` |
+    | `FedArmsUnreliable-v0` | messages along a ring in rounds 1, 2, 4, ..., late, a fifth lost and a fifth doubled |
 
-    The last two have the data of SAMBA's experiments: the share of all users who rated an item high. With `num_arms`
-    fewer the largest means are kept. `fedbandit_envs.arms.ratings` makes means from a copy of the ratings themselves.
+    The means of films and jokes are those of SAMBA's experiments: the share of all users who rated an item high. With a
+    smaller `num_arms` the largest means are kept. `fedbandit_envs.arms.ratings` makes means from a copy of
+    the ratings themselves.
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
     `fedbandit_envs.arms_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
+
+    ## Example
+
+    ```python
+    >>> from fedbandit_envs import arms_v0
+    >>> env = arms_v0.parallel_env(num_agents=2, num_arms=3)
+    >>> observations, infos = env.reset(seed=7)
+    >>> observations, rewards, _, _, infos = env.step({agent: 0 for agent in env.agents})
+    >>> sorted(observations), infos["agent_0"]["regret"] >= 0
+    (['agent_0', 'agent_1'], True)
+
+    ```
 
     ## References
 
@@ -120,6 +137,7 @@ class ArmsEnv(Problem, name="arms_v0"):
     information = {"wasted": np.int64}  # noqa: RUF012 - never written to
     viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
     features = ArmsFeatures
+    neighbours = staticmethod(worst_neighbours)
 
     def __init__(
         self,
@@ -135,7 +153,7 @@ class ArmsEnv(Problem, name="arms_v0"):
         instance_seed: int | Sequence[int] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        """Sets the federation up; means are drawn at reset.
+        """Creates the federation; means are drawn at reset.
 
         Args:
             num_agents: Number of agents; 10 by default, or as many as means are given for.
@@ -169,7 +187,7 @@ class ArmsEnv(Problem, name="arms_v0"):
         self._slots = int(slots)
         self._oracle = make_oracle(oracle)
         self._chance = float(awake)
-        arm, counts = Arm(arms, slots), spaces.Box(0, MOST, (arms,), np.int64)
+        arm, counts = ArmNumbers(arms, slots), spaces.Box(0, MOST, (arms,), np.int64)
         seen: dict[str, spaces.Space[Any]] = {"total_pulls": counts, "total_successes": counts}
         if awake < 1:
             seen["awake"] = spaces.Box(0, 1, (arms,), np.bool_)
@@ -179,12 +197,15 @@ class ArmsEnv(Problem, name="arms_v0"):
             observation=seen,
             action=arm.space,
             hidden={"mean": spaces.Box(0.0, 1.0, (arms,), np.float64)},
-            action_formats={"arm": arm, "values": Values(arms, slots)},
+            action_formats={
+                "arm": arm,
+                "values": Estimates(arms, partial(arms_by_means, slots), low=0.0),
+            },
             instance_seed=instance_seed,
             render_mode=render_mode,
         )
 
-    def _begin(self, luck: Luck, instance_seeds: Sequence[int]) -> None:
+    def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
         self._means = self._law.draw(instance_seeds)
         self._cutoffs = _cutoff(self._means)
         self._values = self._means
@@ -192,13 +213,13 @@ class ArmsEnv(Problem, name="arms_v0"):
             average = self._means.mean(axis=1, keepdims=True)
             self._values = np.ascontiguousarray(np.broadcast_to(average, self._means.shape))
         self._best = np.zeros(self._means.shape[:2])
-        self._outcomes = luck.draws(Purpose.OUTCOME)
-        self._nights = luck.draws(Purpose.CONTEXT)
-        self._awake = self._seen.get("awake", np.ones(self._means.shape, np.bool_))
+        self._outcomes = randomness.draws(Purpose.OUTCOME)
+        self._sleeping = randomness.draws(Purpose.CONTEXT)
+        self._awake = self._observation.get("awake", np.ones(self._means.shape, np.bool_))
         self._measure()
 
     def _measure(self) -> None:
-        """Finds out what regret is measured against."""
+        """Computes the value of the best superarm, against which regret is measured."""
         best = self._oracle(np.where(self._awake, self._values, -np.inf), self._slots)
         shape, arms = (*self._best.shape, self._slots), self._law.shape[1]
         if best.shape != shape:
@@ -212,30 +233,25 @@ class ArmsEnv(Problem, name="arms_v0"):
             )
         add_values(np.ascontiguousarray(best), self._awake, self._values, self._best)
 
-    def _meet(self) -> None:
+    def _draw_round(self) -> None:
         if self._chance == 1.0:
             return
-        wake(self._acting, *self._nights, _cutoff(self._chance), self._awake)
+        wake(self._active, *self._sleeping, _cutoff(self._chance), self._awake)
         self._measure()
 
-    def _play(self, action: Array) -> None:
+    def _play_round(self, action: Array) -> None:
         play_round(
-            self._acting, action.reshape(*self._best.shape, self._slots), *self._outcomes,
+            self._active, action.reshape(*self._best.shape, self._slots), *self._outcomes,
             self._awake, self._cutoffs, self._values, self._best,
-            self._seen["total_pulls"], self._seen["total_successes"],
+            self._observation["total_pulls"], self._observation["total_successes"],
             self._reward, self._info["regret"], self._info["wasted"],
         )  # fmt: skip
 
     def _sensitivity(self) -> Sensitivity:
-        return sensitivity(self._seen["total_pulls"])
+        return sensitivity(self._observation["total_pulls"])
 
     def _largest_reward(self) -> Array:
         return np.full(self._reward.shape, float(self._slots))
-
-    @classmethod
-    def neighbours(cls, adjacency: Adjacency) -> list[Neighbours]:
-        """Returns the worst neighbouring histories to tell apart; see :meth:`Problem.neighbours`."""
-        return worst_neighbours(adjacency)
 
     def _hidden(self) -> Arrays:
         return {"mean": self._means.copy()}

@@ -1,4 +1,4 @@
-"""Where the arms' means come from: drawn, packaged, or given."""
+"""The means of arms: drawn at random, from a packaged data set, or given."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
@@ -6,15 +6,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fedbandit_envs.arms.ratings import keep_largest, packaged_means
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.checks import require_choice, require_integer, require_number
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import chosen_sizes, require_choice, require_number, require_valid
+from fedbandit_envs.randomness.streams import Purpose, stream
 
 DataName = Literal["movielens", "jester"]
 
 
 class Means:
-    """The law of means: common ones, from which each agent's own may differ.
+    """A distribution of means: common ones, from which each agent's own may differ.
 
     Agent j's means do not depend on how many agents there are, and an arm's not on how many arms, unless a data set's
     largest are taken.
@@ -26,7 +26,7 @@ class Means:
     def __init__(
         self, means: DataName | Any | None, num_agents: int | None, num_arms: int | None, spread: float
     ) -> None:
-        """Sets the law.
+        """Sets the distribution.
 
         Args:
             means: None for U[0, 1]; a data set's name, of which the ``num_arms`` largest are taken; or means,
@@ -40,9 +40,6 @@ class Means:
             ValueError: A parameter is out of its range, or does not fit the others.
         """
         require_number("spread", spread, 0, 1)
-        for name, number in (("num_agents", num_agents), ("num_arms", num_arms)):
-            if number is not None:
-                require_integer(name, number, 1)
         self._spread = float(spread)
         self._given: Array | None = None
         if isinstance(means, str):
@@ -57,12 +54,8 @@ class Means:
         given = {} if self._given is None else {"num_arms": self._given.shape[-1]}
         if own and self._given is not None:
             given["num_agents"] = len(self._given)
-        sizes = {"num_agents": 10, "num_arms": 10, **given}
-        for name, value in (("num_agents", num_agents), ("num_arms", num_arms)):
-            if value is not None:
-                if given.get(name, value) != value:
-                    raise ValueError(f"{name} is {value}; None or {given[name]}, as means has, is required")
-                sizes[name] = int(value)
+        asked = {"num_agents": num_agents, "num_arms": num_arms}
+        sizes = chosen_sizes(asked, given, {"num_agents": 10, "num_arms": 10}, "means has")
         self.shape = (sizes["num_agents"], sizes["num_arms"])
 
     def draw(self, seeds: Sequence[int]) -> Array:
@@ -89,8 +82,5 @@ def _checked(means: Any) -> Array:
         ) from None
     if array.ndim not in (1, 2) or 0 in array.shape:
         raise ValueError(f"means has shape {array.shape}; (arms,) or (agents, arms) is required")
-    bad = ~((array >= 0) & (array <= 1))
-    if bad.any():
-        where = [int(i) for i in np.argwhere(bad)[0]]
-        raise ValueError(f"means{where} is {array[tuple(where)]}; probabilities in [0, 1] are required")
+    require_valid("means", array, (array >= 0) & (array <= 1), "probabilities in [0, 1]")
     return array

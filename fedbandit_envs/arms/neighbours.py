@@ -1,23 +1,23 @@
-"""How neighbouring histories of Bernoulli arms show in what is released, and the worst of them."""
+"""Sensitivity of the counts of Bernoulli arms, and the worst neighbouring histories."""
 
 from math import sqrt
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.neighbours import History, Neighbours
-from fedbandit_envs.sensitivity import Change, Pair, Sensitivity
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.claim import Adjacency
+from fedbandit_envs.core.neighbours import History, Neighbours, pairs_of
+from fedbandit_envs.core.sensitivity import Change, Pair, Sensitivity
 
 
 def sensitivity(pulls: Array) -> Sensitivity:
-    """Says by how much ``pulls`` and ``successes`` change, in units of 1.
+    """Returns the sensitivity of ``pulls`` and ``successes``, in units of 1.
 
     Another arm pulled moves a pull, and a success at most, from one arm to another: that is one good or defective
     outcome less here, and one more there. Another outcome makes a good one defective.
 
     Args:
-        pulls: What is released, ``(replicas, agents, arms)``, for its shape.
+        pulls: An array of the released shape, ``(replicas, agents, arms)``.
     """
     one, two, four = Change(1, 1.0), Change(2, sqrt(2)), Change(4, 2.0)
     return Sensitivity(
@@ -42,4 +42,4 @@ def worst_neighbours(adjacency: Adjacency) -> list[Neighbours]:
         "one-observation": [(history(0, True), history(1, True))],
         "one-outcome": [(history(0, False), history(0, True))],
     }
-    return [Neighbours(before, after, idle) for before, after in pairs.get(adjacency, [])]
+    return pairs_of(pairs, adjacency, idle)

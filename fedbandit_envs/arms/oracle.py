@@ -1,24 +1,24 @@
-"""Oracles: which superarm is best for given values of arms (thesis, Definition 2.4)."""
+"""Oracles: functions that return the best superarm for given values of arms (thesis, Definition 2.4)."""
 
 from typing import Protocol
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.checks import require_choice
-from fedbandit_envs.entry_points import resolve
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.basics.entry_points import resolve
 
 
 class Oracle(Protocol):
-    """Chooses superarms."""
+    """A function that returns best superarms."""
 
     def __call__(self, values: Array, slots: int) -> Array:
         """Returns the arms of a best superarm.
 
         Args:
-            values: Of arms, float64 ``(..., arms)``: true means, or bounds of them; infinity for what is not known,
-                minus infinity for what cannot be had.
-            slots: How many arms a superarm has.
+            values: Values of arms, float64 ``(..., arms)``: true means or bounds on them; infinity for unknown arms,
+                minus infinity for arms that cannot be pulled.
+            slots: Number of arms in a superarm.
 
         Returns:
             Numbers of arms, integers ``(..., slots)``.
@@ -33,7 +33,7 @@ def largest(values: Array, slots: int) -> Array:
 
 
 def make_oracle(oracle: str) -> Oracle:
-    """Makes an oracle from its name, ``"largest"``, or from its entry point.
+    """Returns the oracle with the name ``"largest"``, or from its entry point.
 
     Raises:
         TypeError: It is neither, or what the entry point names cannot be called.

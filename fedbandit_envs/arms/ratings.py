@@ -1,4 +1,4 @@
-"""Arms from ratings: means that come with the package, and those of a user's own copy of MovieLens or Jester.
+"""Means of arms from ratings: those that come with the package, or from your own copy of MovieLens or Jester.
 
 An arm is a film or a joke, and its mean the share of users who rated it high. The SAMBA paper divides by the ratings
 that the item has received (``definition="received"``); the files behind its plots, and the means that come with this
@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.checks import require_choice, require_integer, require_number
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 
 Definition = Literal["received", "all_users"]
 
@@ -22,7 +22,7 @@ _NOT_RATED = 99.0
 
 
 class _MalformedError(ValueError):
-    """Says what a line has, and what is required."""
+    """A line of a ratings file is malformed; the message gives its content and the required form."""
 
 
 class RatedItems(NamedTuple):
@@ -67,8 +67,8 @@ def movielens_means(
 
     Args:
         path: The file.
-        definition: What a mean is a share of; see the module.
-        threshold: The least rating that is high.
+        definition: The users of which a mean is a share; see the module.
+        threshold: The smallest rating that counts as high.
 
     Raises:
         OSError: The file cannot be read.
@@ -116,8 +116,8 @@ def jester_means(
 
     Args:
         path: The file.
-        definition: What a mean is a share of; see the module.
-        threshold: The least rating that is high.
+        definition: The users of which a mean is a share; see the module.
+        threshold: The smallest rating that counts as high.
 
     Raises:
         OSError: The file cannot be read.

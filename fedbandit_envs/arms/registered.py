@@ -1,6 +1,14 @@
-"""What is registered of Bernoulli arms."""
+"""Bernoulli arms, as registered."""
 
-from fedbandit_envs.registered import Preset, RegisteredProblem
+from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, SuiteSpec, TuningSpec
+
+_UNRELIABLE = {
+    "topology": "ring",
+    "schedule": {"name": "doubling", "start": 1, "stop": None},
+    "delay": 1,
+    "loss": 0.2,
+    "duplication": 0.2,
+}
 
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.arms.env:ArmsEnv",
@@ -11,5 +19,28 @@ PROBLEM = RegisteredProblem(
         "FedArms-v0": Preset(),
         "FedArmsMovieLens-v0": Preset({"means": "movielens"}),
         "FedArmsJester-v0": Preset({"means": "jester"}),
+        "FedArmsSleeping-v0": Preset({"awake": 0.7}),
+        "FedArmsSuper-v0": Preset({"slots": 3}),
+        "FedArmsSpread-v0": Preset({"spread": 0.2}),
+        "FedArmsUnreliable-v0": Preset(stack=[["fedbandit_envs.wrappers:Channel", _UNRELIABLE]]),
     },
+    tuning=TuningSpec(
+        env_ids=("FedArms-v0",),
+        rounds=20_000,
+        seeds=24,
+        # UCB1's scale stands under the root of its radius, and must be positive.
+        grid=tuple({"scale": round(2.0 * radius**2, 6)} for radius in RADII if radius > 0),
+        baselines={
+            "UCB1-tuned": "UCB1",
+            "Priv-UCB1-tuned": "Priv-UCB1",
+            "UCB1-weighted-tuned": "UCB1-weighted",
+        },
+    ),
+    suite=SuiteSpec(
+        tasks={"uniform": ("FedArms-v0", {}), "movielens": ("FedArmsMovieLens-v0", {"num_arms": 10})},
+        reference="uniform-arms",
+        adjacency="one-observation",
+        full=(100_000, 20),
+        quick=(2_000, 10),
+    ),
 )

@@ -1,13 +1,13 @@
-"""Pictures of one round: as text, and as an RGB array."""
+"""Rendering of one round, as text and as an RGB array."""
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.canvas import blank_figure, pixels
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.rendering import heatmap_above_bars, pixels
 
 
 def render_ansi(scene: Arrays) -> str:
-    """Draws one replica as text: a line an arm, a column an agent.
+    """Renders one replica as text: a line an arm, a column an agent.
 
     Args:
         scene: The replica's observation, info and true ``mean``, arrays that lead with the agents' axis.
@@ -34,7 +34,7 @@ def render_ansi(scene: Arrays) -> str:
 
 
 def render_rgb_array(scene: Arrays) -> Array:
-    """Draws one replica as a picture: what each agent has pulled, above what is known of each arm.
+    """Renders one replica as an image: what each agent has pulled, above what is known of each arm.
 
     Args:
         scene: The replica's observation, info and true ``mean``, arrays that lead with the agents' axis.
@@ -46,15 +46,10 @@ def render_rgb_array(scene: Arrays) -> Array:
         gymnasium.error.DependencyNotInstalled: matplotlib is missing.
     """
     pulls, means = scene["total_pulls"], scene["mean"]
-    agents, arms = pulls.shape
-    figure = blank_figure()
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(max(agents, 4), 8))
-
+    arms = pulls.shape[1]
     share = pulls / np.maximum(pulls.sum(axis=1, keepdims=True), 1)
-    cells = above.imshow(share, vmin=0, vmax=1, cmap="viridis", aspect="auto", interpolation="nearest")
-    figure.colorbar(cells, ax=above, label="share of pulls")
     labels = [f"{j}   {regret:.2f}" for j, regret in enumerate(scene["regret"])]
-    above.set_yticks(range(agents), labels)
+    figure, above, below = heatmap_above_bars(share, labels, "share of pulls", True, vmin=0, vmax=1)
     above.set(ylabel="agent, last regret", title=f"round {int(scene['round'][0, 0])}")
 
     together = pulls.sum(axis=0)

@@ -1,21 +1,25 @@
 """Exposure fairness: arms are to be pulled in proportion to their merit, which is not known."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.exposure.actions import Distribution, Logits, Parameter
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.action_formats import Estimates, OwnActions
+from fedbandit_envs.core.policy_spec import ActionFormat
+from fedbandit_envs.core.simplex import Simplex
+from fedbandit_envs.exposure.actions import shares_by_logits, shares_by_parameter
 from fedbandit_envs.exposure.features import ExposureFeatures
 from fedbandit_envs.exposure.merit import Merit, Merits, make_merit
 from fedbandit_envs.exposure.rounds import expose
 from fedbandit_envs.exposure.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.linear.model import LinearProblem
-from fedbandit_envs.luck import Luck
-from fedbandit_envs.spaces import ActionFormat
-from fedbandit_envs.streams import Purpose
+from fedbandit_envs.linear.neighbours import worst_neighbours
+from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.streams import Purpose
 
 
 class ExposureEnv(LinearProblem, name="exposure_v0"):
@@ -53,20 +57,20 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
     | `total_statistic` | (d + 1, d + 1) | float64 | sum of [x; y][x; y]^T over all rounds so far |
     | `merit` | (1,) | int64 | number of the agent's merit function; only where there are several |
 
-    Before the first round the third to fifth are 0. Policies find the merit functions in `Spaces.public["merits"]`.
+    Before the first round the third to fifth are 0. Policies find the merit functions in `PolicySpec.public["merits"]`.
 
     Views for learning agents also offer `features=True`: a flat box in [-1, 1] in place of all this, see
     :class:`~fedbandit_envs.exposure.features.ExposureFeatures`.
 
     ## Starting State
 
-    theta* is drawn uniformly from [0, 1]^d and scaled to norm 1 (or by another law, or taken as given), and the first
-    arms are offered. With `instance_seed=None` every episode draws its own from the episode's seed; an integer fixes
-    it, and the episode's seed then draws contexts, arms and rewards only.
+    theta* is drawn uniformly from [0, 1]^d and scaled to norm 1 (or drawn from another distribution, or given),
+    and the first arms are offered. With `instance_seed=None` every episode draws its own from the episode's seed; an
+    integer fixes it, and the episode's seed then draws contexts, arms and rewards only.
 
     ## Rewards
 
-    The drawn arm's: N(<x, theta*>, sd^2), clipped to [-B, B], or another law of the linear problem's.
+    The drawn arm's: N(<x, theta*>, sd^2), clipped to [-B, B], or another reward distribution of the linear problem.
 
     ## Episode End
 
@@ -79,12 +83,12 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
     * `regret`: the **fairness regret** sum_i |deserved_i - share_i|, from 0 to 2, in expectation over the arm drawn.
     * `reward_regret`: sum_i deserved_i mu_i - sum_i share_i mu_i. Negative where shares pay more than fair ones would,
       as those of a best-arm learner do.
-    * `arm`: the arm that was drawn; 0 for those who did not act.
+    * `arm`: the arm that was drawn; 0 for agents that did not act.
     * `clipped`: whether the reward was clipped.
 
     ## Arguments
 
-    See the constructor. All of them can be written as JSON.
+    See the constructor. All of them are JSON-serialisable.
 
     ## Registered Configurations
 
@@ -96,6 +100,18 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
     `fedbandit_envs.exposure_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
+
+    ## Example
+
+    ```python
+    >>> from fedbandit_envs import exposure_v0
+    >>> env = exposure_v0.parallel_env(num_agents=2, num_arms=4, dim=3)
+    >>> observations, infos = env.reset(seed=7)
+    >>> observations, rewards, _, _, infos = env.step({agent: [0.25] * 4 for agent in env.agents})
+    >>> sorted(observations), infos["agent_0"]["regret"] >= 0
+    (['agent_0', 'agent_1'], True)
+
+    ```
 
     ## References
 
@@ -123,11 +139,12 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
     }
     viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
     features = ExposureFeatures
+    neighbours = staticmethod(partial(worst_neighbours, as_shares=True))
 
     def __init__(
         self, merit: Merit | str | Mapping[str, Any] | Sequence[Any] = "exponential", **linear: Any
     ) -> None:
-        """Sets the federation up; theta* is drawn at reset.
+        """Creates the federation; theta* is drawn at reset.
 
         Args:
             merit: The merit function f, see :mod:`fedbandit_envs.exposure.merit`; or a sequence of them, one an agent.
@@ -150,9 +167,9 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
                 f"merit is a sequence of {given}; one function for all, or num_agents = {agents} of them, are required"
             )
         return {
-            "distribution": Distribution(arms),
-            "logits": Logits(arms),
-            "parameter": Parameter(dim, self._merits),
+            "distribution": OwnActions(Simplex((arms,))),
+            "logits": Estimates(arms, shares_by_logits),
+            "parameter": Estimates(dim, partial(shares_by_parameter, self._merits)),
         }
 
     def _also_seen(self) -> Mapping[str, spaces.Space[Any]]:
@@ -170,25 +187,21 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
         """``pulls`` of each arm and the sum of the shares it ``deserved``, float64 ``(replicas, agents, arms)``."""
         return {name: array.copy() for name, array in self._totals.items()}
 
-    def _begin(self, luck: Luck, instance_seeds: Sequence[int]) -> None:
-        super()._begin(luck, instance_seeds)
-        self._arms = luck.draws(Purpose.ARM)
+    def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
+        super()._start(randomness, instance_seeds)
+        self._arms = randomness.draws(Purpose.ARM)
         self._deserved = np.zeros(self._means.shape)
         self._shares = np.zeros(self._means.shape)
         self._totals = {name: np.zeros(self._means.shape) for name in ("pulls", "deserved")}
         if self._merits.one_each:
-            self._seen["merit"][..., 0] = np.arange(self.max_num_agents)
+            self._observation["merit"][..., 0] = np.arange(self.max_num_agents)
 
-    @staticmethod
-    def _surely(arm: int, arms: int) -> Array:
-        return np.eye(arms)[arm]
-
-    def _play(self, action: Array) -> None:
+    def _play_round(self, action: Array) -> None:
         # First, since a user's own function may refuse a mean.
-        logarithms = self._merits.logarithm(self._means, self._seen.get("merit"))
+        logarithms = self._merits.logarithm(self._means, self._observation.get("merit"))
         info = self._info
         expose(
-            self._acting, action, logarithms, self._means, *self._arms,
+            self._active, action, logarithms, self._means, *self._arms,
             self._deserved, info["arm"], info["regret"], info["reward_regret"], *self._totals.values(),
         )  # fmt: skip
         self._shares[...] = action

@@ -1,30 +1,30 @@
-"""Features of the exposure problem; see :mod:`fedbandit_envs.features`."""
+"""Features of the exposure problem; see :class:`fedbandit_envs.core.features.Features`."""
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.exposure.merit import Merits, shares_of
 from fedbandit_envs.linear.features import LinearFeatures
-from fedbandit_envs.spaces import Spaces
 
 
 class ExposureFeatures(LinearFeatures):
-    """What an agent knows of each arm that it is offered, and which share it would deserve.
+    """Features of each offered arm: those of the linear bandit and the share that the arm deserves.
 
-    Those of :class:`~fedbandit_envs.linear.features.LinearFeatures`, and
+    They are those of :class:`~fedbandit_envs.linear.features.LinearFeatures`, and
 
     | of each arm | meaning |
     |---|---|
     | `deserved` | 2 share - 1, the share of pulls that the arm deserves if `estimate` is right |
-    | `pooled_deserved` | as `deserved`, by `pooled_estimate`; where agents hear of each other |
+    | `pooled_deserved` | as `deserved`, by `pooled_estimate`; where agents receive messages |
     """
 
-    def __init__(self, spaces: Spaces) -> None:
-        """Reads sizes, bounds and merits; see :class:`~fedbandit_envs.spaces.Features`."""
-        super().__init__(spaces)
-        self._merits: Merits = spaces.public["merits"]
+    def __init__(self, spec: PolicySpec) -> None:
+        """Reads sizes, bounds and merits; see :class:`~fedbandit_envs.core.features.Features`."""
+        super().__init__(spec)
+        self._merits: Merits = spec.public["merits"]
         self._estimates = [place for place, name in enumerate(self.each) if name.endswith("estimate")]
-        told = ("pooled_deserved",) if self._heard.some else ()
+        told = ("pooled_deserved",) if self._inbox.exists else ()
         self.each = (*self.each, "deserved", *told)
 
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:

@@ -1,9 +1,9 @@
-"""Merit functions: what an arm deserves, given what it pays on average.
+"""Merit functions f: an arm with mean reward mu deserves a share of the pulls in proportion to f(mu).
 
-An arm's deserved share is its merit, divided by the merits of all arms on offer (Wang, Bai, Sun and Joachims, ICML
-2021). Merits are told by their logarithms, so that shares are right however steep a merit function is. Wherever one is
-asked for, its JSON-able specification will do: a name, ``"exponential"``, a mapping of the name and the arguments,
-``{"name": "exponential", "scale": 5}``, or the entry point of a user's own, ``"module:function"``.
+An arm's deserved share is its merit divided by the sum of the merits of all offered arms (Wang, Bai, Sun and Joachims,
+ICML 2021). Merits are computed as logarithms, so that shares do not overflow for steep merit functions. A merit
+function is specified in JSON by a name, ``"exponential"``, a mapping of the name and the arguments, ``{"name":
+"exponential", "scale": 5}``, or the entry point of your own, ``"module:function"``.
 
 | name | arguments | f(mu) |
 |---|---|---|
@@ -17,11 +17,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.checks import require_number
-from fedbandit_envs.compiled import kernel
-from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.specification import make
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import require_number
+from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.config import make
+from fedbandit_envs.basics.entry_points import resolve
 
 
 @runtime_checkable
@@ -46,11 +46,11 @@ class Exponential:
     scale: float = 10.0
 
     def __post_init__(self) -> None:
-        """Refuses a scale out of range.
+        """Checks the scale.
 
         Raises:
-            TypeError: It is no number.
-            ValueError: It is negative or not finite.
+            TypeError: The scale is no number.
+            ValueError: The scale is negative or not finite.
         """
         require_number("scale", self.scale, 0, np.inf)
 
@@ -68,17 +68,17 @@ class Linear:
     """f(mu) = max(mu, floor).
 
     Attributes:
-        floor: The least merit there is, > 0.
+        floor: The smallest merit, > 0.
     """
 
     floor: float = 0.1
 
     def __post_init__(self) -> None:
-        """Refuses a floor out of range.
+        """Checks the floor.
 
         Raises:
-            TypeError: It is no number.
-            ValueError: It is not positive, or not finite.
+            TypeError: The floor is no number.
+            ValueError: The floor is not positive, or not finite.
         """
         require_number("floor", self.floor, 0, np.inf, open_below=True)
 
@@ -96,8 +96,8 @@ _STEP = 1e-5
 
 
 @dataclass(frozen=True)
-class Own:
-    """A user's merit function.
+class CustomMerit:
+    """A merit function that a user has written.
 
     Attributes:
         function: Takes an array of means and returns their merits, an array of the same shape, positive throughout.
@@ -111,7 +111,7 @@ class Own:
         Raises:
             ValueError: A merit is not a positive finite number, or the array of merits has another shape.
         """
-        # Whoever works in place would change what arms pay.
+        # Read-only, since a function that works in place would change the means.
         means = means.view()
         means.flags.writeable = False
         merits = np.asarray(self.function(means), np.float64)
@@ -131,11 +131,11 @@ class Own:
 
 
 MERITS: dict[str, Callable[..., Merit]] = {"exponential": Exponential, "linear": Linear}
-"""Every merit function by the name that its specification has."""
+"""Merit functions by name."""
 
 
 def make_merit(spec: Merit | str | Mapping[str, Any]) -> Merit:
-    """Makes a merit function from its specification; a merit function passes through.
+    """Returns the merit function of a specification; a merit function is returned as it is.
 
     Args:
         spec: A merit function, a name of :data:`MERITS`, an entry point, or a mapping of ``name`` and arguments.
@@ -145,7 +145,7 @@ def make_merit(spec: Merit | str | Mapping[str, Any]) -> Merit:
         ValueError: The name is unknown, an argument is out of its range, or an own function's merits are not positive.
     """
     if isinstance(spec, str) and ":" in spec:
-        merit = Own(resolve(spec))
+        merit = CustomMerit(resolve(spec))
         merit.logarithm(np.linspace(-1.0, 1.0, 201))
         return merit
     return make("merit", spec, MERITS, Merit, ", or 'module:function',")
@@ -153,11 +153,11 @@ def make_merit(spec: Merit | str | Mapping[str, Any]) -> Merit:
 
 @dataclass(frozen=True)
 class Merits:
-    """The merit functions of a federation: one for all agents, or one each; policies see them and cannot change them.
+    """The merit functions of a federation: one for all agents, or one for each agent.
 
     Attributes:
         functions: In the order of the agents.
-        one_each: Whether there is one an agent; else there is one in all.
+        one_each: Whether each agent has its own; otherwise there is one for all.
     """
 
     functions: tuple[Merit, ...]
@@ -168,12 +168,12 @@ class Merits:
 
         Args:
             means: ``(replicas, agents, arms)``.
-            which: Number of each row's function, int64 ``(replicas, agents, 1)``; None where there is one for all.
+            which: Index of each row's function, int64 ``(replicas, agents, 1)``; None where there is one for all.
         """
         return self._by_row(means, which, lambda merit, some: merit.logarithm(some))
 
     def slope(self, means: Array, which: Array | None) -> Array:
-        """Returns the derivative of ln f, likewise."""
+        """Returns the derivative of ln f at the means; arguments as in :meth:`logarithm`."""
         return self._by_row(means, which, lambda merit, some: merit.slope(some))
 
     def _by_row(self, means: Array, which: Array | None, ask: Callable[[Merit, Array], Array]) -> Array:
@@ -188,11 +188,11 @@ class Merits:
 
 @kernel(forceinline=True)
 def share_row(logarithms, shares):
-    """Turns logarithms of merits into shares, which sum to 1; stable however large they are.
+    """Computes shares, which sum to 1, from logarithms of merits, without overflow.
 
     Args:
         logarithms: ``(arms,)``.
-        shares: Receives them, same shape.
+        shares: Output, same shape.
     """
     largest, total = logarithms[0], 0.0
     for k in range(1, shares.shape[0]):
@@ -206,14 +206,14 @@ def share_row(logarithms, shares):
 
 @kernel
 def share_out(logarithms, shares):
-    """Turns logarithms of merits into shares in all rows; both ``(replicas, agents, arms)``."""
+    """Computes shares from logarithms of merits in all rows; both ``(replicas, agents, arms)``."""
     for r in range(shares.shape[0]):
         for j in range(shares.shape[1]):
             share_row(logarithms[r, j], shares[r, j])
 
 
 def shares_of(logarithms: Array) -> Array:
-    """Returns what :func:`share_out` writes, float64 ``(replicas, agents, arms)``."""
+    """Returns shares in proportion to merits, given their logarithms, float64 ``(replicas, agents, arms)``."""
     shares = np.empty_like(logarithms)
     share_out(logarithms, shares)
     return shares

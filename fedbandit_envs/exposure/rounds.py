@@ -1,14 +1,14 @@
-"""One round of the exposure problem for all rows: which arms are drawn, and what is regretted."""
+"""One round of the exposure problem for all rows: arms are drawn from the shares; regrets (compiled)."""
 
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.exposure.merit import share_row
-from fedbandit_envs.threefry import threefry, u32
-from fedbandit_envs.variates import uniform
+from fedbandit_envs.randomness.threefry import threefry, u32
+from fedbandit_envs.randomness.variates import uniform
 
 
 @kernel(forceinline=True)
 def arm_at(shares, rest):
-    """Returns the arm where cumulative shares exceed a number; the last one with a share, where rounding says none."""
+    """Returns the first arm at which cumulative shares exceed a number; by rounding possibly the last with a share."""
     drawn = 0
     for k in range(shares.shape[0]):
         if shares[k] > 0.0:
@@ -20,22 +20,23 @@ def arm_at(shares, rest):
 
 
 @kernel
-def expose(acting, action, logarithms, means, key, round_, deserved, arm, fairness, reward, pulls, due):
-    """Draws arms and writes regrets; those who do not act draw nothing and regret 0.
+def expose(active, action, logarithms, means, key, round_, deserved, arm, fairness, reward, pulls, due):
+    """Draws arms and computes regrets; both are 0 for agents that do not act.
 
     Args:
-        acting: Who acts, bool ``(replicas, agents)``.
-        action: Shares, ``(replicas, agents, arms)``; what they sum to stands for 1.
-        logarithms: Of the arms' true merits, same shape.
+        active: Whether each agent acts, bool ``(replicas, agents)``.
+        action: Shares, ``(replicas, agents, arms)``, which are divided by their sum.
+        logarithms: Logarithms of the arms' true merits, same shape.
         means: Expected rewards, same shape.
-        key: Of the arms' draws, see :class:`~fedbandit_envs.draws.Draws`: the arm is where cumulative shares exceed it.
-        round_: Likewise.
-        deserved: Receives the shares that arms deserve, as ``action``.
-        arm: Receives the arms drawn, int64 ``(replicas, agents)``.
-        fairness: Receives sum_i |deserved_i - share_i|, ``(replicas, agents)``.
-        reward: Receives sum_i deserved_i mu_i - sum_i share_i mu_i, likewise.
+        key: Of the arms' draws, see :class:`~fedbandit_envs.randomness.draws.Draws`: the arm is where cumulative
+            shares exceed it.
+        round_: Rounds of the draws.
+        deserved: Output: the shares that arms deserve, as ``action``.
+        arm: Output: the arms drawn, int64 ``(replicas, agents)``.
+        fairness: Output: sum_i |deserved_i - share_i|, ``(replicas, agents)``.
+        reward: Output: sum_i deserved_i mu_i - sum_i share_i mu_i, likewise.
         pulls: Counts the arms drawn, as ``action``.
-        due: Adds up what arms deserve, likewise.
+        due: Adds up the shares that arms deserve, as ``action``.
     """
     arms = means.shape[2]
     for r in range(means.shape[0]):
@@ -43,7 +44,7 @@ def expose(acting, action, logarithms, means, key, round_, deserved, arm, fairne
             arm[r, j] = 0
             fairness[r, j] = 0.0
             reward[r, j] = 0.0
-            if not acting[r, j]:
+            if not active[r, j]:
                 for k in range(arms):
                     deserved[r, j, k] = 0.0
                 continue

@@ -1,15 +1,15 @@
-"""Pictures of one round: shares against deserved shares, as text and as an RGB array."""
+"""Rendering of one round, shares beside deserved shares, as text and as an RGB array."""
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.canvas import blank_figure, pixels
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.rendering import blank_figure, pixels
 
 _BAR = 30
 
 
 def render_ansi(scene: Arrays) -> str:
-    """Draws one replica as text: a line an agent, then the arms of agent 0, each with its share and what it deserved.
+    """Renders one replica as text: a line an agent, then the arms of agent 0, each with its share and what it deserved.
 
     Args:
         scene: The replica's observation and info, and of the last round ``shares`` and ``deserved``, ``(agents,
@@ -34,7 +34,7 @@ def render_ansi(scene: Arrays) -> str:
 
 
 def render_rgb_array(scene: Arrays) -> Array:
-    """Draws one replica as a picture: what arms deserved and got, of agent 0 and of all, arms in order of merit.
+    """Renders one replica as an image: what arms deserved and got, of agent 0 and of all, arms in order of merit.
 
     Args:
         scene: See :func:`render_ansi`.

@@ -1,4 +1,4 @@
-"""The generalised arcsine law Beta(mu, 1 - mu) by inversion (compiled).
+"""Quantiles of the generalised arcsine distribution Beta(mu, 1 - mu) (compiled).
 
 With w = x / (1 - x), the odds of x, its distribution function is
 
@@ -9,18 +9,19 @@ F(x) = sin(pi mu)/pi * w^mu S(w) with S(w) = sum c_n w^n / (mu + n). For w > 1 t
 """
 
 from fractions import Fraction
+from math import comb
 
 import numpy as np
 
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.compiled import kernel
 
 TERMS = 20
-"""Of the polynomial."""
+"""Number of terms of the polynomial."""
 
 _STEPS = 8
-"""Steps at most; three are enough, and where F is too steep for its digits none would be."""
+"""Largest number of steps; three suffice, unless F is too steep for float64."""
 _ENOUGH = 1e-5
-"""A step of so little, in ln w, leaves an error of its third power."""
+"""Steps in ln w that are smaller end the iteration: the remaining error is of their third power."""
 
 
 def _polynomial() -> list[float]:
@@ -29,17 +30,12 @@ def _polynomial() -> list[float]:
     T_n is Chebyshev's polynomial (Cohen, Rodriguez Villegas, Zagier: Convergence acceleration of alternating series,
     Experimental Mathematics 2000).
     """
-    before, now = [Fraction(1)], [Fraction(1), Fraction(-2)]
-    for _ in range(TERMS - 1):
-        later = [Fraction(0)] * (len(now) + 1)
-        for power, factor in enumerate(now):
-            later[power] += 2 * factor
-            later[power + 1] -= 4 * factor
-        for power, factor in enumerate(before):
-            later[power] -= factor
-        before, now = now, later
-    at_minus_one = sum(factor * (-1) ** power for power, factor in enumerate(now))
-    rest = [Fraction(int(power == 0)) - factor / at_minus_one for power, factor in enumerate(now)]
+    chebyshev = [
+        Fraction((-4) ** power * TERMS * comb(TERMS + power, 2 * power), TERMS + power)
+        for power in range(TERMS + 1)
+    ]
+    at_minus_one = sum(factor * (-1) ** power for power, factor in enumerate(chebyshev))
+    rest = [Fraction(int(power == 0)) - factor / at_minus_one for power, factor in enumerate(chebyshev)]
     quotient: list[Fraction] = []
     for power in range(TERMS):
         quotient.append(rest[power] - (quotient[-1] if quotient else 0))
@@ -53,7 +49,7 @@ _C = np.array(_polynomial())
 def _below_half(probability, log_scale, mu, factor):
     """Returns x <= 1/2 with F(x) = probability, where factor[n] = c_n / (mu + n), and log_scale = ln(sin(pi mu)/pi)."""
     log_target = np.log(probability) - log_scale
-    # As if F were a power of w; Halley's steps in ln w, where ln F is concave and nearly straight.
+    # Start: F approximated by a power of w. Then Halley's method in ln w, where ln F is concave and nearly straight.
     y = min((log_target + np.log(mu)) / mu, 0.0)
     for _ in range(_STEPS):
         w = np.exp(y)

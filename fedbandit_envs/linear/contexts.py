@@ -1,22 +1,22 @@
-"""Where contexts come from: the laws that draw one for each arm, agent and round, and fixed feature matrices.
+"""Distributions of contexts for each arm, agent and round, and fixed contexts.
 
-Laws are scaled to the bound L that every context's norm keeps. A law that is begun draws a round at a time into the
-arrays of the environment; arms mean nothing across rounds, but for fixed features. One kernel draws a row into scratch
-and offers it at once, arms in its vector lanes; draws have 24 or 32 bits, what is made of them is float64.
+All contexts have norms of at most L. A distribution draws one round at a time into arrays of the environment; except
+for fixed contexts, arm k of one round has nothing to do with arm k of another. Random numbers have 24 or 32 bits,
+contexts are float64 and lie in memory with the arms' axis last, for vector instructions.
 """
 
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.checks import require_choice, require_number
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import require_choice, require_number, require_valid
+from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.linear.expectation import expect, expected_rewards
-from fedbandit_envs.luck import Luck
-from fedbandit_envs.streams import Purpose
-from fedbandit_envs.threefry import fill_bits, padded
-from fedbandit_envs.variates import fill_exponentials, fill_normals
+from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.streams import Purpose
+from fedbandit_envs.randomness.threefry import fill_bits, padded
+from fedbandit_envs.randomness.variates import fill_exponentials, fill_normals
 
 LawName = Literal["band", "unit_ball", "hypercube", "signed_hypercube"]
 
@@ -25,7 +25,7 @@ LOW, HIGH, WIDTH = 0.5, 0.6, 0.1
 
 
 class Offer(NamedTuple):
-    """What is offered in a round.
+    """The contexts offered in a round and their expected rewards.
 
     Attributes:
         contexts: float64 ``(replicas, agents, arms, dim)``; in memory arms come last.
@@ -37,12 +37,12 @@ class Offer(NamedTuple):
 
     @classmethod
     def of_nothing(cls, rows: tuple[int, ...], arms: int, dim: int) -> "Offer":
-        """Makes the arrays, all 0.
+        """Returns arrays of zeros.
 
         Args:
             rows: ``(replicas, agents)``.
-            arms: K.
-            dim: d.
+            arms: Number of arms, K.
+            dim: Dimension of contexts, d.
         """
         return cls(np.zeros((*rows, dim, arms)).swapaxes(2, 3), np.zeros((*rows, arms)))
 
@@ -53,31 +53,36 @@ class Offer(NamedTuple):
 
 
 class ContextLaw(Protocol):
-    """Draws contexts."""
+    """A distribution of contexts."""
 
-    def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
-        """Prepares for one episode a seed.
+    def begin(self, randomness: EpisodeRandomness, parameter: Array, offer: Offer) -> None:
+        """Starts an episode.
 
         Args:
-            luck: Where draws come from.
+            randomness: Random numbers of the episode.
             parameter: theta*, ``(replicas, dim)``.
-            offer: The arrays that :meth:`draw` will fill.
+            offer: The arrays that :meth:`draw` fills.
         """
 
-    def draw(self, offer: Offer, acting: Array) -> None:
-        """Draws the next round of those who act, bool ``(replicas, agents)``; other rows may be left as they are."""
+    def draw(self, offer: Offer, active: Array) -> None:
+        """Draws the next round of the active agents.
+
+        Args:
+            offer: The arrays to fill.
+            active: Whether each agent acts, bool ``(replicas, agents)``; rows of others may be left as they are.
+        """
 
 
 class Band:
-    """The paper's law: a gap between the best arm and all others (Dubey and Pentland 2020, section 4.4).
+    """The distribution of the FedUCB paper (section 4.4), with a gap between the best arm and all others.
 
     All arms but one have <x, theta*> uniform on [0.5, 0.6], and one, at a place drawn anew each round, on
-    [0.6 + gap, 0.7 + gap]. Given that, x is uniform on what the ball of radius L leaves: with a along theta* and the
-    rest uniform in a ball of radius sqrt(L^2 - a^2) across it.
+    [0.6 + gap, 0.7 + gap]. Given a = <x, theta*>, the part of x orthogonal to theta* is uniform in a ball of radius
+    sqrt(L^2 - a^2).
     """
 
     def __init__(self, bound: float, gap: float) -> None:
-        """Sets the law.
+        """Sets the parameters.
 
         Args:
             bound: L, at least 0.7 + gap.
@@ -96,25 +101,27 @@ class Band:
         self._bound = bound
         self._best = HIGH + gap
 
-    def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
-        """Turns e_1 into theta* by a reflection, which leaves the law across it as it is."""
-        self._normals, self._exponentials, self._words = (luck.draws(Purpose.CONTEXT, k) for k in range(3))
+    def begin(self, randomness: EpisodeRandomness, parameter: Array, offer: Offer) -> None:
+        """Prepares the draws and the reflection that maps e_1 to theta*."""
+        self._normals, self._exponentials, self._words = (
+            randomness.draws(Purpose.CONTEXT, k) for k in range(3)
+        )
         self._mirror = parameter.copy()
         self._mirror[:, 0] -= 1.0
         length = np.linalg.norm(self._mirror, axis=1, keepdims=True)
         self._mirror = np.divide(self._mirror, length, out=np.zeros_like(parameter), where=length > 0)
 
-    def draw(self, offer: Offer, acting: Array) -> None:
+    def draw(self, offer: Offer, active: Array) -> None:
         """Draws the next round."""
         _fill_band(
-            acting, self._normals.round, self._normals.key, self._exponentials.key, self._words.key,
+            active, self._normals.round, self._normals.key, self._exponentials.key, self._words.key,
             self._mirror, self._bound, self._best, offer.across, offer.means,
         )  # fmt: skip
 
 
 @kernel
 def _fill_band(
-    acting, round_, of_normals, of_exponentials, of_words, mirror, bound, best_low, contexts, means
+    active, round_, of_normals, of_exponentials, of_words, mirror, bound, best_low, contexts, means
 ):
     dim, arms = contexts.shape[2:]
     normals = np.empty(padded(arms * (dim - 1)), np.float32)
@@ -125,7 +132,7 @@ def _fill_band(
     for r in range(contexts.shape[0]):
         v = mirror[r]
         for j in range(contexts.shape[1]):
-            if not acting[r, j]:
+            if not active[r, j]:
                 continue
             now = round_[r, j]
             fill_normals(of_normals[r, j, 0], of_normals[r, j, 1], now, normals)
@@ -152,7 +159,7 @@ def _fill_band(
 
 @kernel
 def _add_up(normals, mirror, square, along):
-    """Writes each arm's sum of squares, and of products with the mirror's entries but the first; arms come last."""
+    """Sums each arm's squares, and its products with all entries of the mirror but the first; arms come last."""
     arms, some = square.shape[0], mirror.shape[0] - 1
     square[:] = 0.0
     along[:] = 0.0
@@ -183,40 +190,43 @@ def fraction(word):
     return (np.float64(word) + 0.5) * 2.0**-32
 
 
-class UnitBall:
-    """Contexts uniform in the ball of radius L, all independent."""
+class IndependentContexts:
+    """Contexts that are independent and uniform in a ball or a cube.
 
-    def __init__(self, bound: float) -> None:
-        """Sets the radius L."""
+    The ball has radius L; the cube is [0, L / sqrt(d)]^d or, with signs, [-L / sqrt(d), L / sqrt(d)]^d (He et al.
+    2022).
+    """
+
+    def __init__(self, name: str, bound: float) -> None:
+        """Sets the shape by its name, and the bound L."""
+        self._name = name
         self._bound = bound
 
-    def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
+    def begin(self, randomness: EpisodeRandomness, parameter: Array, offer: Offer) -> None:
         """Prepares the draws."""
-        self._normals = luck.draws(Purpose.CONTEXT)
+        self._draws = randomness.draws(Purpose.CONTEXT)
         self._parameter = parameter
 
-    def draw(self, offer: Offer, acting: Array) -> None:
+    def draw(self, offer: Offer, active: Array) -> None:
         """Draws the next round."""
-        _fill_ball(
-            acting,
-            self._normals.round,
-            self._normals.key,
-            self._parameter,
-            self._bound,
-            offer.across,
-            offer.means,
-        )
+        episode = (active, self._draws.round, self._draws.key, self._parameter)
+        if self._name == "unit_ball":
+            _fill_ball(*episode, self._bound, offer.across, offer.means)
+            return
+        side = self._bound / np.sqrt(offer.contexts.shape[-1])
+        low, width = (-side, 2.0 * side) if self._name == "signed_hypercube" else (0.0, side)
+        _fill_cube(*episode, low, width, offer.across, offer.means)
 
 
 @kernel
-def _fill_ball(acting, round_, key, parameter, bound, contexts, means):
+def _fill_ball(active, round_, key, parameter, bound, contexts, means):
     dim, arms = contexts.shape[2:]
     # The first d coordinates of a point on the sphere in d + 2 dimensions are uniform in the ball.
     normals = np.empty(padded(arms * (dim + 2)), np.float32)
     scale = np.empty(arms)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
-            if not acting[r, j]:
+            if not active[r, j]:
                 continue
             fill_normals(key[r, j, 0], key[r, j, 1], round_[r, j], normals)
             scale[:] = 0.0
@@ -233,35 +243,13 @@ def _fill_ball(acting, round_, key, parameter, bound, contexts, means):
             expect(contexts[r, j], parameter[r], means[r, j])
 
 
-class Hypercube:
-    """Contexts uniform on [0, L / sqrt(d)]^d, all independent; or on [-L / sqrt(d), L / sqrt(d)]^d (He et al. 2022)."""
-
-    def __init__(self, bound: float, signed: bool) -> None:
-        """Sets the bound L, and whether entries may be negative."""
-        self._bound = bound
-        self._signed = signed
-
-    def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
-        """Prepares the draws."""
-        self._words = luck.draws(Purpose.CONTEXT)
-        self._parameter = parameter
-
-    def draw(self, offer: Offer, acting: Array) -> None:
-        """Draws the next round."""
-        side = self._bound / np.sqrt(offer.contexts.shape[-1])
-        low, width = (-side, 2.0 * side) if self._signed else (0.0, side)
-        _fill_cube(
-            acting, self._words.round, self._words.key, self._parameter, low, width, offer.across, offer.means
-        )
-
-
 @kernel
-def _fill_cube(acting, round_, key, parameter, low, width, contexts, means):
+def _fill_cube(active, round_, key, parameter, low, width, contexts, means):
     dim, arms = contexts.shape[2:]
     words = np.empty(padded(arms * dim), np.uint32)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
-            if not acting[r, j]:
+            if not active[r, j]:
                 continue
             fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
             for i in range(dim):
@@ -271,15 +259,15 @@ def _fill_cube(acting, round_, key, parameter, low, width, contexts, means):
             expect(contexts[r, j], parameter[r], means[r, j])
 
 
-class Features:
-    """Contexts given once and for all: an arm is the same arm in every round.
+class FixedContexts:
+    """Contexts that are given and the same in every round, so that an arm is the same arm in all rounds.
 
     Attributes:
         matrix: float64 ``(arms, dim)``, or ``(agents, arms, dim)`` where each agent has its own.
     """
 
     def __init__(self, matrix: Any, bound: float) -> None:
-        """Checks the features.
+        """Checks the contexts.
 
         Args:
             matrix: Numbers, in arrays or nested lists of the shape above.
@@ -293,10 +281,7 @@ class Features:
             raise ValueError(
                 f"contexts has shape {self.matrix.shape}; (arms, dim) or (agents, arms, dim) is required"
             )
-        bad = ~np.isfinite(self.matrix)
-        if bad.any():
-            where = [int(i) for i in np.argwhere(bad)[0]]
-            raise ValueError(f"contexts{where} is {self.matrix[tuple(where)]}; finite numbers are required")
+        require_valid("contexts", self.matrix, np.isfinite(self.matrix), "finite numbers")
         lengths = np.linalg.norm(self.matrix, axis=-1)
         if lengths.max() > bound * (1 + 1e-12):
             where = [int(i) for i in np.argwhere(lengths == lengths.max())[0]]
@@ -304,30 +289,30 @@ class Features:
                 f"contexts{where} has norm {lengths.max():.6g}; at most context_bound = {bound:g} is required"
             )
 
-    def begin(self, luck: Luck, parameter: Array, offer: Offer) -> None:
-        """Lays the features out; they stay."""
+    def begin(self, randomness: EpisodeRandomness, parameter: Array, offer: Offer) -> None:
+        """Copies the contexts to all rows."""
         offer.contexts[...] = self.matrix
         own = np.broadcast_to(parameter[:, np.newaxis], (*offer.means.shape[:2], parameter.shape[1]))
         offer.means[...] = expected_rewards(offer.contexts, own)
 
-    def draw(self, offer: Offer, acting: Array) -> None:
-        """Leaves the offer as it is."""
+    def draw(self, offer: Offer, active: Array) -> None:
+        """Does nothing: contexts are fixed."""
 
 
 def make_law(contexts: Any, bound: float, gap: float) -> ContextLaw:
-    """Makes a law from its name, or from features.
+    """Returns the distribution of contexts with a name, or fixed contexts.
 
     Args:
-        contexts: A name, or features as :class:`Features` takes them.
-        bound: L.
-        gap: Of the band.
+        contexts: A name, or contexts as :class:`FixedContexts` takes them.
+        bound: Largest norm of a context, L.
+        gap: Gap of the band.
 
     Raises:
         ValueError: The name is unknown, or an argument is out of its range.
     """
     if not isinstance(contexts, str):
-        return Features(contexts, bound)
+        return FixedContexts(contexts, bound)
     require_choice("contexts", contexts, get_args(LawName))
     if contexts == "band":
         return Band(bound, gap)
-    return UnitBall(bound) if contexts == "unit_ball" else Hypercube(bound, contexts == "signed_hypercube")
+    return IndependentContexts(contexts, bound)

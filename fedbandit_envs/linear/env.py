@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 
 import numpy as np
+from gymnasium import spaces
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.linear.actions import Arm, Parameter, Values
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.action_formats import Estimates, OwnActions
+from fedbandit_envs.core.policy_spec import ActionFormat
+from fedbandit_envs.linear.actions import arm_by_parameter, arm_by_values
 from fedbandit_envs.linear.features import LinearFeatures
 from fedbandit_envs.linear.model import LinearProblem
+from fedbandit_envs.linear.neighbours import worst_neighbours
 from fedbandit_envs.linear.rounds import pseudo_regret
 from fedbandit_envs.linear.viewer import render_ansi, render_rgb_array
-from fedbandit_envs.spaces import ActionFormat
 
 
 class LinearEnv(LinearProblem, name="linear_v0"):
@@ -20,7 +23,7 @@ class LinearEnv(LinearProblem, name="linear_v0"):
 
     In every round each agent is offered K arms, each with a context x in R^d that it sees, and pulls one. The expected
     reward is <x, theta*>, with one parameter theta*, ||theta*|| = 1, that is the same for all agents and known to none.
-    So whatever one agent observes teaches all of them, if it is told (Dubey and Pentland 2020).
+    So the data of one agent are useful to all (Dubey and Pentland 2020).
 
     ## Action Space
 
@@ -74,7 +77,7 @@ class LinearEnv(LinearProblem, name="linear_v0"):
 
     ## Arguments
 
-    See the constructor. All of them can be written as JSON.
+    See the constructor. All of them are JSON-serialisable.
 
     ## Registered Configurations
 
@@ -88,6 +91,18 @@ class LinearEnv(LinearProblem, name="linear_v0"):
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
     `fedbandit_envs.linear_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
+
+    ## Example
+
+    ```python
+    >>> from fedbandit_envs import linear_v0
+    >>> env = linear_v0.parallel_env(num_agents=2, num_arms=5, dim=3)
+    >>> observations, infos = env.reset(seed=7)
+    >>> observations, rewards, _, _, infos = env.step({agent: 0 for agent in env.agents})
+    >>> sorted(observations), infos["agent_0"]["regret"] >= 0
+    (['agent_0', 'agent_1'], True)
+
+    ```
 
     ## References
 
@@ -113,14 +128,15 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     information = {"clipped": np.bool_}  # noqa: RUF012 - never written to
     viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
     features = LinearFeatures
+    neighbours = staticmethod(worst_neighbours)
 
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
-        return {"arm": Arm(arms), "parameter": Parameter(dim), "values": Values(arms)}
+        return {
+            "arm": OwnActions(spaces.Discrete(arms)),
+            "parameter": Estimates(dim, arm_by_parameter),
+            "values": Estimates(arms, arm_by_values),
+        }
 
-    @staticmethod
-    def _surely(arm: int, arms: int) -> Array:
-        return np.array(arm)
-
-    def _play(self, action: Array) -> None:
-        pseudo_regret(self._acting, action, self._means, self._info["regret"])
+    def _play_round(self, action: Array) -> None:
+        pseudo_regret(self._active, action, self._means, self._info["regret"])
         self._pull(action)

@@ -1,9 +1,9 @@
-"""Expected rewards <x, parameter> of all arms, the same to the last bit however contexts lie in memory."""
+"""Expected rewards <x, parameter>, the same to the last bit for any memory layout of the contexts."""
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.linear.ridge import arms_last
 
 
@@ -14,7 +14,7 @@ def expect(contexts, parameter, means):
     Args:
         contexts: ``(dim, arms)``.
         parameter: ``(dim,)``.
-        means: Receives them, ``(arms,)``.
+        means: Output, ``(arms,)``.
     """
     means[:] = 0.0
     for i in range(contexts.shape[0]):
@@ -36,7 +36,7 @@ def expected_rewards(contexts: Array, parameter: Array, out: Array | None = None
     Args:
         contexts: ``(replicas, agents, arms, dim)``.
         parameter: ``(replicas, agents, dim)``.
-        out: Receives them; None for an array of its own.
+        out: Output array; None for a new one.
     """
     means = np.empty(contexts.shape[:3]) if out is None else out
     _expect_rows(arms_last(contexts), np.ascontiguousarray(parameter, np.float64), means)

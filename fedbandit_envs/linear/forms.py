@@ -1,9 +1,10 @@
-"""Quadratic forms of the vectors of many arms at once (compiled).
+"""Quadratic forms and inner products of the vectors of many arms at once (compiled).
 
-Vectors stand in columns, ``(dim, arms)``, so that arms fill vector lanes; of symmetric matrices half is read.
+Vectors are columns, ``(dim, arms)``, so that the compiler uses vector instructions; of symmetric matrices only the
+lower triangle is read.
 """
 
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.compiled import kernel
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""What problems with a linear model share: contexts, one parameter, rewards, and the statistic that is released."""
+"""The base class of problems with a linear model: contexts, one parameter, rewards, and the statistic released."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -7,31 +7,29 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.checks import require_choice, require_integer, require_number
-from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.linear.contexts import Features, LawName, Offer, make_law
-from fedbandit_envs.linear.neighbours import sensitivity, worst_neighbours
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import chosen_sizes, require_choice, require_number
+from fedbandit_envs.core.policy_spec import ActionFormat
+from fedbandit_envs.core.problem import MOST, Problem
+from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.linear.contexts import FixedContexts, LawName, Offer, make_law
+from fedbandit_envs.linear.neighbours import sensitivity
 from fedbandit_envs.linear.rewards import RewardLaw, RewardName
 from fedbandit_envs.linear.rounds import take_in
-from fedbandit_envs.luck import Luck
-from fedbandit_envs.neighbours import Neighbours
-from fedbandit_envs.problem import MOST, Problem
-from fedbandit_envs.sensitivity import Sensitivity
-from fedbandit_envs.spaces import ActionFormat
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.streams import Purpose, stream
 
 ParameterName = Literal["sphere", "orthant", "diagonal"]
 
 
 class LinearProblem(Problem):
-    """A problem in which arms with contexts x are offered to each agent in every round, and pay <x, theta*> on average.
+    """The base class of problems in which the expected reward of an arm with context x is <x, theta*>.
 
-    Observations are those of :class:`~fedbandit_envs.linear.env.LinearEnv`. Subclasses say what an action is
-    (:meth:`_formats`) and what is regretted, and pull arms by :meth:`_pull`.
+    Observations are those of :class:`~fedbandit_envs.linear.env.LinearEnv`. Subclasses define the actions
+    (:meth:`_formats`) and regret, and pull arms by :meth:`_pull`.
 
     Attributes:
-        defaults: What the arguments are that are None: ``num_agents``, ``num_arms``, ``dim``, ``contexts``, ``reward``
+        defaults: Values of arguments that are None: ``num_agents``, ``num_arms``, ``dim``, ``contexts``, ``reward``
             and ``parameter``.
     """
 
@@ -62,17 +60,18 @@ class LinearProblem(Problem):
             num_arms: K, arms offered to each agent in a round; None likewise, or as many as features have.
             dim: d, dimension of contexts; None likewise, or that of what is given.
             max_cycles: Rounds until truncation.
-            contexts: The law that draws contexts, ``"band"``, ``"unit_ball"``, ``"hypercube"`` or
-                ``"signed_hypercube"`` (see :mod:`fedbandit_envs.linear.contexts`), or features that stay: arrays or
-                nested lists, ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with features is an arm the
-                same arm in every round. None for the problem's own law.
+            contexts: The distribution of contexts, ``"band"``, ``"unit_ball"``, ``"hypercube"`` or
+                ``"signed_hypercube"`` (see :mod:`fedbandit_envs.linear.contexts`), or fixed contexts: arrays or
+                nested lists, ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with fixed contexts
+                is an arm the same arm in every round. None for the problem's own distribution.
             gap: Of the band: least difference between the best mean and any other.
             context_bound: L > 0, the largest norm a context can have.
-            reward: The law of rewards, ``"beta"``, ``"bernoulli"`` or ``"normal"``; None for the problem's own.
+            reward: The distribution of rewards, ``"beta"``, ``"bernoulli"`` or ``"normal"``; None for the problem's
+                own.
             reward_sd: Standard deviation of normal rewards.
             reward_bound: B > 0: rewards are clipped to [-B, B].
-            parameter: theta*, ``(dim,)`` with norm at most 1, or its law: ``"sphere"`` (uniform on the unit sphere),
-                ``"orthant"`` (uniform on [0, 1]^dim, scaled to norm 1) or ``"diagonal"`` (1/sqrt(dim) in every
+            parameter: theta*, ``(dim,)`` with norm at most 1, or its distribution: ``"sphere"`` (uniform on the unit
+                sphere), ``"orthant"`` (uniform on [0, 1]^dim, scaled to norm 1) or ``"diagonal"`` (1/sqrt(dim) in every
                 entry); None for the problem's own.
             instance_seed: None draws a new theta* each episode; an integer fixes it; of several, an episode takes the
                 one at its own seed modulo their number.
@@ -118,18 +117,18 @@ class LinearProblem(Problem):
 
     @abstractmethod
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
-        """Returns ways to say actions, by name, the problem's own first."""
+        """Returns the action formats by name, the problem's own first."""
 
     def _also_seen(self) -> Mapping[str, spaces.Space[Any]]:
-        """Returns spaces of what agents see besides what they see in all linear problems."""
+        """Returns spaces of observations besides those of all linear problems, by name."""
         return {}
 
     def _sizes(self, asked: Mapping[str, int | None]) -> dict[str, int]:
-        """Returns how many agents, arms and dimensions there are; what is given says it, or what is asked for."""
+        """Returns the numbers of agents, arms and dimensions, from given contexts, parameter or arguments."""
         given: dict[str, int] = {}
         if self._parameter is not None:
             given["dim"] = self._parameter.size
-        if isinstance(self._law, Features):
+        if isinstance(self._law, FixedContexts):
             if given.get("dim", self._law.matrix.shape[-1]) != self._law.matrix.shape[-1]:
                 raise ValueError(
                     f"parameter has {given['dim']} entries; {self._law.matrix.shape[-1]}, the dimension of contexts, "
@@ -138,20 +137,13 @@ class LinearProblem(Problem):
             given |= dict(
                 zip(("dim", "num_arms", "num_agents"), reversed(self._law.matrix.shape), strict=False)
             )
-        sizes = {name: given.get(name, self.defaults[name]) for name in asked}
-        for name, value in asked.items():
-            if value is not None:
-                require_integer(name, value, 1)
-                if given.get(name, value) != value:
-                    raise ValueError(f"{name} is {value}; None or {given[name]}, as given, is required")
-                sizes[name] = int(value)
-        return sizes
+        return chosen_sizes(asked, given, self.defaults, "given")
 
     def _refuse_improbable_means(self, contexts: Any, reward: str) -> None:
-        """Refuses laws of rewards in [0, 1] where means could lie outside."""
+        """Raises a ``ValueError`` if rewards need means in [0, 1] and means could lie outside."""
         if not self._rewards.needs_probabilities or contexts == "band":
             return
-        if isinstance(self._law, Features) and self._parameter is not None:
+        if isinstance(self._law, FixedContexts) and self._parameter is not None:
             means = self._law.matrix @ self._parameter
             if means.min() >= 0.0 and means.max() <= 1.0:
                 return
@@ -160,16 +152,16 @@ class LinearProblem(Problem):
             "or features whose products with the parameter given lie there"
         )
 
-    def _begin(self, luck: Luck, instance_seeds: Sequence[int]) -> None:
-        rows, (arms, dim) = self._reward.shape, self._seen["contexts"].shape[2:]
+    def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
+        rows, (arms, dim) = self._reward.shape, self._observation["contexts"].shape[2:]
         self._theta = np.stack([self._draw_parameter(seed, dim) for seed in instance_seeds])
         self._offer = Offer.of_nothing(rows, arms, dim)
-        self._seen["contexts"], self._means = self._offer
-        self._law.begin(luck, self._theta, self._offer)
-        self._rewards.begin(luck)
+        self._observation["contexts"], self._means = self._offer
+        self._law.begin(randomness, self._theta, self._offer)
+        self._rewards.begin(randomness)
 
-    def _meet(self) -> None:
-        self._law.draw(self._offer, self._acting)
+    def _draw_round(self) -> None:
+        self._law.draw(self._offer, self._active)
 
     def _draw_parameter(self, seed: int, dim: int) -> Array:
         if self._parameter is not None:
@@ -179,30 +171,20 @@ class LinearProblem(Problem):
         return direction / np.linalg.norm(direction)
 
     def _pull(self, arm: Array) -> None:
-        """Pulls arms, int64 ``(replicas, agents)``: draws what they pay and takes it in."""
-        seen = self._seen
-        self._rewards.draw(self._acting, arm, self._means, self._reward, self._info["clipped"])
+        """Pulls arms, int64 ``(replicas, agents)``: draws rewards and updates observations and statistic."""
+        seen = self._observation
+        self._rewards.draw(self._active, arm, self._means, self._reward, self._info["clipped"])
         take_in(
-            self._acting, arm, self._offer.across, self._reward, seen["last_reward"], seen["pulled_context"],
+            self._active, arm, self._offer.across, self._reward, seen["last_reward"], seen["pulled_context"],
             seen["total_statistic"],
         )  # fmt: skip
 
     def _sensitivity(self) -> Sensitivity:
         bound = self._context_bound**2 + self._reward_bound**2
-        return sensitivity(np.full(self._seen["total_statistic"].shape, bound))
+        return sensitivity(np.full(self._observation["total_statistic"].shape, bound))
 
     def _largest_reward(self) -> Array:
         return np.full(self._reward.shape, self._reward_bound)
-
-    @classmethod
-    def neighbours(cls, adjacency: Adjacency) -> list[Neighbours]:
-        """Returns the worst neighbouring histories to tell apart; see :meth:`Problem.neighbours`."""
-        return worst_neighbours(adjacency, cls._surely)
-
-    @staticmethod
-    @abstractmethod
-    def _surely(arm: int, arms: int) -> Array:
-        """Returns one agent's action that pulls an arm, of so many, for sure."""
 
     def _hidden(self) -> Arrays:
         shape = (*self._reward.shape, self._theta.shape[1])

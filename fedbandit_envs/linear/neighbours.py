@@ -1,16 +1,17 @@
-"""How neighbouring histories of the linear bandit show in what is released, and the worst of them."""
+"""Sensitivity of the linear bandit's statistic, and its worst neighbouring histories."""
 
-from collections.abc import Callable
 from math import sqrt
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.neighbours import History, Neighbours
-from fedbandit_envs.sensitivity import Change, Sensitivity
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.claim import Adjacency
+from fedbandit_envs.core.neighbours import History, Neighbours, pairs_of
+from fedbandit_envs.core.sensitivity import Change, Sensitivity
 
 
 def sensitivity(scale: Array) -> Sensitivity:
-    """Says by how much the statistic changes, in units of L^2 + B^2.
+    """Returns the sensitivity of the statistic, in units of L^2 + B^2.
 
     An observation that is there or not adds [x; y][x; y]^T, whose Frobenius norm is L^2 + B^2 at most; one in the place
     of another changes the statistic by sqrt(2) times as much at most, if the two are orthogonal.
@@ -23,7 +24,7 @@ def sensitivity(scale: Array) -> Sensitivity:
     return Sensitivity({"statistic": scale}, changes, symmetric=True)
 
 
-def worst_neighbours(adjacency: Adjacency, pull: Callable[[int, int], Array]) -> list[Neighbours]:
+def worst_neighbours(adjacency: Adjacency, as_shares: bool = False) -> list[Neighbours]:
     """Returns the worst neighbouring histories; none under adjacencies that are not the linear bandit's.
 
     Two arms with the longest contexts and the largest rewards there can be (L = 1, B = 1/sqrt(3)) whose [x; y] are
@@ -33,7 +34,7 @@ def worst_neighbours(adjacency: Adjacency, pull: Callable[[int, int], Array]) ->
 
     Args:
         adjacency: What they differ in.
-        pull: The action that pulls an arm for sure, given its number and how many there are.
+        as_shares: Whether an action is a distribution over the arms, and not the number of an arm.
     """
     # Along the parameter and across it; both turned by 45 degrees.
     along, across = sqrt(1 / 3) * sqrt(1 / 2), sqrt(2 / 3) * sqrt(1 / 2)
@@ -44,6 +45,7 @@ def worst_neighbours(adjacency: Adjacency, pull: Callable[[int, int], Array]) ->
         "reward_sd": 0.0,
         "reward_bound": sqrt(1 / 3),
     }
-    first, second, nothing = (History(settings, pull(arm, 3)) for arm in range(3))
+    pulls = np.eye(3) if as_shares else np.arange(3)
+    first, second, nothing = (History(settings, np.asarray(pull)) for pull in pulls)
     pairs = {"one-observation": [(second, first)], "one-observation-added": [(nothing, first)]}
-    return [Neighbours(before, after, nothing.action) for before, after in pairs.get(adjacency, [])]
+    return pairs_of(pairs, adjacency, nothing.action)

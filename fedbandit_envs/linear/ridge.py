@@ -1,4 +1,4 @@
-"""Ridge regression kept up to date: rank-one updates, log-determinants, confidence bounds (compiled).
+"""Ridge regression with rank-one updates, log-determinants and confidence bounds (compiled).
 
 For each row (an agent in a replica) and each of its estimators there are V = regulariser + sum x x^T, held as its
 inverse, the moment b = sum y x, and log det V.
@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.linear.forms import add_shared_forms, add_shared_products
 
 
 class Ridges(NamedTuple):
-    """Ridge regressions, one for each row and estimator.
+    """The state of ridge regressions, one for each row and estimator.
 
     Attributes:
         inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
@@ -47,7 +47,7 @@ def rank_one(inverse, x, product):
     Args:
         inverse: V^-1, ``(dim, dim)``, replaced by (V + x x^T)^-1.
         x: ``(dim,)``.
-        product: Receives V^-1 x, of V as it was.
+        product: Output: V^-1 x, of V as it was.
 
     Returns:
         x^T V^-1 x, of V as it was; log det V grows by its log1p.
@@ -65,28 +65,28 @@ def rank_one(inverse, x, product):
         scaled = weight * product[i]
         for h in range(i + 1):
             inverse[i, h] -= scaled * product[h]
-            # Both halves from one, so that rounding cannot part them.
+            # The upper triangle is copied from the lower, so that rounding cannot make the matrix asymmetric.
             inverse[h, i] = inverse[i, h]
     return form
 
 
 @kernel
 def correct(inverse, parameter, x, y, product):
-    """Takes in one observation: recursive least squares, an estimate corrected by each observation's surprise.
+    """Adds one observation to an estimate by recursive least squares, which corrects it by the prediction error.
 
-    It is what V^-1 b is, but more exact: V^-1 b multiplies the rounding errors of V^-1 by a moment that grows with the
-    rounds, and where contexts are nearly collinear that costs three digits.
+    The result equals V^-1 b but is more exact: V^-1 b multiplies the rounding errors of V^-1 by a moment that grows
+    with the rounds, and where contexts are nearly collinear that costs three digits.
 
     Args:
         inverse: V^-1, ``(dim, dim)``, replaced by (V + x x^T)^-1.
         parameter: The estimate V^-1 b, ``(dim,)``, replaced by (V + x x^T)^-1 (b + y x).
         x: ``(dim,)``.
         y: What was observed there.
-        product: Receives V^-1 x, of V as it was.
+        product: Output: V^-1 x, of V as it was.
 
     Returns:
-        The surprise y - <x, parameter>, and the weight 1 / (1 + x^T V^-1 x) with which ``product`` times it was added;
-        both of what was before.
+        The prediction error y - <x, parameter> and the weight 1 / (1 + x^T V^-1 x), both before the update; their
+        product times ``product`` has been added to the estimate.
     """
     surprise = y
     for i in range(x.shape[0]):
@@ -103,7 +103,7 @@ def factorise(matrix, factor):
 
     Args:
         matrix: Symmetric, ``(dim, dim)``; the lower triangle is read.
-        factor: Receives L in its lower triangle.
+        factor: Output: L in its lower triangle.
 
     Returns:
         log det of the matrix, or NaN if it is not positive definite.
@@ -122,6 +122,31 @@ def factorise(matrix, factor):
                 factor[i, i] = np.sqrt(value)
                 log_det += np.log(value)
     return log_det
+
+
+@kernel
+def lies_below(statistics, least):
+    """Returns whether some eigenvalue of a Gram matrix, in the top left of each statistic, is below a bound.
+
+    A Cholesky factorisation shows that faster than the eigenvalues.
+
+    Args:
+        statistics: ``(some, dim + 1, dim + 1)``; the lower triangles are read.
+        least: The bounds, ``(some,)``.
+
+    Returns:
+        bool ``(some,)``.
+    """
+    dim = statistics.shape[1] - 1
+    low = np.zeros(statistics.shape[0], np.bool_)
+    block, factor = np.empty((dim, dim)), np.zeros((dim, dim))
+    for n in range(statistics.shape[0]):
+        for i in range(dim):
+            for h in range(dim):
+                block[i, h] = statistics[n, i, h]
+            block[i, i] -= least[n]
+        low[n] = np.isnan(factorise(block, factor))
+    return low
 
 
 @kernel
@@ -146,7 +171,7 @@ def invert(factor, inverse):
 
 @kernel
 def observe(round_, pulled, reward, inverse, moment, log_det):
-    """Takes in the last round of all rows; the estimators take rounds in turn.
+    """Adds the last round of all rows; the estimators of a row get rounds in turn.
 
     Args:
         round_: Rounds played, ``(replicas, agents, 1)``; nothing happens before the first.
@@ -169,7 +194,7 @@ def observe(round_, pulled, reward, inverse, moment, log_det):
 
 @kernel(forceinline=True)
 def estimate(inverse, moment, parameter):
-    """Writes V^-1 b."""
+    """Computes the estimate V^-1 b."""
     for i in range(moment.shape[0]):
         value = 0.0
         for h in range(moment.shape[0]):
@@ -188,7 +213,7 @@ def upper_bounds(contexts, inverse, parameter, radius, tilt, width, bound):
         radius: >= 0.
         tilt: >= 0.
         width: Scratch, ``(3, arms)``.
-        bound: Receives the bounds, ``(arms,)``.
+        bound: Output: the bounds, ``(arms,)``.
     """
     arms = contexts.shape[1]
     square, length, product = width[0], width[1], width[2]
@@ -216,7 +241,7 @@ def upper_bounds(contexts, inverse, parameter, radius, tilt, width, bound):
 def arms_last(contexts: Array) -> Array:
     """Returns contexts, ``(replicas, agents, arms, dim)``, as ``(replicas, agents, dim, arms)``, contiguous.
 
-    That is how environments lay them out, so that arms fill vector lanes; only what a wrapper has copied is turned.
+    Environments store contexts so, for vector instructions; only copies that a wrapper has made are transposed.
     """
     return np.ascontiguousarray(contexts.swapaxes(2, 3))
 

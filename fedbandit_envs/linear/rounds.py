@@ -1,72 +1,66 @@
-"""One round of a linear problem for all rows: what is pulled, what is known of it, and regret."""
+"""One round of a linear problem for all rows: observations, statistic and regret (compiled)."""
 
 import numpy as np
 
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.compiled import kernel
+
+
+@kernel(forceinline=True)
+def add_square(pair, statistic):
+    """Adds the matrix pair pair^T to a statistic; of an observation, the pair is [x; y], ``(dim + 1,)``."""
+    for i in range(pair.shape[0]):
+        for h in range(pair.shape[0]):
+            statistic[i, h] += pair[i] * pair[h]
 
 
 @kernel
-def add_observation(statistic, x, y):
-    """Adds [x; y][x; y]^T, x of shape ``(dim,)``, to a statistic of shape ``(dim + 1, dim + 1)``."""
-    dim = x.shape[0]
-    for i in range(dim):
-        for h in range(dim):
-            statistic[i, h] += x[i] * x[h]
-        statistic[i, dim] += x[i] * y
-        statistic[dim, i] += x[i] * y
-    statistic[dim, dim] += y * y
-
-
-@kernel
-def take_in(acting, arm, contexts, reward, last, pulled, total):
-    """Takes in what was pulled.
+def take_in(active, arm, contexts, reward, last, pulled, total):
+    """Updates observations and statistic after arms have been pulled.
 
     Args:
-        acting: Who acts, bool ``(replicas, agents)``; the others pull nothing, and get 0.
+        active: Whether each agent acts, bool ``(replicas, agents)``; others pull nothing, and their outputs are 0.
         arm: Arms, ``(replicas, agents)``.
         contexts: ``(replicas, agents, dim, arms)``.
         reward: Realised rewards, ``(replicas, agents)``.
-        last: Receives the same, ``(replicas, agents, 1)``.
-        pulled: Receives the contexts pulled, ``(replicas, agents, dim)``.
-        total: [x; y][x; y]^T is added to it, ``(replicas, agents, dim + 1, dim + 1)``.
+        last: Output: the same, ``(replicas, agents, 1)``.
+        pulled: Output: contexts of the arms pulled, ``(replicas, agents, dim)``.
+        total: Statistic to which [x; y][x; y]^T is added, ``(replicas, agents, dim + 1, dim + 1)``.
     """
     dim = contexts.shape[2]
     pair = np.empty(dim + 1)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
             last[r, j, 0] = reward[r, j]
-            if not acting[r, j]:
+            if not active[r, j]:
                 pulled[r, j] = 0.0
                 continue
             for i in range(dim):
                 pair[i] = contexts[r, j, i, arm[r, j]]
                 pulled[r, j, i] = pair[i]
             pair[dim] = reward[r, j]
-            for i in range(dim + 1):
-                for h in range(dim + 1):
-                    total[r, j, i, h] += pair[i] * pair[h]
+            add_square(pair, total[r, j])
 
 
 @kernel
-def pseudo_regret(acting, arm, means, regret):
-    """Writes max <x, theta*> - <x_t, theta*> of those who act, and 0 for the others.
+def pseudo_regret(active, arm, means, regret):
+    """Computes max <x, theta*> - <x_t, theta*> of active agents, and 0 for others.
 
     Args:
-        acting: Who acts, bool ``(replicas, agents)``.
+        active: Whether each agent acts, bool ``(replicas, agents)``.
         arm: Arms, ``(replicas, agents)``.
         means: Expected rewards, ``(replicas, agents, arms)``.
-        regret: Receives it, ``(replicas, agents)``.
+        regret: Output, ``(replicas, agents)``.
     """
     for r in range(means.shape[0]):
         for j in range(means.shape[1]):
             regret[r, j] = 0.0
-            if acting[r, j]:
+            if active[r, j]:
                 regret[r, j] = _highest(means[r, j]) - means[r, j, arm[r, j]]
 
 
 @kernel
 def _highest(numbers):
-    """Returns the highest of some numbers; four searches side by side need not wait for each other."""
+    """Returns the highest of some numbers; four independent searches run in parallel."""
     a = b = c = d = numbers[0]
     k = 0
     while k + 4 <= numbers.shape[0]:

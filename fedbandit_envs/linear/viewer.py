@@ -1,9 +1,9 @@
-"""Pictures of one round: as text, and as an RGB array."""
+"""Rendering of one round, as text and as an RGB array."""
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.canvas import blank_figure, pixels
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.rendering import heatmap_above_bars, pixels
 
 
 def _estimate(statistic: Array) -> Array:
@@ -14,7 +14,7 @@ def _estimate(statistic: Array) -> Array:
 
 
 def render_ansi(scene: Arrays) -> str:
-    """Draws one replica as text: a line an agent, then theta* beside its estimate.
+    """Renders one replica as text: a line an agent, then theta* beside its estimate.
 
     Args:
         scene: The replica's observation and info, the ``means`` of what is offered now and the ``parameter`` theta*,
@@ -40,7 +40,7 @@ def render_ansi(scene: Arrays) -> str:
 
 
 def render_rgb_array(scene: Arrays) -> Array:
-    """Draws one replica as a picture: what each agent is offered, above what is known of theta*.
+    """Renders one replica as an image: what each agent is offered, above what is known of theta*.
 
     Args:
         scene: The replica's observation and info, the ``means`` of what is offered now and the ``parameter`` theta*,
@@ -53,14 +53,8 @@ def render_rgb_array(scene: Arrays) -> Array:
         gymnasium.error.DependencyNotInstalled: matplotlib is missing.
     """
     means, parameter = scene["means"], scene["parameter"][0]
-    agents = len(means)
-    figure = blank_figure()
-    above, below = figure.subplots(2, 1, height_ratios=(max(agents, 4), 8))
-
-    cells = above.imshow(means, cmap="viridis", aspect="auto", interpolation="nearest")
-    figure.colorbar(cells, ax=above, label="expected reward")
     labels = [f"{j}   {regret:.2f}" for j, regret in enumerate(scene["regret"])]
-    above.set_yticks(range(agents), labels)
+    figure, above, below = heatmap_above_bars(means, labels, "expected reward")
     above.set(
         ylabel="agent, last regret", xlabel="arm offered now", title=f"round {int(scene['round'][0, 0])}"
     )

@@ -1,29 +1,30 @@
-"""Noisy sums of [x; y][x; y]^T turned into as many exact observations as they are worth."""
+"""Noisy sums of [x; y][x; y]^T, replaced by sums of exact observations with the same information."""
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
+from fedbandit_envs.basics.arrays import Array
 
 
 def weighed(statistic: Array, variance: Array, reward_variance: float) -> Array:
-    """Turns what was heard, summed, into as many exact observations as it is worth.
+    """Returns the sums of exact observations that are as informative as noisy sums.
 
     Args:
-        statistic: G + N, b and what is beside them, ``(some, ..., dim + 1, dim + 1)``.
-        variance: nu, ``(some,)``.
-        reward_variance: R^2 > 0.
+        statistic: Noisy sums of [x; y][x; y]^T, with the Gram matrix G + N and the moment b, ``(some, ..., dim + 1, dim
+            + 1)``.
+        variance: Variance nu of the noise in an entry, ``(some,)``.
+        reward_variance: Variance R^2 > 0 of a reward.
 
     Returns:
-        The same with the Gram matrix and the moment of these observations, symmetric.
+        The statistic with the Gram matrix and moment of these observations, symmetric.
     """
-    heard = 0.5 * (statistic + np.swapaxes(statistic, -1, -2))
-    values, vectors = np.linalg.eigh(heard[..., :-1, :-1])
+    received = 0.5 * (statistic + np.swapaxes(statistic, -1, -2))
+    values, vectors = np.linalg.eigh(received[..., :-1, :-1])
     values = np.maximum(values, 0.0)
     noise = (variance / reward_variance).reshape(-1, *(1,) * (values.ndim - 1))
     # Where both are 0 there is nothing to weigh.
     share = values / np.maximum(values + noise, np.finfo(np.float64).tiny)
     across = np.swapaxes(vectors, -1, -2)
-    moment = (vectors * share[..., np.newaxis, :]) @ (across @ heard[..., :-1, -1:])
-    heard[..., :-1, :-1] = (vectors * (share * values)[..., np.newaxis, :]) @ across
-    heard[..., :-1, -1] = heard[..., -1, :-1] = moment[..., 0]
-    return heard
+    moment = (vectors * share[..., np.newaxis, :]) @ (across @ received[..., :-1, -1:])
+    received[..., :-1, :-1] = (vectors * (share * values)[..., np.newaxis, :]) @ across
+    received[..., :-1, -1] = received[..., -1, :-1] = moment[..., 0]
+    return received

@@ -6,22 +6,21 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.checks import require_choice, require_number
-from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.luck import Luck
-from fedbandit_envs.neighbours import Neighbours
-from fedbandit_envs.problem import MOST, Problem
-from fedbandit_envs.procurement.actions import CapacityPortions, QualityIndex, Quantities
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_choice, require_number
+from fedbandit_envs.core.action_formats import Estimates
+from fedbandit_envs.core.problem import MOST, Problem
+from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.procurement.actions import Quantities, quantities_by_portions, quantities_by_quality
 from fedbandit_envs.procurement.features import ProcurementFeatures
 from fedbandit_envs.procurement.market import LawName, make_market
 from fedbandit_envs.procurement.neighbours import sensitivity, worst_neighbours
-from fedbandit_envs.procurement.oracle import procure_as_if
+from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement.outcomes import TABLED_CAPACITY, outcome_tables
 from fedbandit_envs.procurement.rounds import expected_revenue, play_round
 from fedbandit_envs.procurement.viewer import render_ansi, render_rgb_array
-from fedbandit_envs.sensitivity import Sensitivity
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.streams import Purpose, stream
 
 
 class ProcurementEnv(Problem, name="procurement_v0"):
@@ -90,7 +89,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
 
     ## Arguments
 
-    See the constructor. All of them can be written as JSON.
+    See the constructor. All of them are JSON-serialisable.
 
     ## Registered Configurations
 
@@ -102,6 +101,18 @@ class ProcurementEnv(Problem, name="procurement_v0"):
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
     `fedbandit_envs.procurement_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
+
+    ## Example
+
+    ```python
+    >>> from fedbandit_envs import procurement_v0
+    >>> env = procurement_v0.parallel_env(num_agents=2, num_producers=3)
+    >>> observations, infos = env.reset(seed=7)
+    >>> observations, rewards, _, _, infos = env.step({agent: [1, 0, 2] for agent in env.agents})
+    >>> sorted(observations), infos["agent_0"]["regret"] >= 0
+    (['agent_0', 'agent_1'], True)
+
+    ```
 
     ## References
 
@@ -119,6 +130,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
     open_above = True
     viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
     features = ProcurementFeatures
+    neighbours = staticmethod(worst_neighbours)
 
     def __init__(
         self,
@@ -134,14 +146,14 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         violation: Literal["max", "optimum"] = "max",
         render_mode: str | None = None,
     ) -> None:
-        """Sets the federation up; the market is drawn at reset.
+        """Creates the federation; the market is drawn at reset.
 
         Args:
             num_agents: Number of agents; 10 by default, or as many as an explicit market has.
             num_producers: Number of producers; 30 by default, or as many as an explicit market has.
             max_cycles: Rounds until truncation.
-            market: Where markets come from: the name of a law, ``"uniform"`` or ``"normal"`` (around
-                ``quality_threshold``); a mapping of the name and the law's arguments,
+            market: The distribution of markets: its name, ``"uniform"`` or ``"normal"`` (around
+                ``quality_threshold``); a mapping of the name and further arguments,
                 ``{"name": "normal", "sd": 0.2, "homogeneous": True}``, see
                 :class:`~fedbandit_envs.procurement.market.MarketLaw`; or an explicit market, a mapping of ``quality``
                 (producers,), ``cost`` and ``capacity`` (agents, producers), arrays or nested lists.
@@ -151,8 +163,8 @@ class ProcurementEnv(Problem, name="procurement_v0"):
                 and 1); 0 keeps qualities fixed.
             quality_threshold: alpha, in [0, 1].
             unit_revenue: rho > 0, revenue of a good unit.
-            regret_oracle: What regret is measured against, on the true qualities: the integer optimum, or the
-                papers' Greedy SSA.
+            regret_oracle: The oracle that regret is measured against, given the true qualities: the integer optimum, or
+                the papers' Greedy SSA.
             violation: Regret of a round that violates the quality constraint: ``"max"`` or ``"optimum"``.
             render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).
 
@@ -193,23 +205,23 @@ class ProcurementEnv(Problem, name="procurement_v0"):
             hidden={"quality": spaces.Box(0.0, 1.0, each, np.float64)},
             action_formats={
                 "quantities": quantities,
-                "portions": CapacityPortions(producers),
-                "index": QualityIndex(producers),
+                "portions": Estimates(producers, quantities_by_portions, low=0.0),
+                "index": Estimates(producers, quantities_by_quality, low=0.0),
             },
             instance_seed=instance_seed,
             render_mode=render_mode,
         )
 
-    def _begin(self, luck: Luck, instance_seeds: Sequence[int]) -> None:
+    def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
         markets = [self._market.draw(seed) for seed in instance_seeds]
         self._quality = np.stack([market.quality for market in markets])
-        seen = self._seen
+        seen = self._observation
         seen["quality_threshold"].fill(self._threshold)
         seen["unit_revenue"].fill(self._unit_revenue)
         for replica, market in enumerate(markets):
             seen["cost"][replica], seen["capacity"][replica] = market.cost, market.capacity
-        self._drifts = [stream(seed, Purpose.DRIFT) for seed in luck.seeds]
-        self._outcomes = luck.draws(Purpose.OUTCOME)
+        self._drifts = [stream(seed, Purpose.DRIFT) for seed in randomness.seeds]
+        self._outcomes = randomness.draws(Purpose.OUTCOME)
         self._table = (
             outcome_tables(self._quality, self._market.max_capacity)
             if self._tabled
@@ -219,18 +231,18 @@ class ProcurementEnv(Problem, name="procurement_v0"):
 
     def _measure(self) -> None:
         """Solves the agents' problems for the present qualities: what regret is measured against."""
-        seen = self._seen
+        seen = self._observation
         quality = self._quality[:, np.newaxis]
-        best = procure_as_if(quality, seen, exact=self._exact_regret)
+        best = procure(quality, seen, exact=self._exact_regret)
         self._best_revenue = expected_revenue(best, self._quality, seen["cost"], self._unit_revenue)
         value = self._unit_revenue * quality - seen["cost"]
         worst = (seen["capacity"] * np.minimum(value, 0.0)).sum(axis=-1)
         self._penalty = self._best_revenue - (worst if self._violation == "max" else 0.0)
 
-    def _play(self, action: Array) -> None:
-        seen = self._seen
+    def _play_round(self, action: Array) -> None:
+        seen = self._observation
         play_round(
-            self._acting, action, *self._outcomes,
+            self._active, action, *self._outcomes,
             self._quality, seen["cost"], seen["capacity"], self._table,
             self._threshold, self._unit_revenue, self._best_revenue, self._penalty,
             seen["delivered"], seen["good"], seen["total_delivered"], seen["total_good"],
@@ -248,19 +260,14 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         self._measure()
 
     def _sensitivity(self) -> Sensitivity:
-        return sensitivity(self._seen["capacity"])
+        return sensitivity(self._observation["capacity"])
 
     def _largest_reward(self) -> Array:
-        cost, capacity = self._seen["cost"], self._seen["capacity"]
+        cost, capacity = self._observation["cost"], self._observation["capacity"]
         # Of all units that are worth their cost if all are good; of all units if none is.
         most, least = np.maximum(self._unit_revenue - cost, 0.0) * capacity, cost * capacity
         return np.maximum(most.sum(axis=-1), least.sum(axis=-1))
 
-    @classmethod
-    def neighbours(cls, adjacency: Adjacency) -> list[Neighbours]:
-        """Returns the worst neighbouring histories to tell apart; see :meth:`Problem.neighbours`."""
-        return worst_neighbours(adjacency)
-
     def _hidden(self) -> Arrays:
-        shape = self._seen["cost"].shape
+        shape = self._observation["cost"].shape
         return {"quality": np.broadcast_to(self._quality[:, np.newaxis], shape).copy()}

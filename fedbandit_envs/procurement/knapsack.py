@@ -10,7 +10,7 @@ real numbers for integers.
 
 import numpy as np
 
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.compiled import kernel
 
 _GAIN_TOLERANCE = 1e-12
 # Items of equal weight reach one room in many orders, which differ by rounding alone.

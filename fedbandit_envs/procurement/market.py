@@ -1,4 +1,4 @@
-"""Procurement markets: one instance, and the laws that draw one (P-FCB paper, section 6.1)."""
+"""Procurement markets: one instance, and distributions of instances (P-FCB paper, section 6.1)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,16 +6,23 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.checks import require_choice, require_flag, require_integer, require_number
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import (
+    chosen_sizes,
+    require_choice,
+    require_flag,
+    require_integer,
+    require_number,
+    require_valid,
+)
+from fedbandit_envs.randomness.streams import Purpose, stream
 
 LawName = Literal["uniform", "normal"]
 
 
 @dataclass(frozen=True)
 class Market:
-    """What a federation procures from.
+    """A market: the producers' qualities, and each agent's costs and capacities.
 
     Attributes:
         quality: Probability that a unit is good, float64 ``(producers,)`` in [0, 1]; the same for all agents.
@@ -49,12 +56,12 @@ class Market:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], num_agents: int) -> "Market":
-        """Checks and builds an explicit market.
+        """Returns the market with given arrays.
 
         Args:
             arrays: ``quality``, ``cost`` and ``capacity`` as arrays or nested lists, shapes as above; cost and
                 capacity may be ``(producers,)``, the same for all agents.
-            num_agents: How many agents there are where neither cost nor capacity says it.
+            num_agents: Number of agents, used if neither cost nor capacity has an agents' axis.
 
         Raises:
             ValueError: An entry is missing, unknown, of the wrong shape or outside its range.
@@ -75,17 +82,12 @@ class Market:
             raise ValueError(f"market['cost'] has shape {cost.shape}; (agents, {quality.size}) is required")
         if capacity.shape != cost.shape:
             raise ValueError(f"market['capacity'] has shape {capacity.shape}; {cost.shape} is required")
-        _require(quality, (quality >= 0) & (quality <= 1), "quality", "probabilities in [0, 1] are")
-        _require(cost, (cost >= 0) & np.isfinite(cost), "cost", "finite numbers >= 0 are")
+        probable = (quality >= 0) & (quality <= 1)
+        require_valid("market['quality']", quality, probable, "probabilities in [0, 1]")
+        require_valid("market['cost']", cost, (cost >= 0) & np.isfinite(cost), "finite numbers >= 0")
         whole = np.equal(capacity, np.floor(capacity)) & (capacity >= 0) & (capacity < 2**31)
-        _require(capacity, whole, "capacity", "integers in [0, 2**31) are")
+        require_valid("market['capacity']", capacity, whole, "integers in [0, 2**31)")
         return cls(quality, cost, capacity.astype(np.int32))
-
-
-def _require(array: Array, valid: Array, name: str, allowed: str) -> None:
-    if not valid.all():
-        where = tuple(int(i) for i in np.argwhere(~valid)[0])
-        raise ValueError(f"market[{name!r}]{list(where)} is {array[where]}; {allowed} allowed")
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,8 @@ class MarketLaw:
         name: ``uniform``: q, c ~ U[0, 1]; ``normal``: q, c ~ N(mean, sd) clipped to [0, 1].
         num_agents: Number of agents.
         num_producers: Number of producers.
-        mean: Mean of the normal law; the papers centre it on the quality threshold.
-        sd: Standard deviation of the normal law.
+        mean: Mean of the normal distribution; the papers centre it on the quality threshold.
+        sd: Standard deviation of the normal distribution.
         homogeneous: Whether all agents share costs and capacities.
         max_capacity: Capacities are uniform on ``1 .. max_capacity``.
         producers_per_agent: How many producers each agent has access to, a random subset of its own (the
@@ -117,7 +119,7 @@ class MarketLaw:
     producers_per_agent: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuses what is not a law.
+        """Checks the parameters.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -178,14 +180,14 @@ _OPTIONS = {"uniform": _SHARED, "normal": ("sd", *_SHARED)}
 def make_market(
     spec: Any, num_agents: int | None, num_producers: int | None, quality_threshold: float
 ) -> Market | MarketLaw:
-    """Makes what markets come from.
+    """Returns a given market, or the distribution from which markets are drawn.
 
     Args:
-        spec: The name of a law, a mapping of the name and the law's arguments, or an explicit market, see
+        spec: The name of a distribution, a mapping of the name and its arguments, or a given market, see
             :meth:`Market.from_arrays`.
         num_agents: None for 10, or for as many as an explicit market has.
         num_producers: None for 30, or for as many as an explicit market has.
-        quality_threshold: Mean of the normal law.
+        quality_threshold: Mean of the normal distribution.
 
     Raises:
         TypeError: The specification has the wrong type.
@@ -197,23 +199,15 @@ def make_market(
         raise TypeError(
             f"market is {spec!r}; a name, a mapping with a name or an explicit market is required"
         )
+    asked = {"num_agents": num_agents, "num_producers": num_producers}
+    sizes = chosen_sizes(asked, {}, {"num_agents": 10, "num_producers": 30}, "")
     if "name" not in spec:
-        if num_agents is not None:
-            require_integer("num_agents", num_agents, 1)
-        market = Market.from_arrays(spec, 10 if num_agents is None else num_agents)
-        given = (("num_agents", num_agents), ("num_producers", num_producers))
-        for (name, value), size in zip(given, market.shape, strict=True):
-            if value not in (None, size):
-                raise ValueError(f"{name} is {value}; None or {size}, as in the market given, is required")
+        market = Market.from_arrays(spec, sizes["num_agents"])
+        given = dict(zip(("num_agents", "num_producers"), market.shape, strict=True))
+        chosen_sizes(asked, given, {}, "in the market given")
         return market
     options = {key: value for key, value in spec.items() if key != "name"}
     require_choice("market name", spec["name"], _OPTIONS)
     for option in options:
         require_choice(f"market option of {spec['name']!r}", option, _OPTIONS[spec["name"]])
-    return MarketLaw(
-        spec["name"],
-        10 if num_agents is None else num_agents,
-        30 if num_producers is None else num_producers,
-        quality_threshold,
-        **options,
-    )
+    return MarketLaw(spec["name"], sizes["num_agents"], sizes["num_producers"], quality_threshold, **options)

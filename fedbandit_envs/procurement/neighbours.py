@@ -1,17 +1,17 @@
-"""How neighbouring histories of procurement show in what is released, and the worst of them."""
+"""Sensitivity of procurement's counts, and the worst neighbouring histories."""
 
 from math import sqrt
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.neighbours import History, Neighbours
-from fedbandit_envs.sensitivity import Change, Pair, Sensitivity
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.claim import Adjacency
+from fedbandit_envs.core.neighbours import History, Neighbours, pairs_of
+from fedbandit_envs.core.sensitivity import Change, Pair, Sensitivity
 
 
 def sensitivity(capacity: Array) -> Sensitivity:
-    """Says by how much ``delivered`` and ``good`` change, in units of capacity.
+    """Returns the sensitivity of ``delivered`` and ``good``, in units of capacity.
 
     Another quantity in one round changes what is delivered, and with it what is good, by the capacity at most each.
     One outcome changes good units only. More units have the same outcomes and more: so good and defective units can
@@ -76,4 +76,4 @@ def worst_neighbours(adjacency: Adjacency) -> list[Neighbours]:
         "one-observation": [(nothing, all_good), (all_defective, all_good)],
         "one-outcome": [(all_defective, all_good)],
     }
-    return [Neighbours(before, after, idle) for before, after in pairs.get(adjacency, [])]
+    return pairs_of(pairs, adjacency, idle)

@@ -12,16 +12,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.procurement.knapsack import best_filling
 
 FEASIBILITY_TOLERANCE = 1e-9
 """Quality units by which rounding may miss the constraint: absolute, far below any real shortfall."""
 
-_AT_ONCE = (
-    8  # Producers a pass of known length, which becomes vector instructions; a longer one's rest would not.
-)
+# Producers a pass of known length, which becomes vector instructions; a longer one's rest would not.
+_AT_ONCE = 8
 
 
 @kernel(inline="always")
@@ -82,38 +81,25 @@ def _knapsack_items(quality, cost, capacity, threshold, unit_revenue, quantity):
     return room, profit[:count][order], weight[:count][order], producer[:count][order]
 
 
-@kernel(inline="always")
-def _apply(taken, producer, quality, threshold, quantity):
-    """Buys the taken units of S2 and sells the taken units of S3 back."""
-    for j in range(taken.shape[0]):
-        i = producer[j]
-        quantity[i] += taken[j] if quality[i] < threshold else -taken[j]
-
-
-@kernel(inline="always")
-def _units_that_fit(room, weight, capacity):
-    return int(min(float(capacity), np.floor((room + FEASIBILITY_TOLERANCE / 2) / weight)))
-
-
 @kernel
-def _greedy_under_shortage(quality, cost, capacity, threshold, unit_revenue, quantity):
-    room, _, weight, producer = _knapsack_items(quality, cost, capacity, threshold, unit_revenue, quantity)
-    taken = np.zeros(producer.shape[0], np.int64)
-    for j in range(producer.shape[0]):
-        taken[j] = _units_that_fit(room, weight[j], capacity[producer[j]])
-        room -= taken[j] * weight[j]
-        if taken[j] < capacity[producer[j]]:
-            break
-    _apply(taken, producer, quality, threshold, quantity)
-
-
-@kernel
-def _exact_under_shortage(quality, cost, capacity, threshold, unit_revenue, quantity):
+def _buy_under_shortage(quality, cost, capacity, threshold, unit_revenue, exact, quantity):
     room, profit, weight, producer = _knapsack_items(
         quality, cost, capacity, threshold, unit_revenue, quantity
     )
-    taken = best_filling(room, profit, weight, capacity[producer], FEASIBILITY_TOLERANCE / 2)
-    _apply(taken, producer, quality, threshold, quantity)
+    if exact:
+        taken = best_filling(room, profit, weight, capacity[producer], FEASIBILITY_TOLERANCE / 2)
+    else:
+        taken = np.zeros(producer.shape[0], np.int64)
+        for j in range(producer.shape[0]):
+            fit = np.floor((room + FEASIBILITY_TOLERANCE / 2) / weight[j])
+            taken[j] = int(min(float(capacity[producer[j]]), fit))
+            room -= taken[j] * weight[j]
+            if taken[j] < capacity[producer[j]]:
+                break
+    # Units of S2 are bought, and those of S3 sold back.
+    for j in range(taken.shape[0]):
+        i = producer[j]
+        quantity[i] += taken[j] if quality[i] < threshold else -taken[j]
 
 
 @kernel(forceinline=True)
@@ -132,16 +118,13 @@ def procure_row(r, j, quality, cost, capacity, threshold, unit_revenue, exact, q
         threshold: The quality threshold alpha.
         unit_revenue: Revenue of a good unit, rho.
         exact: The integer optimum if true, else Greedy SSA.
-        quantity: Receives the row's quantities, int32 ``(replicas, agents, producers)``.
-        surpluses: Room for a number a producer, float64 ``(producers,)`` or more.
+        quantity: Output: the row's quantities, int32 ``(replicas, agents, producers)``.
+        surpluses: Scratch array, float64 ``(producers,)`` or more.
     """
     surplus = _buy_all_that_pays(r, j, quality, cost, capacity, threshold, unit_revenue, quantity, surpluses)
     if surplus < -FEASIBILITY_TOLERANCE / 2:
         known = quality[: quantity.shape[2]]
-        if exact:
-            _exact_under_shortage(known, cost[r, j], capacity[r, j], threshold, unit_revenue, quantity[r, j])
-        else:
-            _greedy_under_shortage(known, cost[r, j], capacity[r, j], threshold, unit_revenue, quantity[r, j])
+        _buy_under_shortage(known, cost[r, j], capacity[r, j], threshold, unit_revenue, exact, quantity[r, j])
 
 
 @kernel
@@ -150,77 +133,29 @@ def _procure_rows(quality, cost, capacity, threshold, unit_revenue, exact, quant
     for r in range(quantity.shape[0]):
         for j in range(quantity.shape[1]):
             procure_row(
-                r,
-                j,
-                quality[r, j],
-                cost,
-                capacity,
-                threshold[r, j, 0],
-                unit_revenue[r, j, 0],
-                exact,
-                quantity,
-                surpluses,
-            )
+                r, j, quality[r, j], cost, capacity, threshold[r, j, 0], unit_revenue[r, j, 0], exact,
+                quantity, surpluses,
+            )  # fmt: skip
 
 
-def procure(
-    quality: Array, cost: Array, capacity: Array, threshold: Array, unit_revenue: Array, *, exact: bool
-) -> Array:
-    """Solves every agent's problem.
+def procure(quality: Array, observation: Mapping[str, Array], *, exact: bool = False) -> Array:
+    """Solves the problems that agents observe, as if these were the qualities.
 
     Args:
-        quality: Qualities or estimates of them, float64 ``(replicas, agents, producers)`` in [0, 1].
-        cost: Costs a unit, float64, same shape.
-        capacity: Most units, int32, same shape.
-        threshold: The quality threshold alpha, float64 ``(replicas, agents, 1)``.
-        unit_revenue: Revenue of a good unit rho, float64 ``(replicas, agents, 1)``.
+        quality: Qualities or estimates of them in [0, 1], float64 ``(replicas, agents, producers)``, or what broadcasts
+            to that.
+        observation: The environment's, by name: ``cost`` a unit, float64, and ``capacity``, the most units, int32, both
+            ``(replicas, agents, producers)``; ``quality_threshold``, alpha, and ``unit_revenue``, the revenue rho of a
+            good unit, both float64 ``(replicas, agents, 1)``.
         exact: The integer optimum if true, else Greedy SSA (Deva et al. 2021).
 
     Returns:
         Quantities, int32 ``(replicas, agents, producers)``. They meet the quality constraint up to
         :data:`FEASIBILITY_TOLERANCE`.
     """
-    quantity = np.empty(capacity.shape, np.int32)
-    _procure_rows(
-        np.ascontiguousarray(np.broadcast_to(quality, capacity.shape)), cost, capacity,
-        threshold, unit_revenue, exact, quantity,
-    )  # fmt: skip
+    names = ("cost", "capacity", "quality_threshold", "unit_revenue")
+    problem = [np.ascontiguousarray(observation[name]) for name in names]
+    quantity = np.empty(problem[1].shape, np.int32)
+    quality = np.ascontiguousarray(np.broadcast_to(quality, quantity.shape))
+    _procure_rows(quality, *problem, exact, quantity)
     return quantity
-
-
-def procure_as_if(quality: Array, observation: Mapping[str, Array], *, exact: bool = False) -> Array:
-    """Solves the problems that agents observe, as if these were the qualities; see :func:`procure`.
-
-    Args:
-        quality: Qualities or estimates of them, float64 ``(replicas, agents, producers)`` in [0, 1], or what broadcasts
-            to that.
-        observation: The environment's, by name.
-        exact: See :func:`procure`.
-
-    Returns:
-        Quantities, int32 ``(replicas, agents, producers)``.
-    """
-    problem = (observation[name] for name in ("cost", "capacity", "quality_threshold", "unit_revenue"))
-    return procure(quality, *map(np.ascontiguousarray, problem), exact=exact)
-
-
-def constraint_binds(
-    quality: Array, cost: Array, capacity: Array, threshold: Array, unit_revenue: Array
-) -> Array:
-    """Says for which agents buying all that pays would violate the quality constraint.
-
-    For them optimism over qualities violates it for ever; elsewhere the oracle buys all that pays.
-
-    Args:
-        quality: True qualities, float64 ``(replicas, agents, producers)``.
-        cost: Costs a unit, same shape.
-        capacity: Most units, same shape.
-        threshold: The quality threshold alpha, ``(replicas, agents, 1)``.
-        unit_revenue: Revenue of a good unit rho, ``(replicas, agents, 1)``.
-
-    Returns:
-        bool ``(replicas, agents)``.
-    """
-    all_that_pays = np.where(unit_revenue * quality > cost, capacity, 0)
-    binds: Array = (all_that_pays * (quality - threshold)).sum(axis=-1) < 0
-    return binds

@@ -1,7 +1,7 @@
-"""Good units among those delivered: Binomial(l, q) by inversion of one uniform draw.
+"""The number of good units among l delivered ones, Binomial(l, q), by inversion of one uniform draw.
 
 Inversion couples outcomes across quantities: with the same draw, one more unit adds one good or one defective
-unit and changes nothing else. So two policies under one seed meet the same luck, and both the good and the
+unit and changes nothing else. So two policies under one seed share common random numbers, and both the good and the
 defective count grow monotonically in l.
 
 A draw u is a uniform integer on ``0 .. 2**31 - 1``, and X exceeds x where ``u > ceil(F(x) 2**31) - 1``, F the
@@ -15,15 +15,15 @@ from math import ceil, exp, floor, lgamma, log, log1p, prod, sqrt
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.compiled import kernel
-from fedbandit_envs.instructions import LANES, equal, greater, ones
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.llvm_intrinsics import LANES, equal, greater, ones
 
 _WINDOW = LANES
-"""Cutoffs in a row of a table."""
+"""Number of cutoffs in a row of a table."""
 
 ROW_BYTES = 2 * _WINDOW
-"""Of a table: a line of the cache."""
+"""Size of a row of a table: one cache line."""
 
 TABLED_CAPACITY = 63
 """Largest capacity that is tabled: four standard deviations of any quality fit into half a window."""
@@ -126,7 +126,7 @@ def outcome_tables(quality: Array, max_capacity: int) -> Array:
     """
     shape = (*quality.shape, max_capacity + 1, _WINDOW)
     room = np.empty(prod(shape) + _WINDOW, np.int16)
-    # From where a line of the cache begins, so that no row takes two.
+    # Aligned to cache lines, so that no row takes two.
     start = -room.ctypes.data % ROW_BYTES // 2
     table = room[start : start + prod(shape)].reshape(shape)
     _fill_table(quality.reshape(-1), table.reshape(-1, max_capacity + 1, _WINDOW))
@@ -141,8 +141,8 @@ def good_units_tabled(draw, units, quality, window):
         draw: Uniform integer on ``0 .. 2**31 - 1``.
         units: Number of units, from 0 to the largest tabled.
         quality: Probability that a unit is good.
-        window: Address of the table's row of the producer and so many units. Not the row itself: compiled code would
-            count who refers to it, which takes longer than the rest.
+        window: Address of the table's row for the producer and the number of units. Not the row itself: compiled
+            code would count references to it, which takes longer than the rest.
     """
     leading, first = np.int16(draw >> 16), _first_of_window(units, quality)
     passed = ones(greater(leading, window))

@@ -1,6 +1,6 @@
-"""What is registered of procurement."""
+"""Procurement under a quality constraint, as registered."""
 
-from fedbandit_envs.registered import Preset, RegisteredProblem
+from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, SuiteSpec, TuningSpec
 
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.procurement.env:ProcurementEnv",
@@ -12,4 +12,22 @@ PROBLEM = RegisteredProblem(
         "FedProcurementNormal-v0": Preset({"market": "normal"}),
         "FedProcurementHomogeneous-v0": Preset({"market": {"name": "uniform", "homogeneous": True}}),
     },
+    tuning=TuningSpec(
+        env_ids=("FedProcurement-v0", "FedProcurementNormal-v0"),
+        rounds=20_000,
+        seeds=4,
+        grid=tuple({"radius_scale": r, "exploration_rounds": rounds} for rounds in (0, 1) for r in RADII),
+        baselines={
+            "SS-UCB-tuned": "SS-UCB",
+            "P-FCB-tuned": "P-FCB",
+            "P-FCB-weighted-tuned": "P-FCB-weighted",
+        },
+    ),
+    suite=SuiteSpec(
+        tasks={"uniform": ("FedProcurement-v0", {}), "normal": ("FedProcurementNormal-v0", {})},
+        reference="uniform-random",
+        adjacency="one-quantity",
+        full=(100_000, 20),
+        quick=(2_000, 10),
+    ),
 )

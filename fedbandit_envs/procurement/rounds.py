@@ -1,27 +1,16 @@
-"""One round of procurement for all rows: deliver, draw outcomes, add up, and measure regret."""
+"""One round of procurement for all rows: deliveries, outcomes, statistics and regret (compiled)."""
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.compiled import kernel
-from fedbandit_envs.instructions import fetch
+from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.llvm_intrinsics import fetch
 from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE
 from fedbandit_envs.procurement.outcomes import ROW_BYTES, good_units, good_units_tabled
-from fedbandit_envs.threefry import fill_bits, padded, u32
+from fedbandit_envs.randomness.threefry import fill_bits, padded, u32
 
 
 @kernel
-def _expected_revenue(quantity, quality, cost, unit_revenue, revenue):
-    for r in range(quantity.shape[0]):
-        for j in range(quantity.shape[1]):
-            good, spent = 0.0, 0.0
-            for i in range(quantity.shape[2]):
-                good += quantity[r, j, i] * quality[r, i]
-                spent += quantity[r, j, i] * cost[r, j, i]
-            revenue[r, j] = unit_revenue * good - spent
-
-
-def expected_revenue(quantity: Array, quality: Array, cost: Array, unit_revenue: float) -> Array:
+def expected_revenue(quantity, quality, cost, unit_revenue):
     """Returns ``sum_i l_i (rho q_i - c_i)`` for every agent, float64 ``(replicas, agents)``.
 
     Summed as :func:`play_round` sums it, so that the oracle's own procurement has a regret of exactly 0.
@@ -33,22 +22,28 @@ def expected_revenue(quantity: Array, quality: Array, cost: Array, unit_revenue:
         unit_revenue: Revenue of a good unit, rho.
     """
     revenue = np.empty(quantity.shape[:2])
-    _expected_revenue(quantity, quality, cost, unit_revenue, revenue)
+    for r in range(quantity.shape[0]):
+        for j in range(quantity.shape[1]):
+            good, spent = 0.0, 0.0
+            for i in range(quantity.shape[2]):
+                good += quantity[r, j, i] * quality[r, i]
+                spent += quantity[r, j, i] * cost[r, j, i]
+            revenue[r, j] = unit_revenue * good - spent
     return revenue
 
 
 @kernel
 def play_round(
-    acting, requested, key, round_, quality, cost, capacity, table, threshold, unit_revenue,
+    active, requested, key, round_, quality, cost, capacity, table, threshold, unit_revenue,
     best_revenue, penalty, delivered, good, total_delivered, total_good, reward, regret, violation, excess,
 ):  # fmt: skip
     """Plays one round; see :class:`~fedbandit_envs.procurement.env.ProcurementEnv` for the quantities.
 
     Args:
-        acting: Who acts, bool ``(replicas, agents)``; the others get nothing, and 0 in what is received.
+        active: Whether each agent acts, bool ``(replicas, agents)``; others buy nothing, and their outputs are 0.
         requested: Quantities asked for, integers >= 0, ``(replicas, agents, producers)``.
-        key: Of the draws, see :class:`~fedbandit_envs.draws.Draws`.
-        round_: Likewise.
+        key: Of the draws, see :class:`~fedbandit_envs.randomness.draws.Draws`.
+        round_: Rounds of the draws.
         quality: Qualities, ``(replicas, producers)``.
         cost: Costs, ``(replicas, agents, producers)``.
         capacity: Capacities, same shape.
@@ -57,14 +52,14 @@ def play_round(
         unit_revenue: Revenue of a good unit, rho.
         best_revenue: The oracle's expected revenue, ``(replicas, agents)``.
         penalty: Regret of a round that violates the quality constraint, ``(replicas, agents)``.
-        delivered: Receives delivered units, ``(replicas, agents, producers)``.
-        good: Receives good units, same shape.
+        delivered: Output: delivered units, ``(replicas, agents, producers)``.
+        good: Output: good units, same shape.
         total_delivered: Added to.
         total_good: Added to.
-        reward: Receives realised revenue, ``(replicas, agents)``.
-        regret: Receives regret, same shape.
-        violation: Receives whether the quality constraint is violated, same shape.
-        excess: Receives the units asked for above capacity, same shape.
+        reward: Output: realised revenue, ``(replicas, agents)``.
+        regret: Output: regret, same shape.
+        violation: Output: whether the quality constraint is violated, same shape.
+        excess: Output: the units asked for above capacity, same shape.
     """
     replicas, agents, producers = requested.shape
     tabled = table.shape[2] > 0
@@ -72,7 +67,7 @@ def play_round(
     bits = np.empty(padded(producers), np.uint32)
     for r in range(replicas):
         for j in range(agents):
-            if not acting[r, j]:
+            if not active[r, j]:
                 delivered[r, j] = 0
                 good[r, j] = 0
                 reward[r, j], regret[r, j], violation[r, j], excess[r, j] = 0.0, 0.0, False, 0

@@ -1,13 +1,13 @@
-"""Pictures of one round: as text, and as an RGB array."""
+"""Rendering of one round, as text and as an RGB array."""
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.canvas import blank_figure, pixels
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.rendering import heatmap_above_bars, pixels
 
 
 def render_ansi(scene: Arrays) -> str:
-    """Draws one replica as text: a line a producer, a column an agent.
+    """Renders one replica as text: a line a producer, a column an agent.
 
     Args:
         scene: The replica's observation, info and true ``quality``, arrays that lead with the agents' axis.
@@ -36,7 +36,7 @@ def render_ansi(scene: Arrays) -> str:
 
 
 def render_rgb_array(scene: Arrays) -> Array:
-    """Draws one replica as a picture: what each agent bought, above what is known of each producer.
+    """Renders one replica as an image: what each agent bought, above what is known of each producer.
 
     Args:
         scene: The replica's observation, info and true ``quality``, arrays that lead with the agents' axis.
@@ -49,13 +49,11 @@ def render_rgb_array(scene: Arrays) -> Array:
     """
     agents, producers = scene["delivered"].shape
     quality = scene["quality"][0]
-    figure = blank_figure()
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(max(agents, 4), 8))
-
     portion = np.where(scene["capacity"] > 0, scene["delivered"] / np.maximum(scene["capacity"], 1), np.nan)
-    cells = above.imshow(portion, vmin=0, vmax=1, cmap="viridis", aspect="auto", interpolation="nearest")
-    figure.colorbar(cells, ax=above, label="share of capacity bought")
-    above.set_yticks(range(agents), [f"{j}{' *' if scene['violation'][j] else ''}" for j in range(agents)])
+    labels = [f"{j}{' *' if scene['violation'][j] else ''}" for j in range(agents)]
+    figure, above, below = heatmap_above_bars(
+        portion, labels, "share of capacity bought", True, vmin=0, vmax=1
+    )
     above.set_ylabel("agent (* quality violated)")
     above.set_title(f"round {int(scene['round'][0, 0])}")
 

@@ -1,7 +1,13 @@
-"""Conformance: what every environment, wrapper and policy of this house must hold, to be run against one's own.
+"""Conformance checks for your own environments, wrappers and policies.
 
-``check_federation(MyEnv)``, ``check_wrapper(MyWrapper, MyEnv)`` and ``check_policy(MyPolicy, MyEnv)`` return where all
-is well. Else they raise an ``AssertionError`` that says what was found, what is required and where to mend it.
+``check_federation(MyEnv)``, ``check_wrapper(MyWrapper, MyEnv)`` and ``check_policy(MyPolicy, MyEnv)`` return if all
+requirements hold. Otherwise they raise an ``AssertionError`` with what was found, what is required and where to correct
+it.
+
+Example:
+    >>> from fedbandit_envs import arms_v0
+    >>> from fedbandit_envs.baselines.arms import UCB1
+    >>> check_policy(UCB1, lambda: arms_v0.parallel_env(num_agents=2, num_arms=3))
 """
 
 from fedbandit_envs.testing.federation import check_federation

@@ -1,6 +1,6 @@
-"""Short episodes to check: fresh federations, random actions and senders, and copies of all that is told."""
+"""Short episodes for the checks: new federations, random actions and senders, copies of results."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -8,56 +8,44 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.testing.findings import mapped, require, taken
-from fedbandit_envs.wrapper import find_layer, layers
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.core.wrapper import find_layer, layers
+from fedbandit_envs.testing.assertions import mapped, require, taken
 
 Make = Callable[[], FederatedEnv]
-"""Makes a fresh federation, the same one at each call."""
+"""A function that makes a new federation, the same one at each call."""
 
 Wrap = Callable[[FederatedEnv], FederatedEnv]
-"""Puts wrappers around a federation."""
+"""A function that puts wrappers around a federation."""
 
 HORIZON = 12
-"""Rounds of an episode that is checked."""
+"""Number of rounds of the episodes that are checked."""
 
 SEEDS = (3, 5, 8)
-"""Of the replicas."""
+"""Seeds of the replicas."""
 
 
 def fresh(make: Make, horizon: int = HORIZON) -> FederatedEnv:
-    """Makes a federation and sets its horizon."""
+    """Returns a new federation with the given horizon."""
     env = make()
     require(
         isinstance(env, FederatedEnv),
-        f"make() returns a {type(env).__name__}",
-        "a FederatedEnv is required",
+        f"make() returns a {type(env).__name__}; a FederatedEnv is required",
     )
     env.max_cycles = horizon
     for level in layers(env):
         require(
             level.max_cycles == horizon,
-            f"max_cycles was set to {horizon}, but {type(level).__name__} inside has {level.max_cycles}",
-            "the horizon must be the whole stack's: let wrappers pass it on",
+            f"max_cycles was set to {horizon}, but {type(level).__name__} inside has {level.max_cycles}"
+            "; the horizon must be the whole stack's: let wrappers pass it on",
         )
     return env
 
 
 def around(wrap: Wrap, make: Make) -> Make:
-    """Puts wrappers around every federation that is made."""
+    """Returns a function that makes federations with wrappers around them."""
     return lambda: wrap(make())
-
-
-def inside(make: Make) -> Make:
-    """Makes the part of a stack that lies inside of its transport, which lets data out by itself."""
-
-    def make_inside() -> FederatedEnv:
-        env = make()
-        transport = find_layer(env, "transport")
-        return env if transport is None else transport.env
-
-    return make_inside
 
 
 def rows_of(env: FederatedEnv, seeds: Sequence[int] = SEEDS) -> tuple[int, int]:
@@ -70,19 +58,16 @@ def everyone(env: FederatedEnv, seeds: Sequence[int] = SEEDS) -> Array:
     return np.ones(rows_of(env, seeds), np.bool_)
 
 
-def random_choices(
-    space: spaces.Space[Any], rows: tuple[int, int], seed: int = 0, rounds: int = HORIZON
-) -> list[Any]:
+def random_choices(space: spaces.Space[Any], rows: tuple[int, int], rounds: int = HORIZON) -> list[Any]:
     """Draws an element of a space for each agent and round.
 
     Args:
-        space: One agent's.
-        rows: ``(replicas, agents)``, the leading axes of what is drawn.
-        seed: Of the draws.
-        rounds: How many.
+        space: One agent's space.
+        rows: ``(replicas, agents)``, the leading axes.
+        rounds: Number of rounds.
     """
     batched = batch_space(space, rows[0] * rows[1])
-    batched.seed(seed)
+    batched.seed(0)
 
     def in_rows(array: Any) -> Array:
         return np.reshape(array, (*rows, *np.shape(array)[1:]))
@@ -96,28 +81,26 @@ def random_actions(env: FederatedEnv, seeds: Sequence[int] = SEEDS, rounds: int 
 
 
 def random_senders(env: FederatedEnv, rounds: int = HORIZON) -> list[Array]:
-    """Draws who sends in each round; nobody where a transport decides that."""
+    """Draws which agents send in each round; none where a transport decides that."""
     generator = np.random.default_rng(0)
-    chosen = generator.random((rounds, *rows_of(env))) < (
-        0.5 if find_layer(env, "transport") is None else 0.0
-    )
-    return list(chosen)
+    probability = 0.5 if find_layer(env, "transport") is None else 0.0
+    return list(generator.random((rounds, *rows_of(env))) < probability)
 
 
 def copied(tree: Any) -> Any:
-    """Copies every array of nested mappings."""
+    """Returns nested mappings with a copy of every array."""
     return mapped(np.array, tree)
 
 
 def told(result: BatchReset | BatchStep) -> dict[str, Any]:
-    """Copies what a reset or a step returns."""
+    """Returns copies of the results of a reset or a step, by name."""
     return copied(result._asdict())
 
 
 def rounds_of(
     env: FederatedEnv, actions: Sequence[Any], senders: Sequence[Array] = ()
 ) -> Iterator[dict[str, Any]]:
-    """Plays actions, each followed by a release, and yields copies of all that comes out of it."""
+    """Plays actions, each followed by a release, and yields copies of each round's results, by name."""
     for action, sends in zip(actions, senders or repeat(None), strict=False):
         result = told(env.step_batch(action))
         if sends is not None:
@@ -128,13 +111,13 @@ def rounds_of(
 def episode(
     env: FederatedEnv, seeds: Sequence[int], actions: Sequence[Any], senders: Sequence[Array] = ()
 ) -> list[dict[str, Any]]:
-    """Plays an episode from its reset on and returns copies of all that comes out of it, by round.
+    """Plays an episode from its reset on and returns copies of the results of the reset and of each round.
 
     Args:
         env: The federation.
-        seeds: One a replica.
-        actions: One of all agents a round.
-        senders: Who sends after each round, bool ``(replicas, agents)``; without any nobody does.
+        seeds: Seed of each replica.
+        actions: Actions of all agents, one array for each round.
+        senders: Whether each agent sends after each round, bool ``(replicas, agents)``; none send without.
     """
     return [told(env.reset_batch(seeds)), *rounds_of(env, actions, senders)]
 
@@ -144,33 +127,47 @@ def by_agent(env: FederatedEnv, action: Any) -> dict[str, Any]:
     return {agent: taken(action, (0, j)) for j, agent in enumerate(env.possible_agents)}
 
 
-def require_in_space(what: str, arrays: Arrays, space: spaces.Dict, rows: tuple[int, int]) -> None:
-    """Requires that arrays have a space's names, dtypes and shapes, after the leading axes, and lie in it.
+def require_in_space(
+    what: str, found: Any, space: spaces.Space[Any], rows: tuple[int, int], any_width: bool = False
+) -> None:
+    """Requires that an array has a space's dtype and shape, after the leading axes, and that all rows lie in it.
 
     Args:
-        what: What the arrays are.
-        arrays: By name.
-        space: Of one row.
+        what: Description of the array, for the message.
+        found: The array; for a space ``Dict``, a mapping of arrays, which are required to have its names.
+        space: Space of one row.
         rows: ``(replicas, agents)``.
+        any_width: Whether to accept every dtype of the space's kind, as environments do of actions: every width of
+            integers or floating-point numbers, and bool for integers.
     """
-    require(
-        arrays.keys() == space.keys(),
-        f"{what} has the names {sorted(arrays)}",
-        f"those of its space, {sorted(space)}, are required",
-    )
-    for name, part in space.items():
-        array, shape = arrays[name], (*rows, *(part.shape or ()))
-        # Arrays and spaces take long to write out: only what is wrong is.
-        if not (isinstance(array, np.ndarray) and array.dtype == part.dtype and array.shape == shape):
-            require(
-                False,
-                f"{what} {name!r} is {getattr(array, 'dtype', type(array).__name__)} {np.shape(array)}",
-                f"{part.dtype} {shape}, as its space {part} says after (replicas, agents), is required",
+    if isinstance(space, spaces.Dict):
+        mapping = isinstance(found, Mapping)
+        require(
+            mapping and found.keys() == space.keys(),
+            f"{what} is {f'a mapping of {list(found)}' if mapping else repr(found)}"
+            f"; a mapping of {list(space)} is required",
+        )
+        for name, part in space.items():
+            require_in_space(f"{what} {name!r}", found[name], part, rows, any_width)
+        return
+    dtype, shape = np.dtype(space.dtype), (*rows, *(space.shape or ()))
+    fits = isinstance(found, np.ndarray) and found.shape == shape and _fits(found.dtype, dtype, any_width)
+    # Formatting arrays and spaces is slow, so messages are made for failures only.
+    if not fits:
+        raise AssertionError(
+            f"{what} is {getattr(found, 'dtype', type(found).__name__)} {np.shape(found)}"
+            f"; {dtype} {shape}, as its space {space} says after (replicas, agents), is required"
+        )
+    for row in np.ndindex(rows):
+        if not space.contains(np.asarray(found[row], dtype)):
+            raise AssertionError(
+                f"{what} is {found[row]} in row {row}; an element of its space {space} is required"
             )
-        for row in np.ndindex(rows):
-            if not part.contains(np.asarray(array[row])):
-                require(
-                    False,
-                    f"{what} {name!r} is {array[row]} in row {row}",
-                    f"an element of its space {part} is required",
-                )
+
+
+def _fits(found: np.dtype[Any], required: np.dtype[Any], any_width: bool) -> bool:
+    if not any_width:
+        return found == required
+    if np.issubdtype(required, np.floating):
+        return np.issubdtype(found, np.floating)
+    return np.issubdtype(found, np.integer) or found == np.bool_

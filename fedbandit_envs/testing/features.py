@@ -1,15 +1,15 @@
-"""Checks of what networks are shown of an agent's history."""
+"""Checks of features for neural networks."""
 
 from collections.abc import Iterator
 
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.federation import FederatedEnv
-from fedbandit_envs.spaces import Features
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.features import Features
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.testing.assertions import require_same, taken
 from fedbandit_envs.testing.episodes import SEEDS, Make, fresh, random_actions, require_in_space, rows_of
-from fedbandit_envs.testing.findings import require_same, taken
 
 _PLACE = (slice(-1, None), slice(-1, None))
 
@@ -21,12 +21,12 @@ def _observed(env: FederatedEnv) -> Iterator[Arrays]:
 
 
 def check_features(make: Make) -> None:
-    """Features lie in their space, follow from a row's own observations, and forget an episode; where there are any."""
+    """Checks that features lie in their space, follow from a row's own observations, and start anew at a reset."""
     env = fresh(make)
     kind: type[Features] | None = getattr(env, "features", None)
     if kind is None:
         return
-    whole, alone = kind(env.policy_spaces), kind(env.policy_spaces)
+    whole, alone = kind(env.policy_spec), kind(env.policy_spec)
     rows = rows_of(env)
     episodes: list[list[Array]] = []
     for _ in range(2):
@@ -58,5 +58,5 @@ def check_features(make: Make) -> None:
         f"{kind.__name__}.reset: features of an episode and of the same one played again",
         episodes[1],
         episodes[0],
-        "equality is required: let _begin forget what was kept of an episode",
+        "equality is required: let _start forget what was kept of an episode",
     )

@@ -1,47 +1,45 @@
-"""Conformance of environments."""
+"""Conformance checks of environments."""
 
-from fedbandit_envs.testing import array_face, door, features, keyed_face, refusals
+from fedbandit_envs.testing import batch_api, features, invalid_input, ledger, pettingzoo_api
 from fedbandit_envs.testing.episodes import Make
 
 CHECKS = (
-    array_face.check_spaces,
-    array_face.check_arrays,
-    array_face.check_hidden,
-    array_face.check_action_formats,
-    array_face.check_horizon,
-    array_face.check_seeds,
-    array_face.check_replicas,
-    array_face.check_pickling,
-    array_face.check_rendering,
+    batch_api.check_spaces,
+    batch_api.check_arrays,
+    batch_api.check_action_formats,
+    batch_api.check_horizon,
+    batch_api.check_seeds,
+    batch_api.check_pickling,
+    batch_api.check_rendering,
     features.check_features,
-    keyed_face.check_parallel_api,
-    keyed_face.check_both_faces,
-    keyed_face.check_copies,
-    keyed_face.check_episode_seeds,
-    refusals.check_refusals,
-    refusals.check_missing_agents,
-    door.check_release,
-    door.check_increments,
-    door.check_ownership,
-    door.check_sensitivity,
-    door.check_claims,
+    pettingzoo_api.check_parallel_api,
+    pettingzoo_api.check_both_apis,
+    pettingzoo_api.check_episode_seeds,
+    invalid_input.check_refusals,
+    invalid_input.check_missing_agents,
+    ledger.check_release,
+    ledger.check_increments,
+    ledger.check_ownership,
+    ledger.check_sensitivity,
+    ledger.check_claims,
 )
-"""What :func:`check_federation` checks, one after the other."""
+"""The checks of :func:`check_federation`, in order."""
 
 
 def check_federation(make: Make) -> None:
-    """Checks that a federation is what :class:`~fedbandit_envs.federation.FederatedEnv` says, to the letter.
+    """Checks that a federation fulfils what :class:`~fedbandit_envs.core.federated_env.FederatedEnv` documents.
 
-    Of whatever stands around it, it is asked no more than it can give: releases add up where there is no noise, and
-    are made inside of a transport, which makes its own.
+    With wrappers the checks require what is possible there: releases add up to the statistic only without noise, and
+    inside of a transport, which releases by itself.
 
     Args:
         make: Makes the federation, with its wrappers if any: ``make()`` is a new one at each call, always the same.
-            Make it small, since it plays a good many rounds. Horizon and render mode are set by the checks. A budget
-            must last for twenty releases of an agent, or silence whom it does not allow any more.
+            It should be small, since the checks play many rounds. They set horizon and render mode. A privacy budget
+            must last for twenty releases of an agent, or silence agents that have exhausted it.
 
     Raises:
-        AssertionError: Something is otherwise; it says what, what is required and where to mend it.
+        AssertionError: A requirement does not hold; the message has what was found, what is required and where to
+            correct it.
     """
     for check in CHECKS:
         check(make)

@@ -1,23 +1,23 @@
-"""Conformance of wrappers."""
+"""Conformance checks of wrappers."""
 
 from itertools import takewhile
 from typing import Any, get_args
 
 from gymnasium import spaces
 
-from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.wrapper import FederatedWrapper, Layer, layers
 from fedbandit_envs.testing import federation
-from fedbandit_envs.testing.array_face import check_rendering
-from fedbandit_envs.testing.episodes import SEEDS, Make, Wrap, around, fresh, random_actions, told
-from fedbandit_envs.testing.findings import require, require_same
-from fedbandit_envs.wrapper import FederatedWrapper, Layer, layers
+from fedbandit_envs.testing.assertions import require, require_same
+from fedbandit_envs.testing.batch_api import check_rendering
+from fedbandit_envs.testing.episodes import SEEDS, Make, Wrap, around, episode, fresh, random_actions
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
-"""From the inside out."""
+"""All layers, from the inside out."""
 
 
-def check_layer(wrap: Wrap, make: Make) -> None:
-    """What is put around a federation are wrappers, and each says which layer it is."""
+def _check_layer(wrap: Wrap, make: Make) -> None:
+    """Checks that wrappers are put around the federation and that each has a layer."""
     env = make()
     try:
         wrapped = wrap(env)
@@ -26,27 +26,27 @@ def check_layer(wrap: Wrap, make: Make) -> None:
     added = _added(env, wrapped)
     require(
         bool(added) and any(level is env for level in layers(wrapped)),
-        f"wrap(env) returns {type(wrapped).__name__}, which is not around env",
-        "a FederatedWrapper that hands env to FederatedWrapper.__init__ is required",
+        f"wrap(env) returns {type(wrapped).__name__}, which is not around env"
+        "; a FederatedWrapper that hands env to FederatedWrapper.__init__ is required",
     )
     for level in added:
         require(
             getattr(level, "layer", None) in LAYERS,
-            f"{type(level).__name__}.layer is {getattr(level, 'layer', None)!r}",
-            f"one of {', '.join(map(repr, LAYERS))} is required",
+            f"{type(level).__name__}.layer is {getattr(level, 'layer', None)!r}"
+            f"; one of {', '.join(map(repr, LAYERS))} is required",
         )
 
 
 def _added(env: FederatedEnv, wrapped: FederatedEnv) -> list[FederatedWrapper]:
-    """Returns what has been put around a federation, from the outside in."""
+    """Returns the wrappers that have been put around a federation, from the outside in."""
     outer = takewhile(lambda level: level is not env, layers(wrapped))
     return [level for level in outer if isinstance(level, FederatedWrapper)]
 
 
-def check_what_passes(wrap: Wrap, make: Make) -> None:
-    """But for data layers, rounds stay as they are; but for views, so does what agents see of them.
+def _check_what_passes(wrap: Wrap, make: Make) -> None:
+    """Checks that only data layers change rounds, and that only observation layers change observations.
 
-    Rewards that a view changes stay in the information.
+    Rewards that an observation layer changes must stay in the information as ``raw_reward``.
     """
     inside = make()
     added = {level.layer for level in _added(inside, wrap(inside))}
@@ -57,59 +57,39 @@ def check_what_passes(wrap: Wrap, make: Make) -> None:
         isinstance(env.single_action_space, spaces.Dict)
         and env.single_action_space != bare.single_action_space
     )
-    parts = ["reward", "truncated", "info"] + ([] if "view" in added else ["observation"])
-    outer, inner = told(env.reset_batch(SEEDS)), told(bare.reset_batch(SEEDS))
-    for action in (None, *random_actions(env)):
-        if action is not None:
-            outer = told(env.step_batch(action))
-            inner = told(bare.step_batch(action["action"] if chosen else action))
-        if "view" in added:
+    parts = ["reward", "truncated", "info"] + ([] if "observation" in added else ["observation"])
+    actions = random_actions(env)
+    outers = episode(env, SEEDS, actions)
+    inners = episode(bare, SEEDS, [action["action"] for action in actions] if chosen else actions)
+    for outer, inner in zip(outers, inners, strict=True):
+        if "observation" in added:
             outer["reward"] = outer["info"].get("raw_reward", outer.get("reward"))
         for part in [part for part in parts if part in inner]:
             require_same(
                 f"outside and inside of {type(env).__name__}, {part}",
                 _of_the_names_in(inner[part], outer[part]),
                 inner[part],
-                "equality is required: only data layers change what agents live through, and only views what they see",
+                "equality is required: only data layers change what agents live through, and only observation "
+                "layers what they see",
             )
 
 
 def _of_the_names_in(inner: Any, outer: Any) -> Any:
-    """Leaves away what a wrapper adds."""
+    """Returns the entries that exist inside of the wrapper, too."""
     return {name: outer[name] for name in outer if name in inner} if isinstance(inner, dict) else outer
 
 
-class DataStub(FederatedWrapper):
-    """Stands for any data layer."""
-
-    layer = "data"
+_STUBS = [type(f"{layer.capitalize()}Stub", (FederatedWrapper,), {"layer": layer}) for layer in LAYERS]
+"""A wrapper of each layer that changes nothing."""
 
 
-class NoiseStub(FederatedWrapper):
-    """Stands for any noise layer."""
-
-    layer = "noise"
-
-
-class TransportStub(FederatedWrapper):
-    """Stands for any transport."""
-
-    layer = "transport"
-
-
-class ViewStub(FederatedWrapper):
-    """Stands for any view."""
-
-    layer = "view"
-
-
-def check_order(wrap: Wrap, make: Make) -> None:
-    """Layers stand around each other from data over noise and transport to views, or are refused by name."""
+def _check_order(wrap: Wrap, make: Make) -> None:
+    """Checks that stacks in the order of the layers are built, and others refused with an error that names both."""
     inside = make()
     wrapped = wrap(inside)
     stack = [level for level in layers(wrapped) if isinstance(level, FederatedWrapper)]
     added = _added(inside, wrapped)
-    for stub in (DataStub, NoiseStub, TransportStub, ViewStub):
+    for stub in _STUBS:
         _require_order(
             f"{stub.__name__}(wrap(env))",
             around(stub, around(wrap, make)),
@@ -127,7 +107,7 @@ def check_order(wrap: Wrap, make: Make) -> None:
 def _require_order(
     call: str, build: Make, pairs: list[tuple[type[FederatedWrapper], type[FederatedWrapper]]]
 ) -> None:
-    """Requires that a stack with a forbidden pair, of an outer and an inner layer, is refused, and no other is."""
+    """Requires that a stack is refused if and only if it has a forbidden pair of an outer and an inner wrapper."""
     forbidden = [(outer, inner) for outer, inner in pairs if _forbidden(outer, inner)]
     try:
         build()
@@ -137,12 +117,12 @@ def _require_order(
         required = f"that order is allowed: from the inside out, {', '.join(LAYERS)}"
         if forbidden:
             required = "the ValueError of FederatedWrapper.__init__, which names both layers, is required"
-        require(named, f"{call} raises {error!r}", required)
+        require(named, f"{call} raises {error!r}; {required}")
         return
     require(
         not forbidden,
-        f"{call} goes through, with {' or '.join(f'{o.__name__} around {i.__name__}' for o, i in forbidden)}",
-        "a ValueError is required: let __init__ call FederatedWrapper.__init__ first",
+        f"{call} goes through, with {' or '.join(f'{o.__name__} around {i.__name__}' for o, i in forbidden)}"
+        "; a ValueError is required: let __init__ call FederatedWrapper.__init__ first",
     )
 
 
@@ -151,25 +131,21 @@ def _forbidden(outer: type[FederatedWrapper], inner: type[FederatedWrapper]) -> 
     return places[0] < places[1] or (outer.layer == inner.layer and outer.layer in ("noise", "transport"))
 
 
-CHECKS = (check_layer, check_what_passes, check_order)
-"""What :func:`check_wrapper` checks before it checks the wrapped federation."""
-
-
 def check_wrapper(wrap: Wrap, make: Make) -> None:
-    """Checks that a wrapper is what :class:`~fedbandit_envs.wrapper.FederatedWrapper` says, around a federation.
+    """Checks that a wrapper fulfils what :class:`~fedbandit_envs.core.wrapper.FederatedWrapper` documents.
 
-    It keeps to its layer, is refused in the wrong places, and with it the federation is still one: see
-    :func:`~fedbandit_envs.testing.federation.check_federation`. Pictures are those of what is inside, unless it draws
-    its own.
+    It must change only what its layer may change, raise errors in wrong stacks, and the wrapped federation must pass
+    :func:`~fedbandit_envs.testing.federation.check_federation`. Rendering is checked if the wrapper overrides it.
 
     Args:
         wrap: Puts the wrapper around a federation: ``MyWrapper`` itself, or a function that adds arguments.
         make: Makes the federation inside, a new one at each call, always the same, and a small one.
 
     Raises:
-        AssertionError: Something is otherwise; it says what, what is required and where to mend it.
+        AssertionError: A requirement does not hold; the message has what was found, what is required and where to
+            correct it.
     """
-    for check in CHECKS:
+    for check in (_check_layer, _check_what_passes, _check_order):
         check(wrap, make)
     draws = type(wrap(make())).render is not FederatedWrapper.render
     for check_wrapped in federation.CHECKS:

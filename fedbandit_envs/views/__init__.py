@@ -1,25 +1,25 @@
-"""A federation as other libraries want to see it."""
+"""Views of a federation for other libraries: Gymnasium, PettingZoo and Stable-Baselines3."""
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fedbandit_envs.federation import FederatedEnv
+    from fedbandit_envs.core.federated_env import FederatedEnv
     from fedbandit_envs.views.sb3 import FederationVecEnv
 
 
 def to_sb3(
     env: "FederatedEnv", action_format: str | None = None, replicas: int = 4, features: bool = True
 ) -> "FederationVecEnv":
-    """Makes a ``VecEnv`` of Stable-Baselines3 of a federation: every agent of every replica is a row.
+    """Returns a Stable-Baselines3 ``VecEnv`` of a federation, in which every agent of every replica is a row.
 
     One model acts for all agents and learns from all of them (parameter sharing); each row has the observations,
     rewards and messages of its own agent only. Needs the ``[sb3]`` extra.
 
     Args:
-        env: The federation, with its wrappers. It is the ``VecEnv``'s own from here on.
+        env: The federation, with its wrappers. The ``VecEnv`` takes it over.
         action_format: One of the federation's ``action_formats``; None for the first of them, the environment's own
             actions.
-        replicas: How many federations are played side by side.
+        replicas: Number of replicas that are played in parallel.
         features: Whether observations are one flat float32 ``Box`` of features, which ``"MlpPolicy"`` takes; else they
             are the federation's ``Dict``, for ``"MultiInputPolicy"``.
 

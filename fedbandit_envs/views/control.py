@@ -1,7 +1,4 @@
-"""Outside control over a federation's agents: over one learner among peers, or over all of them.
-
-Both Gymnasium views stand on this class: it gives rows the spaces that one environment has.
-"""
+"""Control of one learning agent among peers, or of all agents jointly, for the Gymnasium views."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,20 +7,20 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.views.peers import Peer, Peers
 from fedbandit_envs.views.rows import Observation, Rows
 
 
 class Control:
-    """One replica's worth of spaces, and array steps for many replicas.
+    """Spaces of one environment, with batch steps for many replicas.
 
     Attributes:
-        observation_space: A row's for a single learner, see :class:`~fedbandit_envs.views.rows.Rows`; batched over
-            agents for joint control.
-        action_space: The action format's for a single learner. For joint control a ``MultiDiscrete`` or
-            ``Discrete`` is laid flat into one ``MultiDiscrete``, agent by agent; a ``Box`` gains an agents' axis.
+        observation_space: That of a row for a single learner, see :class:`~fedbandit_envs.views.rows.Rows`; batched
+            over agents for joint control.
+        action_space: That of the action format for a single learner. For joint control a ``MultiDiscrete`` or
+            ``Discrete`` becomes one ``MultiDiscrete``, agent after agent; a ``Box`` gains an agents' axis.
             Where agents choose when to send, a ``Dict`` of ``action`` and ``send``, or a flat format's space.
     """
 
@@ -38,11 +35,11 @@ class Control:
         features: bool = False,
         peers_send: Any = None,
     ) -> None:
-        """Chooses who is controlled, and how.
+        """Chooses which agents are controlled, and how.
 
         Args:
             federation: The environment, with its wrappers.
-            batched: Whether there are many replicas, whose axis then leads; else there is one, without an axis.
+            batched: Whether arrays have a leading axis of replicas; otherwise there is one replica, without an axis.
             joint: Control all agents if true, else ``agent_0`` among peers.
             peers: The other agents' policy, or the entry point ``"module:Class"`` that makes it. Unused when joint.
             action_format: One of the federation's ``action_formats``; None for the first of them, the environment's
@@ -73,7 +70,7 @@ class Control:
         self._rows = rows
         self._joint = joint
         self._batched = batched
-        # Which part of arrays (replicas, agents, ...) is handed out, and how many axes less that has.
+        # The part of arrays (replicas, agents, ...) that is returned, and the number of axes that it loses.
         self._part = (*((slice(None),) if batched else (0,)), *(() if joint else (0,)))
         self._axes = (not batched) + (not joint)
         self.observation_space, self.action_space = rows.observation_space, rows.action_space
@@ -112,7 +109,7 @@ class Control:
         return self._own(observation), paid, bool(truncated[0, 0]), self._own(info)
 
     def _own(self, arrays: Observation) -> Any:
-        """Copies what is handed out; what is left without axes is a number, and in nobody's buffer."""
+        """Returns copies of the controlled agents' part; entries without axes are numbers, which need no copy."""
         part, axes = self._part, self._axes
         if not isinstance(arrays, dict):
             return arrays[part].copy()
@@ -130,13 +127,13 @@ def _joint_space(space: spaces.Space[Any], num_agents: int) -> spaces.Space[Any]
 def _in_rows(
     name: str, choice: Any, space: spaces.Space[Any], row_space: spaces.Space[Any], leading: tuple[int, ...]
 ) -> Any:
-    """Gives a choice, elements of ``space``, the leading axes ``(replicas, agents)``, or refuses its shape.
+    """Returns a choice, elements of ``space``, with the leading axes ``(replicas, agents)``.
 
     Args:
-        name: Of the choice.
-        choice: Has the axes ``leading`` before those of the space.
-        space: Of those who control.
-        row_space: One agent's.
+        name: Name of the choice, for errors.
+        choice: Array with the axes ``leading`` before those of the space.
+        space: Action space of the controller.
+        row_space: One agent's action space.
         leading: ``(replicas,)``, or none for a single replica.
     """
     if isinstance(space, spaces.Dict) and isinstance(row_space, spaces.Dict):

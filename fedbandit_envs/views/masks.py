@@ -1,29 +1,29 @@
-"""Which choices are allowed, for learners that know of masks."""
+"""Action masks: which choices are allowed, for learning algorithms that use them."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from gymnasium import spaces
 
-from fedbandit_envs.arrays import Array
+from fedbandit_envs.basics.arrays import Array
 
 
 @runtime_checkable
 class MaskedFormat(Protocol):
-    """An action format, discrete, that says what is allowed; see :class:`~fedbandit_envs.spaces.ActionFormat`."""
+    """A discrete :class:`~fedbandit_envs.core.policy_spec.ActionFormat` that says which actions are allowed."""
 
     space: spaces.Space[Any]
 
     def to_action(self, choice: Any, observation: Mapping[str, Array]) -> Any:
-        """Translates choices."""
+        """Translates choices into the environment's actions."""
 
     def allowed(self, observation: Mapping[str, Array]) -> Array:
-        """Says what is allowed.
+        """Returns which choices are allowed.
 
         Args:
-            observation: The observations of those who choose, leading axes ``(replicas, agents)``.
+            observation: The agents' observations, leading axes ``(replicas, agents)``.
 
         Returns:
-            Bool ``(replicas, agents, entries)``: of a ``Discrete`` its choices, of a ``MultiDiscrete`` those of its
-            first entry, then those of its second, and so on.
+            Bool ``(replicas, agents, entries)``, with an entry for each choice of a ``Discrete``; for a
+            ``MultiDiscrete`` for each choice of its first component, then of its second, and so on.
         """

@@ -1,4 +1,4 @@
-"""The agents that a policy plays while another learns, and when they send."""
+"""Peers: the agents that a fixed policy plays while another agent learns, and when they send."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -6,19 +6,19 @@ from typing import Any, Protocol
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.federation import FederatedEnv
-from fedbandit_envs.spaces import Spaces
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.randomness.streams import row_seeds
 
 _MAKE_SCHEDULE = "fedbandit_envs.wrappers.transport.schedule:make_schedule"
 
 
 class Peer(Protocol):
-    """What peers must be able to do: the policy protocol of the baselines' floor, as seen from here."""
+    """The policy protocol of :class:`fedbandit_envs.baselines.policy.Policy`, repeated for this lower floor."""
 
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Prepares for an episode."""
 
     def act(self, observation: Arrays) -> Any:
@@ -26,22 +26,22 @@ class Peer(Protocol):
 
 
 PEERS_SEND: Mapping[str, Any] = {"name": "doubling", "start": 1, "stop": None}
-"""When peers ask to send by default: in rounds 1, 2, 4, 8, ...
+"""The schedule by which peers send by default: in rounds 1, 2, 4, 8, ...
 
-So they are heard, whoever learns to send has something to learn from, and what was last heard of them is never less
-than half of what they know; at log2(rounds) messages each, as in the protocols that pay for every message.
+The learner then always has at least half of the data of its peers, at a cost of log2(rounds) messages each, as in
+protocols that count every message.
 """
 
 
 class Peers:
-    """All agents but those that learn, played by one policy.
+    """The agents that do not learn, played by one policy.
 
-    Where agents choose when to send, a policy that chooses (its actions are mappings with ``send``) is left its choice;
-    for one that does not, a rule fixed in advance asks.
+    Where agents choose when to send, a policy may choose (its actions are then mappings with ``send``); for other
+    policies a schedule that is fixed in advance decides.
     """
 
     def __init__(self, federation: FederatedEnv, policy: str | Peer, send: Any = None) -> None:
-        """Takes a policy for peers.
+        """Takes the peers' policy.
 
         Args:
             federation: The environment, with its wrappers.
@@ -72,27 +72,27 @@ class Peers:
         """Starts one episode a seed.
 
         Args:
-            seeds: One a replica.
-            observation: The first, of all agents, ``(replicas, agents, ...)``.
+            seeds: Seed of each replica.
+            observation: The first observations of all agents, ``(replicas, agents, ...)``.
         """
-        self._policy.reset(self._federation.policy_spaces, row_seeds(seeds, self._federation.max_num_agents))
+        self._policy.reset(self._federation.policy_spec, row_seeds(seeds, self._federation.max_num_agents))
         self.see(observation)
 
     def see(self, observation: Arrays) -> None:
-        """Shows peers what all agents observe."""
-        self._seen = observation
+        """Takes the observations of all agents after a round."""
+        self._observation = observation
         self._chosen: Any = None
 
     def act(self) -> Any:
-        """Returns what the policy does in the coming round, for all agents ``(replicas, agents, ...)``.
+        """Returns the policy's actions in the next round, for all agents ``(replicas, agents, ...)``.
 
-        It is asked once a round, so that a refused choice of the learner's does not count for its peers.
+        The policy is called once a round, even if an invalid choice of the learner is repeated.
         """
         if self._chosen is None:
-            action = self._policy.act(self._seen)
+            action = self._policy.act(self._observation)
             if self._schedule is not None and not isinstance(action, Mapping):
                 everyone = np.ones(action.shape[:2], np.bool_)
-                coming = int(self._seen["round"].flat[0]) + 1
+                coming = int(self._observation["round"].flat[0]) + 1
                 action = {"action": action, "send": self._schedule.senders(coming, everyone)}
             self._chosen = action
         return self._chosen

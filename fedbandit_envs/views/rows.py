@@ -1,7 +1,6 @@
-"""A federation's agents as rows: what each is shown, and how it says what it does.
+"""Learning agents as rows of arrays, with features and action formats; the basis of all views.
 
-The one place where the array face is translated for learning agents; every view stands on it: Gymnasium's single and
-vector environments, PettingZoo's, and SB3's.
+The views of Gymnasium (single and vector), PettingZoo and Stable-Baselines3 translate observations and actions here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.buffers import Parts
-from fedbandit_envs.checks import require_choice, require_flag
-from fedbandit_envs.federation import FederatedEnv
-from fedbandit_envs.spaces import Features
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_choice, require_flag
+from fedbandit_envs.core.buffers import Parts
+from fedbandit_envs.core.features import Features
+from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.views.masks import MaskedFormat
 from fedbandit_envs.views.peers import Peers
 
@@ -23,14 +22,14 @@ Observation = Arrays | Array
 
 
 class RowsReset(NamedTuple):
-    """What :meth:`Rows.reset` returns; see :class:`~fedbandit_envs.federation.BatchReset`."""
+    """The result of :meth:`Rows.reset`; see :class:`~fedbandit_envs.core.federated_env.BatchReset`."""
 
     observation: Observation
     info: Arrays
 
 
 class RowsStep(NamedTuple):
-    """What :meth:`Rows.step` returns; see :class:`~fedbandit_envs.federation.BatchStep`."""
+    """The result of :meth:`Rows.step`; see :class:`~fedbandit_envs.core.federated_env.BatchStep`."""
 
     observation: Observation
     reward: Array
@@ -48,7 +47,7 @@ class Rows:
         agents: Names of the agents that learn, the federation's first ones.
         observation_space: One row's: the federation's own ``Dict``, or a flat float32 ``Box`` in [-1, 1] of features.
         action_space: One row's, the action format's.
-        features: What says what features mean; None where there are none.
+        features: The features that are shown; None where raw observations are.
     """
 
     observation_space: spaces.Space[Any]
@@ -61,14 +60,14 @@ class Rows:
         features: bool = False,
         peers: Peers | None = None,
     ) -> None:
-        """Chooses who learns, what they are shown and how they say what they do.
+        """Chooses the agents that learn, their observations and their action format.
 
         Args:
             federation: The environment, with its wrappers.
             action_format: One of the federation's ``action_formats``; None for the first of them, the environment's
                 own actions.
-            features: Show features (:mod:`fedbandit_envs.features`) in place of raw observations.
-            peers: Who plays all agents but ``agent_0``; None if all agents learn.
+            features: Show features (:class:`~fedbandit_envs.core.features.Features`) in place of raw observations.
+            peers: Players of all agents but ``agent_0``; None if all agents learn.
 
         Raises:
             TypeError: ``features`` is no bool.
@@ -102,7 +101,7 @@ class Rows:
         reset = self.federation.reset_batch(seeds)
         if self._peers is not None:
             self._peers.reset(seeds, reset.observation)
-        self._seen = self._own(self._of_observation, reset.observation)
+        self._observation = self._own(self._of_observation, reset.observation)
         if self.features is not None:
             self.features = _features_of(self.federation)
             self.features.reset((len(seeds), len(self.agents)))
@@ -112,24 +111,24 @@ class Rows:
         """Plays one round.
 
         Args:
-            choice: Elements of ``action_space`` with leading axes ``(replicas, agents)``, of the agents that learn; for
-                a ``Dict`` a mapping of them. Arrays of the right shape: views look, before they stack or split them.
+            choice: Elements of ``action_space`` for the agents that learn, with leading axes ``(replicas, agents)``;
+                for a ``Dict`` a mapping of them. Views must have checked the shapes.
 
         Returns:
-            What those agents are shown, their rewards, whether the horizon is reached, and information, ``(replicas,
-            agents, ...)``.
+            Observations, rewards, whether the horizon is reached, and information of those agents, ``(replicas, agents,
+            ...)``.
 
         Raises:
             TypeError: The choice has the wrong dtype.
             ValueError: It has a forbidden value. State is untouched.
         """
-        action = self._format.to_action(choice, self._seen)
+        action = self._format.to_action(choice, self._observation)
         if self._peers is not None:
             action = _merged(self._peers.act(), action)
         step = self.federation.step_batch(action)
         if self._peers is not None:
             self._peers.see(step.observation)
-        self._seen = self._own(self._of_observation, step.observation)
+        self._observation = self._own(self._of_observation, step.observation)
         learners = len(self.agents)
         return RowsStep(
             self._shown(),
@@ -140,28 +139,28 @@ class Rows:
 
     @property
     def masked(self) -> bool:
-        """Whether the action format says which choices are allowed."""
+        """Whether the action format has action masks."""
         return isinstance(self._format, MaskedFormat)
 
     def allowed(self) -> Array:
-        """Says which choices are allowed now, bool ``(replicas, agents, entries)``; see :class:`MaskedFormat`.
+        """Returns which choices are allowed now, bool ``(replicas, agents, entries)``; see :class:`MaskedFormat`.
 
         Raises:
-            AttributeError: The action format does not say.
+            AttributeError: The action format has no masks.
         """
         if not isinstance(self._format, MaskedFormat):
             raise AttributeError(
                 f"actions in {self.action_space} have no masks; an action_format that has, or an algorithm without "
                 "masks, is required"
             )
-        return self._format.allowed(self._seen)
+        return self._format.allowed(self._observation)
 
     def _own(self, parts: Parts[Arrays], arrays: Arrays) -> Arrays:
-        """Takes the rows of the agents that learn."""
+        """Returns the rows of the agents that learn."""
         return arrays if self._peers is None else dict(parts.of(arrays))
 
     def _shown(self) -> Observation:
-        return self._seen if self.features is None else self.features.see(self._seen)
+        return self._observation if self.features is None else self.features.see(self._observation)
 
 
 def _first_agents(arrays: Mapping[str, Array]) -> Arrays:
@@ -169,35 +168,35 @@ def _first_agents(arrays: Mapping[str, Array]) -> Arrays:
 
 
 def flat(arrays: Observation) -> Any:
-    """Gives arrays of ``(replicas, agents, ...)`` one leading axis, ``rows``: one, or every one of several."""
+    """Returns an array ``(replicas, agents, ...)``, or each of several by name, as ``(rows, ...)``."""
     if isinstance(arrays, Mapping):
         return {name: flat(array) for name, array in arrays.items()}
     return arrays.reshape(-1, *arrays.shape[2:])
 
 
 def row_of(arrays: Observation, place: int) -> Any:
-    """Takes one entry of the leading axis, of every array where there are several."""
+    """Returns one entry of the leading axis of an array, or of each of several by name."""
     if isinstance(arrays, Mapping):
         return {name: array[place] for name, array in arrays.items()}
     return arrays[place]
 
 
 def _features_of(federation: FederatedEnv) -> Features:
-    """Makes a problem's features, or says that it has none."""
+    """Returns new features of the problem; raises a ``ValueError`` if it has none."""
     kind: type[Features] | None = getattr(federation, "features", None)
     if kind is None:
         raise ValueError(
             f"features is True, but {federation.metadata['name']} has none; features=False, or a class of "
-            "fedbandit_envs.spaces.Features as the problem's attribute `features`, is required"
+            "fedbandit_envs.core.features.Features as the problem's attribute `features`, is required"
         )
-    return kind(federation.policy_spaces)
+    return kind(federation.policy_spec)
 
 
 def _merged(others: Any, own: Any) -> Any:
-    """Puts the learner's rows in the place of the first agent's among those that peers chose for all."""
+    """Returns the peers' actions with the first agent's replaced by the learner's."""
     if isinstance(own, Mapping):
         return {name: _merged(others[name], own[name]) for name in own}
-    # Promoted, so that a bad value of the learner's reaches the environment's checks as it is.
+    # Dtypes are promoted, so that the environment's checks see invalid values of the learner unchanged.
     merged = others.astype(np.promote_types(others.dtype, own.dtype))
     merged[:, :1] = own
     return merged

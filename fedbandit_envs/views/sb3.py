@@ -1,4 +1,4 @@
-"""The view for Stable-Baselines3: a ``VecEnv`` whose rows are the agents of many replicas."""
+"""The Stable-Baselines3 view: a ``VecEnv`` whose rows are the agents of many replicas."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,32 +8,39 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.checks import require_integer
-from fedbandit_envs.federation import FederatedEnv
-from fedbandit_envs.simplex import Simplex
-from fedbandit_envs.streams import EpisodeSeeds
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.simplex import Simplex
+from fedbandit_envs.core.wrapper import layers
+from fedbandit_envs.randomness.streams import EpisodeSeeds
 from fedbandit_envs.views.rows import Observation, Rows, flat, row_of
-from fedbandit_envs.wrapper import layers
 
 
 class FederationVecEnv(VecEnv):
-    """Row ``replica * agents + agent`` is that agent of that replica; made by :func:`fedbandit_envs.views.to_sb3`.
+    """A ``VecEnv`` whose row ``replica * agents + agent`` is an agent of a replica; see :func:`.views.to_sb3`.
 
     All rows reach the horizon together: infos then hold ``TimeLimit.truncated`` and ``terminal_observation``, and
     the next episodes start. ``seed(s)`` gives replica r the seed s + r at the next reset; episodes after it follow from
-    that. Where the action format says what is allowed, ``env_method("action_masks")`` has the masks of sb3-contrib.
+    that. Where the action format has masks, ``env_method("action_masks")`` returns them for sb3-contrib.
 
     Attributes and methods of rows are the federation's, which all rows share.
 
     Attributes:
         federation: The federation, with its wrappers.
+
+    Example:
+        >>> from fedbandit_envs import make_federation
+        >>> from fedbandit_envs.views import to_sb3
+        >>> envs = to_sb3(make_federation("FedArms-v0", num_agents=3, num_arms=4), replicas=2)
+        >>> envs.num_envs, envs.reset().shape
+        (6, (6, 9))
     """
 
     def __init__(
         self, federation: FederatedEnv, action_format: str | None, replicas: int, features: bool
     ) -> None:
-        """Takes control of all agents; see :func:`fedbandit_envs.views.to_sb3`."""
+        """Takes a federation, all of whose agents learn; see :func:`fedbandit_envs.views.to_sb3`."""
         if not isinstance(federation, FederatedEnv):
             raise TypeError(
                 f"env is a {type(federation).__name__}; a FederatedEnv is required, such as "
@@ -75,7 +82,7 @@ class FederationVecEnv(VecEnv):
         return _copied(start.observation)
 
     def step_async(self, actions: Array) -> None:
-        """Says what rows do next.
+        """Stores the rows' actions for the next round.
 
         Args:
             actions: Elements of the action space, leading axis ``rows``.
@@ -107,7 +114,7 @@ class FederationVecEnv(VecEnv):
         return observation, reward, done, infos
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Says from which seeds the next reset starts: replica r from ``seed + r``; see ``VecEnv.seed``.
+        """Sets the seeds of the next reset, ``seed + r`` for replica r; see ``VecEnv.seed``.
 
         Returns:
             The seed of each row's replica.
@@ -120,7 +127,7 @@ class FederationVecEnv(VecEnv):
         """Returns which choices are allowed now, bool ``(rows, entries)``.
 
         Raises:
-            AttributeError: The action format does not say.
+            AttributeError: The action format has no masks.
         """
         return flat(self._learners.allowed())
 
@@ -130,7 +137,7 @@ class FederationVecEnv(VecEnv):
         return [value for _ in self._get_indices(indices)]
 
     def has_attr(self, attr_name: str) -> bool:
-        """Says whether rows have an attribute; ``action_masks`` they have if the action format says what is allowed."""
+        """Returns whether rows have an attribute; they have ``action_masks`` if the action format has masks."""
         return self._learners.masked if attr_name == "action_masks" else super().has_attr(attr_name)
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
@@ -146,15 +153,15 @@ class FederationVecEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Calls a method of the federation once, and returns its answer for each row asked for.
+        """Calls a method of the federation once and returns its result for each row asked for.
 
-        Of ``action_masks`` each row gets its own.
+        For ``action_masks`` each row gets its own masks.
 
         Args:
-            method_name: Its name.
-            *method_args: What it is called with.
+            method_name: Name of the method.
+            *method_args: Positional arguments.
             indices: The rows; None for all.
-            **method_kwargs: What it is called with, by name.
+            **method_kwargs: Keyword arguments.
         """
         rows = list(self._get_indices(indices))
         if method_name == "action_masks":
@@ -164,12 +171,12 @@ class FederationVecEnv(VecEnv):
         return [answer for _ in rows]
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:
-        """Says whether the federation is wrapped by a class."""
+        """Returns for each row whether the federation is wrapped by a class."""
         wrapped = any(isinstance(layer, wrapper_class) for layer in layers(self.federation))
         return [wrapped for _ in self._get_indices(indices)]
 
     def get_images(self) -> Sequence[Array | None]:
-        """Draws the first replica."""
+        """Renders the first replica."""
         return [self.federation.render()]
 
     def close(self) -> None:
@@ -184,7 +191,7 @@ def _is_taken(space: spaces.Space[Any]) -> bool:
 
 
 def _copied(observation: Observation) -> Any:
-    """Gives observations one leading axis and to the caller: the federation's hold until the next round only."""
+    """Returns copies of observations with one leading axis; the federation overwrites its own in the next round."""
     if isinstance(observation, dict):
         return {name: array.copy() for name, array in flat(observation).items()}
     return flat(observation)

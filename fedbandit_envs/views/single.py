@@ -4,13 +4,12 @@ from typing import Any
 
 import gymnasium
 
-from fedbandit_envs.claim import Claim
-from fedbandit_envs.registered import Stack
-from fedbandit_envs.streams import EpisodeSeeds
+from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.core.stack import Stack, build, checked
+from fedbandit_envs.randomness.streams import EpisodeSeeds
 from fedbandit_envs.views.control import Control
 from fedbandit_envs.views.peers import Peer
 from fedbandit_envs.views.rows import Observation
-from fedbandit_envs.views.stack import build, checked
 
 
 class FederationEnv(gymnasium.Env[Observation, Any]):
@@ -19,8 +18,16 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
     Observation, reward and info are those of the federation's ``agent_0``; with ``joint=True`` observation and info
     gain a leading agents' axis and the reward is the sum.
 
-    The horizon is ``max_cycles``: there the episode is truncated, and with it peers and wrappers reckon. Gymnasium's
-    ``max_episode_steps`` only cuts episodes short; it never reaches the federation and moves no claim.
+    The horizon is ``max_cycles``: there the episode is truncated, and policies and wrappers plan for it. Gymnasium's
+    ``max_episode_steps`` only ends episodes earlier; the federation and its privacy claims do not depend on it.
+
+    Example:
+        >>> import gymnasium
+        >>> env = gymnasium.make("fedbandit_envs:FedArms-v0", num_agents=3, num_arms=4)
+        >>> observation, info = env.reset(seed=7)
+        >>> observation, reward, terminated, truncated, info = env.step(2)
+        >>> observation["total_pulls"], sorted(info)
+        (array([0, 0, 1, 0]), ['regret', 'wasted'])
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012 - Gymnasium's own form
@@ -38,22 +45,22 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
         preset_stack: Stack = (),
         **federation_kwargs: Any,
     ) -> None:
-        """Builds the federation and takes control.
+        """Builds the federation and its wrappers.
 
         Args:
             federation: Entry point ``"module:Class"`` of the federation.
             joint: Control all agents if true, else ``agent_0`` among peers.
             peers: The other agents' policy, or its entry point; registered ids bring their own. Unused when joint.
-            action_format: How actions are said; see the federation's page. None for the environment's own actions.
+            action_format: Name of an action format, see the federation's page; None for the environment's own actions.
             features: Show a flat box of features in [-1, 1], see the problem's class of
-                :class:`~fedbandit_envs.spaces.Features`, in place of the raw observation.
+                :class:`~fedbandit_envs.core.features.Features`, in place of the raw observation.
             peers_send: When peers ask to send whose policy does not choose: a schedule fixed in advance, by name or
                 mapping; None for :data:`~fedbandit_envs.views.peers.PEERS_SEND`. Only where agents choose when to send;
                 unused when joint.
             max_cycles: The horizon: rounds until truncation.
             stack: Wrappers around the federation from the inside out, pairs of an entry point and keyword arguments:
-                who talks to whom, when, and through how much noise.
-            preset_stack: Wrappers inside of those: what belongs to a registered id, which brings it.
+                who sends to whom, when, and with how much noise.
+            preset_stack: Wrappers inside of those, which belong to a registered id.
             **federation_kwargs: Passed to the federation.
 
         Raises:
@@ -89,9 +96,9 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
         return observation, float(reward[0]), False, truncated, info
 
     def privacy(self) -> Claim:
-        """Claims what privacy the releases of this episode had; see :meth:`FederatedEnv.privacy`."""
+        """Returns the privacy guarantee of this episode's releases; see :meth:`FederatedEnv.privacy`."""
         return self._control.federation.privacy()
 
     def render(self) -> Any:
-        """Draws the federation."""
+        """Renders the federation."""
         return self._control.federation.render()

@@ -1,4 +1,4 @@
-"""The native vector environment: many episodes at once through the array face."""
+"""The native Gymnasium vector environment: many episodes at once through the batch API."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,28 +9,37 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.checks import require_integer
-from fedbandit_envs.claim import Claim
-from fedbandit_envs.registered import Stack
-from fedbandit_envs.streams import EpisodeSeeds
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.core.stack import Stack, build, checked
+from fedbandit_envs.randomness.streams import EpisodeSeeds
 from fedbandit_envs.views.control import Control
 from fedbandit_envs.views.peers import Peer
 from fedbandit_envs.views.rows import Observation, row_of
 from fedbandit_envs.views.single import FederationEnv
-from fedbandit_envs.views.stack import build, checked
 
 
 class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
     """Independent copies of :class:`~fedbandit_envs.views.single.FederationEnv`, stepped together.
 
-    Trajectories equal those of a ``SyncVectorEnv`` of single environments under the same seeds. All copies share
-    the horizon and so truncate together, and are reset together: of ``options={"reset_mask": mask}`` those masks alone
-    are possible that are true everywhere, as they are where whoever is done is reset. All of Gymnasium's modes of
-    automatic resets are there.
+    Trajectories equal those of a ``SyncVectorEnv`` of single environments under the same seeds. All copies share the
+    horizon and so truncate together, and are reset together: of ``options={"reset_mask": mask}`` those masks alone are
+    possible that are true everywhere, as the mask of finished episodes always is. All of Gymnasium's autoreset modes
+    are supported.
 
     Attributes:
         autoreset_mode: What happens at the end of an episode.
+
+    Example:
+        >>> import gymnasium
+        >>> envs = gymnasium.make_vec(
+        ...     "fedbandit_envs:FedArms-v0", num_envs=5, vectorization_mode="vector_entry_point", num_arms=4
+        ... )
+        >>> observations, infos = envs.reset(seed=7)
+        >>> observations, rewards, terminations, truncations, infos = envs.step(envs.action_space.sample())
+        >>> observations["total_pulls"].shape, rewards.shape
+        ((5, 4), (5,))
     """
 
     def __init__(
@@ -49,22 +58,22 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         preset_stack: Stack = (),
         **federation_kwargs: Any,
     ) -> None:
-        """Builds the federation and takes control.
+        """Builds the federation and its wrappers.
 
         Args:
             num_envs: Number of copies.
             federation: Entry point ``"module:Class"`` of the federation.
             joint: Control all agents if true, else ``agent_0`` among peers.
             peers: The other agents' policy, or its entry point; registered ids bring their own. Unused when joint.
-            action_format: How actions are said; see the federation's page. None for the environment's own actions.
+            action_format: Name of an action format, see the federation's page; None for the environment's own actions.
             features: Show features, see :class:`~fedbandit_envs.views.single.FederationEnv`.
             peers_send: When peers ask to send, see there.
             max_cycles: The horizon: rounds until truncation.
-            max_episode_steps: Cuts episodes short, as Gymnasium's ``TimeLimit`` does; moves nothing else.
+            max_episode_steps: Ends episodes earlier, as Gymnasium's ``TimeLimit`` does, and changes nothing else.
             autoreset_mode: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``, or their values as strings.
             stack: Wrappers around the federation from the inside out, pairs of an entry point and keyword arguments:
-                who talks to whom, when, and through how much noise.
-            preset_stack: Wrappers inside of those: what belongs to a registered id, which brings it.
+                who sends to whom, when, and with how much noise.
+            preset_stack: Wrappers inside of those, which belong to a registered id.
             **federation_kwargs: Passed to the federation.
 
         Raises:
@@ -174,15 +183,15 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         return observation, reward.copy(), nobody.copy(), nobody | over, infos
 
     def _masked(self, info: Arrays) -> dict[str, Any]:
-        """Adds the masks by which vector infos say which copies have an entry: here all."""
+        """Returns vector infos with Gymnasium's masks of the copies that have an entry: here all."""
         return info | {f"_{name}": ~self._nobody for name in info}
 
     def privacy(self) -> Claim:
-        """Claims what privacy the releases of the running episodes had, for the agent that has spent most."""
+        """Returns the privacy guarantee of the running episodes' releases, for the agent with the largest loss."""
         return self._control.federation.privacy()
 
     def render(self) -> Any:
-        """Draws every copy's federation."""
+        """Renders every copy's federation."""
         if self.render_mode is None:
             return None
         return tuple(self._control.federation.render(copy) for copy in range(self.num_envs))

@@ -1,4 +1,4 @@
-"""Attacks on the privatizers that rows ran behind, as cells of a sweep: rows behind the same one share its attack."""
+"""Attacks on the privatizers that rows run behind, as cells of a sweep: rows behind the same privatizer share one."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -9,34 +9,34 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.arrays import Arrays
-from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.entry_points import resolve
+from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.claim import Adjacency
 from fedbandit_envs.leaderboard.board.entries import baseline_of
-from fedbandit_envs.leaderboard.board.plays import Play
-from fedbandit_envs.leaderboard.board.tracks import privatizers
-from fedbandit_envs.registration import REGISTRY
+from fedbandit_envs.leaderboard.board.plays import EntryRun
+from fedbandit_envs.leaderboard.board.tracks import privatizer_of
+from fedbandit_envs.registry.registration import REGISTRY
+from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.privacy.audit import attack
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
-# More windows make the attack dearer and show no more of mechanisms whose first releases betray most.
+# The first releases of a mechanism reveal most: more windows make the attack slower and its bound no larger.
 _MOST_RELEASES = 4
 _SAMPLES = 20_000
 
 
 @dataclass(frozen=True)
-class Attack:
-    """An attack on a privatizer, with the arguments of a play.
+class PrivatizerAttack:
+    """An attack on a privatizer, with the arguments that it has in a play.
 
     Attributes:
         mechanism: Entry point of the privatizer.
-        arguments: Its arguments, but for the noise's entropy.
+        arguments: Its arguments, without the noise's entropy.
         problem: Entry point of the problem.
-        adjacency: What the histories differ in.
-        delta: At which its claim is attacked.
-        releases: How many windows the attacker sees.
-        horizon: The task's.
+        adjacency: Adjacency of the histories that the attack tells apart.
+        delta: Delta at which the privatizer's claim is attacked.
+        releases: Number of releases that the attacker sees.
+        horizon: Horizon of the task.
     """
 
     mechanism: str
@@ -49,21 +49,21 @@ class Attack:
 
     @property
     def key(self) -> list[Any]:
-        """All that its outcome follows from; see :attr:`~fedbandit_envs.leaderboard.sweep.cell.Cell.key`."""
+        """All that its outcome follows from; see :attr:`~fedbandit_envs.leaderboard.runs.store.Cell.key`."""
         return ["attack", self.mechanism, repr(self.arguments), self.problem, self.adjacency, self.delta,
                 self.releases, self.horizon, _SAMPLES]  # fmt: skip
 
     @property
     def size(self) -> float:
-        """About as many agent-rounds as take as long."""
+        """The number of agent-rounds that take about as long."""
         return 2.5 * _SAMPLES * self.releases
 
-    def split(self) -> list["Attack"]:
-        """Returns the attack itself."""
+    def split(self) -> list["PrivatizerAttack"]:
+        """Returns the attack itself, its only shard."""
         return [self]
 
     def play(self, advance: Callable[[float], None]) -> Arrays:
-        """Attacks, with noise that follows from the attack alone."""
+        """Attacks the privatizer, with noise that follows from the attack alone."""
         start = process_time()
         mechanism = resolve(self.mechanism)
         evidence = attack(
@@ -71,7 +71,7 @@ class Attack:
             resolve(self.problem),
             self.adjacency,
             releases=self.releases,
-            # A history of continual release differs in one window; of independent releases each is attacked.
+            # Under continual release neighbours differ in one window; independent releases are all altered.
             altered=1 if issubclass(mechanism, ContinualPrivatizer) else None,
             samples=_SAMPLES,
             horizon=self.horizon,
@@ -88,35 +88,31 @@ class Attack:
         return {"said": np.array(json.dumps(said)), "cpu_seconds": np.array(process_time() - start)}
 
     def join(self, parts: Sequence[Arrays]) -> dict[str, Any]:
-        """Returns what it has shown, as results have it."""
+        """Returns the outcome, in the form of a result's ``audit``."""
         return dict(json.loads(str(parts[0]["said"])))
 
 
-def attack_on(play: Play) -> Attack | None:
-    """Returns the attack on the privatizer that a play runs behind; None where there is none, or nothing is claimed."""
-    if not play.track.private:
-        return None
+def attack_on(play: EntryRun) -> PrivatizerAttack | None:
+    """Returns the attack on the privatizer that a play runs behind; None where there is none, or no claim is made."""
     baseline = baseline_of(play.entry, play.track)
-    asked_for = {part: said for part, said in play.entry.settings.items() if part in baseline.wrappers}
+    part = privatizer_of(baseline)
+    if part is None or not play.track.private:
+        return None
+    asked_for = {name: given for name, given in play.entry.settings.items() if name in baseline.wrappers}
     env = play.federation()
-    arguments = baseline.wrapper_arguments(env, play.track.changes(env, baseline, asked_for))
-    for part, wrapping in privatizers(baseline).items():
-        planned = _planned(arguments[part].get("releases"), play.task.rounds)
-        return Attack(
-            mechanism=f"{wrapping.make.__module__}:{wrapping.make.__qualname__}",
-            arguments=arguments[part],
-            problem=REGISTRY[play.task.env_id].federation,
-            adjacency=play.track.adjacency,
-            delta=play.track.delta,
-            releases=max(1, min(_MOST_RELEASES, planned)),
-            horizon=play.task.rounds,
-        )
-    return None
-
-
-def _planned(releases: Any, horizon: int) -> int:
-    """Returns how many releases a privatizer is made for."""
-    if releases is None or isinstance(releases, int):
-        return horizon if releases is None else releases
-    count: Callable[[int], int] = make_schedule(releases).count
-    return count(horizon)
+    arguments = baseline.wrapper_arguments(env, play.track.changes(env, baseline, asked_for))[part]
+    make = baseline.wrappers[part].make
+    planned = arguments.get("releases")
+    if planned is None:
+        planned = play.task.rounds
+    elif not isinstance(planned, int):
+        planned = make_schedule(planned).count(play.task.rounds)
+    return PrivatizerAttack(
+        mechanism=f"{make.__module__}:{make.__qualname__}",
+        arguments=arguments,
+        problem=REGISTRY[play.task.env_id].federation,
+        adjacency=play.track.adjacency,
+        delta=play.track.delta,
+        releases=max(1, min(_MOST_RELEASES, planned)),
+        horizon=play.task.rounds,
+    )

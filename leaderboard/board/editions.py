@@ -1,8 +1,9 @@
-"""Editions: what all that is drawn follows from, when a suite is run.
+"""Editions: the randomness of one occasion on which a suite is run.
 
-Seeds follow from the suite and a salt, which is published: entries of an edition meet the same luck, and before it is
-opened nobody knows which. Noise, and which rows are played alone as well, follow from a secret that stays with who runs
-the edition; what followed from it for a row is published with the row, which says nothing of other rows.
+Evaluation seeds follow from the suite and a salt, which is published with every row: entries of one edition have common
+random numbers, and nobody knows the seeds before the edition is opened. Noise, and the choice of rows that are replayed
+alone, follow from a secret of the edition's operator. The noise entropy of a row is published with the
+row, and reveals nothing about other rows.
 """
 
 import hashlib
@@ -11,44 +12,43 @@ import secrets
 from dataclasses import asdict
 from typing import NamedTuple
 
-from fedbandit_envs.leaderboard.board.canonical import canonical
-from fedbandit_envs.leaderboard.board.result import Edition, Entry
+from fedbandit_envs.leaderboard.board.result import Edition, Entry, canonical
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
 
 _BYTES = 16
 
 
-class Opened(NamedTuple):
-    """An edition with what only those who run it know.
+class EditionSecrets(NamedTuple):
+    """An edition together with its secret.
 
     Attributes:
-        edition: What is published.
-        secret: What is not.
+        edition: The edition, which is published.
+        secret: 32 bytes that only the operators of the edition know.
     """
 
     edition: Edition
     secret: bytes
 
     def entropy(self, purpose: str, suite: Suite, track: str, entry: Entry, task: Task) -> int:
-        """Returns 128 bits for one purpose of one entry's play of one task.
+        """Returns 128 bits for one purpose of one entry's run of one task, by HMAC-SHA256 with the secret.
 
-        The same play has the same ones, so that it can be stopped and started again; any other has others. Who knows
-        some of them knows nothing of the secret.
+        The same run has the same bits, so that it can be stopped and started again; every other run has others, and
+        none reveals the secret.
 
         Args:
-            purpose: What they are for.
+            purpose: ``noise``, or ``watch`` for the choice of rows that are replayed alone.
             suite: The suite.
             track: The track's name.
-            entry: Who plays.
-            task: What is played.
+            entry: The entry.
+            task: The task.
         """
         of = [purpose, suite.name, suite.version, asdict(self.edition), track, asdict(entry), task.digest]
         return int.from_bytes(hmac.digest(self.secret, canonical(of).encode(), "sha256")[:_BYTES])
 
 
-def draw() -> Opened:
-    """Draws an edition from the operating system's entropy."""
-    return Opened(edition_of(secrets.token_hex(_BYTES)), secrets.token_bytes(32))
+def draw() -> EditionSecrets:
+    """Returns a new edition, drawn from the operating system's entropy."""
+    return EditionSecrets(edition_of(secrets.token_hex(_BYTES)), secrets.token_bytes(32))
 
 
 def edition_of(salt: str) -> Edition:
@@ -57,15 +57,12 @@ def edition_of(salt: str) -> Edition:
 
 
 def evaluation_seeds(suite: Suite, task: Task, edition: Edition) -> list[int]:
-    """Returns the seeds of a task, 128 bits each."""
-    return [
-        int.from_bytes(
-            hashlib.sha256(
-                canonical(["seed", suite.name, suite.version, edition.salt, task.id, number]).encode()
-            ).digest()[:_BYTES]
-        )
-        for number in range(task.seeds)
-    ]
+    """Returns a task's evaluation seeds in an edition, 128 bits each."""
+    named = (
+        ["seed", suite.name, suite.version, edition.salt, task.id, number] for number in range(task.seeds)
+    )
+    digests = (hashlib.sha256(canonical(name).encode()).digest() for name in named)
+    return [int.from_bytes(digest[:_BYTES]) for digest in digests]
 
 
 def as_hex(number: int) -> str:

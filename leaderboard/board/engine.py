@@ -1,4 +1,4 @@
-"""Runs entries of a suite: plays in a sweep that can be stopped and started again, results in files, rows on record."""
+"""Runs entries of a suite: shards that can be stopped and started again, result files, rows on record."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -9,33 +9,32 @@ from pathlib import Path
 
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.leaderboard.board.audits import attack_on
-from fedbandit_envs.leaderboard.board.editions import Opened, as_hex, evaluation_seeds
+from fedbandit_envs.leaderboard.board.editions import EditionSecrets, evaluation_seeds
 from fedbandit_envs.leaderboard.board.entries import as_read, baseline_entry
-from fedbandit_envs.leaderboard.board.plays import Play, Played
+from fedbandit_envs.leaderboard.board.plays import EntryRun
 from fedbandit_envs.leaderboard.board.provenance import machine, package
 from fedbandit_envs.leaderboard.board.records import RecordError, Records
-from fedbandit_envs.leaderboard.board.result import Entry, Result, TaskResult
+from fedbandit_envs.leaderboard.board.result import Entry, ResultFile
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
 from fedbandit_envs.leaderboard.board.tracks import Track, TrackError
-from fedbandit_envs.leaderboard.sweep import engine as sweep
-from fedbandit_envs.leaderboard.sweep import store
-from fedbandit_envs.leaderboard.sweep.backends import Backend
-from fedbandit_envs.leaderboard.sweep.cell import Cell
-from fedbandit_envs.streams import row_seeds
-from fedbandit_envs.wrapper import find_layer
+from fedbandit_envs.leaderboard.runs import execute as sweep
+from fedbandit_envs.leaderboard.runs import store
+from fedbandit_envs.leaderboard.runs.store import Cell
+from fedbandit_envs.randomness.streams import row_seeds
 
 SHARDS = ".shards"
 SOURCES = "sources"
 
-# Baselines are held to it by tests as well.
 _COMMAND = ("fedbandit", "leaderboard")
-_WATCHED = {"baseline": 1, "submission": 3}
+# Rows of each shard that are played alone as well; tests check baselines, too.
+_CHECKED_ROWS = {"baseline": 1, "submission": 3}
 
 
 @dataclass(frozen=True)
 class Row:
-    """What is to become a row: an entry of a suite on a track.
+    """An entry of a suite on a track, which becomes a row of the leaderboard when it has been played.
 
     Attributes:
         suite: The suite.
@@ -49,28 +48,28 @@ class Row:
     entry: Entry
     code: str = ""
 
-    def plays(self, opened: Opened) -> list[Play]:
-        """Returns the row's plays in an edition, one a task."""
+    def runs(self, opened: EditionSecrets) -> list[EntryRun]:
+        """Returns the row's runs in an edition, one a task."""
         return [
-            Play(
+            EntryRun(
                 task=task,
                 track=self.track,
                 entry=self.entry,
                 seeds=tuple(evaluation_seeds(self.suite, task, opened.edition)),
-                noise=opened.entropy("noise", self.suite, self.track.name, self.entry, task),
-                watch=opened.entropy("watch", self.suite, self.track.name, self.entry, task),
-                watched=_WATCHED[self.entry.kind],
+                noise_entropy=opened.entropy("noise", self.suite, self.track.name, self.entry, task),
+                row_check_seed=opened.entropy("watch", self.suite, self.track.name, self.entry, task),
+                checked_rows=_CHECKED_ROWS[self.entry.kind],
                 code=self.code,
             )
             for task in self.suite.tasks
         ]
 
-    def file(self, opened: Opened) -> str:
-        """Returns the name of its result's file."""
+    def file(self, opened: EditionSecrets) -> str:
+        """Returns the name of the row's result file."""
         return f"{self.suite.name}.{opened.edition.id}.{self.track.name}.{self.entry.name}.json"
 
     def command(self, out: Path) -> list[str]:
-        """Returns what makes this row alone, with folders by their last name: where they lie is nobody's business."""
+        """Returns the command that makes this row alone; of the folder it has only the name, not the private path."""
         where = ["--suite", self.suite.name, "--track", self.track.name, "--out", out.name or "."]
         if self.entry.kind == "baseline":
             return [*_COMMAND, "run", self.entry.source, *where]
@@ -88,11 +87,11 @@ def rows_of(suite: Suite, names: Iterable[str], tracks: Iterable[Track]) -> tupl
 
     Args:
         suite: The suite.
-        names: Baselines.
-        tracks: Tracks that are asked for.
+        names: Names of baselines.
+        tracks: Tracks.
 
     Returns:
-        The rows, and of baselines that fit a track but cannot play there why, by ``"name on track"``.
+        The rows; and by ``"name on track"`` the reason why a baseline that fits a track cannot play there.
     """
     rows, left_out = [], {}
     for track in tracks:
@@ -107,37 +106,31 @@ def rows_of(suite: Suite, names: Iterable[str], tracks: Iterable[Track]) -> tupl
 
 
 def try_out(row: Row) -> None:
-    """Builds the wrappers that an entry would run behind, so that wrong settings show before anything is played.
+    """Builds the wrappers that an entry runs behind, so that wrong settings show before anything is played.
 
     Raises:
-        TrackError: A setting is the track's, or nothing could be claimed of what they let out.
+        TrackError: A setting is fixed by the track, or the wrappers' releases have no privacy claim.
         TypeError: There is no such setting.
         ValueError: A setting is out of its range.
     """
-    any_secret = 2**127
-    env = Play(
-        task=row.suite.tasks[0],
-        track=row.track,
-        entry=row.entry,
-        seeds=(0,),
-        noise=any_secret,
-        watch=0,
-        watched=0,
-        code=row.code,
-    ).stack()
+    row.track.check(_trial_env(row, row.suite.tasks[0]))
+
+
+def _trial_env(row: Row, task: Task) -> FederatedEnv:
+    """Returns the environment of a row, reset with one seed; its noise follows from a number as large as a secret."""
+    run = EntryRun(task, row.track, row.entry, (0,), 2**127, row_check_seed=0, checked_rows=0, code=row.code)
+    env = run.stack()
     env.reset_batch([0])
-    row.track.check(env)
+    return env
 
 
 def _unplayable(row: Row) -> str:
-    """Says why a baseline cannot play; empty if it can."""
+    """Returns why a baseline cannot play; empty if it can."""
     for task in row.suite.tasks:
-        play = Play(task=task, track=row.track, entry=row.entry, seeds=(0,), noise=0, watch=0, watched=0)
         try:
-            env = play.stack()
-            env.reset_batch(play.seeds)
+            env = _trial_env(row, task)
             policy = BASELINES[row.entry.source].make_policy()
-            policy.reset(env.policy_spaces, row_seeds(play.seeds, env.max_num_agents))
+            policy.reset(env.policy_spec, row_seeds([0], env.max_num_agents))
         except (TrackError, UnfitError, ValueError) as error:
             return f"{task.id}: {error}"
     return ""
@@ -145,104 +138,69 @@ def _unplayable(row: Row) -> str:
 
 def run(
     rows: Sequence[Row],
-    opened: Opened,
+    opened: EditionSecrets,
     out: Path,
-    backend: Backend | None = None,
-    advance: Callable[[float], None] = lambda played: None,
+    play: Callable[[Sequence[Cell], Path], None] = sweep.play,
 ) -> list[Path]:
-    """Plays rows in an edition and takes them in; what was played before is not played again.
+    """Plays rows in an edition and puts them on record; shards that are kept are not played again.
 
     Args:
         rows: The rows.
         opened: The edition.
         out: Folder of results and their record.
-        backend: Where to play; if None, in this process.
-        advance: Told of agent-rounds played.
+        play: Plays what is missing of cells into a folder of shards; by default in this process.
 
     Returns:
-        The results' files.
+        The rows' result files.
 
     Raises:
         TrackError: A row does not keep what its track demands.
         MixedRowsError: A policy mixes rows.
         EntryError: A submission breaks.
-        BackendError: Nothing can be played there.
+        BackendError: The backend cannot play.
         RecordError: The edition has a row of another entry of the same name.
     """
     out.mkdir(parents=True, exist_ok=True)
     records = Records(out)
     for row in rows:
         _refuse_namesake(row, out / row.file(opened))
-    sweep.play(_shards(rows, opened), out / SHARDS, backend, advance)
+    runs = [run for row in rows for run in row.runs(opened)]
+    attacks = [attack for attack in map(attack_on, runs) if attack is not None]
+    play([*attacks, *runs], out / SHARDS)
     made = []
     for row in rows:
         file = out / row.file(opened)
-        records.take_in(file, partial(gathered, row, opened, out))
+        records.take_in(file, partial(_gathered, row, opened, out))
         made.append(file)
     return made
 
 
 def _refuse_namesake(row: Row, file: Path) -> None:
-    """Refuses an entry whose name is another's: their rows would have one file."""
+    """Refuses an entry with the name of another entry that has a row: both rows would have the same file."""
     if not file.exists():
         return
-    other = Result.load(file).entry
+    other = ResultFile.load(file).entry
     if other.source_digest != row.entry.source_digest or other.settings != as_read(row.entry).settings:
         raise RecordError(
             f"{file.name} is a row of other code or settings of that name; another name or edition is required"
         )
 
 
-def unplayed(rows: Sequence[Row], opened: Opened, out: Path) -> float:
-    """Returns how many agent-rounds are still to be played."""
-    return sum(shard.size for shard in store.missing_shards(_shards(rows, opened), out / SHARDS))
-
-
-def _shards(rows: Sequence[Row], opened: Opened) -> list[Cell]:
-    """Returns all that has to be played: entries' plays, and attacks on what they ran behind."""
-    plays = [play for row in rows for play in row.plays(opened)]
-    attacks = [attack for attack in map(attack_on, plays) if attack is not None]
-    return [*attacks, *(shard for play in plays for shard in play.split())]
-
-
-def gathered(row: Row, opened: Opened, out: Path) -> Result:
+def _gathered(row: Row, opened: EditionSecrets, out: Path) -> ResultFile:
     """Puts a row's result together from its shards."""
-    return Result(
+    tasks = []
+    for run in row.runs(opened):
+        attack, task = attack_on(run), store.load(run, out / SHARDS)
+        tasks.append(task if attack is None else replace(task, audit=store.load(attack, out / SHARDS)))
+    return ResultFile(
         suite=row.suite.name,
         suite_version=row.suite.version,
         edition=opened.edition,
         entry=row.entry,
         track=row.track.name,
-        tasks=[
-            _task_result(task, play, out / SHARDS)
-            for task, play in zip(row.suite.tasks, row.plays(opened), strict=True)
-        ],
+        tasks=tasks,
         command=row.command(out),
         package=package(),
         machine=machine(),
         made=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-
-
-def _task_result(task: Task, play: Play, shards: Path) -> TaskResult:
-    """Puts a task's part of a result together, with digests."""
-    played: Played = store.load(play.split(), shards)
-    attacked = attack_on(play)
-    noisy = find_layer(play.stack(), "noise") is not None
-    result = TaskResult(
-        task=task.id,
-        digest=task.digest,
-        rounds=played.rounds,
-        regret=played.regret,
-        extra=played.extra,
-        messages=played.messages,
-        bytes=played.bytes,
-        claims=played.claims,
-        audit=None if attacked is None else store.load([attacked], shards),
-        seeds=[as_hex(seed) for seed in play.seeds],
-        noise_entropy=as_hex(play.noise) if noisy else None,
-        replayed_rows=played.replayed_rows,
-        confined=played.confined,
-        cpu_seconds=played.cpu_seconds,
-    )
-    return replace(result, arrays_digest=result.digest_of_arrays())

@@ -1,4 +1,4 @@
-"""Who plays: baselines of this package, in this process, and submissions, in processes of their own."""
+"""Entries: baselines of this package, which play in this process, and submissions, which play in a sandbox."""
 
 import hashlib
 import json
@@ -7,30 +7,33 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.checks import require_choice
-from fedbandit_envs.federation import FederatedEnv
-from fedbandit_envs.leaderboard.board.canonical import canonical, digest_of
-from fedbandit_envs.leaderboard.board.child import ChildPolicy
-from fedbandit_envs.leaderboard.board.child.confinement import PARTS
-from fedbandit_envs.leaderboard.board.child.source import Source
-from fedbandit_envs.leaderboard.board.result import Entry
+from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.leaderboard.board.result import Entry, canonical, digest_of
 from fedbandit_envs.leaderboard.board.suites import Suite
 from fedbandit_envs.leaderboard.board.tracks import Track, submitted
-from fedbandit_envs.registration import make_federation
+from fedbandit_envs.leaderboard.sandbox import SandboxedPolicy
+from fedbandit_envs.leaderboard.sandbox.confinement import PARTS
+from fedbandit_envs.leaderboard.sandbox.source import Source
+from fedbandit_envs.registry.registration import make_federation
 
 Settings = Mapping[str, Mapping[str, Any]]
 
-
-class Submission(NamedTuple):
-    """A submission, and where its code is on this machine."""
-
-    entry: Entry
-    code: str
+_RECORDED_NAMES = {
+    "fedbandit_envs.baselines.exposure.simple:DeservedShares": "fedbandit_envs.baselines.exposure.simple:Clairvoyant",
+    "fedbandit_envs.wrappers.privacy.mechanisms.gaussian:GaussianPrivatizer": (
+        "fedbandit_envs.wrappers.privacy.gaussian:GaussianPrivatizer"
+    ),
+    "fedbandit_envs.wrappers.privacy.mechanisms.matrix:ContinualPrivatizer": (
+        "fedbandit_envs.wrappers.privacy.continual:ContinualPrivatizer"
+    ),
+}
+"""Names in the digests of rows on record, for classes that were only renamed or moved since: the rows still verify."""
 
 
 def baseline_entry(name: str) -> Entry:
@@ -41,21 +44,19 @@ def baseline_entry(name: str) -> Entry:
     """
     require_choice("BASELINE", name, BASELINES)
     baseline = BASELINES[name]
-    wrappers = {
-        part: [_named(wrapping.make), repr(dict(wrapping.kwargs))]
-        for part, wrapping in baseline.wrappers.items()
-    }
+    wrappers = {part: [_named(one.make), repr(dict(one.kwargs))] for part, one in baseline.wrappers.items()}
     digest = digest_of([name, _named(baseline.policy), repr(dict(baseline.policy_kwargs)), wrappers])
     return Entry(name, "baseline", name, digest, {"policy": dict(baseline.policy_kwargs)})
 
 
 def as_read(entry: Entry) -> Entry:
-    """Returns an entry as it comes back from JSON, which has lists where Python has tuples."""
+    """Returns an entry as it is after being written as JSON, which has lists where Python has tuples."""
     return replace(entry, settings=json.loads(json.dumps(entry.settings)))
 
 
 def _named(maker: Any) -> str:
-    return f"{maker.__module__}:{maker.__qualname__}"
+    name = f"{maker.__module__}:{maker.__qualname__}"
+    return _RECORDED_NAMES.get(name, name)
 
 
 def baselines_of(suite: Suite) -> list[str]:
@@ -64,46 +65,47 @@ def baselines_of(suite: Suite) -> list[str]:
     return [name for name, baseline in BASELINES.items() if baseline.federation is type(problem)]
 
 
-def submit(load: str, name: str, settings: Settings, sources: Path) -> Submission:
-    """Takes a submission in: a file's code is kept.
+def submission_of(load: str, name: str, settings: Settings, sources: Path) -> tuple[Entry, str]:
+    """Returns a submission's entry and the place of its code; a copy of a submitted file is kept.
 
     Args:
         load: ``"policy.py"``, ``"policy.py:Class"`` or ``"package.module:Class"``.
-        name: Under which it is ranked.
+        name: Its name in rankings.
         settings: Arguments by part: ``policy``, ``channel``, ``privatizer``.
-        sources: Where files are kept, under the digest of what is in them.
+        sources: Folder in which files are kept, under the digest of their content.
+
+    Returns:
+        The entry, and the place of the code on this machine as :class:`SandboxedPolicy` takes it.
 
     Raises:
-        ValueError: ``load`` is none of these, or the settings have what JSON cannot say.
-        OSError: There is no such file, or it cannot be read.
-        ImportError: There is no such module.
+        ValueError: ``load`` is none of these, or JSON has no form for the settings.
+        OSError: The file does not exist or cannot be read.
+        ImportError: The module does not exist.
     """
     source = Source.parse(load)
     digest = digest_of_source(source)
-    made = {part: dict(arguments) for part, arguments in settings.items() if arguments}
+    given = {part: dict(arguments) for part, arguments in settings.items() if arguments}
     try:
-        canonical(made)
+        canonical(given)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"settings are {made}; what JSON can say is required: {error}") from error
-    attribute = f":{source.attribute}" if source.attribute else ""
+        raise ValueError(f"settings are {given}; what JSON can say is required: {error}") from error
     if not source.is_file:
-        return Submission(Entry(name, "submission", load, digest, made), load)
+        return Entry(name, "submission", load, digest, given), load
     sources.mkdir(parents=True, exist_ok=True)
     kept = sources / f"{digest}.py"
     if not kept.exists():
         shutil.copyfile(source.module, kept)
-    return Submission(
-        Entry(name, "submission", f"{Path(source.module).name}{attribute}", digest, made),
-        f"{kept}{attribute}",
-    )
+    attribute = f":{source.attribute}" if source.attribute else ""
+    played = f"{Path(source.module).name}{attribute}"
+    return Entry(name, "submission", played, digest, given), f"{kept}{attribute}"
 
 
-def found_again(entry: Entry, sources: Path) -> str:
-    """Returns where a submission's code is, whose entry was read from a result.
+def find_code(entry: Entry, sources: Path) -> str:
+    """Returns the place of the code of a submission whose entry was read from a result.
 
     Raises:
-        FileNotFoundError: It is not kept here.
-        ValueError: It is not the code that has played.
+        FileNotFoundError: Its file is not kept here.
+        ValueError: The code has another digest than the entry.
     """
     place, colon, attribute = entry.source.partition(":")
     code = f"{sources / entry.source_digest}.py{colon}{attribute}" if place.endswith(".py") else entry.source
@@ -114,62 +116,56 @@ def found_again(entry: Entry, sources: Path) -> str:
 
 
 def digest_of_source(source: Source) -> str:
-    """Returns the SHA-256 of a file, or of all Python files of a package, found without running any of it."""
+    """Returns the SHA-256 of a file, or of all Python files of a package, without importing it."""
     if source.is_file:
         return hashlib.sha256(Path(source.module).read_bytes()).hexdigest()
     files: list[list[str]] = []
     for root in map(Path, source.roots()):
-        found = sorted(root.rglob("*.py")) if root.is_dir() else [root]
-        files += [
-            [str(file.relative_to(root.parent)), hashlib.sha256(file.read_bytes()).hexdigest()]
-            for file in found
-        ]
+        for file in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
+            name = str(file.relative_to(root.parent))
+            files.append([name, hashlib.sha256(file.read_bytes()).hexdigest()])
     return digest_of(files)
 
 
 def baseline_of(entry: Entry, track: Track) -> Baseline:
-    """Returns the wrappers of an entry on a track; its policy is made by :class:`Maker`."""
+    """Returns the baseline whose wrappers an entry runs behind; its policy is made by :class:`PolicyFactory`."""
     if entry.kind == "baseline":
         return BASELINES[entry.source]
     wrappers = submitted(entry.settings, track)
-    return Baseline("submitted", "-", FederatedEnv, ChildPolicy, {}, wrappers)
+    return Baseline("submitted", "-", FederatedEnv, SandboxedPolicy, {}, wrappers)
 
 
-class Maker:
-    """Makes an entry's policies; those of submissions live in processes of their own until all is over.
-
-    Attributes:
-        children: Submitted policies that were made.
-    """
+class PolicyFactory:
+    """Makes an entry's policies; those of a submission live in processes of their own until the run is over."""
 
     def __init__(self, entry: Entry, code: str, until: ExitStack) -> None:
-        """Prepares.
+        """Prepares to make policies.
 
         Args:
-            entry: Whose policies.
-            code: Where a submission's code is.
-            until: What ends their processes.
+            entry: The entry.
+            code: Place of a submission's code; empty for a baseline.
+            until: Ends the processes of a submission when it is closed.
         """
         self._entry, self._code, self._until = entry, code, until
-        self.children: list[ChildPolicy] = []
+        self._sandboxed: list[SandboxedPolicy] = []
 
     def __call__(self) -> Policy:
         """Makes another policy."""
         if self._entry.kind == "baseline":
             return BASELINES[self._entry.source].make_policy()
-        policy = ChildPolicy(self._code, settings=dict(self._entry.settings.get("policy", {})))
+        policy = SandboxedPolicy(self._code, settings=dict(self._entry.settings.get("policy", {})))
         self._until.callback(policy.close)
-        self.children.append(policy)
+        self._sandboxed.append(policy)
         return policy
 
     @property
     def confined(self) -> list[str] | None:
-        """What the kernel kept every one of the children from; None for a baseline, which has none."""
+        """The parts of confinement that held for all policies made; None for a baseline, which needs none."""
         if self._entry.kind == "baseline":
             return None
-        return in_all([policy.confined for policy in self.children])
+        return in_all([policy.confined for policy in self._sandboxed])
 
 
 def in_all(held: Sequence[Sequence[str]]) -> list[str]:
-    """Returns the parts of confinement that held everywhere."""
+    """Returns the parts of confinement that every process held."""
     return [part for part in PARTS if all(part in parts for parts in held)]

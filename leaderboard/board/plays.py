@@ -1,243 +1,162 @@
-"""One entry's play of one task, as a cell of a sweep: behind its track's wrappers, with a few rows of it watched."""
+"""The run of an entry in one task of a suite: behind its track's wrappers, with a few rows checked."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.federation import FederatedEnv
-from fedbandit_envs.leaderboard.board.child import EntryError
-from fedbandit_envs.leaderboard.board.entries import Maker, baseline_of, in_all
-from fedbandit_envs.leaderboard.board.result import Entry
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.wrapper import find_layer
+from fedbandit_envs.leaderboard.board.editions import as_hex
+from fedbandit_envs.leaderboard.board.entries import PolicyFactory, baseline_of, in_all
+from fedbandit_envs.leaderboard.board.result import Entry, TaskResult
 from fedbandit_envs.leaderboard.board.suites import Task
 from fedbandit_envs.leaderboard.board.tracks import Track
-from fedbandit_envs.leaderboard.row_check import RowCheck
-from fedbandit_envs.leaderboard.simulation import Simulation, play_episodes
-from fedbandit_envs.registration import make_federation
-from fedbandit_envs.streams import row_seeds
-from fedbandit_envs.wrapper import find_layer
+from fedbandit_envs.leaderboard.runs.result import RunResult, claims_of, cpu_seconds
+from fedbandit_envs.leaderboard.runs.row_check import RowCheck
+from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.leaderboard.runs.spec import split_seeds
+from fedbandit_envs.leaderboard.sandbox import EntryError
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
-from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
-from fedbandit_envs.wrappers.transport.transport import Transport
 
-_ROWS_A_SHARD = 500
+# Information of transports and privatizers, which a result has elsewhere.
+_NOT_EXTRA = ("messages", "bytes", "lost", "epsilon_spent")
 
 
 @dataclass(frozen=True)
-class Play:
-    """An entry's play of a task, or a shard of it: the same with fewer seeds.
+class EntryRun:
+    """The run of an entry in a task, or a shard of it: the same with fewer seeds.
 
     Attributes:
-        task: What is played.
-        track: What the entry may let out.
-        entry: Who plays.
+        task: The task.
+        track: The track, whose wrappers stand around the entry.
+        entry: The entry.
         seeds: Evaluation seeds, one a replica.
-        noise: What its noise follows from.
-        watch: What the choice of rows that are played alone as well follows from.
-        watched: How many of these rows a shard has.
-        code: Where a submission's code is, as :class:`.child.ChildPolicy` takes it; empty for a baseline.
+        noise_entropy: Entropy that the privatizer's noise follows from.
+        row_check_seed: Seed of the choice of rows that are played alone as well.
+        checked_rows: Number of these rows in each shard.
+        code: Where a submission's code is, as :class:`~fedbandit_envs.leaderboard.board.entries.PolicyFactory` takes
+            it; empty for a baseline.
     """
 
     task: Task
     track: Track
     entry: Entry
-    seeds: tuple[int, ...]
-    noise: int
-    watch: int
-    watched: int
+    seeds: Sequence[int]
+    noise_entropy: int
+    row_check_seed: int
+    checked_rows: int
     code: str = ""
 
     @property
     def key(self) -> list[Any]:
-        """All that the results follow from; see :attr:`~fedbandit_envs.leaderboard.sweep.cell.Cell.key`."""
-        # As text: JSON has infinity in tracks, and large integers, in no form of its own.
-        return ["play", self.task.digest, repr(self.track), asdict(self.entry), repr(self.seeds), repr(self.noise),
-                repr(self.watch), self.watched]  # fmt: skip
-
-    @property
-    def size(self) -> float:
-        """How many agent-rounds there are to play."""
-        return float(self.task.rounds * len(self.seeds) * self.agents)
+        """Everything that the numbers follow from; see :attr:`~fedbandit_envs.leaderboard.runs.store.Cell.key`."""
+        # As text, since tracks hold infinity and seeds are large integers, which JSON cannot represent exactly.
+        return ["entry", self.task.digest, repr(self.track), asdict(self.entry),
+                *map(repr, (self.seeds, self.noise_entropy, self.row_check_seed)), self.checked_rows]  # fmt: skip
 
     @cached_property
     def agents(self) -> int:
         """Number of agents in the environment."""
         return self.federation().max_num_agents
 
+    @property
+    def size(self) -> float:
+        """Number of agent-rounds to play."""
+        return float(self.task.rounds * len(self.seeds) * self.agents)
+
+    def split(self) -> list["EntryRun"]:
+        """Splits the seeds into shards of about 500 rows."""
+        return [replace(self, seeds=seeds) for seeds in split_seeds(self.seeds, self.agents)]
+
     def federation(self) -> FederatedEnv:
-        """Builds the task's environment, without anything around it."""
+        """Makes the task's environment, without wrappers."""
         return make_federation(self.task.env_id, **{**self.task.env_kwargs, "max_cycles": self.task.rounds})
 
-    def split(self) -> list["Play"]:
-        """Splits the seeds into shards of about 500 rows."""
-        size = max(1, _ROWS_A_SHARD // self.agents)
-        return [
-            replace(self, seeds=self.seeds[start : start + size]) for start in range(0, len(self.seeds), size)
-        ]
-
     def stack(self) -> FederatedEnv:
-        """Builds the environment behind the track's and the entry's wrappers."""
+        """Makes the environment behind the track's and the entry's wrappers."""
         baseline = baseline_of(self.entry, self.track)
-        changes = {part: said for part, said in self.entry.settings.items() if part in baseline.wrappers}
-        return self.track.wrap(self.federation(), baseline, self.noise, changes)
+        changes = {part: given for part, given in self.entry.settings.items() if part in baseline.wrappers}
+        return self.track.wrap(self.federation(), baseline, self.noise_entropy, changes)
 
-    def play(self, advance: Callable[[float], None]) -> Arrays:
-        """Plays all seeds side by side.
+    def play(self, advance: Callable[[float], None] = lambda played: None) -> Arrays:
+        """Plays all seeds side by side; see :meth:`~fedbandit_envs.leaderboard.runs.store.Cell.play`.
 
         Raises:
-            TrackError: What was played does not keep what the track demands.
-            MixedRowsError: The policy acts for a row that is watched as it would not for that row alone.
+            TrackError: The episode does not keep what the track demands.
+            MixedRowsError: The policy acts for a checked row as it would not for that row alone.
             EntryError: The policy of a submission breaks, or acts as no policy may.
         """
-        start = _cpu_seconds()
+        start = cpu_seconds()
         env = self.stack()
-        rows = len(self.seeds) * env.max_num_agents
-        with ExitStack() as open_until_played:
-            make = Maker(self.entry, self.code, open_until_played)
-            checked = RowCheck(make(), make, self.watched, self.watch)
-            simulation = self._simulate(env, checked, lambda rounds: advance(rounds * rows))
+        with ExitStack() as until_played:
+            make_policy = PolicyFactory(self.entry, self.code, until_played)
+            policy = RowCheck(make_policy(), make_policy, self.checked_rows, self.row_check_seed)
+            try:
+                result = simulate(env, policy, self.seeds, advance)
+            except EntryError as error:
+                # It names the round itself, if it came to one.
+                raise EntryError(f"{self.entry.name}, {self.task.id}, {error}") from error
+            except (ValueError, TypeError, BudgetExhaustedError) as error:
+                if self.entry.kind == "baseline":
+                    raise
+                # A submission's process raises only EntryError: the environment or a wrapper refuses what it did.
+                where = f"{self.entry.name}, {self.task.id}, round {policy.round}"
+                raise EntryError(f"{where}: {error}") from error
         self.track.check(env)
-        return {
-            "rounds": simulation.rounds,
-            # Agents' mean: what is ranked.
-            "regret": simulation.regret.mean(axis=2),
-            "claims": np.array(json.dumps(_claims(env, self.track))),
-            "watched": np.array(checked.rows, np.int64).reshape(-1, 2),
-            "confined": np.array(json.dumps(make.confined)),
-            "cpu_seconds": np.array(_cpu_seconds() - start),
-            **{f"extra/{name}": values for name, values in _extra(simulation).items()},
-            **{f"traffic/{name}": values for name, values in _traffic(env, len(self.seeds)).items()},
-        }
-
-    def _simulate(self, env: FederatedEnv, policy: RowCheck, advance: Callable[[int], None]) -> Simulation:
-        start = env.reset_batch(self.seeds)
-        try:
-            policy.reset(env.policy_spaces, row_seeds(self.seeds, env.max_num_agents))
-            return play_episodes(env, policy, start, advance)
-        except EntryError as error:
-            # It says the round itself, if it came to one.
-            raise EntryError(f"{self.entry.name}, {self.task.id}, {error}") from error
-        except (ValueError, TypeError, BudgetExhaustedError) as error:
-            if self.entry.kind == "baseline":
-                raise
-            # A child raises nothing else: it is the environment, or what is around it, that refuses what it did.
-            where = f"{self.entry.name}, {self.task.id}, round {policy.round}"
-            raise EntryError(f"{where}: {error}") from error
-
-    def join(self, parts: Sequence[Arrays]) -> "Played":
-        """Puts a play together from its shards."""
-        first = np.cumsum([0, *(part["regret"].shape[1] for part in parts)])
-
-        def by_seed(group: str) -> dict[str, list[float]]:
-            return {
-                name.removeprefix(group): np.concatenate([part[name] for part in parts]).tolist()
-                for name in parts[0]
-                if name.startswith(group)
-            }
-
-        traffic = by_seed("traffic/")
-        return Played(
-            rounds=parts[0]["rounds"].tolist(),
-            regret=np.concatenate([part["regret"] for part in parts], axis=1).tolist(),
-            extra=by_seed("extra/"),
-            messages=traffic["messages"],
-            bytes=traffic["bytes"],
-            claims=worst([json.loads(str(part["claims"])) for part in parts]),
-            replayed_rows=[
-                [int(replica + offset), int(agent)]
-                for offset, part in zip(first, parts, strict=False)
-                for replica, agent in part["watched"]
-            ],
-            confined=None
-            if self.entry.kind == "baseline"
-            else in_all([json.loads(str(part["confined"])) for part in parts]),
-            cpu_seconds=float(sum(part["cpu_seconds"] for part in parts)),
+        result = replace(
+            result,
+            claims=claims_of(env, self.track.delta, "exact"),
+            checked_rows=policy.rows,
+            cpu_seconds=cpu_seconds() - start,
         )
+        return {**result.as_arrays(), "confined": np.array(json.dumps(make_policy.confined))}
 
-
-@dataclass(frozen=True)
-class Played:
-    """What a play has left; see :class:`~fedbandit_envs.leaderboard.board.result.TaskResult` for the attributes."""
-
-    rounds: list[int]
-    regret: list[list[float]]
-    extra: dict[str, list[float]]
-    messages: list[float]
-    bytes: list[float]
-    claims: list[dict[str, Any]]
-    replayed_rows: list[list[int]]
-    confined: list[str] | None
-    cpu_seconds: float
-
-    @property
-    def arrays(self) -> dict[str, Any]:
-        """What must be the same whenever it is played again."""
-        return {
-            name: getattr(self, name) for name in ("rounds", "regret", "extra", "messages", "bytes", "claims")
+    def join(self, parts: Sequence[Arrays]) -> TaskResult:
+        """Puts the task's part of a result file together from its shards; it has no audit yet."""
+        result = RunResult.joined(parts)
+        sent = {
+            name: result.traffic.get(name, np.zeros((len(self.seeds), 1))) for name in ("messages", "bytes")
         }
+        noisy = find_layer(self.stack(), "noise") is not None
+        confined = [json.loads(str(part["confined"])) for part in parts]
+        task = TaskResult(
+            task=self.task.id,
+            digest=self.task.digest,
+            rounds=result.rounds.tolist(),
+            # The mean over agents is what is ranked.
+            regret=result.regret.mean(axis=2).tolist(),
+            extra={name: values.tolist() for name, values in extra_of(result).items()},
+            messages=sent["messages"].mean(axis=1).tolist(),
+            bytes=sent["bytes"].mean(axis=1).tolist(),
+            claims=[claim.as_json() for claim in result.claims or [result.privacy]],
+            audit=None,
+            seeds=[as_hex(seed) for seed in self.seeds],
+            noise_entropy=as_hex(self.noise_entropy) if noisy else None,
+            replayed_rows=[list(row) for row in result.checked_rows],
+            confined=None if self.entry.kind == "baseline" else in_all(confined),
+            cpu_seconds=result.cpu_seconds,
+        )
+        return replace(task, arrays_digest=task.digest_of_arrays())
 
 
-def _cpu_seconds() -> float:
-    """Returns the CPU time of this process and of those of its children that have ended, a submission's among them.
+def extra_of(result: RunResult) -> dict[str, Array]:
+    """Returns the problem's measures besides regret by name, each a mean over agents, ``(seeds,)``.
 
-    Others may have ended before in a process that plays many shards: only differences mean anything.
+    Totals of arms become shares of an agent's total, by rank of the arm: the agent's arm with the largest total
+    ``deserved`` is the first, if the problem has that total.
     """
-    return sum(sum(getrusage(who)[:2]) for who in (RUSAGE_SELF, RUSAGE_CHILDREN))
-
-
-def _claims(env: FederatedEnv, track: Track) -> list[dict[str, Any]]:
-    """Claims what an episode has spent, exactly composed, under every adjacency; without noise all are one."""
-    noise = find_layer(env, "noise")
-    if not isinstance(noise, Privatizer):
-        return [track.claim(env).as_json()]
-    return [
-        noise.accountant.epsilon(track.delta, composition="exact", adjacency=adjacency).as_json()
-        for adjacency in env.sensitivity().changes
-    ]
-
-
-def how_bad(claim: Mapping[str, Any]) -> tuple[bool, float]:
-    """Orders claims: no answer is worse than infinity, which is worse than any number."""
-    epsilon = claim["epsilon"]
-    return epsilon is None, float("inf") if epsilon == "infinity" else epsilon or 0.0
-
-
-def worst(by_shard: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Returns claims that hold for all shards."""
-    return [max(claims, key=how_bad) for claims in zip(*by_shard, strict=True)]
-
-
-def _extra(simulation: Simulation) -> Arrays:
-    """Returns what a problem adds up besides regret, ``(seeds,)`` by name.
-
-    Totals of arms are shares, of each agent the arm that ``deserved`` most first, if that is among them.
-    """
-    found = {
-        name: values.mean(axis=1)
-        for name, values in simulation.info.items()
-        if name not in ("messages", "bytes", "lost", "epsilon_spent")
-    }
-    if totals := simulation.totals:
-        # Agents' arms are their own: the third of one has nothing to do with the third of another.
+    found = {name: values.mean(axis=1) for name, values in result.info.items() if name not in _NOT_EXTRA}
+    if totals := result.totals:
+        # Each agent has arms of its own: one agent's third arm has nothing to do with another's third.
         order = np.argsort(-totals.get("deserved", next(iter(totals.values()))), axis=-1, kind="stable")
         for name, values in totals.items():
             shares = np.take_along_axis(values / values.sum(axis=-1, keepdims=True), order, -1).mean(axis=1)
             found |= {f"{name}[{k}]": shares[:, k] for k in range(shares.shape[1])}
     return found
-
-
-def _traffic(env: FederatedEnv, seeds: int) -> dict[str, Array]:
-    transport = find_layer(env, "transport")
-    if not isinstance(transport, Transport):
-        return {"messages": np.zeros(seeds), "bytes": np.zeros(seeds)}
-    return {
-        name: values.mean(axis=1)
-        for name, values in transport.traffic.items()
-        if name in ("messages", "bytes")
-    }

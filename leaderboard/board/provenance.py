@@ -1,4 +1,4 @@
-"""Where numbers come from: package, dependencies and machine."""
+"""Where numbers were computed: package, dependencies and machine."""
 
 import os
 import platform
@@ -10,13 +10,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from fedbandit_envs.leaderboard.sweep.source import source_digest
+from fedbandit_envs.leaderboard.runs.source import source_digest
 
 _NAME = "fedbandit-envs"
 
 
 def package() -> dict[str, Any]:
-    """Returns the package's version, commit, digest of its source, and versions of what it needs."""
+    """Returns the package's version, commit, digest of its source, and versions of its dependencies."""
     return {
         "version": version(_NAME),
         "commit": _commit(),
@@ -37,7 +37,7 @@ def machine() -> dict[str, Any]:
 
 @cache
 def _commit() -> str | None:
-    """Returns the commit of the checkout that the package is in, marked where files were changed; None elsewhere."""
+    """Returns the commit of the checkout that the package is in, marked if files were changed; None elsewhere."""
     folder = Path(str(files("fedbandit_envs"))).parent
     if not (folder / ".git").exists():
         return None
@@ -50,32 +50,25 @@ def _commit() -> str | None:
 
 @cache
 def _lock() -> dict[str, str]:
-    """Returns the versions of all that the package needs, without its extras."""
+    """Returns the versions of all dependencies and theirs, without those of extras, by lower-case name."""
     found: dict[str, str] = {}
     wanted = [_NAME]
     while wanted:
+        name = wanted.pop()
         try:
-            one = distribution(wanted.pop())
+            one = distribution(name)
         except PackageNotFoundError:
-            # Of another platform.
+            # A requirement of another platform.
             continue
-        for requirement in one.requires or ():
-            name = re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower()
-            if "extra ==" not in requirement and name not in found:
-                wanted.append(name)
-                found |= _version(name)
+        found[name] = one.version
+        needed = [text for text in one.requires or () if "extra ==" not in text]
+        names = {re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0].lower() for text in needed}
+        wanted += names - found.keys()
+    del found[_NAME]
     return dict(sorted(found.items()))
-
-
-def _version(name: str) -> dict[str, str]:
-    try:
-        return {name: version(name)}
-    except PackageNotFoundError:
-        return {}
 
 
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+    models = re.findall(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else []
+    return models[0].strip() if models else platform.processor() or platform.machine()

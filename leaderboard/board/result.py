@@ -1,9 +1,10 @@
-"""What is kept of an entry that has played a suite: one JSON file, checked against ``result.schema.json``.
+"""The result file of an entry that has played a suite: JSON, checked against ``result.schema.json``.
 
-Numbers in it are Python's, written so that they come back bit for bit. Infinity is said in words and what is not known
-is null: JSON knows neither.
+Numbers are written as Python writes them, so that they are restored bit for bit. An infinite epsilon is the text
+``"infinity"`` and an unknown one null, since JSON has neither infinity nor NaN.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -16,46 +17,61 @@ from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.leaderboard.board.canonical import digest_of
+from fedbandit_envs.basics.arrays import Array
 
 SCHEMA = 1
-"""Version of the form of files."""
+"""Version of the schema."""
 
-# More than any count has, and less than numbers of NumPy take.
+# Longer integers are refused: no count has as many digits, and NumPy cannot hold them.
 _MOST_DIGITS = 18
 
 ARRAYS = ("rounds", "regret", "extra", "messages", "bytes", "seeds")
-"""What :attr:`TaskResult.arrays_digest` is taken of."""
+"""Attributes of :class:`TaskResult` that its ``arrays_digest`` covers."""
+
+
+def canonical(value: Any) -> str:
+    """Returns JSON of which digests are taken, so that they do not depend on what wrote it.
+
+    Keys are sorted and there are no blanks; numbers are as Python writes them, which restores them bit for bit.
+
+    Raises:
+        ValueError: A number is not finite: JSON has no infinity.
+        TypeError: JSON has no form for the value.
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest_of(value: Any) -> str:
+    """Returns the SHA-256 of :func:`canonical`, in hexadecimal digits."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
 class ResultError(ValueError):
-    """A file is no result: the message says where it is wrong."""
+    """A file that is no result; the message says where it is wrong."""
 
 
 @dataclass(frozen=True)
 class TaskResult:
-    """What an entry did in one task.
+    """The measurements of an entry in one task.
 
     Attributes:
         task: Id of the task.
-        digest: Of all that determines the task.
+        digest: Digest of all that determines the task.
         rounds: Checkpoints.
         regret: Cumulative regret, the mean over agents, ``[checkpoint][seed]``.
-        extra: What the problem adds up to besides, the mean over agents, a number a seed by name.
-        messages: Messages of the episode, the mean over agents, a number a seed.
+        extra: Other totals of the problem, the mean over agents: a number a seed, by name.
+        messages: Messages that an agent sends in the episode, the mean over agents, a number a seed.
         bytes: The same in bytes.
-        claims: What is claimed of what has left agents, as :meth:`~fedbandit_envs.claim.Claim.as_json` says it, by
-            adjacency and composition, for the agent of all seeds that has spent most.
-        audit: What an attack on the mechanism showed; None where nothing was attacked.
+        claims: Claims about all releases, in the form of :meth:`~fedbandit_envs.core.claim.Claim.as_json`, by adjacency
+            and composition, for the agent of all seeds that has spent most.
+        audit: Outcome of an attack on the privatizer; None where nothing was attacked.
         seeds: Evaluation seeds, 32 hexadecimal digits each.
-        noise_entropy: What the noise followed from, 32 hexadecimal digits, secret until the run was over; None where
-            there was no noise.
-        replayed_rows: ``[replica, agent]`` of each row that was played alone as well, and had to agree.
-        confined: What the kernel kept a submission's processes from, all of them (:mod:`.child.confinement`); None for
-            a baseline, which plays in the parent.
-        cpu_seconds: What playing took, processes of a submission included.
-        arrays_digest: Of :data:`ARRAYS`; see :meth:`digest_of_arrays`.
+        noise_entropy: Entropy of the noise, 32 hexadecimal digits, secret until the run was over; None without noise.
+        replayed_rows: ``[replica, agent]`` of each row that was also played alone, with the same actions.
+        confined: Parts of confinement that the kernel enforced on every process of a submission
+            (:mod:`fedbandit_envs.leaderboard.sandbox.confinement`); None for a baseline, which needs no such process.
+        cpu_seconds: CPU time of playing, processes of a submission included.
+        arrays_digest: Digest of :data:`ARRAYS`; see :meth:`digest_of_arrays`.
     """
 
     task: str
@@ -75,7 +91,7 @@ class TaskResult:
     arrays_digest: str = ""
 
     def digest_of_arrays(self) -> str:
-        """Returns the digest of what is in :data:`ARRAYS`."""
+        """Returns the digest of the attributes in :data:`ARRAYS`."""
         return digest_of({name: getattr(self, name) for name in ARRAYS})
 
     @property
@@ -86,14 +102,14 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class Entry:
-    """What has played.
+    """A baseline or a submitted policy, with its settings.
 
     Attributes:
         name: Its name in rankings.
-        kind: Whether it is one of this package's, or was submitted.
-        source: Baseline's name, or the submission's file and class or entry point.
-        source_digest: Of its source, SHA-256.
-        settings: ``policy``, ``channel``, ``privatizer``: arguments besides what it has by default.
+        kind: Whether it is a baseline of this package or a submission.
+        source: A baseline's name, or a submission's file and class or entry point.
+        source_digest: SHA-256 of its source.
+        settings: Arguments in place of defaults, by part: ``policy``, ``channel``, ``privatizer``.
     """
 
     name: str
@@ -105,11 +121,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Edition:
-    """A time at which a suite was run: who took part has met the same luck.
+    """One occasion on which a suite is run; all entries of it have common random numbers.
 
     Attributes:
-        id: Follows from the salt.
-        salt: What evaluation seeds follow from, besides the suite; 32 hexadecimal digits, drawn when it was opened.
+        id: 12 hexadecimal digits that follow from the salt.
+        salt: 32 hexadecimal digits, drawn when the edition was opened; evaluation seeds follow from them and the suite.
     """
 
     id: str
@@ -117,22 +133,22 @@ class Edition:
 
 
 @dataclass(frozen=True)
-class Result:
-    """An entry's row of a suite on one track.
+class ResultFile:
+    """One entry's result of a suite on one track, as a file has it.
 
     Attributes:
-        suite: Name.
-        suite_version: Version.
+        suite: Name of the suite.
+        suite_version: Version of the suite.
         edition: The edition.
-        entry: What has played.
+        entry: The entry.
         track: Name of the track.
-        tasks: One a task of the suite, in its order.
-        command: What was typed.
-        package: ``version``, ``commit`` (null if not known), ``source_digest`` and ``lock``: versions of all that is
-            imported, by name.
+        tasks: Results of the suite's tasks, in their order.
+        command: The command line that makes this row.
+        package: ``version``, ``commit`` (null if unknown), ``source_digest`` and ``lock``: versions of all
+            dependencies, by name.
         machine: System, processor and Python.
-        made: When it was over, ISO 8601, UTC.
-        schema: Version of the form.
+        made: When it was completed, ISO 8601, UTC.
+        schema: Version of the schema.
     """
 
     suite: str
@@ -151,7 +167,7 @@ class Result:
         """Returns the attributes by name, checked.
 
         Raises:
-            ResultError: Something in it is not as the schema wants it.
+            ResultError: An attribute is not as the schema requires.
         """
         data: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
         check(data)
@@ -159,14 +175,14 @@ class Result:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all of it, as records have it."""
+        """SHA-256 of all of it, by which records refer to it."""
         return digest_of(asdict(self))
 
     def save(self, path: Path) -> None:
-        """Writes the file, at once and whole.
+        """Writes the file atomically.
 
         Raises:
-            ResultError: Something in it is not as the schema wants it.
+            ResultError: An attribute is not as the schema requires.
         """
         text = json.dumps(self.as_json(), separators=(",", ":"))
         partial = path.with_suffix(f".{os.getpid()}.partial")
@@ -175,20 +191,18 @@ class Result:
 
     @classmethod
     def of(cls, data: Any) -> Self:
-        """Returns the result of JSON that was read.
+        """Returns the result that decoded JSON (nested dictionaries and lists) describes.
 
         Raises:
-            ResultError: It is not as the schema wants it; the message says where.
+            ResultError: The data does not follow the schema; the message says where.
         """
         check(data)
-        return cls(
-            **{
-                **data,
-                "edition": Edition(**data["edition"]),
-                "entry": Entry(**data["entry"]),
-                "tasks": [TaskResult(**task) for task in data["tasks"]],
-            }
-        )
+        nested = {
+            "edition": Edition(**data["edition"]),
+            "entry": Entry(**data["entry"]),
+            "tasks": [TaskResult(**task) for task in data["tasks"]],
+        }
+        return cls(**{**data, **nested})
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -196,12 +210,11 @@ class Result:
 
         Raises:
             OSError: It cannot be read.
-            ResultError: It is no JSON, or not as the schema wants it.
+            ResultError: It is no JSON, or not as the schema requires.
         """
+        text = path.read_bytes()
         try:
-            data = json.loads(
-                path.read_bytes(), parse_constant=_refuse, parse_float=_finite, parse_int=_integer
-            )
+            data = json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_integer)
         except (ValueError, RecursionError) as error:
             raise ResultError(f"{path} is no JSON: {error}") from error
         try:
@@ -215,17 +228,12 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _finite(text: str) -> float:
-    """Reads a number; what is larger than any would be read as infinity."""
-    number = float(text)
-    if not isfinite(number):
-        _refuse(text)
-    return number
+    """Reads a number, and refuses one so large that it would become infinite."""
+    return number if isfinite(number := float(text)) else _refuse(text)
 
 
 def _integer(text: str) -> int:
-    if len(text) > _MOST_DIGITS:
-        _refuse(text)
-    return int(text)
+    return int(text) if len(text) <= _MOST_DIGITS else _refuse(text)
 
 
 @cache
@@ -237,24 +245,22 @@ def _validator() -> Any:
 
 
 def check(data: Any) -> None:
-    """Checks JSON against the schema, and that its arrays fit each other.
+    """Checks JSON against the schema, and the lengths of its arrays against each other.
 
     Raises:
         ResultError: Names the place, what is there and what is required.
     """
-    if errors := sorted(
-        _validator().iter_errors(data), key=lambda error: list(map(str, error.absolute_path))
-    ):
-        raise ResultError(f"{errors[0].json_path} is wrong: {errors[0].message[:300]}")
+    errors = _validator().iter_errors(data)
+    first = min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None)
+    if first is not None:
+        raise ResultError(f"{first.json_path} is wrong: {first.message[:300]}")
     for number, task in enumerate(data["tasks"]):
-        checkpoints, seeds = len(task["rounds"]), len(task["seeds"])
-        lengths = {
-            "regret": (len(task["regret"]), checkpoints),
-            **{f"regret[{i}]": (len(row), seeds) for i, row in enumerate(task["regret"])},
-            **{f"extra.{name}": (len(values), seeds) for name, values in task["extra"].items()},
-            "messages": (len(task["messages"]), seeds),
-            "bytes": (len(task["bytes"]), seeds),
-        }
-        for name, (length, required) in lengths.items():
-            if length != required:
-                raise ResultError(f"$.tasks[{number}].{name} has {length} entries; {required} are required")
+        by_seed = {f"regret[{i}]": row for i, row in enumerate(task["regret"])}
+        by_seed |= {f"extra.{name}": values for name, values in task["extra"].items()}
+        by_seed |= {name: task[name] for name in ("messages", "bytes")}
+        required = {**dict.fromkeys(by_seed, len(task["seeds"])), "regret": len(task["rounds"])}
+        for name, values in {**by_seed, "regret": task["regret"]}.items():
+            if len(values) != required[name]:
+                raise ResultError(
+                    f"$.tasks[{number}].{name} has {len(values)} entries; {required[name]} are required"
+                )

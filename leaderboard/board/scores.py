@@ -1,8 +1,8 @@
 """Scores of entries and their uncertainty (Agarwal, Schwarzer, Castro, Courville, Bellemare: NeurIPS 2021).
 
-Scores of a suite come as two arrays: one value a run, and which task each run is of. Runs of two entries stand in the
-same order, task by task and seed by seed, so that they are compared under the same luck. Intervals are those of the
-percentile bootstrap, stratified by task: seeds are resampled within each. They hold tasks fixed.
+Scores of a suite are two arrays: one value a run, and the number of the task of each run. Runs of two entries are in
+the same order, task by task and seed by seed, so that they are compared with common random numbers. Intervals are
+those of the percentile bootstrap, stratified by task: seeds are resampled within each task, tasks are not resampled.
 """
 
 from collections.abc import Callable
@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import trim_mean
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.leaderboard.statistics import FEWEST, resampled
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.leaderboard.runs.statistics import FEWEST, resampled
 
 LEVEL = 0.95
 RESAMPLES = 2000
 
 
 class Estimate(NamedTuple):
-    """A number, or an array of numbers, with its interval.
+    """A statistic, or an array of statistics, with its 95 % interval.
 
     Attributes:
-        value: What was found.
-        low: Lower end; NaN where a task has fewer than :data:`.statistics.FEWEST` seeds.
+        value: The statistic.
+        low: Lower end of the interval; NaN where a task has fewer than :data:`.statistics.FEWEST` seeds.
         high: Upper end, likewise.
     """
 
@@ -33,11 +33,11 @@ class Estimate(NamedTuple):
 
 
 def normalised(regret: Array, reference: Array) -> Array:
-    """Returns scores: 0 for who regrets as much as the reference under the same luck, 1 for no regret.
+    """Returns normalised scores: 0 for the regret of the reference with common random numbers, 1 for no regret.
 
     Args:
         regret: Regret at the horizon, one value a run.
-        reference: That of the reference, same shape, same tasks and seeds.
+        reference: Regret of the reference, same shape, same tasks and seeds.
 
     Raises:
         ValueError: Shapes differ, or the reference has no regret to compare with.
@@ -57,17 +57,17 @@ def interquartile_mean(scores: Array) -> Array:
 
 
 def with_interval(scores: Array, tasks: Array) -> Estimate:
-    """Returns the interquartile mean of all runs.
+    """Returns the interquartile mean of all runs, with its interval.
 
     Args:
         scores: One value a run, ``(runs,)``.
-        tasks: Task of each run, same shape.
+        tasks: Number of the task of each run, same shape.
     """
     return _bootstrapped(interquartile_mean, tasks, scores)
 
 
 def mean_with_interval(values: Array) -> Estimate:
-    """Returns the mean over seeds; where values are positive, so are the ends of the interval.
+    """Returns the mean over seeds, with its interval; where values are positive, so are the ends of the interval.
 
     Args:
         values: One value a seed on the last axis, ``(..., seeds)``.
@@ -80,47 +80,47 @@ def mean_with_interval(values: Array) -> Estimate:
 
 
 def paired_difference(mine: Array, other: Array, tasks: Array) -> Estimate:
-    """Returns by how much an entry's interquartile mean exceeds another's; seeds are resampled in pairs.
+    """Returns the difference of two entries' interquartile means; seeds are resampled in pairs.
 
     Args:
         mine: Scores, ``(runs,)``.
-        other: Those of the other under the same luck, same shape.
-        tasks: Task of each run, same shape.
+        other: Scores of the other entry with common random numbers, same shape.
+        tasks: Number of the task of each run, same shape.
     """
     return _bootstrapped(lambda a, b: interquartile_mean(a) - interquartile_mean(b), tasks, mine, other)
 
 
 def probability_of_improvement(mine: Array, other: Array, tasks: Array) -> Estimate:
-    """Returns how likely a run of an entry scores higher than one of another on the same task, averaged over tasks.
+    """Returns the probability that a run of an entry scores higher than one of another, averaged over tasks.
 
-    The Mann-Whitney statistic over any two seeds, ties counted as one half; seeds are resampled in pairs.
+    It is the Mann-Whitney statistic over all pairs of seeds, ties counted as one half; seeds are resampled in pairs.
 
     Args:
         mine: Scores, ``(runs,)``.
-        other: Those of the other, same shape.
-        tasks: Task of each run, same shape.
+        other: Scores of the other entry, same shape.
+        tasks: Number of the task of each run, same shape.
     """
     return _bootstrapped(lambda a, b: _wins(a, b, np.sort(tasks)), tasks, mine, other)
 
 
 def performance_profile(scores: Array, tasks: Array, thresholds: Array) -> Estimate:
-    """Returns which part of all runs scores higher than each threshold, with pointwise intervals.
+    """Returns the part of all runs that scores higher than each threshold, with pointwise intervals.
 
     Args:
         scores: One value a run, ``(runs,)``.
-        tasks: Task of each run, same shape.
-        thresholds: Scores to exceed, ``(thresholds,)``, which is the shape of what is returned.
+        tasks: Number of the task of each run, same shape.
+        thresholds: Thresholds, ``(thresholds,)``; each part of the result has this shape.
     """
     return _bootstrapped(lambda a: (a[..., None, :] > thresholds[:, None]).mean(axis=-1), tasks, scores)
 
 
 def _wins(mine: Array, other: Array, tasks: Array) -> Array:
-    """Compares all pairs of seeds within each task, which are sorted, on the last axis."""
+    """Returns the Mann-Whitney statistic on the last axis, averaged over tasks; runs are sorted by task."""
     total = np.zeros(mine.shape[:-1])
     labels = np.unique(tasks)
     for task in labels:
         a, b = mine[..., tasks == task], other[..., tasks == task]
-        # Of each of mine, how many of the others lie below, ties by half; one seed at a time, to stay small.
+        # For each own score the part of the others below it, ties by half; one seed at a time, to save memory.
         for column in range(a.shape[-1]):
             value = a[..., column : column + 1]
             total += ((b < value).mean(axis=-1) + (b <= value).mean(axis=-1)) / (2 * a.shape[-1])
@@ -128,7 +128,7 @@ def _wins(mine: Array, other: Array, tasks: Array) -> Array:
 
 
 def _bootstrapped(statistic: Callable[..., Array], tasks: Array, *runs: Array) -> Estimate:
-    """Returns a statistic over the last axis and its interval; runs are handed to it sorted by task."""
+    """Returns a statistic over the last axis with its interval; the statistic gets runs sorted by task."""
     order = np.argsort(tasks, kind="stable")
     value = statistic(*(scores[order] for scores in runs))
     if np.unique(tasks, return_counts=True)[1].min() < FEWEST:

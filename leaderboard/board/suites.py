@@ -1,34 +1,42 @@
-"""Suites as data: what is played, for how long, how often. Frozen: a change makes another version.
+"""Suites of tasks that are ranked together. Problems declare theirs in their folders' ``registered.py``.
 
-A task's digest is of all that determines it, defaults of the environment included; tests hold those of every suite.
+Suites are frozen: a change makes another version. A task's digest covers all that determines it, default arguments of
+the environment included; tests hold every suite to its digest.
 """
 
 import hashlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from typing import Any
 
-from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.leaderboard.board.canonical import digest_of
-from fedbandit_envs.leaderboard.run import arguments
-from fedbandit_envs.leaderboard.simulation import log_spaced
-from fedbandit_envs.registration import REGISTRY
+import fedbandit_envs
+from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.claim import Adjacency
+from fedbandit_envs.leaderboard.board.result import digest_of
+from fedbandit_envs.leaderboard.runs.assignments import arguments
+from fedbandit_envs.leaderboard.runs.simulate import log_spaced
+from fedbandit_envs.registry.discovery import registered
+from fedbandit_envs.registry.registration import REGISTRY
 
 
 @dataclass(frozen=True)
 class Task:
-    """One environment of a suite.
+    """One environment of a suite, played for a number of rounds under a number of seeds.
 
     Attributes:
-        id: Name: the suite, a stroke, and what is particular to it.
+        id: Name: the suite's, a slash, and the task's own.
         env_id: Id in ``REGISTRY``.
         rounds: Horizon.
-        seeds: How many evaluation seeds.
-        env_kwargs: Changes to the preset.
+        seeds: Number of evaluation seeds.
+        env_kwargs: Changes to the preset of ``env_id``.
+
+    Example:
+        >>> task = Task("mine/arms", "FedArms-v0", rounds=100, seeds=10, env_kwargs={"num_arms": 3})
+        >>> len(task.digest)
+        64
     """
 
     id: str
@@ -39,12 +47,13 @@ class Task:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all that determines the task; data that come with the environment are part of it."""
+        """SHA-256 of all that determines the task, data files of the environment included."""
         entry = REGISTRY[self.env_id]
         environment = resolve(entry.federation)
         said = arguments(environment).items()
         defaults = {name: value for name, value in said if value is not inspect.Parameter.empty}
-        room = files(environment.__module__.rpartition(".")[0])
+        folder = files(environment.__module__.rpartition(".")[0])
+        data = [file for file in folder.iterdir() if file.name.endswith(".csv")]
         return digest_of(
             {
                 "id": self.id,
@@ -54,13 +63,9 @@ class Task:
                 "stack": [list(layer) for layer in entry.stack],
                 "rounds": log_spaced(self.rounds).tolist(),
                 "seeds": self.seeds,
-                "data": {
-                    file.name: hashlib.sha256(file.read_bytes()).hexdigest()
-                    for file in room.iterdir()
-                    if file.name.endswith(".csv")
-                },
+                "data": {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in data},
             }
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)
@@ -69,10 +74,10 @@ class Suite:
 
     Attributes:
         name: Name.
-        tasks: What is played.
-        reference: Baseline that acts at random, whose regret under the same seeds has the score 0.
+        tasks: The tasks.
+        reference: Name of the baseline that acts at random, whose regret under the same seeds has the score 0.
         adjacency: The neighbouring histories that private tracks protect.
-        version: Raised whenever a task changes; results of other versions are other results.
+        version: Raised whenever a task changes; results of different versions are not compared.
     """
 
     name: str
@@ -88,63 +93,19 @@ class Suite:
         return digest_of([self.name, self.version, self.reference, self.adjacency, tasks])
 
 
-def _both(
-    name: str,
-    reference: str,
-    adjacency: Adjacency,
-    envs: Mapping[str, tuple[str, Mapping[str, Any]]],
-    full: tuple[int, int],
-    quick: tuple[int, int],
-) -> list[Suite]:
-    """Returns a suite and its quick version, of other rounds and seeds."""
-    return [
-        Suite(
-            name + suffix,
-            tuple(
-                Task(f"{name}{suffix}/{kind}", env_id, *scale, kwargs)
-                for kind, (env_id, kwargs) in envs.items()
-            ),
-            reference,
-            adjacency,
-        )
-        for suffix, scale in (("", full), ("-quick", quick))
-    ]
+def _declared() -> Iterator[Suite]:
+    """Yields the full and the quick suite of each problem that declares them."""
+    for folder in registered(fedbandit_envs):
+        if (spec := folder.PROBLEM.suite) is None:
+            continue
+        problem = folder.__name__.split(".")[-2]
+        for name, (rounds, seeds) in ((problem, spec.full), (f"{problem}-quick", spec.quick)):
+            tasks = [
+                Task(f"{name}/{kind}", env_id, rounds, seeds, kwargs)
+                for kind, (env_id, kwargs) in spec.tasks.items()
+            ]
+            yield Suite(name, tuple(tasks), spec.reference, spec.adjacency, spec.version)
 
 
-_ALL = [
-    *_both(
-        "procurement",
-        "uniform-random",
-        "one-quantity",
-        {"uniform": ("FedProcurement-v0", {}), "normal": ("FedProcurementNormal-v0", {})},
-        (100_000, 20),
-        (2_000, 10),
-    ),
-    *_both(
-        "linear",
-        "random-arm",
-        "one-observation",
-        {"band": ("FedLinear-v0", {}), "ball": ("FedLinearBall-v0", {})},
-        (30_000, 20),
-        (1_000, 10),
-    ),
-    *_both(
-        "exposure",
-        "equal-shares",
-        "one-observation",
-        {"exponential": ("FedExposure-v0", {}), "noisy": ("FedExposureNoisy-v0", {})},
-        (30_000, 20),
-        (1_000, 10),
-    ),
-    *_both(
-        "arms",
-        "uniform-arms",
-        "one-observation",
-        {"uniform": ("FedArms-v0", {}), "movielens": ("FedArmsMovieLens-v0", {"num_arms": 10})},
-        (100_000, 20),
-        (2_000, 10),
-    ),
-]
-
-SUITES: dict[str, Suite] = {suite.name: suite for suite in _ALL}
+SUITES: dict[str, Suite] = {suite.name: suite for suite in _declared()}
 """Every suite by name."""

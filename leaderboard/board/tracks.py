@@ -1,7 +1,7 @@
-"""Tracks: what an entry may let out, enforced by wrappers that stand between it and the problem.
+"""Tracks: limits on what an entry may send, enforced by wrappers between it and the problem.
 
-Every entry of a track runs behind the track's own privatizer, whatever it asks for itself, and is held to the claim
-that the accountant makes afterwards.
+Every entry of a private track runs behind the track's own privatizer, whatever it asks for itself, and must keep the
+track's epsilon by the accountant's claim afterwards.
 """
 
 import inspect
@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from fedbandit_envs.baselines.baseline import Baseline, Wrapping
-from fedbandit_envs.claim import Adjacency, Claim
-from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
+from fedbandit_envs.core.claim import Adjacency, Claim
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
-from fedbandit_envs.registration import make_federation
-from fedbandit_envs.wrapper import find_layer, layers
-from fedbandit_envs.wrappers.privacy.accounting.claimed import equal_shares
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
+from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
+from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.quota import Quota
 from fedbandit_envs.wrappers.reveal import Reveal
@@ -26,33 +25,37 @@ from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
 FEW = 8
-"""The most releases of an agent on tracks with a limit."""
+"""The most releases of an agent on tracks that limit them."""
 
 _DELTA = 1e-5
 _EPSILONS = (0.1, 1.0, 10.0)
 _DOUBLING = {"name": "doubling", "start": 1, "stop": None}
-# Of a submission's privatizer; the rest is the track's.
+# Arguments of the privatizer that a submission may choose; the track sets the others.
 _FREE = {"mechanism", "releases"}
-# What a sharing privatizer needs for neighbours that differ in both statistics to cost the promise once.
+# Neighbours that differ in both statistics then cost epsilon once.
 _TOGETHER = {"one-quantity": {"pair": "good_and_defective"}}
 
 
 class TrackError(ValueError):
-    """An entry does not keep, or cannot be held to, what its track demands."""
+    """An entry does not keep a track's limits, or no claim can be made about it."""
 
 
 @dataclass(frozen=True)
 class Track:
-    """What an entry may let out.
+    """Limits on what an entry may send.
 
     Attributes:
         name: Name.
-        epsilon: The most that may be spent; 0 for silence, infinity where nothing is demanded.
-        delta: At which it is claimed.
-        adjacency: Under which.
-        trust: Whom one may have to trust for it.
+        epsilon: Largest privacy loss; 0 for silence, infinity where none is required.
+        delta: Delta at which epsilon is claimed.
+        adjacency: Adjacency under which it is claimed.
+        trust: The trust that the claim may rest on.
         messages: The most releases of an agent in an episode; None for no limit.
-        revealed: Whether entries are shown what agents do not know: no competitors, but lines to compare with.
+        revealed: Whether entries are shown what agents do not know, and do not compete.
+
+    Example:
+        >>> Track("private-1", 1.0, 1e-5, "one-observation").private
+        True
     """
 
     name: str
@@ -65,7 +68,7 @@ class Track:
 
     @property
     def private(self) -> bool:
-        """Whether what leaves must have noise."""
+        """Whether releases must have noise."""
         return 0 < self.epsilon < inf
 
     def wrap(
@@ -75,63 +78,63 @@ class Track:
         noise: int | None,
         changes: Mapping[str, Mapping[str, Any]],
     ) -> FederatedEnv:
-        """Puts the track's limits and a baseline's wrappers around an environment.
+        """Returns an environment behind the track's limits and a baseline's wrappers.
 
         Args:
             env: The environment.
-            baseline: Its privatizer gets the track's epsilon, delta and adjacency.
-            noise: What the noise of a privatizer follows from; None where it may repeat.
-            changes: Arguments of the wrappers that the entry asks for, by part; the track's come after them.
+            baseline: The baseline; its privatizer gets the track's epsilon, delta and adjacency.
+            noise: Entropy of the noise; None where it may be repeatable.
+            changes: Arguments of the wrappers that the entry asks for, by part; the track's take precedence.
 
         Raises:
-            TrackError: There is a privatizer that no epsilon can be asked of.
+            TrackError: The baseline's privatizer cannot be set to an epsilon.
         """
         fixed = self.changes(env, baseline, changes)
-        if noise is not None:
-            for part in privatizers(baseline):
-                fixed[part]["noise_seed"] = noise
+        part = privatizer_of(baseline)
+        if part is not None and noise is not None:
+            fixed[part]["noise_seed"] = noise
         return baseline.wrap(env if self.messages is None else Quota(env, self.messages), fixed)
 
     def changes(
         self, env: FederatedEnv, baseline: Baseline, asked_for: Mapping[str, Mapping[str, Any]]
     ) -> dict[str, dict[str, Any]]:
-        """Returns changes to a baseline's wrappers, by part: what the entry asks for, and after it the track's.
+        """Returns changes to a baseline's wrappers, by part: what the entry asks for, overruled by the track.
 
         Args:
             env: The environment.
-            baseline: Whose wrappers.
-            asked_for: What the entry asks for, by part.
+            baseline: The baseline.
+            asked_for: Arguments of the wrappers that the entry asks for, by part.
 
         Raises:
-            TrackError: There is a privatizer that no epsilon can be asked of.
+            TrackError: The baseline's privatizer cannot be set to an epsilon.
         """
         fixed = {part: dict(arguments) for part, arguments in asked_for.items()}
-        for part, wrapping in privatizers(baseline).items():
-            said = {**wrapping.kwargs, **wrapping.fitted(env), **asked_for.get(part, {})}
-            fixed.setdefault(part, {}).update(
-                self._asked(wrapping, said, baseline, env) if self.private else {}
-            )
+        part = privatizer_of(baseline)
+        if part is not None:
+            spec = baseline.wrappers[part]
+            arguments = {**spec.kwargs, **spec.kwargs_from_env(env), **asked_for.get(part, {})}
+            budget = self._budget(spec, arguments, baseline, env) if self.private else {}
+            fixed[part] = {**fixed.get(part, {}), **budget}
         return fixed
 
-    def _asked(
-        self, wrapping: Wrapping, said: Mapping[str, Any], baseline: Baseline, env: FederatedEnv
+    def _budget(
+        self, spec: WrapperSpec, arguments: Mapping[str, Any], baseline: Baseline, env: FederatedEnv
     ) -> dict[str, Any]:
-        """Returns arguments of a privatizer with which all its releases together keep the track's promise."""
-        if _makes(wrapping, ContinualPrivatizer):
+        """Returns arguments of a privatizer with which all its releases together have the track's epsilon."""
+        if _makes(spec, ContinualPrivatizer):
             return {"epsilon": self.epsilon, "delta": self.delta, "adjacency": self.adjacency}
-        if _makes(wrapping, GaussianPrivatizer):
-            releases = max(1, _planned(baseline, said, env))
-            together = _TOGETHER.get(self.adjacency)
-            if together is None:
-                raise TrackError(f"track {self.name} protects {self.adjacency}, which Gaussian shares do not")
-            return {**equal_shares(self.epsilon, self.delta, releases), **together}
-        raise TrackError(f"no epsilon can be asked of {wrapping.make} on track {self.name}")
+        if not _makes(spec, GaussianPrivatizer):
+            raise TrackError(f"no epsilon can be asked of {spec.make} on track {self.name}")
+        releases = max(1, _planned(baseline, arguments, env))
+        if self.adjacency not in _TOGETHER:
+            raise TrackError(f"track {self.name} protects {self.adjacency}, which Gaussian shares do not")
+        return {**equal_shares(self.epsilon, self.delta, releases), **_TOGETHER[self.adjacency]}
 
     def check(self, env: FederatedEnv) -> Claim:
-        """Holds an episode that was played to what the track demands.
+        """Checks that an episode which was played keeps the track's limits.
 
         Returns:
-            What is claimed of it.
+            The claim about it.
 
         Raises:
             TrackError: More was spent, or other trust is needed, or nothing can be claimed.
@@ -139,38 +142,37 @@ class Track:
         claim = self.claim(env)
         if self.epsilon == inf:
             return claim
-        wrong = (
-            f"epsilon is {claim.epsilon}, {claim.reason or 'by what was released'}; at most {self.epsilon:g}"
-            if claim.epsilon is None or claim.epsilon > self.epsilon * (1 + 1e-9)
-            else f"trust is {claim.trust!r}; {self.trust!r}"
-            if claim.trust != self.trust
-            else f"noise is {claim.noise!r}; 'secret'"
-            if self.private and claim.noise == "repeatable"
-            else ""
-        )
+        wrong = ""
+        if claim.epsilon is None or claim.epsilon > self.epsilon * (1 + 1e-9):
+            reason = claim.reason or "by what was released"
+            wrong = f"epsilon is {claim.epsilon}, {reason}; at most {self.epsilon:g}"
+        elif claim.trust != self.trust:
+            wrong = f"trust is {claim.trust!r}; {self.trust!r}"
+        elif self.private and claim.noise == "repeatable":
+            wrong = f"noise is {claim.noise!r}; 'secret'"
         if wrong:
             raise TrackError(f"{wrong} is required on track {self.name}")
         return claim
 
     def claim(self, env: FederatedEnv) -> Claim:
-        """Claims what an episode has spent, at the track's delta and under its adjacency where there is noise."""
+        """Returns the claim about an episode, where there is noise at the track's delta and under its adjacency."""
         noise = find_layer(env, "noise")
         if not isinstance(noise, Privatizer):
             return env.privacy()
         return noise.accountant.epsilon(self.delta, composition="exact", adjacency=self.adjacency)
 
     def fits(self, baseline: Baseline, task: Task) -> bool:
-        """Says whether a baseline belongs on the track, by the wrappers that it has.
+        """Returns whether a baseline belongs on the track, by its wrappers.
 
-        Silent ones have no transport; private ones have noise and rounds of sending that nothing tells of, so that
-        something can be claimed of them; the others let raw data out. Those that are shown what agents do not know
-        belong where that is allowed and nowhere else.
+        Silent baselines have no transport. Private ones have noise, and send at times that reveal nothing, so that
+        something can be claimed of them. The others send raw data. Baselines that are shown what agents do not know
+        belong on the track for them and on no other.
         """
-        env = replace(self, messages=None).wrap(
-            make_federation(task.env_id, **_brief(task)), baseline, None, {}
-        )
-        if any(isinstance(layer, Reveal) for layer in layers(env)) or self.revealed:
-            return self.revealed and any(isinstance(layer, Reveal) for layer in layers(env))
+        federation = make_federation(task.env_id, **{**task.env_kwargs, "max_cycles": task.rounds})
+        env = replace(self, messages=None).wrap(federation, baseline, None, {})
+        reveals = any(isinstance(layer, Reveal) for layer in layers(env))
+        if reveals or self.revealed:
+            return reveals and self.revealed
         if find_layer(env, "transport") is None:
             return self.epsilon == 0
         env.reset_batch([0])
@@ -178,73 +180,67 @@ class Track:
         return self.private if noisy else self.epsilon == inf
 
 
-def _brief(task: Task) -> dict[str, Any]:
-    return {**task.env_kwargs, "max_cycles": task.rounds}
+def privatizer_of(baseline: Baseline) -> str | None:
+    """Returns the part of a baseline's wrapper that adds noise; None where there is none."""
+    return next((part for part, spec in baseline.wrappers.items() if _makes(spec, Privatizer)), None)
 
 
-def privatizers(baseline: Baseline) -> dict[str, Wrapping]:
-    """Returns those of a baseline's wrappers that add noise, by part: one at most."""
-    return {part: wrapping for part, wrapping in baseline.wrappers.items() if _makes(wrapping, Privatizer)}
+def _makes(spec: WrapperSpec, kind: type) -> bool:
+    return inspect.isclass(spec.make) and issubclass(spec.make, kind)
 
 
-def _makes(wrapping: Wrapping, kind: type) -> bool:
-    return inspect.isclass(wrapping.make) and issubclass(wrapping.make, kind)
-
-
-def _planned(baseline: Baseline, said: Mapping[str, Any], env: FederatedEnv) -> int:
-    """Returns how often an agent will release: as often as the transport's schedule says, or the privatizer allows."""
-    for wrapping in baseline.wrappers.values():
-        schedule = {**wrapping.kwargs, **wrapping.fitted(env)}.get("schedule")
-        if schedule is not None:
-            count = getattr(make_schedule(schedule), "count", None)
-            if count is not None:
-                return int(count(env.max_cycles))
-    releases = said.get("releases")
+def _planned(baseline: Baseline, arguments: Mapping[str, Any], env: FederatedEnv) -> int:
+    """Returns the number of an agent's releases: as the transport's schedule has it, or the privatizer's argument."""
+    for spec in baseline.wrappers.values():
+        schedule = {**spec.kwargs, **spec.kwargs_from_env(env)}.get("schedule")
+        count = None if schedule is None else getattr(make_schedule(schedule), "count", None)
+        if count is not None:
+            return int(count(env.max_cycles))
+    releases = arguments.get("releases")
     if not isinstance(releases, int):
         raise TrackError("a privatizer that shares epsilon out must know how many releases there will be")
     return releases
 
 
-def submitted(settings: Mapping[str, Mapping[str, Any]], track: Track) -> dict[str, Wrapping]:
+def submitted(settings: Mapping[str, Mapping[str, Any]], track: Track) -> dict[str, WrapperSpec]:
     """Returns the wrappers that a submission runs behind on a track.
 
     Args:
         settings: ``policy``, and where they exist ``channel`` and ``privatizer``: arguments of
             :class:`~fedbandit_envs.wrappers.transport.channel.Channel` and of
-            :class:`~fedbandit_envs.wrappers.privacy.continual.ContinualPrivatizer` that a submission may choose.
-        track: Its track.
+            :class:`~fedbandit_envs.wrappers.ContinualPrivatizer` that a submission may choose.
+        track: The track.
 
     Raises:
-        TrackError: The settings have something that is the track's, or that does not exist there.
+        TrackError: The settings have a part that the track does not have, or an argument that the track sets.
     """
-    open_parts = (
-        {"policy"} | ({"channel"} if track.epsilon else set()) | ({"privatizer"} if track.private else set())
-    )
-    if unknown := settings.keys() - open_parts:
-        raise TrackError(
-            f"settings have {sorted(unknown)}; on track {track.name} only {sorted(open_parts)} are allowed"
-        )
+    parts = ["channel"] * (track.epsilon > 0) + ["policy"] + ["privatizer"] * track.private
+    if unknown := settings.keys() - {*parts}:
+        raise TrackError(f"settings have {sorted(unknown)}; on track {track.name} only {parts} are allowed")
     if taken := settings.get("privatizer", {}).keys() - _FREE:
         raise TrackError(
             f"settings of the privatizer have {sorted(taken)}, which are the track's; only {sorted(_FREE)} are allowed"
         )
     channel = {"schedule": _DOUBLING, **settings.get("channel", {})}
     privatizer = {"epsilon": 1.0, "delta": _DELTA, "releases": channel["schedule"]}
-    return {
-        **({"privatizer": Wrapping(ContinualPrivatizer, privatizer)} if track.private else {}),
-        **({"channel": Wrapping(Channel, channel)} if track.epsilon else {}),
+    wrappers = {
+        "privatizer": WrapperSpec(ContinualPrivatizer, privatizer),
+        "channel": WrapperSpec(Channel, channel),
     }
+    return {part: spec for part, spec in wrappers.items() if part in parts}
 
 
 def tracks_of(suite: Suite) -> dict[str, Track]:
-    """Returns the tracks of a suite by name; it says under which adjacency private ones protect."""
+    """Returns the tracks of a suite by name; private ones protect the suite's adjacency."""
     adjacency = suite.adjacency
-    free = [
-        Track("silent", 0.0, _DELTA, adjacency),
+    sending = [
         Track("non-private", inf, _DELTA, adjacency),
         *(Track(f"private-{epsilon:g}", epsilon, _DELTA, adjacency) for epsilon in _EPSILONS),
-        Track("revealed", 0.0, _DELTA, adjacency, revealed=True),
     ]
-    limited = [replace(track, name=f"{track.name}-few", messages=FEW) for track in free if track.epsilon]
-    silent = replace(free[0], messages=0)
-    return {track.name: track for track in (silent, *free[1:], *limited)}
+    tracks = [
+        Track("silent", 0.0, _DELTA, adjacency, messages=0),
+        *sending,
+        Track("revealed", 0.0, _DELTA, adjacency, revealed=True),
+        *(replace(track, name=f"{track.name}-few", messages=FEW) for track in sending),
+    ]
+    return {track.name: track for track in tracks}

@@ -1,13 +1,13 @@
-"""How commands that play many runs are told where to play them."""
+"""Options of commands that play many runs: where to play them."""
 
 from typing import Annotated
 
 import typer
 
-from fedbandit_envs.checks import require_choice
-from fedbandit_envs.leaderboard.sweep.backends import Backend, Dask, Local
+from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.leaderboard.runs.backends import Backend, Dask, Local
 
-WorkersOption = Annotated[int, typer.Option(help="Processes that play.", min=1)]
+WorkersOption = Annotated[int, typer.Option(help="Number of processes.", min=1)]
 BackendOption = Annotated[
     str,
     typer.Option(help="joblib: processes of this machine; dask: a scheduler's workers, with --scheduler."),
@@ -16,7 +16,7 @@ SchedulerOption = Annotated[str | None, typer.Option(help="Of dask: tcp://HOST:P
 
 
 def backend_of(name: str, scheduler: str | None, workers: int) -> Backend:
-    """Returns what plays.
+    """Returns the backend that a command's options name.
 
     Args:
         name: ``joblib`` or ``dask``.

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,57 +11,64 @@ from rich.table import Table
 
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.checks import require_choice
+from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.leaderboard.board import engine
-from fedbandit_envs.leaderboard.board.child import EntryError
-from fedbandit_envs.leaderboard.board.child.errors import printable
-from fedbandit_envs.leaderboard.board.entries import baselines_of
-from fedbandit_envs.leaderboard.board.entries import submit as take_in
+from fedbandit_envs.leaderboard.board.entries import baselines_of, submission_of
 from fedbandit_envs.leaderboard.board.records import RecordError, Records
-from fedbandit_envs.leaderboard.board.result import Result, ResultError
+from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile
 from fedbandit_envs.leaderboard.board.suites import SUITES, Suite
 from fedbandit_envs.leaderboard.board.tracks import Track, TrackError, tracks_of
 from fedbandit_envs.leaderboard.board.verify import verify as findings_of
 from fedbandit_envs.leaderboard.cli.backend import BackendOption, SchedulerOption, WorkersOption, backend_of
-from fedbandit_envs.leaderboard.cli.terminal import explained, out_console, progress_bar
-from fedbandit_envs.leaderboard.row_check import MixedRowsError
-from fedbandit_envs.leaderboard.run import read_value
-from fedbandit_envs.leaderboard.sweep.backends import Backend, BackendError
+from fedbandit_envs.leaderboard.cli.terminal import ended, explained, out_console, play_missing
+from fedbandit_envs.leaderboard.runs.assignments import read_assignments
+from fedbandit_envs.leaderboard.runs.backends import Backend, BackendError
+from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
+from fedbandit_envs.leaderboard.sandbox import EntryError
+from fedbandit_envs.leaderboard.sandbox.errors import printable
 
 app = typer.Typer(
-    no_args_is_help=True, help="Ranks baselines and submitted policies by rows that can be repeated."
+    no_args_is_help=True, help="Ranks baselines and submitted policies by results that anybody can reproduce."
 )
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
-_SUITE = typer.Option(help=f"One of {', '.join(SUITES)}.")
-_OUT = typer.Option(help="Folder of results and their record.")
-_NEW = typer.Option("--new-edition", help="Draw new luck, in place of that of the folder's latest edition.")
+# What can go wrong while rows are played, and is shown without a traceback.
+_REFUSALS = (TrackError, EntryError, MixedRowsError, UnfitError, RecordError, ResultError, BackendError)
+
+_SuiteOption = Annotated[str, typer.Option("--suite", help=f"One of {', '.join(SUITES)}.")]
+_OutOption = Annotated[Path, typer.Option("--out", help="Folder of results and their record.")]
+_NewOption = Annotated[
+    bool,
+    typer.Option("--new-edition", help="Draw new random numbers, in place of the folder's latest edition."),
+]
+_ResultArgument = Annotated[Path, typer.Argument(help="The file of a result, in its folder.")]
 
 
 @app.command()
 def run(
-    suite: Annotated[str, _SUITE],
-    out: Annotated[Path, _OUT],
+    suite: _SuiteOption,
+    out: _OutOption,
     baselines: Annotated[
         list[str] | None, typer.Argument(metavar="[BASELINE]...", help="Names; all of the suite by default.")
     ] = None,
     track: Annotated[
-        list[str] | None,
-        typer.Option(help="Tracks; by default all that set no limit on messages. Repeatable."),
+        list[str] | None, typer.Option(help="Tracks; by default all that do not limit messages. Repeatable.")
     ] = None,
     workers: WorkersOption = 2,
     backend: BackendOption = "joblib",
     scheduler: SchedulerOption = None,
-    new_edition: Annotated[bool, _NEW] = False,
+    new_edition: _NewOption = False,
 ) -> None:
-    """Plays baselines of a suite on the tracks that they fit. Can be stopped and started again."""
+    """Runs baselines of a suite on the tracks that they fit. Can be stopped and started again."""
     with explained(ValueError):
         played_by = backend_of(backend, scheduler, workers)
         chosen = _suite(suite)
-        names = list(dict.fromkeys(baselines or baselines_of(chosen)))
+        known = baselines_of(chosen)
+        names = list(dict.fromkeys(baselines or known))
         for name in names:
-            require_choice("BASELINE", name, baselines_of(chosen))
-        tracks = [_track(chosen, name) for name in track] if track else _without_limit(chosen)
+            require_choice("BASELINE", name, known)
+        unlimited = [one for one in tracks_of(chosen).values() if not one.messages]
+        tracks = [_track(chosen, name) for name in track] if track else unlimited
     rows, left_out = engine.rows_of(chosen, names, tracks)
     for who, why in left_out.items():
         typer.echo(f"left out: {who}: {why}", err=True)
@@ -72,54 +80,42 @@ def run(
 
 @app.command()
 def submit(
-    policy: Annotated[
-        str, typer.Argument(help="`policy.py`, `policy.py:Class`, or the entry point `module:Class`.")
-    ],
-    suite: Annotated[str, _SUITE],
-    track: Annotated[str, typer.Option(help="What it may let out; a wrong name shows which there are.")],
-    out: Annotated[Path, _OUT],
-    name: Annotated[
-        str | None, typer.Option(help="In the ranking; by default the file's or the class'.")
-    ] = None,
+    policy: Annotated[str, typer.Argument(help="`policy.py`, `policy.py:Class` or `module:Class`.")],
+    suite: _SuiteOption,
+    track: Annotated[str, typer.Option(help="What it may send; a wrong name lists those that exist.")],
+    out: _OutOption,
+    name: Annotated[str | None, typer.Option(help="Its name; by default the file's or the class'.")] = None,
     set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="policy.key=value, channel.key=value or privatizer.key=value. Repeatable."
-        ),
+        list[str] | None, typer.Option("--set", help="policy., channel. or privatizer.key=value. Repeatable.")
     ] = None,
     workers: WorkersOption = 2,
     backend: BackendOption = "joblib",
     scheduler: SchedulerOption = None,
-    new_edition: Annotated[bool, _NEW] = False,
+    new_edition: _NewOption = False,
 ) -> None:
-    """Plays a policy of one's own in a process that sees observations and nothing else, and takes its row in."""
+    """Runs an own policy in a process that sees observations and nothing else, and adds its row to the ranking."""
     with explained(ValueError, TypeError, OSError, ImportError):
         played_by = backend_of(backend, scheduler, workers)
         chosen = _suite(suite)
         where = _track(chosen, track)
         if where.revealed:
-            raise ValueError(
-                f"track is {track!r}, which is for lines to compare with; another one is required"
-            )
-        called = _called(policy, name)
-        entry, code = take_in(policy, called, _settings(set_ or []), out / engine.SOURCES)
-        row = engine.Row(chosen, where, entry, code)
+            raise ValueError(f"track is {track!r}, for lines to compare with; another one is required")
+        submission = submission_of(policy, _name(policy, name), _settings(set_ or []), out / engine.SOURCES)
+        row = engine.Row(chosen, where, *submission)
         engine.try_out(row)
     _play([row], out, played_by, new_edition)
 
 
 @app.command()
 def verify(
-    result: Annotated[Path, typer.Argument(help="A result's file, in its folder.")],
-    seeds: Annotated[int, typer.Option(help="Seeds of each task that are played again.", min=1)] = 2,
-    whole: Annotated[bool, typer.Option("--whole", help="Play all seeds again.")] = False,
-    anew: Annotated[
-        bool, typer.Option("--anew", help="Play with luck drawn now as well, and compare by ranks.")
-    ] = False,
+    result: _ResultArgument,
+    seeds: Annotated[int, typer.Option(help="Seeds of each task that are replayed.", min=1)] = 2,
+    whole: Annotated[bool, typer.Option("--whole", help="Replay all seeds.")] = False,
+    anew: Annotated[bool, typer.Option("--anew", help="Also compare with new random numbers.")] = False,
 ) -> None:
-    """Looks whether a result is what it says, by playing it again; exit code 1 if it is not."""
+    """Checks a result by replaying it; exit code 1 if the replay differs."""
     with explained(ResultError, OSError):
-        loaded = Result.load(result)
+        loaded = ResultFile.load(result)
     holds = True
     for finding in findings_of(loaded, result.parent, None if whole else seeds, anew):
         mark = {True: "holds", False: "REFUTED", None: "note"}[finding.holds]
@@ -138,10 +134,10 @@ def report(
     ] = None,
 ) -> None:
     """Writes `leaderboard.html`, `leaderboard.md` and `leaderboard.png` from the rows that stand."""
-    # Slow to import, and no other command draws.
+    # Imported here, since it is slow and no other command draws.
     from fedbandit_envs.leaderboard.board.report import report as write
 
-    with explained(ResultError, RecordError, OSError):
+    with explained(ResultError, RecordError, OSError, ImportError):
         records = Records(results)
         rows = records.standing()
         if not rows:
@@ -157,39 +153,27 @@ def report(
 
 @app.command()
 def withdraw(
-    result: Annotated[Path, typer.Argument(help="A result's file, in its folder.")],
-    reason: Annotated[str, typer.Option(help="Why; it is kept in the record.")],
+    result: _ResultArgument,
+    reason: Annotated[str, typer.Option(help="Why; the record keeps it.")],
 ) -> None:
-    """Takes a row out; file and record stay, and the record says why."""
+    """Withdraws a row from the ranking; its file stays, and the record says why."""
     with explained(ResultError, RecordError, OSError):
-        loaded = Result.load(result)
+        loaded = ResultFile.load(result)
         Records(result.parent).take_out(loaded, reason)
     typer.echo(f"withdrawn: {loaded.entry.name} on {loaded.track} of {loaded.suite}")
 
 
 def _play(rows: Sequence[engine.Row], out: Path, backend: Backend, new_edition: bool) -> None:
-    """Plays rows with progress, and prints where they stand."""
-    try:
+    """Plays rows with a progress bar, and prints their regret and files."""
+    with ended(*_REFUSALS):
         with explained(OSError, option="--out"):
             out.mkdir(parents=True, exist_ok=True)
-            opened = Records(out).edition(rows[0].suite, new_edition)
-        with progress_bar() as progress:
-            task = progress.add_task(rows[0].suite.name, total=engine.unplayed(rows, opened, out))
-            files = engine.run(rows, opened, out, backend, lambda played: progress.advance(task, played))
-    except (
-        TrackError,
-        EntryError,
-        MixedRowsError,
-        UnfitError,
-        RecordError,
-        ResultError,
-        BackendError,
-    ) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(1) from error
-    table = Table("track", "entry", "regret per agent, by task", "file", title=f"edition {opened.edition.id}")
+            edition = Records(out).edition(rows[0].suite, new_edition)
+        files = engine.run(rows, edition, out, partial(play_missing, rows[0].suite.name, backend))
+    title = f"edition {edition.edition.id}"
+    table = Table("track", "entry", "regret per agent, by task", "file", title=title)
     for row, file in zip(rows, files, strict=True):
-        last = [sum(task.regret[-1]) / len(task.seeds) for task in Result.load(file).tasks]
+        last = [sum(task.regret[-1]) / len(task.seeds) for task in ResultFile.load(file).tasks]
         table.add_row(row.track.name, row.entry.name, ", ".join(f"{mean:,.1f}" for mean in last), file.name)
     out_console.print(table)
 
@@ -205,27 +189,22 @@ def _track(suite: Suite, name: str) -> Track:
     return tracks[name]
 
 
-def _without_limit(suite: Suite) -> list[Track]:
-    return [track for track in tracks_of(suite).values() if not track.messages]
-
-
-def _called(policy: str, name: str | None) -> str:
-    """Returns the name of a submission, which is nobody else's."""
+def _name(policy: str, given: str | None) -> str:
+    """Returns the name of a submission, which must not be a baseline's."""
     place, _, attribute = policy.rpartition(":")
-    called = name if name is not None else attribute if place else Path(policy).stem
-    if not _NAME.fullmatch(called):
-        raise ValueError(f"name is {called!r}; up to 100 letters, digits and any of ._+- are required")
-    if called in BASELINES:
-        raise ValueError(f"name is {called!r}, which is a baseline's; another one is required")
-    return called
+    default = attribute if place else Path(policy).stem
+    name = default if given is None else given
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"name is {name!r}; up to 100 letters, digits and any of ._+- are required")
+    if name in BASELINES:
+        raise ValueError(f"name is {name!r}, which is a baseline's; another one is required")
+    return name
 
 
-def _settings(assignments: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _settings(words: Sequence[str]) -> dict[str, dict[str, Any]]:
     settings: dict[str, dict[str, Any]] = {}
-    for assignment in assignments:
-        key, equals, text = assignment.partition("=")
-        part, dot, name = key.partition(".")
-        if not (equals and dot and name.isidentifier()):
-            raise ValueError(f"--set {assignment!r} is not part.key=value")
-        settings.setdefault(part, {})[name] = read_value(text)
+    for word, (part, name, value) in zip(words, read_assignments(words), strict=True):
+        if not part:
+            raise ValueError(f"--set {word!r} is not part.key=value")
+        settings.setdefault(part, {})[name] = value
     return settings

@@ -6,7 +6,7 @@ from rich.table import Table
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.leaderboard.cli.terminal import out_console
-from fedbandit_envs.registration import REGISTRY
+from fedbandit_envs.registry.registration import REGISTRY
 
 
 def list_() -> None:

@@ -1,7 +1,7 @@
 """The command ``quickstart``."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -9,9 +9,10 @@ from rich.table import Table
 
 from fedbandit_envs.leaderboard.cli.run import run_with_progress
 from fedbandit_envs.leaderboard.cli.terminal import explained, make_folder, out_console
-from fedbandit_envs.leaderboard.figures import regret_html, regret_png
-from fedbandit_envs.leaderboard.run import Settings, SettingsError
-from fedbandit_envs.leaderboard.simulation import Simulation
+from fedbandit_envs.leaderboard.runs.plots import regret_figure, regret_html
+from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
+from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
 
 _BASELINES = ("uniform-random", "one-of-each", "SS-UCB")
 
@@ -21,34 +22,32 @@ def quickstart(
     seeds: Annotated[int, typer.Option(help="Number of seeds.")] = 10,
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("fedbandit-quickstart"),
 ) -> None:
-    """Lets three silent baselines procure, and draws their regret. Needs the [report] extra."""
+    """Runs three baselines without communication on FedProcurement-v0 and draws their regret.
+
+    Needs the extra `report`.
+    """
     with explained(SettingsError):
-        runs = [Settings(name, "FedProcurement-v0", rounds, seeds) for name in _BASELINES]
+        runs = [RunSpec(name, "FedProcurement-v0", rounds, seeds) for name in _BASELINES]
     make_folder(out)
-    curves: dict[str, Simulation] = {}
+    curves: dict[str, RunResult] = {}
     table = Table(
         "baseline", "regret per agent", "95 % interval", "in the last half",
         title=f"FedProcurement-v0: 10 agents, 30 producers, {rounds} rounds, {seeds} seeds",
     )  # fmt: skip
-    for settings in runs:
-        curves[settings.baseline], result = run_with_progress(settings)
-        last, half = result["checkpoints"][-1], _regret_at(result, rounds // 2)
-        interval = last["regret_ci"]
-        between = "-" if interval is None else f"{interval[0]:,.0f} .. {interval[1]:,.0f}"
-        share = 100 * (1 - half / last["regret_mean"])
-        table.add_row(settings.baseline, f"{last['regret_mean']:,.0f}", between, f"{share:.0f} %")
+    for spec in runs:
+        result = curves[spec.baseline] = run_with_progress(spec)
+        mean, half_width = mean_and_half_width(result.regret.mean(axis=2))
+        low, high = mean[-1] - half_width[-1], mean[-1] + half_width[-1]
+        between = "-" if np.isnan(half_width[-1]) else f"{low:,.0f} .. {high:,.0f}"
+        share = 100 * (1 - np.interp(rounds // 2, result.rounds, mean) / mean[-1])
+        table.add_row(spec.baseline, f"{mean[-1]:,.0f}", between, f"{share:.0f} %")
     out_console.print(table)
     out_console.print(
         "A policy that learns incurs ever less of its regret in the last half; the placebos incur 50 %."
     )
-    for suffix, draw in (("png", regret_png), ("html", regret_html)):
-        path = out / f"regret.{suffix}"
-        with explained(OSError, option="--out"):
-            draw(curves, "FedProcurement-v0, no communication", path)
-        typer.echo(f"regret plot: {path.resolve()}")
-
-
-def _regret_at(result: dict[str, Any], round_: int) -> float:
-    """Returns the mean regret at a round, interpolated between checkpoints."""
-    rows = result["checkpoints"]
-    return float(np.interp(round_, [row["round"] for row in rows], [row["regret_mean"] for row in rows]))
+    title = "FedProcurement-v0, no communication"
+    with explained(OSError, option="--out"):
+        regret_figure(curves, title).savefig(out / "regret.png")
+        regret_html(curves, title, out / "regret.html")
+    for name in ("regret.png", "regret.html"):
+        typer.echo(f"regret plot: {(out / name).resolve()}")

@@ -1,38 +1,35 @@
-"""The command line of SAMBA: ``fedbandit samba``, ``samba-keys`` and ``samba-role``."""
+"""The commands of SAMBA: ``fedbandit samba``, ``samba-keys`` and ``samba-role``."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, cast
 
 import typer
 from rich.table import Table
 
-from fedbandit_envs.baselines.arms.owners import OWNERS
-from fedbandit_envs.checks import require_choice
 from fedbandit_envs.leaderboard.cli.terminal import ended, explained, out_console, progress_bar
-from fedbandit_envs.leaderboard.run import read_value
-from fedbandit_envs.leaderboard.samba import SambaSettings, run_samba, seed_of
-from fedbandit_envs.wrappers.secure.certificates import certify
-from fedbandit_envs.wrappers.secure.keys import Keyring, deal
-from fedbandit_envs.wrappers.secure.libraries import require_extra
-from fedbandit_envs.wrappers.secure.plan import Algorithm
-from fedbandit_envs.wrappers.secure.process import Part
-from fedbandit_envs.wrappers.secure.run import TIMEOUT, Transport
-from fedbandit_envs.wrappers.secure.session import HUB
-from fedbandit_envs.wrappers.secure.tcp import guarded
+from fedbandit_envs.leaderboard.runs.assignments import read_assignments
+from fedbandit_envs.samba.crypto.certificates import issue_certificates
+from fedbandit_envs.samba.crypto.keys import Keyring, deal_keys
+from fedbandit_envs.samba.crypto.libraries import require_extra
+from fedbandit_envs.samba.owners.algorithm import PLAYABLE, Algorithm
+from fedbandit_envs.samba.roles.make_role import RoleSetup
+from fedbandit_envs.samba.runs.secure import TIMEOUT, Transport
+from fedbandit_envs.samba.runs.simulation import SambaSettings, run_samba, seed_or_random
+from fedbandit_envs.samba.transports.session import HUB
+from fedbandit_envs.samba.transports.tcp import parse_address, play_over_network
 
-KEY_FILE = "keys.json"
+_KEY_FILE = "keys.json"
+_NAMES = f"One of {', '.join(PLAYABLE)}"
+_CAUSED_BY_WORDS = (ValueError, TypeError, OSError, AttributeError, ModuleNotFoundError)
 
-_NAMES = f"One of {', '.join(name for name, rule in OWNERS.items() if not hasattr(rule, 'needs_others'))}"
-
-AlgorithmOption = Annotated[str, typer.Option(help=f"{_NAMES}, or an entry point 'module:attribute'.")]
+AlgorithmOption = Annotated[str, typer.Option(help=f"{_NAMES}, or 'module:attribute' of a rule.")]
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", help="key=value: a parameter of the algorithm. Repeatable.")
 ]
-TimeoutOption = Annotated[
-    float, typer.Option(help="Seconds after which a role that is waited for counts as hung.")
-]
+SeedOption = Annotated[int | None, typer.Option(help="Seed of the run; by default one that nobody knows.")]
+TimeoutOption = Annotated[float, typer.Option(help="Seconds until a role that is awaited counts as hung.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
@@ -42,51 +39,45 @@ def samba(
         str, typer.Option(help="movielens, jester, or a file: u.data, or Jester's matrix as text.")
     ] = SambaSettings.ratings,
     arms: Annotated[
-        int, typer.Option(help="Number of owners K, with the largest means.")
+        int, typer.Option(help="Number of owners K; their arms are those with the largest means.")
     ] = SambaSettings.arms,
     budget: Annotated[int, typer.Option(help="Number of rounds N.")] = SambaSettings.budget,
-    seed: Annotated[int | None, typer.Option(help="Of the run. [default: one that nobody knows]")] = None,
+    seed: SeedOption = None,
     transport: Annotated[
         str, typer.Option(help="local: one process; tcp: a process for each role.")
     ] = SambaSettings.transport,
     set_: SetOption = None,
     owners_per_role: Annotated[
-        int | None, typer.Option(help="Owners who share a process. [default: all; tcp: 1]")
+        int | None,
+        typer.Option(help="Number of owners in a group, which is one role; by default all, or 1 under tcp."),
     ] = None,
     tls: Annotated[bool, typer.Option("--tls", help="Put sockets under mutual TLS as well.")] = False,
     timeout: TimeoutOption = SambaSettings.timeout,
-    plain: Annotated[
-        bool, typer.Option("--plain", help="Select in the open, by the same arithmetic.")
-    ] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Run without encryption: same reward.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Runs a bandit algorithm on a vertical federation whose scores are encrypted (SAMBA).
 
-    Exit code 2 if it cannot run as asked; 1 if the run has ended without a result.
+    Exit code 2 if it cannot be run as asked; 1 if the run has ended without a result.
     """
-    with explained(ValueError), ended():
-        require_choice("--transport", transport, get_args(Transport))
+    with explained(*_CAUSED_BY_WORDS), ended(), progress_bar() as bar:
         settings = SambaSettings(
             algorithm=algorithm,
             ratings=ratings,
             arms=arms,
             budget=budget,
             seed=seed,
-            transport="tcp" if transport == "tcp" else "local",
+            transport=cast(Transport, transport),
             parameters=_parameters(set_),
             owners_per_role=owners_per_role,
             tls=tls,
             timeout=timeout,
             plain=plain,
         )
-    with (
-        explained(ValueError, TypeError, OSError, AttributeError, ModuleNotFoundError),
-        ended(),
-        progress_bar() as bar,
-    ):
-        task = bar.add_task(f"{algorithm}{' in the open' if plain else ''}", total=max(1, budget - arms))
+        total = max(1, budget - arms)
+        task = bar.add_task(f"{algorithm}{' without encryption' if plain else ''}", total=total)
         result = run_samba(settings, lambda rounds: bar.advance(task, rounds))
-        bar.update(task, completed=max(1, budget - arms))
+        bar.update(task, completed=total)
     if as_json:
         typer.echo(json.dumps(result, indent=2))
         return
@@ -105,60 +96,62 @@ def samba(
 def samba_keys(
     out: Annotated[Path, typer.Argument(help="A new folder, for a folder with a key file for each role.")],
     owners: Annotated[
-        list[int] | None, typer.Option(help="Owners of an owners' role. Repeat for each role.")
+        list[int] | None,
+        typer.Option(help="Number of owners in a group. Repeat for each group; by default two groups of 1."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the run. [default: one that nobody knows]")] = None,
+    seed: SeedOption = None,
     tls: Annotated[bool, typer.Option(help="With certificates, for links between machines.")] = True,
 ) -> None:
-    """Deals the keys of one run, a folder for each role; give each machine its own and no other."""
+    """Deals the keys of one run, a folder for each role; give each machine its own folder and no other."""
     with explained(ValueError, TypeError), explained(OSError, option="OUT"), ended():
         require_extra()
-        rings = deal(seed_of(seed), owners or [1, 1])
+        keyrings = deal_keys(seed_or_random(seed), owners or [1, 1])
         if tls:
-            shown = certify(rings)
-            rings = {name: replace(ring, certificate=shown[name]) for name, ring in rings.items()}
+            keyrings = issue_certificates(keyrings)
         out.mkdir(mode=0o700, parents=True)
-        for name, ring in rings.items():
+        for name, keyring in keyrings.items():
             folder = out / name
             folder.mkdir(mode=0o700)
-            ring.save(folder / KEY_FILE)
-            typer.echo(folder / KEY_FILE)
+            keyring.save(folder / _KEY_FILE)
+            typer.echo(folder / _KEY_FILE)
 
 
 def samba_role(
     role: Annotated[str, typer.Argument(help="customer, controller, comp, owner-0, owner-1, ...")],
     keys: Annotated[
-        Path, typer.Option(help="The role's key file; it is removed, since keys are for one run.")
+        Path, typer.Option(help="The role's key file; it is removed, since keys are valid for one run.")
     ],
-    listen: Annotated[str | None, typer.Option(help="HOST:PORT; Controller.")] = None,
-    connect: Annotated[str | None, typer.Option(help="HOST:PORT of Controller; all others.")] = None,
-    algorithm: Annotated[str | None, typer.Option(help=f"{_NAMES}; all but comp.")] = None,
+    listen: Annotated[str | None, typer.Option(help="HOST:PORT; for controller.")] = None,
+    connect: Annotated[str | None, typer.Option(help="HOST:PORT of controller; for all others.")] = None,
+    algorithm: Annotated[str | None, typer.Option(help=f"{_NAMES}; for all but comp.")] = None,
     set_: SetOption = None,
-    budget: Annotated[int | None, typer.Option(help="Number of rounds N; the customer.")] = None,
+    budget: Annotated[int | None, typer.Option(help="Number of rounds N; for customer.")] = None,
     mean: Annotated[
-        list[float] | None, typer.Option(help="Of an owner's arm; repeat for each owner.")
+        list[float] | None, typer.Option(help="Mean of an owner's arm; repeat for each owner of the group.")
     ] = None,
     timeout: TimeoutOption = TIMEOUT,
     as_json: JsonOption = False,
 ) -> None:
-    """Plays one role of SAMBA; the others may be on other machines. Exit codes as `fedbandit samba`."""
-    with explained(ValueError, TypeError, OSError, AttributeError, ModuleNotFoundError), ended():
+    """Plays one role of SAMBA; the others may run on other machines. Exit codes as `fedbandit samba`."""
+    with explained(*_CAUSED_BY_WORDS), ended(), progress_bar() as bar:
         require_extra()
         address, other, option = (
             (listen, connect, "--listen") if role == HUB else (connect, listen, "--connect")
         )
         if address is None or other is not None:
             raise ValueError(f"{role} requires {option}, and not the other of --listen and --connect")
-        guarded(address, tls=True)
+        # Checked before the key file is removed.
+        parse_address(address, tls=True)
         played = None if algorithm is None else Algorithm(algorithm, _parameters(set_))
-        with progress_bar() as bar:
-            task = bar.add_task(role, total=None)
-
-            def advance(round_: int, rounds: int) -> None:
-                bar.update(task, completed=round_, total=rounds)
-
-            part = Part(Keyring.take(keys, role), address, timeout, played, budget, mean or ())
-            report = part.play(lambda port: typer.echo(f"{role} listens at port {port}", err=True), advance)
+        setup = RoleSetup(Keyring.load_and_remove(keys, role), played, budget, mean or ())
+        task = bar.add_task(role, total=None)
+        report = play_over_network(
+            setup,
+            address,
+            timeout,
+            lambda port: typer.echo(f"{role} listens at port {port}", err=True),
+            lambda round_, rounds: bar.update(task, completed=round_, total=rounds),
+        )
     if as_json:
         typer.echo(json.dumps(asdict(report), indent=2))
     else:
@@ -167,11 +160,6 @@ def samba_role(
             typer.echo(f"cumulative reward: {report.reward}")
 
 
-def _parameters(assignments: list[str] | None) -> dict[str, Any]:
-    parameters: dict[str, Any] = {}
-    for assignment in assignments or []:
-        key, equals, text = assignment.partition("=")
-        if not (equals and key.isidentifier()):
-            raise ValueError(f"--set is {assignment!r}; key=value is required")
-        parameters[key] = read_value(text)
-    return parameters
+def _parameters(words: list[str] | None) -> dict[str, Any]:
+    """Returns the algorithm's parameters from the words of ``--set``; a name with a part is one it will not know."""
+    return {f"{part}.{name}".removeprefix("."): value for part, name, value in read_assignments(words or [])}

@@ -1,284 +1,191 @@
-"""Runs of a federation put together from menus: what was chosen, what is played, what came out."""
+"""Runs of a federation in the lab: what can be chosen, the run that follows from a choice, and its outcome."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from time import process_time
-from typing import Any
+from inspect import Parameter
+from json import dumps
+from typing import Any, NamedTuple
 from warnings import catch_warnings
 
-from gymnasium.spaces import Dict
-
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.baselines.baseline import Baseline, Wrapping
-from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.claim import Claim
-from fedbandit_envs.leaderboard.lab import choices
-from fedbandit_envs.leaderboard.lab.choices import AS_REGISTERED, EVERYBODY, NONE, of_layer
-from fedbandit_envs.leaderboard.run import Settings, SettingsError, arguments, build, play
-from fedbandit_envs.leaderboard.simulation import Simulation
-from fedbandit_envs.leaderboard.sweep.runs import claims_of
-from fedbandit_envs.spaces import Spaces
-from fedbandit_envs.wrapper import Layer, find_layer
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
+from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.wrapper import Layer
+from fedbandit_envs.leaderboard.runs.assignments import arguments
+from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
+from fedbandit_envs.registry.registration import REGISTRY
+from fedbandit_envs.wrappers import ContinualPrivatizer
+from fedbandit_envs.wrappers.byzantine import ATTACKS
+from fedbandit_envs.wrappers.participation import LAWS
 from fedbandit_envs.wrappers.transport.schedule import SCHEDULES, make_schedule
-from fedbandit_envs.wrappers.transport.transport import Transport
+from fedbandit_envs.wrappers.transport.topology import TOPOLOGIES
+from fedbandit_envs.wrappers.transport.transport import SendRequiredError
 
-_PARTICIPATION = "fedbandit_envs.wrappers:Participation"
-_BYZANTINE = "fedbandit_envs.wrappers:Byzantine"
+AS_REGISTERED = "as registered"
 
-Named = tuple[str, Mapping[str, Any]]
-"""A choice of a menu, and what it is told."""
+PARTS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
+    "schedule": SCHEDULES, "topology": TOPOLOGIES, "participation": LAWS, "attack": ATTACKS,
+}  # fmt: skip
+"""The parts of a run that menus change, with their options by name."""
+
+_SUGGESTED = {"gap": 100, "limit": 100, "count": 8, "probability": 0.5, "degree": 4, "rounds": [0, 1]}
+_FOLLOWING = {"num_agents", "generator", "horizon"}  # from the environment
+
+
+def suggestion(part: str, option: str) -> dict[str, Any]:
+    """Returns initial values for the form fields of an option's required arguments, by the argument's name."""
+    required = (
+        name for name, default in arguments(PARTS[part][option]).items() if default is Parameter.empty
+    )
+    return {name: _SUGGESTED.get(name) for name in required if name not in _FOLLOWING}
+
+
+def baselines(env_id: str) -> list[str]:
+    """Returns the names of the baselines that play a problem; those with a privatizer first, to have claims to see."""
+    federation = resolve(REGISTRY[env_id].federation)
+    names = [name for name, one in BASELINES.items() if issubclass(federation, one.federation)]
+    return sorted(names, key=lambda name: _part_of(name, "noise") is None)
+
+
+def known_settings(env_id: str, baseline: str) -> list[str]:
+    """Returns every argument that can be set, as ``part.name=default``; required arguments lack the default."""
+    entry, found = REGISTRY[env_id], BASELINES[baseline]
+    federation = resolve(entry.federation)
+    presets = {**getattr(federation, "defaults", {}), **entry.kwargs}
+    known = {
+        "env": {**arguments(federation), **presets},
+        "policy": {**arguments(found.policy), **found.policy_kwargs},
+    }
+    known |= {part: {**arguments(spec.make), **spec.kwargs} for part, spec in found.wrappers.items()}
+    return [
+        f"{part}.{name}" + ("" if value is Parameter.empty else f"={dumps(value, default=str)}")
+        for part, values in known.items()
+        for name, value in values.items()
+        if name not in ("env", "max_cycles", "render_mode")
+    ]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the menus say; see :mod:`.choices` for what they offer.
+    """The configuration of a run that the user has chosen in the lab.
 
     Attributes:
         problem: An environment's id.
-        policy: A baseline.
+        baseline: A baseline.
         rounds: Horizon.
-        seeds: How many, from 0 on.
-        transport: What carries messages.
-        schedule: When agents send.
-        topology: Who hears whom.
-        privatizer: What makes noise.
-        law: Who acts.
-        attack: What liars do.
-        liars: The share of agents that lie.
-        faults: What is told to the carrier besides: ``delay``, ``loss``, ``duplication``.
-        delta: At which spending is claimed.
-        same_arms: Whether arms stay from round to round, where the problem can have that.
+        seeds: Number of seeds, from 0 on.
+        epsilon: Of the baseline's privatizer; None for the registered one.
+        parts: Specifications (``name`` and arguments) of the :data:`PARTS` that are changed, by part.
+        liars: The share of agents that lie, where there is an attack.
+        faults: ``delay``, ``loss`` and ``duplication`` of the baseline's transport.
+        switches: Labels of the problem's ``lab_choices`` that are on.
+        assignments: Other settings, ``key=value`` as ``--set`` of the command line takes them.
+        delta: Delta of the privacy claims.
     """
 
-    problem: Named
-    policy: Named
+    problem: str
+    baseline: str
     rounds: int = 1000
     seeds: int = 5
-    transport: Named = (AS_REGISTERED, {})
-    schedule: Named = (AS_REGISTERED, {})
-    topology: Named = (AS_REGISTERED, {})
-    privatizer: Named = (AS_REGISTERED, {})
-    law: Named = (EVERYBODY, {})
-    attack: Named = (NONE, {})
+    epsilon: float | None = None
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     liars: float = 0.2
     faults: Mapping[str, float] = field(default_factory=dict)
+    switches: Sequence[str] = ()
+    assignments: Sequence[str] = ()
     delta: float = 1e-5
-    same_arms: bool = False
 
     @property
     def label(self) -> str:
-        """Says in a few words what is not as registered, for legends."""
-        parts = [self.policy[0]]
-        usual = (AS_REGISTERED, EVERYBODY)
-        for what, (name, said) in {
-            "": self.problem, "policy": self.policy, "carried by": self.transport, "sending": self.schedule,
-            "graph": self.topology, "noise": self.privatizer, "acting": self.law, "lies": self.attack,
-        }.items():  # fmt: skip
-            chosen = (
-                what not in ("", "policy") and name not in usual and not (what == "lies" and name == NONE)
-            )
-            words = [f"{what} {name}"] if chosen else []
-            parts += [*words, *(f"{key} {value}" for key, value in said.items())]
-        parts += ["same arms"] if self.same_arms and choices.keeps_arms(self.problem[0]) else []
-        parts += [f"{name} {value:g}" for name, value in self.faults.items() if value]
-        return ", ".join(parts)
+        """The baseline and all that is not as registered, for legends."""
+        specifications = (" ".join(map(str, spec.values())) for spec in self.parts.values())
+        numbers = {"epsilon": self.epsilon, **self.faults}
+        changed = (f"{name} {value:g}" for name, value in numbers.items() if value)
+        return ", ".join([self.baseline, *specifications, *changed, *self.switches, *self.assignments])
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a run has led to.
-
-    Attributes:
-        choice: What was played.
-        simulation: Regret, messages and what episodes added up to.
-        claim: What privacy the releases had, as the environment says.
-        claims: The same by all compositions under all adjacencies; none without a privatizer.
-        traffic: Total ``messages`` and ``bytes``, ``(seeds, agents)``; empty where nothing carries any.
-        groups: Agents to be told apart, by the group's name.
-        cpu_seconds: What playing took.
-        warned: What the parts warned of when they were put together.
-    """
+class Outcome(NamedTuple):
+    """A run in the lab: what was chosen, its result, and the warnings raised meanwhile."""
 
     choice: Choice
-    simulation: Simulation
-    claim: Claim
-    claims: Sequence[Mapping[str, Any]]
-    traffic: Arrays
-    groups: Mapping[str, Sequence[int]]
-    cpu_seconds: float
+    result: RunResult
     warned: Sequence[str] = ()
 
 
 def outcome_of(choice: Choice, advance: Callable[[int], None] = lambda rounds: None) -> Outcome:
-    """Plays what was chosen.
+    """Runs the federation that the user has configured in the lab and returns its result.
 
     Args:
-        choice: What to play.
-        advance: Told of rounds played, for progress bars.
+        choice: The configuration.
+        advance: Called with the number of rounds played since its last call, for progress bars.
 
     Raises:
-        SettingsError: It cannot be played: a name is unknown, an argument wrong, or a part does not fit the others.
+        SettingsError: A name is unknown, an argument is wrong, or a part does not fit the others.
         BudgetExhaustedError: A privatizer refuses a release.
     """
-    baseline, settings = put_together(choice)
-    start = process_time()
+    spec = spec_of(choice)
+    rows = spec.seeds * spec.agents
     with catch_warnings(record=True, action="always") as warned:
-        env, policy = build(settings, baseline)
-    try:
-        simulation = play(settings, env, _Answering(policy, choice.policy[0]), advance)
-    except UnfitError as error:
-        raise SettingsError(str(error)) from error
-    transport = find_layer(env, "transport")
-    return Outcome(
-        choice=choice,
-        simulation=simulation,
-        claim=env.privacy(),
-        claims=claims_of(env, choice.delta),
-        traffic=transport.traffic if isinstance(transport, Transport) else {},
-        groups=env.groups,
-        cpu_seconds=process_time() - start,
-        warned=[str(one.message) for one in warned],
-    )
+        try:
+            result = spec.run(lambda played: advance(round(played / rows)))
+        except SendRequiredError as error:
+            raise SettingsError(f"{choice.baseline} cannot play here: {error}") from error
+    return Outcome(choice, result, [str(one.message) for one in warned])
 
 
-class _Answering:
-    """A policy that is asked whether to send only if it answers: most do not."""
-
-    def __init__(self, policy: Policy, name: str) -> None:
-        """Takes the policy, and its name."""
-        self._policy = policy
-        self._name = name
-
-    def reset(self, spaces: Spaces, seeds: Array) -> None:
-        """Prepares the policy for an episode."""
-        self._asked = isinstance(spaces.action, Dict)
-        self._policy.reset(spaces, seeds)
-
-    def act(self, observation: Arrays) -> Array:
-        """Returns what the policy does.
-
-        Raises:
-            UnfitError: It does not say whether to send.
-        """
-        action = self._policy.act(observation)
-        if self._asked and not isinstance(action, Mapping):
-            raise UnfitError(
-                f"policy is {self._name!r}, which does not say when to send, and the schedule asks agents; one that is "
-                "fixed in advance, or a policy that chooses, is required"
-            )
-        return action
-
-
-def put_together(choice: Choice) -> tuple[Baseline, Settings]:
-    """Returns the baseline with the wrappers that were chosen, and the settings of the run.
+def spec_of(choice: Choice) -> RunSpec:
+    """Returns the lab's configuration as a run specification.
 
     Raises:
-        SettingsError: See :func:`outcome_of`; what only playing shows is said there.
+        SettingsError: See :func:`outcome_of`; some misfits show only when the run is set up or played.
     """
-    env_id, env_kwargs = choice.problem
-    _require_known("problem", env_id, choices.problems())
-    if choice.same_arms and choices.keeps_arms(env_id):
-        env_kwargs = {**choices.same_arms(env_id, env_kwargs), **env_kwargs}
-    policy, policy_kwargs = choice.policy
-    _require_known("policy", policy, BASELINES)
-    found = BASELINES[policy]
-    said = {"transport": {**_carried(choice), **choice.transport[1]}, "noise": {**choice.privatizer[1]}}
-    chosen: dict[Layer, str] = {"noise": choice.privatizer[0], "transport": choice.transport[0]}
-    parts: dict[str, Wrapping] = {}
-    changes: dict[str, dict[str, Any]] = {}
-    for layer in ("data", "noise", "transport", "view"):
-        own = {part: one for part, one in found.wrappers.items() if getattr(one.make, "layer", None) == layer}
-        if chosen.get(layer, AS_REGISTERED) != AS_REGISTERED:
-            own = {} if chosen[layer] == NONE else {layer: Wrapping(_wrapper(layer, chosen[layer]))}
-        if said.get(layer) and not own:
-            raise SettingsError(
-                f"{', '.join(said[layer])} cannot be said of a {layer} layer, since there is none; a policy that has "
-                f"one, or one of {', '.join(of_layer(layer))}, is required"
-            )
-        parts |= own
-        changes |= {part: _told(one, said.get(layer, {})) for part, one in own.items()}
-    baseline = replace(found, wrappers=parts)
-    _plan(choice, baseline, changes)
+    parts = {name: dict(spec) for name, spec in choice.parts.items()}
     stack = []
-    if choice.law[0] != EVERYBODY:
-        stack.append([_PARTICIPATION, {"law": {"name": choice.law[0], **choice.law[1]}}])
-    if choice.attack[0] != NONE:
-        lies = {"agents": choice.liars, "attack": {"name": choice.attack[0], **choice.attack[1]}}
-        stack.append([_BYZANTINE, lies])
-    settings = Settings(
-        baseline=policy,
-        env_id=env_id,
-        rounds=choice.rounds,
-        seeds=choice.seeds,
-        env_kwargs=dict(env_kwargs),
-        policy_kwargs=dict(policy_kwargs),
-        wrapper_kwargs=changes,
-        stack=stack,
+    if law := parts.pop("participation", None):
+        stack.append(["fedbandit_envs.wrappers:Participation", {"law": law}])
+    if attack := parts.pop("attack", None):
+        stack.append(["fedbandit_envs.wrappers:Byzantine", {"agents": choice.liars, "attack": attack}])
+    spec = RunSpec.from_assignments(
+        choice.baseline, choice.problem, choice.rounds, choice.seeds, 0, list(choice.assignments), stack
     )
-    return baseline, settings
+    schedule = parts.get("schedule")
+    if schedule and schedule["name"] == "geometric":
+        schedule.setdefault("horizon", choice.rounds)
+    faults = {name: value for name, value in choice.faults.items() if value}
+    _set(spec, "transport", {**faults, **parts})
+    _set(spec, "noise", {} if choice.epsilon is None else {"epsilon": choice.epsilon})
+    _plan_releases(spec, schedule)
+    switches = REGISTRY[choice.problem].problem.lab_choices
+    switched = {name: value for label in choice.switches for name, value in switches[label].items()}
+    return replace(spec, env_kwargs={**switched, **spec.env_kwargs}, delta=choice.delta)
 
 
-def _require_known(what: str, name: str, known: Collection[str]) -> None:
-    """Refuses a name that is not among those known."""
-    if name not in known:
-        raise SettingsError(f"{what} is {name!r}; one of {', '.join(known)} is required")
+def _part_of(baseline: str, layer: Layer) -> str | None:
+    """Returns the part of a baseline's wrapper of a layer, None where it has none."""
+    parts = BASELINES[baseline].wrappers.items()
+    return next((part for part, spec in parts if getattr(spec.make, "layer", None) == layer), None)
 
 
-def _wrapper(layer: Layer, name: str) -> Callable[..., Any]:
-    _require_known(layer, name, known := of_layer(layer))
-    return known[name]
+def _set(spec: RunSpec, layer: Layer, values: Mapping[str, Any]) -> None:
+    """Sets arguments of the baseline's wrapper of a layer, where assignments have not set them."""
+    part = _part_of(spec.baseline, layer)
+    if values and part is None:
+        raise SettingsError(
+            f"{', '.join(values)} cannot be set: {spec.baseline} has no {layer} layer; a baseline that has one is "
+            "required"
+        )
+    if part is not None:
+        spec.wrapper_kwargs[part] = {**values, **spec.wrapper_kwargs.get(part, {})}
 
 
-def _carried(choice: Choice) -> dict[str, Any]:
-    """Returns what menus say of the carrier."""
-    found: dict[str, Any] = {name: value for name, value in choice.faults.items() if value}
-    if choice.schedule[0] != AS_REGISTERED:
-        found["schedule"] = _schedule(choice)
-    if choice.topology[0] != AS_REGISTERED:
-        found["topology"] = {"name": choice.topology[0], **choice.topology[1]}
-    return found
-
-
-def _schedule(choice: Choice) -> dict[str, Any]:
-    name, said = choice.schedule
-    _require_known("schedule", name, SCHEDULES)
-    horizon = {"horizon": choice.rounds} if "horizon" in arguments(SCHEDULES[name]) else {}
-    return {"name": name, **horizon, **said}
-
-
-def _told(wrapping: Wrapping, said: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what a wrapper is told, if it knows all of it."""
-    known = arguments(wrapping.make).keys() - {"env"}
-    for name, value in said.items():
-        if name not in known:
-            raise SettingsError(
-                f"{name} is {value!r}, but {wrapping.make.__name__} has none; it can be told {', '.join(sorted(known))}"
-            )
-    return dict(said)
-
-
-def _plan(choice: Choice, baseline: Baseline, changes: dict[str, dict[str, Any]]) -> None:
-    """Lets continual release plan for the schedule, where that is not the one that both are registered with."""
-    usual = choice.schedule[0] == choice.transport[0] == choice.privatizer[0] == AS_REGISTERED
-    for part, wrapping in baseline.wrappers.items():
-        if usual or "releases" in changes[part] or wrapping.make is not ContinualPrivatizer:
-            continue
-        when = _when(baseline, changes)
-        if when is not None:
-            changes[part]["releases"] = when
-
-
-def _when(baseline: Baseline, changes: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Returns the schedule of the carrier, if it is fixed in advance and known before there is an environment."""
-    for part, wrapping in baseline.wrappers.items():
-        if getattr(wrapping.make, "layer", None) != "transport":
-            continue
-        default = arguments(wrapping.make)["schedule"]
-        when = {"schedule": default, **wrapping.kwargs, **changes[part]}["schedule"]
-        try:
-            return when if make_schedule(when).fixed_in_advance else None
-        except (TypeError, ValueError) as error:
-            raise SettingsError(str(error)) from error
-    return None
+def _plan_releases(spec: RunSpec, schedule: Mapping[str, Any] | None) -> None:
+    """Lets continual release plan for a schedule that is not the registered one."""
+    part = _part_of(spec.baseline, "noise")
+    if schedule is None or part is None:
+        return
+    try:
+        fixed = make_schedule(schedule).fixed_in_advance
+    except (TypeError, ValueError) as error:
+        raise SettingsError(str(error)) from error
+    if fixed and BASELINES[spec.baseline].wrappers[part].make is ContinualPrivatizer:
+        spec.wrapper_kwargs[part].setdefault("releases", schedule)

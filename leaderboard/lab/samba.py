@@ -1,25 +1,22 @@
-"""Runs of SAMBA for who wants to look: reward, time by role, and what each role got to see, message by message."""
+"""Runs of SAMBA in the lab: reward, CPU time by role, and what each role could read of the messages it received."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.run import SettingsError
-from fedbandit_envs.leaderboard.samba import SambaSettings, run_samba, seed_of
-from fedbandit_envs.wrappers.secure.errors import MissingExtraError, SecureError
-from fedbandit_envs.wrappers.secure.items import SCORE_BYTES
-from fedbandit_envs.wrappers.secure.message import Kind
-from fedbandit_envs.wrappers.secure.transcript import Transcript
+from fedbandit_envs.leaderboard.runs.spec import SettingsError
+from fedbandit_envs.samba.crypto.items import SCORE
+from fedbandit_envs.samba.errors import MissingExtraError, SecureError
+from fedbandit_envs.samba.record import Transcript
+from fedbandit_envs.samba.roles.messages import Kind
+from fedbandit_envs.samba.runs.simulation import SambaSettings, run_samba, seed_or_random
 
-OWNERS = "owners"
-
-_SHOWN_BYTES = 12
-_SHOWN_SCORES = 12
-_MORE = ", \u2026"
-# What the receiver of such a message may open, and with which key.
+_SHOWN = 12  # scores, or bytes of what cannot be decrypted
+# The kinds of messages that a role can decrypt, since they are encrypted with its key.
 _OPENED = {"comp": (Kind.SCORES,), "customer": (Kind.TOTAL,), "owner": (Kind.MARKS,)}
 
 KNOWS: Mapping[str, str] = {
@@ -29,20 +26,20 @@ KNOWS: Mapping[str, str] = {
     "controller": "Who has sent something and when, and ciphertexts of constant length, none of which it can open.",
     "owner": "Its own pulls and rewards, and in each round whether it was picked: nothing of other owners.",
 }
-"""What the protocol lets each role know (SAMBA, Figure 7)."""
+"""The information of each kind of role (SAMBA, Figure 7); owners are named ``owner-0``, ``owner-1`` ..."""
 
 
 class Sighting(NamedTuple):
     """A message as its receiver saw it.
 
     Attributes:
-        number: Of the message among those that the role received, from 1 on.
-        sender: The role that it came from.
-        kind: What it is.
-        size: Bytes of it, without the link's own seal.
-        read: What the receiver could make of it, in words.
-        opened: Whether it was encrypted for the receiver's eyes, who has opened it; a message that was not is either
-            in the open between the two, or nothing but bytes.
+        number: Place of the message among those that the role received, from 1 on.
+        sender: The role that sent it.
+        kind: The kind of message, in words.
+        size: Its length in bytes, without the encryption of the link.
+        read: What the receiver could read in it, in words.
+        opened: Whether the receiver decrypted it. Other messages are plain to both ends of the link, or ciphertexts
+            that the receiver cannot decrypt.
     """
 
     number: int
@@ -55,12 +52,12 @@ class Sighting(NamedTuple):
 
 @dataclass(frozen=True)
 class SambaOutcome:
-    """What a run has led to.
+    """The result of a run of SAMBA in the lab.
 
     Attributes:
-        result: See :func:`~fedbandit_envs.leaderboard.samba.run_samba`.
-        open_reward: What the same run in the open has earned.
-        transcripts: What each role saw, by its name; see :func:`sightings`.
+        result: See :func:`~fedbandit_envs.samba.runs.simulation.run_samba`.
+        open_reward: The cumulative reward of the same run without encryption.
+        transcripts: The messages that each role received, by its name; see :func:`sightings`.
     """
 
     result: Mapping[str, Any]
@@ -70,11 +67,10 @@ class SambaOutcome:
     @property
     def seconds(self) -> dict[str, float]:
         """CPU seconds by role, those of all owners together."""
-        spent: dict[str, float] = {}
+        spent = Counter[str]()
         for name, seconds in self.result["cpu_seconds"].items():
-            role = OWNERS if name.startswith("owner-") else name
-            spent[role] = spent.get(role, 0.0) + seconds
-        return spent
+            spent["owners" if name.startswith("owner-") else name] += seconds
+        return dict(spent)
 
 
 def samba_outcome(
@@ -85,50 +81,45 @@ def samba_outcome(
     seed: int | None,
     advance: Callable[[int], None] = lambda rounds: None,
 ) -> SambaOutcome:
-    """Runs SAMBA with a role for each owner, all in this process, and the same in the open.
+    """Runs SAMBA, with each owner in a role of its own and all roles in this process, and the same without encryption.
 
     Args:
-        algorithm: One of :func:`.choices.algorithms`.
+        algorithm: A name of :data:`~fedbandit_envs.samba.owners.algorithm.RULES`.
         ratings: ``"movielens"`` or ``"jester"``.
-        arms: K.
-        budget: N.
-        seed: Of both runs; None for one that nobody knows.
-        advance: Told of rounds played, for progress bars.
+        arms: K, the number of arms.
+        budget: N, the number of rounds.
+        seed: The seed of both runs; None for a secret one.
+        advance: Called with the number of rounds played since its last call, for progress bars.
 
     Raises:
-        SettingsError: It cannot be run: an argument is out of its range, the algorithm cannot be played in secret, the
+        SettingsError: An argument is out of its range, the algorithm cannot be played under encryption, the
             ``[secure]`` extra is not installed, or a role has ended the run.
     """
-    settings = SambaSettings(algorithm, ratings, arms, budget, seed_of(seed), owners_per_role=1)
+    settings = SambaSettings(algorithm, ratings, arms, budget, seed_or_random(seed), owners_per_role=1)
     transcripts: dict[str, Transcript] = {}
     try:
         result = run_samba(settings, advance, transcripts)
-        in_the_open = run_samba(replace(settings, plain=True))
+        plain = run_samba(replace(settings, plain=True))
     except (ValueError, TypeError, OSError, SecureError, MissingExtraError) as error:
         raise SettingsError(str(error)) from error
-    return SambaOutcome(result, in_the_open["cumulative_reward"], transcripts)
+    return SambaOutcome(result, plain["cumulative_reward"], transcripts)
 
 
 def sightings(role: str, transcript: Transcript) -> Iterator[Sighting]:
-    """Yields what a role has received, in order, and what it could make of it.
+    """Yields the messages that a role received, in order, with what it could read in them.
 
     Args:
-        role: Its name.
-        transcript: What its links and its ciphers have written down.
+        role: The role's name.
+        transcript: The record of its links (messages received) and ciphers (messages decrypted).
     """
-    opened = iter(transcript.opened)
-    opens = _OPENED.get(kind_of(role), ())
+    opened = iter(transcript.decrypted)
+    opens = _OPENED.get(role.partition("-")[0], ())
     for number, (peer, payload) in enumerate(transcript.received, 1):
         kind, content = Kind(payload[0]), payload[1:]
-        # What it could open its cipher has written down, in the order of the messages.
+        # The cipher's record is in the order of the messages.
         plain = next(opened).plain if kind in opens else None
         words = kind.name.lower().replace("_", " ")
         yield Sighting(number, peer, words, len(payload), _read(kind, content, plain), plain is not None)
-
-
-def kind_of(role: str) -> str:
-    """Returns what sort of role a name is of; see :data:`KNOWS`."""
-    return role.partition("-")[0]
 
 
 def _read(kind: Kind, content: bytes, plain: bytes | None) -> str:
@@ -136,14 +127,14 @@ def _read(kind: Kind, content: bytes, plain: bytes | None) -> str:
         plan = json.loads(content)
         return f"{plan['algorithm']['name']}, {plan['arms']} arms, {plan['budget']} rounds, picks by {plan['choice']}"
     if kind is Kind.COMMON_SCORE:
-        score = np.frombuffer(content[:SCORE_BYTES], "<f8")[0]
+        score = np.frombuffer(content[: SCORE.size], "<f8")[0]
         return f"one score of Controller's own for all, {score:.4g}: the round explores"
     if plain is None:
-        return f"cannot open it: {content[:_SHOWN_BYTES].hex(' ')} \u2026"
+        return f"cannot open it: {content[:_SHOWN].hex(' ')} \u2026"
     if kind is Kind.SCORES:
         scores = np.frombuffer(plain, "<f8")
-        shown = ", ".join(f"{score:.4g}" for score in scores[:_SHOWN_SCORES])
-        return f"masked, in an order of this round: {shown}{_MORE if len(scores) > _SHOWN_SCORES else ''}"
+        shown = [f"{score:.4g}" for score in scores[:_SHOWN]] + ["\u2026"] * (len(scores) > _SHOWN)
+        return f"masked, in an order of this round: {', '.join(shown)}"
     if kind is Kind.MARKS:
         return "picked" if plain[0] else "not picked"
     return f"the cumulative reward, {int.from_bytes(plain, 'big'):,}"

@@ -1,24 +1,21 @@
-"""Serves the lab to browsers of this machine, and to nobody else."""
+"""The lab's server, which answers browsers on this machine only."""
 
 import os
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from importlib.resources import files
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
-
-from fedbandit_envs.leaderboard.board.report import assets
 
 HOST = "127.0.0.1"
 
 _APP = Path(__file__).with_name("app.py")
 
-# The browser itself refuses whatever would leave this machine: fonts, scripts and reports of use.
+# The browser itself refuses what would be loaded from or sent to other machines: fonts, scripts, usage statistics.
 _ONLY_HERE = (
-    b"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self'; form-action 'self'; "
-    b"frame-ancestors 'none'; base-uri 'self'"
+    "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'self'"
 )
 
 
@@ -29,54 +26,33 @@ class MissingLabError(ImportError):
 def asgi_app(token: str) -> Any:
     """Returns the lab as an ASGI application.
 
-    It answers to names of the loopback address alone, so that no page of elsewhere can reach it under a name of its
-    own, and to who has the token.
+    It answers requests to the loopback address only, so that no other site can reach it under a name of its own (DNS
+    rebinding), and only those that have the token.
 
     Args:
-        token: What a browser must have, ``?access_token=...``.
+        token: The access token, ``?access_token=...`` in the address.
 
     Raises:
         MissingLabError: The extra is not installed.
     """
     try:
         import marimo
+        import matplotlib  # noqa: F401 - figures need it, and a missing package is reported before the lab is served
         from starlette.middleware.trustedhost import TrustedHostMiddleware
     except ImportError as error:
         raise MissingLabError(
             "the lab needs the [lab] extra: python -m pip install 'fedbandit-envs[lab]'"
         ) from error
-    # marimo's own way to draw asks a host elsewhere for MathJax.
-    figure = (files(__name__.rpartition(".")[0]) / "figure.js").read_text(encoding="utf-8")
-    head = "".join(f"<script>{script}</script>" for script in (assets.plotly(), figure))
-    made = (
-        marimo.create_asgi_app(quiet=True, token=token, html_head=head)
-        .with_app(path="", root=str(_APP))
-        .build()
-    )
-    return _telling_browsers(TrustedHostMiddleware(made, [HOST, "localhost"]))
+    application = marimo.create_asgi_app(quiet=True, token=token).with_app(path="", root=str(_APP)).build()
+    return TrustedHostMiddleware(application, [HOST, "localhost"])
 
 
-def _telling_browsers(app: Any) -> Any:
-    """Returns the application with answers that say what a browser may load for them."""
-
-    async def told(scope: Any, receive: Any, send: Any) -> None:
-        async def sent(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                headers = [*message.get("headers", ()), (b"content-security-policy", _ONLY_HERE)]
-                message = {**message, "headers": headers}
-            await send(message)
-
-        await app(scope, receive, sent)
-
-    return told
-
-
-def serve(port: int, told: Callable[[str], None]) -> None:
-    """Serves until it is interrupted, and ends the process then.
+def serve(port: int, show: Callable[[str], None]) -> None:
+    """Serves the lab until it is interrupted, then ends the process.
 
     Args:
-        port: Of the loopback address; 0 for a free one.
-        told: Is told the address, with the token.
+        port: Port on the loopback address; 0 for a free one.
+        show: Called once with the lab's address, which contains the token.
 
     Raises:
         MissingLabError: The extra is not installed.
@@ -87,10 +63,11 @@ def serve(port: int, told: Callable[[str], None]) -> None:
     import uvicorn
 
     with socket.create_server((HOST, port)) as listening:
-        told(f"http://{HOST}:{listening.getsockname()[1]}/?access_token={token}")
-        # Open pages do not keep it from ending.
-        settings = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
+        show(f"http://{HOST}:{listening.getsockname()[1]}/?access_token={token}")
+        # Open pages do not keep the server from ending.
+        policy = [("content-security-policy", _ONLY_HERE)]
+        settings = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, headers=policy)
         with suppress(KeyboardInterrupt):
             uvicorn.Server(settings).run(sockets=[listening])
-    # Marimo has threads for every page that was opened, which would wait for ever; there is nothing to be kept.
+    # Marimo's threads, one for each page opened, would be waited for without end; nothing is left to be saved.
     os._exit(0)

@@ -1,20 +1,21 @@
-"""What a paper says beside what we measured: ratios of regret with their uncertainty, and verdicts.
+"""Comparison of a paper's statements with measurements: ratios of regret with their uncertainty, and verdicts.
 
 An interval covers 95 %, so each of its ends is passed by chance in about one of forty runs. A verdict "holds" on a
 whole chain is as safe as one on a single ratio, since every link has to hold; "does not hold" is not, since one false
 link is enough.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isnan, nan
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.leaderboard.statistics import (
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.leaderboard.runs.statistics import (
     FEWEST,
     MIDDLES,
     Middle,
@@ -23,7 +24,6 @@ from fedbandit_envs.leaderboard.statistics import (
     ratio_with_interval,
     stratum_means,
 )
-from fedbandit_envs.leaderboard.sweep.runs import Result
 
 Statement = Literal["holds", "does **not** hold", "undecided"]
 
@@ -83,13 +83,13 @@ class Interval:
         return {"low": self.low, "high": self.high}
 
     def holds(self, number: float) -> Statement:
-        """Says whether a number lies within."""
-        return "holds" if self.low <= number <= self.high else "does **not** hold"
+        """Returns, as a verdict, whether a number lies within."""
+        return holds_if(self.low <= number <= self.high)
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Mean (or median) regret of one run over that of another, on the same instances under the same luck.
+    """Mean (or median) regret of one run over that of another, on the same instances with common random numbers.
 
     Attributes:
         value: The ratio.
@@ -118,25 +118,27 @@ class Ratio:
         return {name: getattr(self, name) for name in names}
 
     def at_most(self, bound: float) -> Statement:
-        """Says whether the ratio is at most ``bound``; undecided if that lies within the interval."""
+        """Returns, as a verdict, whether the ratio is at most ``bound``; undecided if the interval contains it."""
         if self.high <= bound:
             return "holds"
         return "does **not** hold" if self.low > bound else "undecided"
 
     def at_least(self, bound: float) -> Statement:
-        """Says whether the ratio is at least ``bound``; undecided if that lies within the interval."""
+        """Returns, as a verdict, whether the ratio is at least ``bound``; undecided if the interval contains it."""
         if self.low >= bound:
             return "holds"
         return "does **not** hold" if self.high < bound else "undecided"
 
 
-def regret_by_seed(result: Result, checkpoint: int = -1) -> Array:
+def regret_by_seed(result: RunResult, checkpoint: int = -1) -> Array:
     """Returns cumulative regret per agent, ``(seeds,)``."""
     means: Array = result.regret[checkpoint].mean(axis=1)
     return means
 
 
-def ratio(numerator: Result, denominator: Result, checkpoint: int = -1, middle: Middle = "mean") -> Ratio:
+def ratio(
+    numerator: RunResult, denominator: RunResult, checkpoint: int = -1, middle: Middle = "mean"
+) -> Ratio:
     """Compares two runs over the same seeds.
 
     Args:
@@ -165,7 +167,7 @@ def compare(above: Array, below: Array) -> Ratio:
     return Ratio(value, low, high, value, value)
 
 
-def elsewhere(numerator: Result, denominator: Result, checkpoint: int = -1) -> Interval:
+def elsewhere(numerator: RunResult, denominator: RunResult, checkpoint: int = -1) -> Interval:
     """Predicts with 95 % the ratio over as many other instances, drawn as these were; see :func:`ratio`.
 
     That is where the number of a paper is expected whose instances are not ours.
@@ -174,19 +176,19 @@ def elsewhere(numerator: Result, denominator: Result, checkpoint: int = -1) -> I
     return Interval(*ratio_in_other_strata(above, below, strata_of_seeds(numerator)))
 
 
-def instance_ratios(numerator: Result, denominator: Result, checkpoint: int = -1) -> Array:
+def instance_ratios(numerator: RunResult, denominator: RunResult, checkpoint: int = -1) -> Array:
     """Returns the ratio of each problem instance, ``(instances,)``; see :func:`ratio`."""
     above, below = _paired(numerator, denominator, checkpoint)
     strata = strata_of_seeds(numerator)
     return stratum_means(above, strata) / stratum_means(below, strata)
 
 
-def strata_of_seeds(result: Result) -> Array:
+def strata_of_seeds(result: RunResult) -> Array:
     """Returns which of the problem instances each seed takes, ``(seeds,)``."""
     return np.arange(result.regret.shape[1]) % result.strata.count
 
 
-def _paired(numerator: Result, denominator: Result, checkpoint: int) -> tuple[Array, Array]:
+def _paired(numerator: RunResult, denominator: RunResult, checkpoint: int) -> tuple[Array, Array]:
     above, below = regret_by_seed(numerator, checkpoint), regret_by_seed(denominator, checkpoint)
     if (below.size, denominator.strata) != (above.size, numerator.strata):
         raise ValueError(
@@ -194,6 +196,26 @@ def _paired(numerator: Result, denominator: Result, checkpoint: int) -> tuple[Ar
             f"{numerator.strata} are required"
         )
     return above, below
+
+
+def holds_if(condition: bool) -> Statement:
+    """Returns the statement that something holds, or that it does not."""
+    return "holds" if condition else "does **not** hold"
+
+
+def over(above: Mapping[Any, RunResult], below: RunResult | Mapping[Any, RunResult]) -> dict[Any, Ratio]:
+    """Returns ratios by x.
+
+    Args:
+        above: Runs by x.
+        below: What they are compared with: one run, or one for each x.
+    """
+    return {x: ratio(run, below[x] if isinstance(below, Mapping) else below) for x, run in above.items()}
+
+
+def falls(points: Mapping[float, RunResult]) -> tuple[Statement, list[Ratio]]:
+    """Returns the verdict on whether regret falls at every step with x, and the ratios; see :func:`ordered`."""
+    return ordered([points[x] for x in sorted(points, reverse=True)])
 
 
 def all_hold(statements: Iterable[Statement]) -> Statement:
@@ -205,8 +227,13 @@ def all_hold(statements: Iterable[Statement]) -> Statement:
     return "holds"
 
 
-def ordered(runs: Iterable[Result], checkpoint: int = -1) -> tuple[Statement, list[Ratio]]:
-    """Says whether regret rises from each run to the next.
+def all_at_most(ratios: Iterable[Ratio], bound: float = 1) -> Statement:
+    """Returns, as a verdict, whether all ratios are at most a bound."""
+    return all_hold(value.at_most(bound) for value in ratios)
+
+
+def ordered(runs: Iterable[RunResult], checkpoint: int = -1) -> tuple[Statement, list[Ratio]]:
+    """Returns the verdict on whether regret rises from each run to the next, and the ratios.
 
     Args:
         runs: In the order that is claimed, least regret first.
@@ -220,7 +247,7 @@ def ordered(runs: Iterable[Result], checkpoint: int = -1) -> tuple[Statement, li
 
 
 def lies_within(number: float, measure: Mean | Ratio) -> str:
-    """Says of a number whether it lies within a measure's interval."""
+    """Returns, as a verdict, whether a number lies within a measure's interval."""
     if isnan(measure.low):
         return f"{number:g} has no interval to lie within"
     lies = "lies" if measure.low <= number <= measure.high else "does **not** lie"
@@ -228,11 +255,11 @@ def lies_within(number: float, measure: Mean | Ratio) -> str:
 
 
 def about_intervals(count: int, over: str) -> str:
-    """Says what intervals are, and over what, where every seed has an instance of its own.
+    """Returns the sentence of a page that explains its intervals, where every seed draws its own instance.
 
     Args:
-        count: How many seeds there are.
-        over: What they are called, in the plural.
+        count: Number of seeds.
+        over: Name of the seeds, in the plural.
     """
     if count < FEWEST:
         return f"{count} {over} make no interval: ranges over them are given."

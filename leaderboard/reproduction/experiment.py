@@ -1,27 +1,30 @@
-"""What an experiment of a paper is: data that says what runs, and a function that reports on it."""
+"""An experiment of a paper: the runs that it needs as data, and the template of the page that reports on them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any, NamedTuple, Protocol
 
-from fedbandit_envs.checks import require_integer
-from fedbandit_envs.leaderboard.reproduction.page import Section
-from fedbandit_envs.leaderboard.sweep.cell import Cell
-from fedbandit_envs.leaderboard.sweep.runs import Result
+from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.leaderboard.runs.store import Cell
 
-Results = Mapping[str, Result]
-"""Of runs of a federation, by name."""
+LOG_LOG = {"xscale": "log", "yscale": "log"}
+LOG_LINEAR = {"xscale": "log", "yscale": "linear"}
+LINEAR = {"xscale": "linear", "yscale": "linear"}
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is run.
+    """The size of a reproduction: horizon, runs and values of sweeps.
 
     Attributes:
         rounds: Horizon T.
         trials: Runs of each problem instance; at least two, since intervals need as many.
-        sweeps: What is varied, by name.
-        lean: Whether runs that other scales show besides are left out, where they cost too much.
+        sweeps: Values of what is varied, by name.
+        lean: Whether costly runs, which other scales show as well, are left out.
     """
 
     rounds: int
@@ -39,8 +42,16 @@ class Scale:
         require_integer("trials", self.trials, 2)
 
 
+class LabelledCell(Cell, Protocol):
+    """A run of an experiment."""
+
+    @property
+    def labels(self) -> Mapping[str, Any]:
+        """The values by which the run differs from others of its panel, by column; no part of the key."""
+
+
 class Plan(NamedTuple):
-    """What the user has chosen for one panel.
+    """The settings of one panel that the user has chosen.
 
     Attributes:
         panel: The panel's name.
@@ -57,14 +68,17 @@ class Plan(NamedTuple):
 class Experiment:
     """One experiment of a paper.
 
+    Its page is made by two Jinja templates of the paper's folder, in which the functions of the paper's module
+    ``analysis`` can be called: ``setting`` once, ``template`` for each panel.
+
     Attributes:
         title: What it shows.
         axes: Of the picture: ``x`` and ``y`` labels, ``xscale`` and ``yscale``.
         scales: How much can be run, by name: at least ``small`` (minutes) and ``paper``.
         panels: Titles of the panels by name; each is a section of the page and a part of the picture.
-        setting: Describes, in a sentence or several, what runs at a scale and in a mode.
-        cells: Names and settings of a panel's runs.
-        report: Writes a panel's section from the results of its cells.
+        runs: Returns the runs of a panel; their ``labels`` tell them apart.
+        template: Name of the template of a panel's section.
+        setting: Name of the template that says what runs at a scale and in a mode.
         modes: What the algorithms can be; the first is the default, ``printed`` is as the paper prints them.
         panel_axes: Where a panel's axes are not those of the picture, by the panel's name.
     """
@@ -73,8 +87,23 @@ class Experiment:
     axes: Mapping[str, str]
     scales: Mapping[str, Scale]
     panels: Mapping[str, str]
-    setting: Callable[[Scale, str], str]
-    cells: Callable[[Plan], Mapping[str, Cell]]
-    report: Callable[[Section, Any], None]
+    runs: Callable[[Plan], Sequence[LabelledCell]]
+    template: str
+    setting: str = "setting.md.j2"
     modes: tuple[str, ...] = ("default",)
     panel_axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def package(self) -> ModuleType:
+        """The package that defines ``runs``, in which the templates and the module ``analysis`` lie, too."""
+        return import_module(self.runs.__module__.rpartition(".")[0])
+
+
+@cache
+def experiments() -> Mapping[str, Experiment]:
+    """Returns all experiments by name, collected from the module ``experiments`` of every folder of ``papers``."""
+    # By name: nothing imports the papers, which stand above all else.
+    papers = import_module("fedbandit_envs.papers")
+    folders = sorted(folder.name for folder in iter_modules(papers.__path__) if folder.ispkg)
+    modules = [import_module(f"{papers.__name__}.{folder}.experiments") for folder in folders]
+    return {name: one for module in modules for name, one in module.EXPERIMENTS.items()}

@@ -1,16 +1,23 @@
-"""What reports write: Markdown, rows of a CSV file and the curves of a picture."""
+"""The functions that page templates call: tables, numbers and curves, each written to the CSV file as well."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from numbers import Real
+from pkgutil import iter_modules
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.leaderboard.reproduction import comparison
 from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, regret_by_seed, strata_of_seeds
-from fedbandit_envs.leaderboard.statistics import mean_and_half_width
-from fedbandit_envs.leaderboard.sweep.runs import Result
+from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan
+from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
+from fedbandit_envs.leaderboard.runs import statistics
+from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
 
 COLUMNS = ("panel", "name", "quantity", "x", "value", "low", "high", "least", "most", "printed")
 """Of the CSV file.
@@ -19,6 +26,12 @@ A row is a ratio (``quantity`` "ratio"), a point of a curve ("drawn"), what a se
 of a table, whose ``name`` is the first cell of its line and whose ``quantity`` is the head of its column. ``printed``
 is what the page says there, letter by letter.
 """
+
+_CALLS = ("table", "sentences", "say", "record", "draw", "claims")
+"""Methods of :class:`Section` that templates call by their bare names."""
+
+Row = Mapping[str, Any]
+Points = Mapping[Any, Any] | Sequence[tuple[Any, Any]]
 
 
 @runtime_checkable
@@ -29,99 +42,111 @@ class Measure(Protocol):
         """Returns its numbers, by columns of :data:`COLUMNS`."""
 
 
-@dataclass
 class Section:
-    """One panel's part of a page.
+    """The section of one panel: what its template calls, and the CSV rows and curves that the calls leave.
 
     Attributes:
         panel: Name of the panel.
-        text: Lines of Markdown.
         rows: Rows of the CSV file, by :data:`COLUMNS`.
-        curves: What to draw, by name: x, y and the error bars' lengths, one array or a pair.
+        curves: Curves of the picture by name: x, y and the lengths of the error bars below and above.
+        beside: Curves that are drawn in the colour of another one, dotted: that one's name, by theirs.
     """
 
-    panel: str
-    text: list[str] = field(default_factory=list)
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    curves: dict[str, tuple[Any, Any, Any]] = field(default_factory=dict)
+    def __init__(self, panel: str) -> None:
+        """Starts an empty section."""
+        self.panel = panel
+        self.rows: list[dict[str, Any]] = []
+        self.curves: dict[str, tuple[list[Any], list[float], Array]] = {}
+        self.beside: dict[str, str] = {}
 
-    def table(self, *header: str) -> Callable[..., None]:
-        """Starts a Markdown table; the function returned adds a line to it, and what it prints to the CSV rows."""
-        self.text += ["", f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
-
-        def add_line(*cells: Any) -> None:
-            self.text.append(f"| {' | '.join(map(str, cells))} |")
-            for column, cell in zip(header[1:], cells[1:], strict=True):
-                if any(letter.isdigit() for letter in str(cell)):
-                    self._record(str(cells[0]), column, "", cell, str(cell))
-
-        return add_line
-
-    def say(self, name: str, cell: Any) -> str:
-        """Returns what a sentence is to say, and adds it to the CSV rows.
+    def render(self, experiment: Experiment, runs: PanelRuns) -> str:
+        """Returns the text of the section.
 
         Args:
-            name: What it is.
+            experiment: The experiment.
+            runs: The results of the panel.
+        """
+        calls = {name: getattr(self, name) for name in _CALLS}
+        return render(experiment, experiment.template, runs.plan, runs=runs, **calls)
+
+    def table(self, lines: Iterable[Row]) -> str:
+        """Returns a Markdown table, and adds its cells that hold digits to the CSV rows.
+
+        Args:
+            lines: One mapping a line: the heads of all columns, in order, and the cells below them.
+        """
+        lines = list(lines)
+        text = [f"| {' | '.join(lines[0])} |", "|" + "---|" * len(lines[0])]
+        for line in lines:
+            first, *others = line.items()
+            text.append(f"| {' | '.join(str(cell) for cell in line.values())} |")
+            for column, cell in others:
+                if any(letter.isdigit() for letter in str(cell)):
+                    self._record(str(first[1]), column, "", cell, str(cell))
+        return "\n".join(text)
+
+    def sentences(self, *said: tuple[str, Any, str]) -> str:
+        """Returns the table of a paper's sentences.
+
+        Args:
+            *said: The sentence, letter by letter the paper's; what is measured here; and the verdict.
+        """
+        return self.table(
+            {"the paper says": f'"{sentence}"', "here": here, "verdict": verdict}
+            for sentence, here, verdict in said
+        )
+
+    def say(self, name: str, cell: Any) -> str:
+        """Returns a measured value as text for a sentence of the page, and adds it to the CSV rows.
+
+        Args:
+            name: Name of the value in the CSV file.
             cell: A measure, or a text.
         """
         self._record(name, "in the text", "", cell, str(cell))
         return str(cell)
 
-    def add(self, name: str, x: Any, value: Ratio) -> None:
-        """Adds a ratio that no table prints to the CSV rows."""
-        self._record(name, "ratio", x, value)
+    def record(self, name: str, ratios: Mapping[Any, Ratio]) -> str:
+        """Adds ratios that no table prints to the CSV rows, by x; returns no text."""
+        for x, value in ratios.items():
+            self._record(name, "ratio", x, value)
+        return ""
 
-    def draw(self, name: str, x: Any, y: Any, error: Any) -> None:
-        """Draws a curve.
+    def draw(self, curves: Mapping[str, Points], beside: Mapping[str, str] = {}) -> str:
+        """Draws curves, and adds their points to the CSV rows; returns no text.
 
         Args:
-            name: In the legend.
-            x: Where.
-            y: The points, ``(points,)``.
-            error: The error bars' lengths, ``(points,)``, or ``(2, points)``: below and above.
+            curves: By their names in the legend, points by x, or pairs of x and point where an x comes several times:
+                means or ratios, drawn with their intervals, or numbers.
+            beside: Curves that are to be dotted in the colour of another one: that one's name, by theirs.
         """
-        self.curves[name] = (x, y, error)
+        self.beside |= beside
+        for name, given in curves.items():
+            points = list(given.items()) if isinstance(given, Mapping) else given
+            known = {row["x"] for row in self.rows if (row["name"], row["quantity"]) == (name, "ratio")}
+            bars = []
+            for x, point in points:
+                mean = point if isinstance(point, Mean | Ratio) else Mean(point, point, point)
+                bars.append((mean.value, mean.value - mean.low, mean.high - mean.value))
+                if x not in known:
+                    bare = mean.value if np.isnan(mean.low) and isinstance(mean, Mean) else mean
+                    self._record(name, "ratio" if isinstance(mean, Ratio) else "drawn", x, bare)
+            values, below, above = zip(*bars, strict=True)
+            self.curves[name] = ([x for x, _ in points], list(values), np.array([below, above]))
+        return ""
 
-    def record_curves(self) -> None:
-        """Adds the points of all curves to the CSV rows, but for ratios that are there."""
-        known = {(row["name"], row["x"]) for row in self.rows if row["quantity"] == "ratio"}
-        for name, (x, y, error) in self.curves.items():
-            below, above = np.broadcast_to(error, (2, len(y)))
-            for where, value, down, up in zip(x, y, below, above, strict=True):
-                if (name, where) not in known:
-                    cell = value if np.isnan(down) else Mean(value, value - down, value + up)
-                    self._record(name, "drawn", where, cell)
-
-    def draw_regret(self, name: str, result: Result) -> None:
-        """Draws regret per agent over rounds, with the 95 % interval over seeds, instances held fixed."""
-        mean, half = mean_and_half_width(result.regret.mean(axis=2), strata=strata_of_seeds(result))
-        self.draw(name, result.rounds, mean, half)
-
-    def draw_points(self, name: str, points: Mapping[float, Result]) -> None:
-        """Draws regret per agent at the horizon over some quantity, with its interval; see :func:`regret_text`."""
-        self.draw_means(name, {x: regret_text(result) for x, result in points.items()})
-
-    def draw_means(self, name: str, points: Mapping[float, Mean]) -> None:
-        """Draws means over some quantity with their intervals."""
-        means = points.values()
-        self.draw(
-            name, list(points), [mean.value for mean in means], [mean.high - mean.value for mean in means]
+    def claims(self, claims: Iterable[Claim]) -> str:
+        """Returns a table of privacy claims, see :attr:`RunResult.claims`."""
+        return self.table(
+            {
+                "adjacency": claim.adjacency,
+                "composition": claim.composition,
+                "epsilon": "-" if claim.epsilon is None else f"{claim.epsilon:.3f}",
+                "delta": f"{claim.delta:.3g}",
+                "remark": claim.reason,
+            }
+            for claim in claims
         )
-
-    def draw_ratios(self, name: str, points: Mapping[float, Ratio]) -> None:
-        """Draws ratios over some quantity with their intervals, and adds them to the CSV rows."""
-        for x, value in points.items():
-            self.add(name, x, value)
-        values = [value.value for value in points.values()]
-        spread = np.array([[p.value - p.low, p.high - p.value] for p in points.values()]).T
-        self.curves[name] = (list(points), values, spread)
-
-    def claims(self, claims: Iterable[Mapping[str, Any]]) -> None:
-        """Writes a table of privacy claims, see :attr:`Result.claims`."""
-        row = self.table("adjacency", "composition", "epsilon", "delta", "remark")
-        for claim in claims:
-            epsilon = "-" if claim["epsilon"] is None else f"{claim['epsilon']:.3f}"
-            row(claim["adjacency"], claim["composition"], epsilon, f"{claim['delta']:.3g}", claim["reason"])
 
     def _record(self, name: str, quantity: str, x: Any, cell: Any, printed: str = "") -> None:
         numbers: Mapping[str, float] = {}
@@ -131,18 +156,94 @@ class Section:
             numbers = {"value": float(cell)}
         # Ten digits are more than any of them deserves.
         rounded = {column: float(f"{number:.10g}") for column, number in numbers.items()}
-        known = {
-            "panel": self.panel,
-            "name": name,
-            "quantity": quantity,
-            "x": x,
-            "printed": printed,
-            **rounded,
-        }
-        self.rows.append({column: known.get(column, "") for column in COLUMNS})
+        known = {"panel": self.panel, "name": name, "quantity": quantity, "x": x, "printed": printed}
+        self.rows.append({column: (known | rounded).get(column, "") for column in COLUMNS})
 
 
-def regret_text(result: Result) -> Mean:
+def render(experiment: Experiment, template: str, plan: Plan, **context: Any) -> str:
+    """Renders a template of an experiment's folder.
+
+    Templates have the public names of the folder's modules ``analysis`` and ``experiments``, of this module, of
+    :mod:`.comparison` and of :mod:`~fedbandit_envs.leaderboard.runs.statistics`, the folder's modules by their names,
+    ``plan``, ``scale``, ``panel`` and ``mode``, and the filter ``fmt``, which writes a number by a format.
+
+    Args:
+        experiment: The experiment.
+        template: Name of the template.
+        plan: What the user has chosen.
+        **context: What the template is given besides.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    folder = experiment.package.__name__
+    templates = Environment(
+        loader=PackageLoader(folder, ""),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # Markdown
+        extensions=["jinja2.ext.do"],
+    )
+    templates.filters["fmt"] = format
+    modules = {
+        found.name: import_module(f"{folder}.{found.name}")
+        for found in iter_modules(experiment.package.__path__)
+    }
+    names: dict[str, Any] = {}
+    for module in (
+        comparison,
+        statistics,
+        import_module(__name__),
+        modules["experiments"],
+        modules["analysis"],
+    ):
+        names |= {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    known = {"plan": plan, "scale": plan.scale, "panel": plan.panel, "mode": plan.mode}
+    text = templates.get_template(template).render({**names, **modules, **known, **context})
+    # Calls that return no text leave empty lines.
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+def over_rounds(result: RunResult) -> dict[int, Mean]:
+    """Returns regret per agent by round, with the 95 % interval over seeds, instances held fixed."""
+    return means(result.rounds, result.regret.mean(axis=2), strata_of_seeds(result))
+
+
+def all_over_rounds(runs: PanelRuns) -> dict[str, dict[int, Mean]]:
+    """Returns the curve of regret over rounds of every line."""
+    return {row.labels["line"]: over_rounds(row.result) for row in runs.rows}
+
+
+def means(x: Sequence[Any] | Array, values: Array, strata: Array | None = None) -> dict[Any, Mean]:
+    """Returns means over seeds with their 95 % intervals, by x.
+
+    Args:
+        x: Where, ``(points,)``.
+        values: One value a seed, ``(points, seeds)``.
+        strata: Stratum of each seed, which the intervals hold fixed.
+    """
+    mean, half = mean_and_half_width(values, strata=strata)
+    return {at: Mean(m, m - h, m + h) for at, m, h in zip(x, mean, half, strict=True)}
+
+
+def swept(
+    runs: PanelRuns, column: str, lines: Iterable[str] = (), **labels: Any
+) -> dict[str, dict[Any, Mean]]:
+    """Returns curves of :func:`final_regret` over a column, by line.
+
+    Args:
+        runs: The results.
+        column: What is swept.
+        lines: Which lines; all by default.
+        **labels: Other labels that the runs have.
+    """
+    return {
+        line: {x: final_regret(result) for x, result in runs.by(column, line=line, **labels).items()}
+        for line in lines or runs.values("line")
+    }
+
+
+def final_regret(result: RunResult) -> Mean:
     """Returns cumulative regret per agent at the horizon with the 95 % interval over seeds, instances held fixed."""
     return over_seeds(regret_by_seed(result), strata=strata_of_seeds(result))
 

@@ -1,35 +1,25 @@
 """Plays an experiment's missing shards and writes its CSV file, picture and page."""
 
 import csv
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from fedbandit_envs.checks import require_choice
-from fedbandit_envs.leaderboard.figures import panels_png
+from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan
-from fedbandit_envs.leaderboard.reproduction.page import COLUMNS, Section
-from fedbandit_envs.leaderboard.sweep import engine
-from fedbandit_envs.leaderboard.sweep.backends import Backend
-from fedbandit_envs.leaderboard.sweep.cell import Cell
-from fedbandit_envs.leaderboard.sweep.store import load, missing_shards
-
-
-class Work(NamedTuple):
-    """What is left to play.
-
-    Attributes:
-        shards: The missing shards.
-        size: How much they are to play, all together.
-    """
-
-    shards: list[Cell]
-    size: float
+from fedbandit_envs.leaderboard.reproduction.page import COLUMNS, Section, render
+from fedbandit_envs.leaderboard.reproduction.panel_runs import LabelledResult, PanelRuns
+from fedbandit_envs.leaderboard.runs.plots import panels_png
+from fedbandit_envs.leaderboard.runs.store import Cell, load
 
 
 class Reproduction:
-    """One experiment at one scale."""
+    """One experiment at one scale.
+
+    Attributes:
+        cells: The runs of all its panels.
+        folder: Folder of their shards.
+    """
 
     def __init__(
         self,
@@ -76,51 +66,36 @@ class Reproduction:
             ["fedbandit reproduce", name, *(f"--{key} {value}" for key, value in options.items())]
         )
         self._out = out
-        self._folder = out / "shards"
-        self._shards: dict[str, dict[str, Sequence[Cell]]] = {
-            chosen: {
-                run: cell.split() for run, cell in experiment.cells(Plan(chosen, self._scale, mode)).items()
-            }
-            for chosen in narrowed or experiment.panels
-        }
-
-    def work(self) -> Work:
-        """Says what is left to play."""
-        wanted = [shard for runs in self._shards.values() for run in runs.values() for shard in run]
-        left = missing_shards(wanted, self._folder)
-        return Work(left, float(sum(shard.size for shard in left)))
-
-    def play(self, work: Work, backend: Backend, advance: Callable[[float], None]) -> None:
-        """Plays what is left; see :func:`~fedbandit_envs.leaderboard.sweep.engine.play`."""
-        engine.play(work.shards, self._folder, backend, advance)
+        self.folder = out / "shards"
+        self._plans = [Plan(chosen, self._scale, mode) for chosen in narrowed or experiment.panels]
+        self._runs = {plan.panel: experiment.runs(plan) for plan in self._plans}
+        self.cells: list[Cell] = [run for runs in self._runs.values() for run in runs]
 
     def report(self) -> list[Path]:
         """Writes the page, the CSV file and the picture; returns their paths."""
         experiment = self._experiment
-        text = [f"# {experiment.title}", ""]
-        text += [f"Scale `{self._label}`: {experiment.setting(self._scale, self._mode)}"]
-        rows: list[dict[str, Any]] = []
-        curves: dict[str, dict[str, tuple[Any, Any, Any]]] = {}
+        setting = render(experiment, experiment.setting, self._plans[0])
+        text = [f"# {experiment.title}", f"Scale `{self._label}`: {setting}"]
+        sections = []
         seconds = 0.0
-        for panel, runs in self._shards.items():
-            title = experiment.panels[panel]
-            results = {name: load(parts, self._folder) for name, parts in runs.items()}
-            seconds += sum(result.cpu_seconds for result in results.values())
-            section = Section(panel)
-            experiment.report(section, results)
-            section.record_curves()
-            text += ["", f"## {title}", *section.text]
-            rows += section.rows
-            curves[title] = section.curves
-        text += ["", f"![{experiment.title}]({self._file('png').name})", ""]
+        for plan in self._plans:
+            results = [LabelledResult(run.labels, load(run, self.folder)) for run in self._runs[plan.panel]]
+            seconds += sum(row.result.cpu_seconds for row in results)
+            runs = PanelRuns(plan, results)
+            section = Section(plan.panel)
+            text += [f"## {experiment.panels[plan.panel]}", section.render(experiment, runs)]
+            sections.append(section)
+        text += [f"![{experiment.title}]({self._file('png').name})"]
         text += [f"Made by `{self._command}`, whose runs took {seconds:.0f} CPU-seconds."]
-        self._file("md").write_text("\n".join(text) + "\n")
+        self._file("md").write_text("\n\n".join(text) + "\n")
         with self._file("csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS)
             writer.writeheader()
-            writer.writerows(rows)
+            writer.writerows(row for section in sections for row in section.rows)
+        curves = {experiment.panels[section.panel]: section.curves for section in sections}
         apart = {experiment.panels[panel]: axes for panel, axes in experiment.panel_axes.items()}
-        panels_png(curves, experiment.axes, experiment.title, self._file("png"), apart)
+        beside = {name: other for section in sections for name, other in section.beside.items()}
+        panels_png(curves, experiment.axes, experiment.title, self._file("png"), apart, beside=beside)
         return [self._file(suffix) for suffix in ("md", "csv", "png")]
 
     def _file(self, suffix: str) -> Path:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from fedbandit_envs.baselines.procurement.silent import SSUCB, Clairvoyant, OneOfEach, UniformRandom
-from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.procurement_v0 import parallel_env
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.reveal import Reveal
 
 
@@ -69,7 +69,7 @@ def test_ss_ucb_follows_its_formula():
     env = parallel_env(num_agents=1, num_producers=5, instance_seed=2, max_cycles=50)
     policy = SSUCB(exploration_rounds=2, radius_scale=0.7, margin=0.05)
     observation, _ = env.reset_batch([0])
-    policy.reset(env.policy_spaces, row_seeds([0], 1))
+    policy.reset(env.policy_spec, row_seeds([0], 1))
     for t in range(1, 51):
         action = policy.act(observation)[0, 0].copy()
         if t <= 2:
@@ -87,7 +87,7 @@ def test_ss_ucb_follows_its_formula():
 def test_exploration_length_from_zeta():
     policy = SSUCB(zeta=0.5)
     env = parallel_env(num_agents=1, max_cycles=1000)
-    policy.reset(env.policy_spaces, row_seeds([0], 1))
+    policy.reset(env.policy_spec, row_seeds([0], 1))
     observation, _ = env.reset_batch([0])
     rounds = int(np.ceil(3 * np.log(1000) / (2 * 0.25)))
     explored = 0

@@ -85,7 +85,8 @@ def test_the_shortage_is_dealt_with_as_by_the_package():
     short = (np.where(bound > cost, capacity, 0) * (bound - ALPHA)).sum(axis=-1)[0] < 0
     assert short.sum() > 100
     each = np.ones((1, 200, 1))
-    expected = procure(bound, cost, capacity, ALPHA * each, each, exact=False)
+    seen = {"cost": cost, "capacity": capacity, "quality_threshold": ALPHA * each, "unit_revenue": each}
+    expected = procure(bound, seen)
     quantity = np.empty(30)
     for j in np.nonzero(short)[0]:
         greedy(

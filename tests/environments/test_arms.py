@@ -11,12 +11,12 @@ from threefry_reference import threefry
 from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.arms.ratings import packaged_means
 from fedbandit_envs.arms_v0 import parallel_env
-from fedbandit_envs.registration import make_federation
-from fedbandit_envs.streams import Purpose, row_keys
+from fedbandit_envs.randomness.streams import Purpose, row_keys
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_federation
+from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.participation import Participation
 from fedbandit_envs.wrappers.privacy.audit import attack
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
 
 VARIANTS = {
     "superarms": {"slots": 3, "num_arms": 5},
@@ -161,6 +161,38 @@ def test_data_sets_are_shares_of_all_users(env_id, users):
     assert [value for value in means[0, 0] if value in kept] == kept.tolist()
 
 
+def test_registered_sleeping_arms_are_available_seven_times_in_ten():
+    env = make_federation("FedArmsSleeping-v0", max_cycles=40)
+    awake = [env.reset_batch([0, 1]).observation["awake"].copy()]
+    for _ in range(30):
+        awake.append(env.step_batch(np.zeros((2, 10), np.int64)).observation["awake"].copy())
+    # 6,200 draws: three standard deviations.
+    assert np.mean(awake) == pytest.approx(0.7, abs=0.018)
+
+
+def test_registered_superarms_pull_three_arms_and_are_measured_by_the_best_three():
+    env = make_federation("FedArmsSuper-v0")
+    env.reset_batch([0])
+    means = env.hidden()["mean"]
+    chosen = np.broadcast_to(np.array([0, 4, 7]), (1, 10, 3))
+    step = env.step_batch(chosen)
+    best = np.sort(means, axis=-1)[..., -3:].sum(axis=-1)
+    np.testing.assert_allclose(step.info["regret"], best - means[..., [0, 4, 7]].sum(axis=-1))
+    assert (step.observation["total_pulls"].sum(axis=-1) == 3).all()
+
+
+def test_registered_spread_keeps_each_agent_s_means_within_0_2_of_the_common_ones():
+    means = {}
+    for env_id in ("FedArms-v0", "FedArmsSpread-v0"):
+        env = make_federation(env_id)
+        env.reset_batch([0, 1])
+        means[env_id] = env.hidden()["mean"].copy()
+    apart = means["FedArmsSpread-v0"] - means["FedArms-v0"]
+    assert np.abs(apart).max() <= 0.2
+    assert np.abs(apart).max() > 0.15
+    assert np.ptp(means["FedArmsSpread-v0"], axis=1).min() > 0
+
+
 def test_sums_of_packaged_means_are_those_of_the_data():
     """To notice an edit: added up from the files that came with the paper."""
     assert packaged_means("movielens").sum() == pytest.approx(10.080593849, abs=1e-9)
@@ -175,7 +207,7 @@ def test_values_pull_the_largest_of_those_awake():
     assert choose(values, awake).tolist() == [[[2, 3]]]
     assert choose(values, {}).tolist() == [[[1, 2]]]
     assert parallel_env(num_arms=4).action_formats["values"].to_action(values, {}).tolist() == [[1]]
-    with pytest.raises(ValueError, match=r"value 3 of row 0 .* is nan"):
+    with pytest.raises(ValueError, match=r"entry 3 of the values of row 0 .* is nan"):
         choose(np.array([[[0.1, 0.2, 0.3, np.nan]]]), {})
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from fedbandit_envs import exposure_v0, linear_v0
-from fedbandit_envs.baselines.exposure import Clairvoyant
+from fedbandit_envs.baselines.exposure import DeservedShares
 from fedbandit_envs.exposure.rounds import arm_at
 from fedbandit_envs.exposure_v0 import parallel_env
-from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.wrappers.reveal import Reveal
 
 
@@ -59,7 +59,7 @@ def test_regrets_are_those_of_the_definition(name):
 def test_the_true_parameter_regrets_nothing_and_the_worst_shares_regret_two(scale):
     merit = {"name": "exponential", "scale": scale}
     env = Reveal(parallel_env(num_agents=4, merit=merit, max_cycles=20))
-    run = simulate(env, Clairvoyant(), range(3))
+    run = simulate(env, DeservedShares(), range(3))
     assert run.regret.max() < 1e-12
     assert np.abs(run.info["reward_regret"]).max() < 1e-12
     # All on the worst of three arms: what it deserves is all that is not regretted.

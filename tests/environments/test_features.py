@@ -4,19 +4,19 @@ import gymnasium
 import numpy as np
 import pytest
 from arms_env import ArmsEnv as WithoutFeatures
-from registered import small
+from registered import carries_messages, small
 
 from fedbandit_envs.arms_v0 import parallel_env as arms_env
+from fedbandit_envs.core.features import Features
+from fedbandit_envs.core.stack import build
 from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
 from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.procurement_v0 import parallel_env as procurement_env
-from fedbandit_envs.registration import REGISTRY, make_federation
-from fedbandit_envs.spaces import Features
+from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.testing.episodes import random_actions
 from fedbandit_envs.testing.features import check_features
 from fedbandit_envs.views.rows import Rows
-from fedbandit_envs.views.stack import build
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
+from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.server import Server
 
@@ -44,6 +44,7 @@ def observations(env, seeds=(1, 2)):
         yield {name: array.copy() for name, array in step.observation.items()}
 
 
+@pytest.mark.parametrize("env_id", [one for one in REGISTRY if not carries_messages(one)])
 @pytest.mark.parametrize("stack", STACKS.values(), ids=STACKS.keys())
 def test_features_behind_noise_and_liars(env_id, stack):
     """Within their bounds, row by row, whatever is heard."""
@@ -61,7 +62,7 @@ def entries(features, seen):
 
 def told(env):
     """Pairs of an observation and the features made of all up to it, by name."""
-    features: Features = env.features(env.policy_spaces)
+    features: Features = env.features(env.policy_spec)
     features.reset((2, env.max_num_agents))
     for observation in observations(env):
         yield observation, entries(features, features.see(observation))
@@ -203,13 +204,13 @@ def test_views_show_features(env_id, joint):
     seen, _ = view.reset(seed=3)
     env = view.unwrapped._control.federation
     rows = 3 if joint else 1
-    features = env.features(env.policy_spaces)
+    features = env.features(env.policy_spec)
     features.reset((1, rows))
     vector = gymnasium.make_vec(env_id, num_envs=1, features=True, joint=joint, **kwargs)
     assert vector.single_observation_space == view.observation_space
     np.testing.assert_array_equal(vector.reset(seed=3)[0][0], seen)
     for _ in range(5):
-        inside = view.unwrapped._control._rows._seen
+        inside = view.unwrapped._control._rows._observation
         expected = features.see(inside)[0]
         np.testing.assert_array_equal(seen, expected if joint else expected[0])
         action = view.action_space.sample()

@@ -11,7 +11,7 @@ from gymnasium.error import ResetNeeded
 from linear_offers import offers
 
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
+from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.reveal import Reveal
 
 
@@ -133,7 +133,7 @@ def test_any_agent_finds_contexts_and_what_others_release():
         peers="fedbandit_envs.baselines.linear.feducb:FedUCB",
         stack=[
             [
-                "fedbandit_envs.wrappers.privacy.continual:ContinualPrivatizer",
+                "fedbandit_envs.wrappers:ContinualPrivatizer",
                 {"epsilon": 1.0, "delta": 0.1, "releases": when},
             ],
             ["fedbandit_envs.wrappers.transport.channel:Channel", {"schedule": when}],
@@ -251,7 +251,7 @@ def test_bad_actions_are_named_and_change_nothing():
     twin = parallel_env(num_agents=2, num_arms=4, dim=2, max_cycles=2)
     twin.reset_batch([0])
     np.testing.assert_array_equal(
-        twin.step_batch(np.zeros((1, 2), np.int64)).observation["contexts"], env._seen["contexts"]
+        twin.step_batch(np.zeros((1, 2), np.int64)).observation["contexts"], env._observation["contexts"]
     )
 
 

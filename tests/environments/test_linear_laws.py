@@ -18,7 +18,7 @@ from threefry_reference import threefry as reference
 from fedbandit_envs.linear.arcsine import TERMS, arcsine_quantile
 from fedbandit_envs.linear.contexts import Offer
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.streams import Purpose, row_keys
+from fedbandit_envs.randomness.streams import Purpose, row_keys
 
 LEVEL = 1e-4
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedbandit_envs.exposure.merit import Exponential, Linear, Own, make_merit
+from fedbandit_envs.exposure.merit import CustomMerit, Exponential, Linear, make_merit
 from fedbandit_envs.exposure_v0 import parallel_env
 
 
@@ -14,7 +14,7 @@ def halves(means):
 
 def test_each_agent_may_have_a_merit_function_of_its_own():
     """A function, a name and a mapping, one an agent: regret is each agent's own."""
-    env = parallel_env(num_agents=3, merit=[Own(halves), "linear", {"name": "exponential"}])
+    env = parallel_env(num_agents=3, merit=[CustomMerit(halves), "linear", {"name": "exponential"}])
     seen = env.reset_batch([0, 1]).observation
     np.testing.assert_array_equal(seen["merit"][..., 0], [[0, 1, 2]] * 2)
     means = np.einsum("rjkd,rjd->rjk", seen["contexts"], env.hidden()["parameter"])
@@ -31,7 +31,7 @@ def test_an_entry_point_names_a_users_merit_function():
     np.testing.assert_allclose(merit.slope(means), 1.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("merit", [Exponential(7.0), Linear(0.2), Own(halves)])
+@pytest.mark.parametrize("merit", [Exponential(7.0), Linear(0.2), CustomMerit(halves)])
 def test_slopes_are_derivatives(merit):
     means = np.array([-0.7, 0.1, 0.31, 0.9])
     step = 1e-6
@@ -40,7 +40,7 @@ def test_slopes_are_derivatives(merit):
 
 
 def test_an_own_merit_that_turns_bad_while_playing_says_where():
-    env = parallel_env(num_agents=1, merit=Own(lambda means: np.where(means > 0.2, means, 0.0)))
+    env = parallel_env(num_agents=1, merit=CustomMerit(lambda means: np.where(means > 0.2, means, 0.0)))
     env.reset_batch([0])
     with pytest.raises(
         ValueError, match=r"merit of a mean of .* is 0\.0; a positive finite number is required"
@@ -51,7 +51,7 @@ def test_an_own_merit_that_turns_bad_while_playing_says_where():
 def test_what_policies_are_told_cannot_change_what_arms_deserve():
     """Neither by the merit functions that are public, nor by a merit function that works in place."""
     env = parallel_env(num_agents=1)
-    merits = env.policy_spaces.public["merits"]
+    merits = env.policy_spec.public["merits"]
     for change in (
         lambda: setattr(merits, "functions", (Linear(),)),
         lambda: merits.functions.__setitem__(0, Linear()),
@@ -59,14 +59,14 @@ def test_what_policies_are_told_cannot_change_what_arms_deserve():
     ):
         with pytest.raises((AttributeError, TypeError)):
             change()
-    env.policy_spaces.public["merits"] = None
-    assert env.policy_spaces.public["merits"] is merits
+    env.policy_spec.public["merits"] = None
+    assert env.policy_spec.public["merits"] is merits
 
     def in_place(means):
         means *= 0.0
         return np.exp(means)
 
-    env = parallel_env(num_agents=1, merit=Own(in_place))
+    env = parallel_env(num_agents=1, merit=CustomMerit(in_place))
     env.reset_batch([0])
     with pytest.raises(ValueError, match="read-only"):
         env.step_batch(np.full((1, 1, 10), 0.1))

@@ -18,9 +18,8 @@ def instances(count, producers, seed, law="uniform"):
 
 def solve(quality, cost, capacity, threshold, *, exact, unit_revenue=1.0):
     shape = (*cost.shape[:2], 1)
-    return procure(
-        quality, cost, capacity, np.full(shape, threshold), np.full(shape, unit_revenue), exact=exact
-    )
+    seen = {"cost": cost, "capacity": capacity, "quality_threshold": np.full(shape, threshold)}
+    return procure(quality, {**seen, "unit_revenue": np.full(shape, unit_revenue)}, exact=exact)
 
 
 def revenue(quantity, quality, cost, unit_revenue=1.0):

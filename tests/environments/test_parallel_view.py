@@ -13,8 +13,8 @@ from registered import PROBLEMS
 
 from fedbandit_envs.arms_v0 import env as arms_in_turn
 from fedbandit_envs.arms_v0 import parallel_env
-from fedbandit_envs.registration import make_parallel
-from fedbandit_envs.testing.findings import difference
+from fedbandit_envs.registry.registration import make_parallel
+from fedbandit_envs.testing.assertions import difference
 from fedbandit_envs.views.parallel import ParallelView
 from fedbandit_envs.wrappers.transport.channel import Channel
 
@@ -56,7 +56,7 @@ def test_the_view_is_the_federation():
     """Rewards, information and ends are the federation's; features are those of the problem, row by row."""
     kwargs = {"num_agents": 3, "num_arms": 4, "max_cycles": 5}
     view, env = parallel_env(action_format="values", features=True, **kwargs), parallel_env(**kwargs)
-    features = env.features(env.policy_spaces)
+    features = env.features(env.policy_spec)
     features.reset((1, 3))
     seen, infos = view.reset(seed=4)
     reset = env.reset(seed=4)

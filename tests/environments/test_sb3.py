@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from registered import small, two_agents
 
-from fedbandit_envs.registration import REGISTRY, make_federation
+from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.views import to_sb3
 from fedbandit_envs.wrappers.transport.channel import Channel
 
@@ -71,7 +71,7 @@ class _Alone:
     def __init__(self, federation, action_format, features):
         self.env, self.format = federation, federation.action_formats[action_format]
         self.agents = federation.max_num_agents
-        self.features = federation.features(federation.policy_spaces) if features else None
+        self.features = federation.features(federation.policy_spec) if features else None
 
     def reset(self, seed):
         observations, _ = self.env.reset(seed=seed)

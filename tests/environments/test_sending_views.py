@@ -9,7 +9,7 @@ from fedbandit_envs.baselines.procurement.silent import OneOfEach
 from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
 from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.procurement_v0 import parallel_env
-from fedbandit_envs.testing.findings import difference
+from fedbandit_envs.testing.assertions import difference
 from fedbandit_envs.views.rows import Rows
 from fedbandit_envs.views.single import FederationEnv
 from fedbandit_envs.wrappers.transport.channel import Channel
@@ -35,7 +35,7 @@ def test_a_learner_chooses_when_to_send():
         seen, _, _, _, info = env.step({"action": quantity, "send": send})
         assert info["messages"] == 2 * send
         assert not seen["inbox_mask"].any()
-        inbox = env.unwrapped._control._rows._peers._seen["inbox_mask"][0]
+        inbox = env.unwrapped._control._rows._peers._observation["inbox_mask"][0]
         np.testing.assert_array_equal(inbox, [[False] * 3] + [[bool(send), False, False]] * 2)
     # Raw data has left; through noise there would be no answer, since the learner chose when.
     assert env.unwrapped.privacy().epsilon == np.inf
@@ -185,7 +185,7 @@ def test_flat_sending_says_what_dicts_say(federation, name, space, inner):
         (([[0, -1]], "arm"), ValueError, r"row 1 \(replica 0\) is -1; an integer in \[0, 7\]"),
         (([[0, np.nan]], "arm"), ValueError, "is nan; an integer"),
         (([[[0.5] * 5, [0.5] * 4 + [np.nan]]], "values"), ValueError, "entry 4 of the choice of row 1"),
-        (([[[0.5] * 5, [np.nan] * 5]], "values"), ValueError, "value 0 of row 1 .* is nan"),
+        (([[[0.5] * 5, [np.nan] * 5]], "values"), ValueError, "entry 0 of the values of row 1 .* is nan"),
     ],
 )
 def test_bad_flat_choices_are_named(choice, error, message):

@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from registered import small, views
 from view_stacks import stack
 
-from fedbandit_envs.testing.findings import difference
+from fedbandit_envs.testing.assertions import difference
 
 
 def assert_infos_equal(native, sync):

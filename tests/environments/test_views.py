@@ -9,10 +9,10 @@ from fedbandit_envs.baselines.procurement.pfcb import PFCB as PFCBPolicy
 from fedbandit_envs.baselines.procurement.silent import OneOfEach
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement_v0 import parallel_env
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.views.single import FederationEnv
 from fedbandit_envs.views.vector import FederationVectorEnv
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
+from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 HORIZONS = [
@@ -116,10 +116,9 @@ def test_action_formats_by_hand():
     seen, _ = index.reset(seed=0)
     estimate = np.random.default_rng(0).random((2, 6), np.float32)
     bought = index.step(estimate)[0]["delivered"]
-    one_row = np.full((1, 2, 1), 0.7), np.ones((1, 2, 1))
-    expected = procure(
-        estimate[None].astype(float), seen["cost"][None], seen["capacity"][None], *one_row, exact=False
-    )
+    market = {"cost": seen["cost"][None], "capacity": seen["capacity"][None]}
+    market |= {"quality_threshold": np.full((1, 2, 1), 0.7), "unit_revenue": np.ones((1, 2, 1))}
+    expected = procure(estimate[None].astype(float), market)
     np.testing.assert_array_equal(bought, expected[0])
 
 
@@ -130,8 +129,8 @@ def test_action_formats_by_hand():
         ({}, np.full(30, 0.5), ValueError, "agent_0 .*, entry 0, is 0.5"),
         ({}, np.full(30, np.nan), ValueError, "entry 0, is nan"),
         ({}, np.ones(29, np.int64), ValueError, r"action has shape \(29,\); \(30,\) is required"),
-        ({"action_format": "portions"}, np.full(30, 1.5), ValueError, "portion .* is 1.5"),
-        ({"action_format": "index"}, np.full(30, np.nan), ValueError, "quality estimate .* is nan"),
+        ({"action_format": "portions"}, np.full(30, 1.5), ValueError, "portions .* is 1.5"),
+        ({"action_format": "index"}, np.full(30, np.nan), ValueError, "quality estimates .* is nan"),
     ],
 )
 def test_bad_choices_are_named(kwargs, action, error, message):
@@ -158,12 +157,12 @@ def test_peers_see_their_own_rows_alone():
     env, policy = parallel_env(max_cycles=50), SSUCB()
     view.reset(seed=4)
     observation, _ = env.reset_batch([4])
-    policy.reset(env.policy_spaces, row_seeds([4], 10))
+    policy.reset(env.policy_spec, row_seeds([4], 10))
     for _ in range(50):
         action = policy.act(observation).copy()
         observation = env.step_batch(action).observation
         view.step(action[0, 0])
-    federation = view._control._rows._peers._seen
+    federation = view._control._rows._peers._observation
     for name, array in observation.items():
         np.testing.assert_array_equal(federation[name], array)
 
@@ -177,7 +176,7 @@ def test_a_stack_is_the_federation_it_names():
     policy = PFCBPolicy()
     view.reset(seed=4)
     observation, _ = env.reset_batch([4])
-    policy.reset(env.policy_spaces, row_seeds([4], 10))
+    policy.reset(env.policy_spec, row_seeds([4], 10))
     heard = 0
     for _ in range(30):
         action = policy.act(observation).copy()
@@ -235,7 +234,7 @@ def test_a_refused_choice_does_not_count_for_peers():
         (
             [[CHANNEL, {}], [GAUSSIAN, {"epsilon": 1.0}]],
             ValueError,
-            "Channel, a transport layer, inside of GaussianPrivatizer",
+            "Channel, of layer 'transport', inside of GaussianPrivatizer",
         ),
     ],
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbandit_envs.baselines.learned import Network
+from fedbandit_envs.baselines.learned import ItemNetwork
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("stable_baselines3")
@@ -40,7 +40,9 @@ def test_packaged_forward_is_torchs(tmp_path):
     each, once = (generator.uniform(-1, 1, shape).astype(np.float32) for shape in ((6, 4, 4), (6, 2)))
     with torch.no_grad():
         expected = policy.actor.double()(torch.as_tensor(each).double(), torch.as_tensor(once).double())
-    np.testing.assert_allclose(Network.load(tmp_path / "net.npz")(each, once), expected.numpy(), atol=1e-6)
+    np.testing.assert_allclose(
+        ItemNetwork.load(tmp_path / "net.npz")(each, once), expected.numpy(), atol=1e-6
+    )
 
 
 def test_density_is_that_of_the_noise():

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.compiled import kernel
 
 
 @kernel

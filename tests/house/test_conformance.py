@@ -10,14 +10,16 @@ from arms_env import ArmsEnv
 from gymnasium import spaces
 from registered import PROBLEMS
 
-from fedbandit_envs.registration import make_federation
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_federation, check_policy, check_wrapper
+from fedbandit_envs.testing.assertions import difference
 from fedbandit_envs.testing.episodes import SEEDS, episode, random_actions, random_senders
-from fedbandit_envs.testing.findings import difference
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
-from fedbandit_envs.wrappers.privacy.randomized_response import RandomizedResponsePrivatizer
+from fedbandit_envs.wrappers import (
+    ContinualPrivatizer,
+    GaussianPrivatizer,
+    LaplacePrivatizer,
+    RandomizedResponsePrivatizer,
+)
 from fedbandit_envs.wrappers.registry import WRAPPERS
 from fedbandit_envs.wrappers.reveal import Reveal
 from fedbandit_envs.wrappers.transport.channel import Channel
@@ -99,7 +101,7 @@ def test_a_horizon_set_later_is_as_good_as_one_given(wrapper, example):
 
 def test_wrappers_are_found_where_they_are_defined():
     assert WRAPPERS["Channel"] is Channel
-    assert {"Transport", "Privatizer", "AdditivePrivatizer"}.isdisjoint(WRAPPERS)
+    assert {"Transport", "Privatizer"}.isdisjoint(WRAPPERS)
     assert [name for name, wrapper in WRAPPERS.items() if wrapper.__name__ != name] == []
 
 
@@ -194,10 +196,10 @@ class LastArmEnv(ArmsEnv):
             }
         )
 
-    def _play(self, action):
-        super()._play(action)
-        self._seen["last_arm"][...] = action
-        self._seen["luck"][...] = self._reward
+    def _play_round(self, action):
+        super()._play_round(action)
+        self._observation["last_arm"][...] = action
+        self._observation["luck"][...] = self._reward
 
 
 def test_observations_may_be_single_numbers():

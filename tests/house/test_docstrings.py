@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FLOORS = ("fedbandit_envs", "wrappers", "baselines", "leaderboard")
+FLOORS = ("fedbandit_envs", "wrappers", "baselines", "samba", "leaderboard", "papers")
 FILES = sorted(path for floor in FLOORS for path in (ROOT / floor).rglob("*.py"))
 # What commands take is told by --help, and made of annotations.
 SPEAKING = [path for path in FILES if not path.is_relative_to(ROOT / "leaderboard" / "cli")]

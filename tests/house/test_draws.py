@@ -10,10 +10,10 @@ from scipy import stats
 from seed_inversion import entropy_behind
 from threefry_reference import threefry as reference
 
-from fedbandit_envs import threefry, variates
-from fedbandit_envs.draws import Draws
-from fedbandit_envs.luck import Luck
-from fedbandit_envs.streams import Purpose, row_keys, row_seeds
+from fedbandit_envs.randomness import threefry, variates
+from fedbandit_envs.randomness.draws import Draws
+from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.streams import Purpose, row_keys, row_seeds
 
 LEVEL = 1e-4
 SAMPLES = 1 << 20
@@ -138,7 +138,7 @@ def test_logarithm_and_circle_are_exact_to_float32():
 
 
 def test_rows_do_not_know_of_each_other():
-    alone, together = Luck([7], 2, own=False), Luck([3, 7, 9], 5, own=False)
+    alone, together = EpisodeRandomness([7], 2, own=False), EpisodeRandomness([3, 7, 9], 5, own=False)
     for kind in ("uniforms", "normals"):
         some = getattr(alone.draws(Purpose.OUTCOME, 1), kind)(4)
         many = getattr(together.draws(Purpose.OUTCOME, 1), kind)(4)
@@ -147,12 +147,12 @@ def test_rows_do_not_know_of_each_other():
 
 
 def test_own_luck_waits_for_its_agent():
-    own, common = Luck([1], 2, own=True), Luck([1], 2, own=False)
-    acting = np.array([[True, False]])
+    own, common = EpisodeRandomness([1], 2, own=True), EpisodeRandomness([1], 2, own=False)
+    active = np.array([[True, False]])
     waiting, going = own.draws(Purpose.CONTEXT), common.draws(Purpose.CONTEXT)
     first = waiting.uniforms()
     for luck in (own, common):
-        luck.advance(acting)
+        luck.advance(active)
     assert waiting.uniforms()[0, 1] == first[0, 1]
     assert waiting.uniforms()[0, 0] == going.uniforms()[0, 0] != first[0, 0]
     assert going.uniforms()[0, 1] != first[0, 1]

@@ -1,4 +1,4 @@
-"""One computation behind two faces: threads, luck, and the PettingZoo face's errors; see also test_conformance.py."""
+"""One computation behind two faces: threads, luck, and the PettingZoo API's errors; see also test_conformance.py."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,13 +8,13 @@ from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.baselines.procurement.silent import SSUCB
 from fedbandit_envs.procurement_v0 import parallel_env
-from fedbandit_envs.streams import Purpose, row_seeds, stream
+from fedbandit_envs.randomness.streams import Purpose, row_seeds, stream
 
 
 def play(env, policy, seeds):
     """A whole episode's observations, rewards and regrets, as one list of arrays."""
     observation, _ = env.reset_batch(seeds)
-    policy.reset(env.policy_spaces, row_seeds(seeds, env.max_num_agents))
+    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
     kept = []
     for _ in range(env.max_cycles):
         step = env.step_batch(policy.act(observation))
@@ -54,7 +54,7 @@ def test_two_policies_under_one_seed_meet_the_same_luck(market, sample_actions):
     policy = SSUCB()
     observation, _ = careful.reset_batch([5])
     careless.reset_batch([5])
-    policy.reset(careful.policy_spaces, row_seeds([5], careful.max_num_agents))
+    policy.reset(careful.policy_spec, row_seeds([5], careful.max_num_agents))
     compared = 0
     for action in sample_actions(careless, 1, seed=2, rounds=200):
         observation = careful.step_batch(policy.act(observation)).observation

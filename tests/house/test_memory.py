@@ -8,10 +8,10 @@ import pytest
 from channels import buying, private, small
 from gymnasium import spaces
 
-from fedbandit_envs.buffers import Parts
-from fedbandit_envs.federation import BatchReset
-from fedbandit_envs.problem import MOST
-from fedbandit_envs.wrapper import FederatedWrapper
+from fedbandit_envs.core.buffers import Parts
+from fedbandit_envs.core.federated_env import BatchReset
+from fedbandit_envs.core.problem import MOST
+from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 
@@ -48,25 +48,25 @@ def test_views_show_the_buffers_of_their_own_copy(duplicate):
 class Counts(FederatedWrapper):
     """Shows rounds alone, in an array that is always the same one."""
 
-    layer = "view"
+    layer = "observation"
 
     def __init__(self, env):
         super().__init__(env)
         self.single_observation_space = spaces.Dict({"count": spaces.Box(0, MOST, (1,), np.int64)})
 
     def reset_batch(self, seeds):
-        self._seen = {"count": np.zeros((len(seeds), self.max_num_agents, 1), np.int64)}
-        return BatchReset(self._seen, super().reset_batch(seeds).info)
+        self._observation = {"count": np.zeros((len(seeds), self.max_num_agents, 1), np.int64)}
+        return BatchReset(self._observation, super().reset_batch(seeds).info)
 
     def step_batch(self, action):
         step = super().step_batch(action)
-        self._seen["count"] += 1
-        return step._replace(observation=self._seen)
+        self._observation["count"] += 1
+        return step._replace(observation=self._observation)
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
 def test_a_copy_does_not_show_what_its_original_was_shown(duplicate):
-    """The keyed face keeps views of arrays that come again; a copy of such a view stands still."""
+    """The PettingZoo API keeps views of arrays that come again; a copy of such a view stands still."""
     env = Counts(small())
     env.reset(seed=0)
     idle = {agent: np.zeros(3, np.int64) for agent in env.possible_agents}

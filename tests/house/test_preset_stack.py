@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.core.wrapper import layers
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.simulation import simulate
-from fedbandit_envs.registered import Registered
-from fedbandit_envs.registration import REGISTRY, make_federation, register
-from fedbandit_envs.wrapper import layers
+from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.registry.problems import Registered
+from fedbandit_envs.registry.registration import REGISTRY, make_federation, register
 
 ID = "FedProcurementKeptApart-v0"
 STACK = [["fedbandit_envs.wrappers:Interleaved", {"period": 3}]]

@@ -2,7 +2,10 @@
 
 import json
 import pickle
+from importlib import import_module
+from inspect import isabstract
 from pathlib import Path
+from pkgutil import walk_packages
 
 import gymnasium
 import pytest
@@ -12,8 +15,9 @@ from registered import PROBLEMS, small, views
 import fedbandit_envs
 from fedbandit_envs import wrappers
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.entry_points import resolve
-from fedbandit_envs.testing.findings import difference
+from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.wrapper import FederatedWrapper
+from fedbandit_envs.testing.assertions import difference
 from fedbandit_envs.wrappers.registry import WRAPPERS
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 def stack(schedule):
     """Noisy messages by this schedule, as a user of gymnasium.make writes it."""
     return [
-        ["fedbandit_envs.wrappers.privacy.gaussian:GaussianPrivatizer", {"epsilon": 1.0}],
+        ["fedbandit_envs.wrappers:GaussianPrivatizer", {"epsilon": 1.0}],
         ["fedbandit_envs.wrappers.transport.channel:Channel", {"schedule": schedule}],
     ]
 
@@ -117,7 +121,17 @@ def test_what_a_problem_names_is_there(problem):
 def test_packages_export_what_there_is():
     faces = {path.stem for path in (ROOT / "fedbandit_envs").glob("*_v0.py")}
     assert {name for name in fedbandit_envs.__all__ if name.endswith("_v0")} == faces
-    assert set(wrappers.__all__) == set(WRAPPERS)
+    found = [
+        name
+        for module in walk_packages(wrappers.__path__, f"{wrappers.__name__}.")
+        for name, thing in vars(import_module(module.name)).items()
+        if isinstance(thing, type) and thing.__module__ == module.name
+        and issubclass(thing, FederatedWrapper) and not isabstract(thing) and not name.startswith("_")
+    ]  # fmt: skip
+    # Each once: no two wrappers have the same name.
+    assert sorted(found) == sorted(wrappers.__all__)
+    # Its mechanism is an object, which the registry's arguments, as JSON has them, cannot make.
+    assert set(wrappers.__all__) - set(WRAPPERS) == {"Privatizer"}
 
 
 def missing_entries(root: Path) -> list[str]:
@@ -131,8 +145,8 @@ def missing_entries(root: Path) -> list[str]:
         for folder in sorted(path for path in parent.iterdir() if path.is_dir())
         if (found := [path for path in sorted(folder.glob(pattern)) if path.name != "__init__.py"])
         and not (folder / "registered.py").exists()
-        # Others' agents become policies there; which of them, a user says.
-        and folder.name != "adapters"
+        # Parts of policies, and others' agents as policies: users say which.
+        and folder.name not in ("adapters", "aggregators")
     ]
     missing += [
         f"{folder} is a problem, but there is no {root / 'baselines' / folder.name}: add its baselines' registered.py, "

@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 from arms_env import ArmsEnv
 
-from fedbandit_envs.buffers import Buffers
+from fedbandit_envs.core.buffers import Buffers
+from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.testing import check_policy, check_wrapper
-from fedbandit_envs.testing.wrapper import NoiseStub
-from fedbandit_envs.wrapper import FederatedWrapper
 from fedbandit_envs.wrappers.transport.channel import Channel
+
+
+class NoiseStub(FederatedWrapper):
+    """A noise layer that changes nothing."""
+
+    layer = "noise"
 
 
 class NoLayer(FederatedWrapper):
@@ -24,7 +29,7 @@ class OtherLayer(FederatedWrapper):
 class DoublesReward(FederatedWrapper):
     """outside and inside of DoublesReward, reward.* is"""
 
-    layer = "view"
+    layer = "observation"
 
     def step_batch(self, action):
         step = self.env.step_batch(action)
@@ -47,7 +52,7 @@ class StandsAnywhere(NoiseStub):
     """goes through, with NoiseStub around StandsAnywhere"""
 
     def __init__(self, env):
-        self.env, self._door, self._height = env, env._door, env._height + 1
+        self.env, self._ledger, self._height = env, env._ledger, env._height + 1
         self.layer = "data"
 
 
@@ -76,7 +81,7 @@ class OpensTheDoor(FederatedWrapper):
 class OwnHorizon(FederatedWrapper):
     """max_cycles was set to 12, but ArmsEnv inside has 100"""
 
-    layer = "view"
+    layer = "observation"
     max_cycles = 100
 
 
@@ -107,7 +112,7 @@ def test_what_is_no_wrapper_is_caught():
 class Greedy:
     """Pulls the arm with most successes, and any arm in every other round: what a policy is."""
 
-    def reset(self, spaces, seeds):
+    def reset(self, spec, seeds):
         self.rounds, self.generators = 0, [np.random.default_rng(seed) for seed in seeds.ravel()]
 
     def act(self, observation):

@@ -3,7 +3,7 @@
 import pytest
 from arms_env import Arm, ArmsEnv
 
-from fedbandit_envs.spaces import Features
+from fedbandit_envs.core.features import Features
 from fedbandit_envs.testing import check_federation
 from fedbandit_envs.testing.features import check_features
 
@@ -14,10 +14,10 @@ class Shares(Features):
     each = ("share",)
     shared = ()
 
-    def __init__(self, spaces):
-        self.items = spaces.action.n
+    def __init__(self, spec):
+        self.items = spec.action.n
 
-    def _begin(self, rows):
+    def _start(self, rows):
         self.rounds = 0
 
     def _write(self, observation, each, shared):
@@ -38,7 +38,7 @@ class SharesOfAll(Shares):
 class Remembering(Shares):
     rounds = 0
 
-    def _begin(self, rows):
+    def _start(self, rows):
         pass
 
 

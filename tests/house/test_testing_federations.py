@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from arms_env import ArmsEnv
 
-from fedbandit_envs.buffers import Buffers
+from fedbandit_envs.core.buffers import Buffers
+from fedbandit_envs.core.sensitivity import Change
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.sensitivity import Change
-from fedbandit_envs.streams import Purpose, row_keys
+from fedbandit_envs.randomness.streams import Purpose, row_keys
 from fedbandit_envs.testing import check_federation
 
 
@@ -15,7 +15,7 @@ class ShowsBuffers(ArmsEnv):
     """can be written to"""
 
     def step_batch(self, action):
-        return super().step_batch(action)._replace(observation=dict(self._seen))
+        return super().step_batch(action)._replace(observation=dict(self._observation))
 
 
 class ShowsItsReward(ArmsEnv):
@@ -46,8 +46,8 @@ class TellsLessAtReset(ProcurementEnv):
 class RegretsAtReset(ArmsEnv):
     """info 'regret' is \\[1.\\] at reset; zeros are required"""
 
-    def _begin(self, luck, instance_seeds):
-        super()._begin(luck, instance_seeds)
+    def _start(self, randomness, instance_seeds):
+        super()._start(randomness, instance_seeds)
         self._info["regret"] += 1
 
 
@@ -67,7 +67,7 @@ class CountsBeforeItChecks(ArmsEnv):
 
     def step_batch(self, action):
         if self._round is not None:
-            self._seen["total_pulls"] += 1
+            self._observation["total_pulls"] += 1
         return super().step_batch(action)
 
 
@@ -81,7 +81,7 @@ class TakesAnyArm(ArmsEnv):
 class SharesABase(ArmsEnv):
     """observation 'round' of agent_1 shares its base"""
 
-    def _observations_by_agent(self, observation):
+    def _observations(self, observation):
         rows = {name: array[0].copy() for name, array in observation.items()}
         return {
             agent: {name: row[j] for name, row in rows.items()}
@@ -90,9 +90,9 @@ class SharesABase(ArmsEnv):
 
 
 class GivesViews(ArmsEnv):
-    """in the keyed face cannot be written to"""
+    """in the PettingZoo API cannot be written to"""
 
-    def _observations_by_agent(self, observation):
+    def _observations(self, observation):
         rows = {name: array[0] for name, array in observation.items()}
         return {
             agent: {name: row[j] for name, row in rows.items()}
@@ -104,7 +104,7 @@ class ReleasesTwice(ArmsEnv):
     """a second time in a row"""
 
     def _release(self, sends):
-        return {name: self._seen[f"total_{name}"] * sends[..., np.newaxis] for name in self.statistics}
+        return {name: self._observation[f"total_{name}"] * sends[..., np.newaxis] for name in self.statistics}
 
 
 class LosesWhatIsNotSent(ArmsEnv):
@@ -127,7 +127,7 @@ class ForgetsOnRelease(ArmsEnv):
 
     def _release(self, sends):
         released = super()._release(sends)
-        self._seen["total_pulls"][sends] = 0
+        self._observation["total_pulls"][sends] = 0
         self._released["pulls"][sends] = 0
         return released
 
@@ -135,10 +135,10 @@ class ForgetsOnRelease(ArmsEnv):
 class SharesLuck(ArmsEnv):
     """of a replica alone"""
 
-    def _begin(self, luck, instance_seeds):
-        super()._begin(luck, instance_seeds)
-        shared = [sum(luck.seeds) + place for place in range(len(luck.seeds))]
-        key = row_keys(shared, luck.round.shape[1], Purpose.OUTCOME)
+    def _start(self, randomness, instance_seeds):
+        super()._start(randomness, instance_seeds)
+        shared = [sum(randomness.seeds) + place for place in range(len(randomness.seeds))]
+        key = row_keys(shared, randomness.round.shape[1], Purpose.OUTCOME)
         self._outcomes = self._outcomes._replace(key=key)
 
 
@@ -148,8 +148,8 @@ class DrawsFromNowhere(ArmsEnv):
     def _largest_reward(self):
         return None
 
-    def _play(self, action):
-        super()._play(action)
+    def _play_round(self, action):
+        super()._play_round(action)
         self._reward += np.random.random()  # noqa: NPY002 - what is wrong here
 
 
@@ -158,13 +158,13 @@ class Remembers(ArmsEnv):
 
     episodes = 0
 
-    def _begin(self, luck, instance_seeds):
-        super()._begin(luck, [seed + self.episodes for seed in instance_seeds])
+    def _start(self, randomness, instance_seeds):
+        super()._start(randomness, [seed + self.episodes for seed in instance_seeds])
         self.episodes += 1
 
 
 class HidesOutsideOfItsSpace(ArmsEnv):
-    """hidden\\(\\) at reset: 'mean' is"""
+    """hidden\\(\\) after reset_batch: 'mean' is"""
 
     def _hidden(self):
         return {"mean": super()._hidden()["mean"] + 1}
@@ -173,8 +173,8 @@ class HidesOutsideOfItsSpace(ArmsEnv):
 class HidesItsBuffer(ArmsEnv):
     """after somebody wrote into what release, hidden and sensitivity returned"""
 
-    def _begin(self, luck, instance_seeds):
-        super()._begin(luck, instance_seeds)
+    def _start(self, randomness, instance_seeds):
+        super()._start(randomness, instance_seeds)
         self._shown_mean = super()._hidden()["mean"]
 
     def _hidden(self):
@@ -184,8 +184,8 @@ class HidesItsBuffer(ArmsEnv):
 class KeepsAFunction(ArmsEnv):
     """pickling in mid-episode raises"""
 
-    def _begin(self, luck, instance_seeds):
-        super()._begin(luck, instance_seeds)
+    def _start(self, randomness, instance_seeds):
+        super()._start(randomness, instance_seeds)
         self._helper = lambda: None
 
 
@@ -229,7 +229,7 @@ class BetraysByData(ArmsEnv):
 
     def _sensitivity(self):
         told = super()._sensitivity()
-        return told._replace(scale={**told.scale, "pulls": 1.0 + self._seen["total_pulls"]})
+        return told._replace(scale={**told.scale, "pulls": 1.0 + self._observation["total_pulls"]})
 
 
 class PaysMoreThanItSays(ArmsEnv):
@@ -246,7 +246,7 @@ class DrawsNothing(ArmsEnv):
 
 
 class AnotherFace(ArmsEnv):
-    """reward of agent_0 in the keyed face and in the array face"""
+    """reward of agent_0 in the PettingZoo API and in the batch API"""
 
     def step(self, actions):
         observations, rewards, *rest = super().step(actions)

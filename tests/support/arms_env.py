@@ -3,10 +3,10 @@
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.checks import require_integer
-from fedbandit_envs.problem import MOST, Problem
-from fedbandit_envs.sensitivity import Change, Pair, Sensitivity
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.core.problem import MOST, Problem
+from fedbandit_envs.core.sensitivity import Change, Pair, Sensitivity
+from fedbandit_envs.randomness.streams import Purpose, stream
 
 
 class Arm:
@@ -40,26 +40,26 @@ class ArmsEnv(Problem, name="arms_v0"):
             instance_seed=instance_seed,
         )
 
-    def _begin(self, luck, instance_seeds):
-        arms = self._seen["total_pulls"].shape[2]
+    def _start(self, randomness, instance_seeds):
+        arms = self._observation["total_pulls"].shape[2]
         self._mean = np.stack([stream(seed, Purpose.PARAMETER).random(arms) for seed in instance_seeds])
-        self._outcomes = luck.draws(Purpose.OUTCOME)
+        self._outcomes = randomness.draws(Purpose.OUTCOME)
 
-    def _play(self, action):
-        # Luck for every arm, whichever is pulled, so that policies under one seed meet the same.
+    def _play_round(self, action):
+        # Random numbers for every arm, whichever is pulled, so that policies under one seed meet the same.
         good = self._outcomes.uniforms(self._mean.shape[1]) < self._mean[:, np.newaxis]
-        pulled = (np.arange(self._mean.shape[1]) == action[..., np.newaxis]) & self._acting[..., np.newaxis]
-        self._seen["total_pulls"] += pulled
-        self._seen["total_successes"] += pulled & good
+        pulled = (np.arange(self._mean.shape[1]) == action[..., np.newaxis]) & self._active[..., np.newaxis]
+        self._observation["total_pulls"] += pulled
+        self._observation["total_successes"] += pulled & good
         self._reward[...] = (pulled & good).any(axis=-1)
         means = (self._mean[:, np.newaxis] * pulled).sum(axis=-1)
-        self._info["regret"][...] = (self._mean.max(axis=-1, keepdims=True) - means) * self._acting
+        self._info["regret"][...] = (self._mean.max(axis=-1, keepdims=True) - means) * self._active
 
     def _largest_reward(self):
         return np.ones(self._reward.shape)
 
     def _sensitivity(self):
-        ones = np.ones(self._seen["total_pulls"].shape)
+        ones = np.ones(self._observation["total_pulls"].shape)
         one, two, four = Change(1, 1.0), Change(2, np.sqrt(2)), Change(4, 2.0)
         # Another arm pulled moves a pull, and a success at most, from one arm to another: that is one good or defective
         # outcome less here, and one more there. Another outcome makes a good one defective.
@@ -70,4 +70,6 @@ class ArmsEnv(Problem, name="arms_v0"):
         )
 
     def _hidden(self):
-        return {"mean": np.broadcast_to(self._mean[:, np.newaxis], self._seen["total_pulls"].shape).copy()}
+        return {
+            "mean": np.broadcast_to(self._mean[:, np.newaxis], self._observation["total_pulls"].shape).copy()
+        }

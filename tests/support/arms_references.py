@@ -202,5 +202,5 @@ class LeastPulled:
     def scores(self, round_, pulls, sums, iteration, out):
         out[...] = 1 / pulls
 
-    def mark(self, iteration, picked, acting):
+    def mark(self, iteration, picked, active):
         pass

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.board.report.rows import Row, lines_of, rows_of
-from fedbandit_envs.leaderboard.board.result import Edition, Entry, Result, TaskResult
+from fedbandit_envs.baselines.comparison_lines import PLACEBO, SILENT, TRUE, TUNED
+from fedbandit_envs.leaderboard.board.report.rows import RankedRow, lines_of, rows_of
+from fedbandit_envs.leaderboard.board.result import Edition, Entry, ResultFile, TaskResult
 from fedbandit_envs.leaderboard.board.suites import SUITES, Task
-from fedbandit_envs.leaderboard.reproduction.private_federation import PLACEBO, SILENT, TRUE, TUNED
-from fedbandit_envs.leaderboard.simulation import log_spaced
+from fedbandit_envs.leaderboard.runs.simulate import log_spaced
 
 SALT = "0123456789abcdef" * 2
 EDITION = Edition("0123456789ab", SALT)
@@ -39,13 +39,13 @@ def task_result(
 ) -> TaskResult:
     """A task's result: regret grows with the root of rounds to ``level`` times as much as at random.
 
-    Luck is the same for all; ``skew`` is how much shares of pulls exaggerate deserved ones.
+    Randomness is the same for all; ``skew`` is how much shares of pulls exaggerate deserved ones.
     """
     generator = np.random.default_rng(len(task.id))
-    luck = generator.normal(1, 0.2, task.seeds).clip(0.3)
+    randomness = generator.normal(1, 0.2, task.seeds).clip(0.3)
     own = np.random.default_rng(round(level * 1000)).normal(1, 0.05, task.seeds)
     rounds = log_spaced(task.rounds)
-    regret = 100 * level * np.sqrt(rounds)[:, None] * luck * own
+    regret = 100 * level * np.sqrt(rounds)[:, None] * randomness * own
     extra = {}
     if task.id.startswith("exposure"):
         due = -np.sort(-generator.dirichlet(np.arange(1, ARMS + 1), task.seeds).T, axis=0)
@@ -76,10 +76,10 @@ def result(
     command: Sequence[str] = (),
     edition: Edition = EDITION,
     skew: float = 1.0,
-) -> Result:
+) -> ResultFile:
     """A result of an entry with the same level in all tasks of a suite."""
     said = command or ["fedbandit", "leaderboard", "run", "--suite", suite, "--out", "results", name]
-    return Result(
+    return ResultFile(
         suite,
         SUITES[suite].version,
         edition,
@@ -93,7 +93,7 @@ def result(
     )
 
 
-def federation_pays(suite: str) -> list[Result]:
+def federation_pays(suite: str) -> list[ResultFile]:
     """All sorts of rows of a suite, where the weighted form pays from epsilon 1 on."""
     problem = suite.removesuffix("-quick")
     lines, adjacency = lines_of(suite), SUITES[suite].adjacency
@@ -117,13 +117,13 @@ def federation_pays(suite: str) -> list[Result]:
     return rows
 
 
-def only(results: Sequence[Result]) -> list[Row]:
+def only(results: Sequence[ResultFile]) -> list[RankedRow]:
     """The rows of results that are all of one group."""
     (rows,) = rows_of(results).values()
     return rows
 
 
-def named(rows: Sequence[Row], name: str, track: str | None = None) -> Row:
+def named(rows: Sequence[RankedRow], name: str, track: str | None = None) -> RankedRow:
     """The only row of this name, on this track where one is given."""
     (row,) = [row for row in rows if row.name == name and track in (None, row.result.track)]
     return row

@@ -4,8 +4,8 @@ import networkx as nx
 import numpy as np
 
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.streams import Purpose, stream
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
+from fedbandit_envs.randomness.streams import Purpose, stream
+from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.topology import Topology
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.randomness.streams import Purpose, stream
 
 
 class Message(NamedTuple):

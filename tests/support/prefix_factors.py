@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from fedbandit_envs.wrappers.privacy.continual import NOISES
+from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
 
 
 def measured_factor(noise, n: int) -> np.ndarray:

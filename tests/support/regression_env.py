@@ -3,8 +3,8 @@
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.problem import MOST, Problem
-from fedbandit_envs.sensitivity import Change, Sensitivity
+from fedbandit_envs.core.problem import MOST, Problem
+from fedbandit_envs.core.sensitivity import Change, Sensitivity
 
 
 class Regression(Problem, name="regression"):
@@ -25,12 +25,12 @@ class Regression(Problem, name="regression"):
             action_formats={},
         )
 
-    def _begin(self, luck, instance_seeds):
+    def _start(self, randomness, instance_seeds):
         pass
 
-    def _play(self, action):
-        self._seen["total_statistic"][...] += action[..., :, None] * action[..., None, :]
-        self._seen["total_count"][...] += 1
+    def _play_round(self, action):
+        self._observation["total_statistic"][...] += action[..., :, None] * action[..., None, :]
+        self._observation["total_count"][...] += 1
 
     def _sensitivity(self):
         rows = self._reward.shape

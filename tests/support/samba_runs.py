@@ -1,20 +1,23 @@
 """SAMBA on small federations, with roles that can be looked into, beside the same run in the open."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.arms.masks import Streams, owner_keys
 from fedbandit_envs.arms.ratings import keep_largest, packaged_means
-from fedbandit_envs.arms.vertical import PlainSelector, VerticalResult, run_vertical
-from fedbandit_envs.wrappers.secure.casting import cast
-from fedbandit_envs.wrappers.secure.counts import Counts
-from fedbandit_envs.wrappers.secure.keys import deal
-from fedbandit_envs.wrappers.secure.link import Link, LinkKeys
-from fedbandit_envs.wrappers.secure.local import Observed, run_roles
-from fedbandit_envs.wrappers.secure.plan import Algorithm
-from fedbandit_envs.wrappers.secure.roles.role import Role
-from fedbandit_envs.wrappers.secure.transcript import Transcript
+from fedbandit_envs.samba.crypto.certificates import issue_certificates
+from fedbandit_envs.samba.crypto.keys import Certificate, deal_keys
+from fedbandit_envs.samba.crypto.keystreams import owner_keys
+from fedbandit_envs.samba.crypto.link import Link, LinkKeys
+from fedbandit_envs.samba.owners.algorithm import Algorithm
+from fedbandit_envs.samba.plan import SambaPlan
+from fedbandit_envs.samba.record import Record, Transcript
+from fedbandit_envs.samba.roles.make_role import RoleSetup, make_role
+from fedbandit_envs.samba.roles.messages import Frame
+from fedbandit_envs.samba.roles.role import Role
+from fedbandit_envs.samba.transports.in_process import run_roles
+from fedbandit_envs.samba.vertical import PlainSelector, VerticalResult, run_vertical
 
 ALGORITHMS = ("epsilon-greedy", "epsilon-decreasing", "ucb", "thompson", "softmax", "pursuit")
 DATA = ("movielens", "jester")
@@ -57,29 +60,40 @@ def plain(
     """Runs in the open."""
     arms = len(means)
     bank = algorithm.bank(owner_keys(seed, arms), arms, budget)
-    selector = NotingSelector(bank.choice, Streams(seed, arms), bank.iterations)
+    selector = NotingSelector(SambaPlan.make(algorithm, arms, budget), seed)
     return run_vertical(means, bank, selector, budget, seed), selector.noted
 
 
-def cast_all(
+def streams_of(seed: int, arms: int) -> PlainSelector:
+    """The masks, permutations and draws of a run, which its roles have between them."""
+    return PlainSelector(SambaPlan.make(Algorithm("ucb"), arms, arms), seed)
+
+
+def certificates_of(roles: Iterable[str]) -> dict[str, Certificate]:
+    """Certificates in the names of these roles, from an authority of their own."""
+    rings = deal_keys(0, [1] * sum(name.startswith("owner-") for name in roles))
+    return {name: ring.certificate for name, ring in issue_certificates(rings).items()}
+
+
+def make_roles(
     algorithm: Algorithm,
     means: list[float],
     budget: int,
     seed: int,
-    houses: list[int] | None = None,
+    groups: list[int] | None = None,
     transcripts: bool = False,
 ) -> dict[str, Role]:
-    """Casts all roles of a run; one house for all owners unless told otherwise."""
+    """Makes all roles of a run; one group of all owners unless told otherwise."""
     left = list(means)
     roles = {}
-    for name, ring in deal(seed, houses or [len(means)]).items():
+    for name, ring in deal_keys(seed, groups or [len(means)]).items():
         own = [left.pop(0) for _ in ring.owners]
         transcript = Transcript() if transcripts else None
-        roles[name] = cast(ring, algorithm=algorithm, budget=budget, means=own, transcript=transcript)
+        roles[name] = make_role(RoleSetup(ring, algorithm, budget, own), transcript)
     return roles
 
 
-def play(roles: dict[str, Role], observer: list[Observed] | None = None) -> VerticalResult:
+def play(roles: dict[str, Role], observer: list[Frame] | None = None) -> VerticalResult:
     """Lets roles talk, and reads from customer and owners what has come out."""
     run_roles(roles, observer=observer)
     owners = [role.bank for name, role in roles.items() if name.startswith("owner-")]
@@ -93,8 +107,8 @@ def assert_same(secure: VerticalResult, other: VerticalResult) -> None:
     np.testing.assert_array_equal(secure.sums, other.sums)
 
 
-def ends(longest: int = 1000) -> tuple[Link, Link]:
+def ends(max_bytes: int = 1000) -> tuple[Link, Link]:
     """Both ends of a link."""
     keys = LinkKeys(bytes(range(32)), bytes(range(32, 64)))
-    here = Link("there", keys, longest, Counts(), None)
-    return here, Link("here", LinkKeys(*keys[::-1]), longest, Counts(), None)
+    here = Link("there", keys, max_bytes, Record())
+    return here, Link("here", LinkKeys(*keys[::-1]), max_bytes, Record())

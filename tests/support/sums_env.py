@@ -3,9 +3,9 @@
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.problem import Problem
-from fedbandit_envs.sensitivity import Change, Sensitivity
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.core.problem import Problem
+from fedbandit_envs.core.sensitivity import Change, Sensitivity
+from fedbandit_envs.randomness.streams import Purpose, stream
 
 
 class SumsEnv(Problem, name="sums"):
@@ -24,12 +24,12 @@ class SumsEnv(Problem, name="sums"):
 
     @property
     def total(self):
-        return self._seen["total_statistic"]
+        return self._observation["total_statistic"]
 
-    def _begin(self, luck, instance_seeds):
-        self._generators = [stream(seed, Purpose.OUTCOME) for seed in luck.seeds]
+    def _start(self, randomness, instance_seeds):
+        self._generators = [stream(seed, Purpose.OUTCOME) for seed in randomness.seeds]
 
-    def _play(self, action):
+    def _play_round(self, action):
         vectors = np.stack([g.standard_normal(self.total.shape[1:3]) for g in self._generators])
         vectors *= np.sqrt(self.bound) / np.linalg.norm(vectors, axis=-1, keepdims=True)
         self.total[...] += vectors[..., :, np.newaxis] * vectors[..., np.newaxis, :]

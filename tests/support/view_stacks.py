@@ -1,7 +1,7 @@
 """Stacks of wrappers by the names that views take."""
 
 FEDERATION = "fedbandit_envs.procurement.env:ProcurementEnv"
-GAUSSIAN = "fedbandit_envs.wrappers.privacy.gaussian:GaussianPrivatizer"
+GAUSSIAN = "fedbandit_envs.wrappers:GaussianPrivatizer"
 CHANNEL = "fedbandit_envs.wrappers.transport.channel:Channel"
 PFCB = "fedbandit_envs.baselines.procurement.pfcb:PFCB"
 SS_UCB = "fedbandit_envs.baselines.procurement.silent:SSUCB"

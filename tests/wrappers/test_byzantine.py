@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.run import Settings, SettingsError, run
+from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.procurement_v0 import parallel_env as procurement
 from fedbandit_envs.wrappers import (
@@ -16,7 +16,6 @@ from fedbandit_envs.wrappers import (
     ContinualPrivatizer,
     GaussianPrivatizer,
     RandomizedResponsePrivatizer,
-    Server,
 )
 
 LIARS = [1, 3]
@@ -164,51 +163,13 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("delay", [0, 2])
-@pytest.mark.parametrize("noise", [False, True])
-def test_each_receiver_may_be_told_another_lie(delay, noise):
-    """Honest agents say the same to all, liars do not; with noise, each receiver's lie has the same noise on it."""
-
-    def heard(to_each):
-        env = Byzantine(linear(num_agents=4, num_arms=3, dim=2, max_cycles=60), [3], to_each=to_each)
-        env = ContinualPrivatizer(env, 1.0, 0.1, releases=30) if noise else env
-        env = Channel(env, schedule={"name": "fixed_gap", "gap": 2}, delay=delay)
-        env.reset_batch([0, 1])
-        sums = np.zeros((2, 4, 4, 3, 3))
-        for _ in range(40):
-            seen = env.step_batch(np.zeros((2, 4), np.int64)).observation
-            sums += seen["inbox_statistic"]
-        return sums
-
-    same, apart = heard(False), heard(True)
-    for sender in range(3):
-        receivers = [receiver for receiver in range(4) if receiver != sender]
-        np.testing.assert_array_equal(same[:, receivers, sender], apart[:, receivers, sender])
-        np.testing.assert_array_equal(*(apart[:, receivers[k], sender] for k in (0, 1)))
-    np.testing.assert_array_equal(same[:, 0, 3], same[:, 1, 3])
-    for first, second in ((0, 1), (1, 2), (0, 2)):
-        assert np.abs(apart[:, first, 3] - apart[:, second, 3]).max() > 100
-    # A lie is symmetric, as the truth is.
-    np.testing.assert_allclose(apart[:, 0, 3], apart[:, 0, 3].swapaxes(-1, -2))
-
-
-def test_a_server_is_told_one_lie():
-    sums = []
-    for to_each in (False, True):
-        env = Byzantine(
-            linear(num_agents=3, num_arms=3, dim=2, max_cycles=60), [2], "scaled", to_each=to_each
-        )
-        env = Server(env, "every_round", "every_round")
-        env.reset_batch([0])
-        sums.append(
-            sum(env.step_batch(np.zeros((1, 3), np.int64)).observation["inbox_statistic"] for _ in range(9))
-        )
-    np.testing.assert_allclose(*sums)
-
-
 def test_results_tell_groups_apart():
-    simulation, result = run(Settings(**SETTINGS, stack=[[ENTRY, {"agents": [0, 2]}]]))
-    everybody = run(Settings(**SETTINGS))[1]
+    specs = [RunSpec(**SETTINGS, stack=[[ENTRY, {"agents": [0, 2]}]]), RunSpec(**SETTINGS)]
+    simulation, other = (spec.run() for spec in specs)
+    result, everybody = (
+        {**one.as_json(), "settings": spec.recorded()}
+        for one, spec in zip((simulation, other), specs, strict=True)
+    )
     assert "groups" not in everybody
     assert "stack" not in everybody["settings"]
     assert [list(layer) for layer in result["settings"]["stack"]] == [[ENTRY, {"agents": [0, 2]}]]
@@ -236,4 +197,4 @@ def test_the_command_line_takes_a_stack():
 
 def test_a_stack_of_the_wrong_form_is_refused():
     with pytest.raises(SettingsError, match=r"stack\[0\] is 3"):
-        Settings(**SETTINGS, stack=[3])
+        RunSpec(**SETTINGS, stack=[3])

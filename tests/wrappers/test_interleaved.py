@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 from regression_env import Regression
 
+from fedbandit_envs.core.stack import build
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.views.stack import build
+from fedbandit_envs.wrappers import RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.placebo import Placebo
-from fedbandit_envs.wrappers.privacy.randomized_response import RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.transport import BYTES_PER_NUMBER, HEADER_BYTES
 
@@ -214,7 +214,7 @@ def test_spaces_and_sensitivity_gain_the_axis():
 def test_inboxes_get_all_slots_and_traffic_counts_them():
     split = Channel(Interleaved(small(), 4), "line", {"name": "fixed_gap", "gap": 6}, 1)
     whole = Channel(small(), "line", {"name": "fixed_gap", "gap": 6}, 1)
-    assert split.policy_spaces.observation["inbox_good"].shape == (3, 4, PRODUCERS)
+    assert split.policy_spec.observation["inbox_good"].shape == (3, 4, PRODUCERS)
     for env in (split, whole):
         env.reset_batch([0, 1])
     luck, heard = np.random.default_rng(0), 0

@@ -6,13 +6,15 @@ from channels import buying, private, small
 from sums_env import SumsEnv
 
 from fedbandit_envs import FederatedEnv, FederatedWrapper
+from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.wrapper import find_layer, layers
+from fedbandit_envs.wrappers import (
+    ContinualPrivatizer,
+    LaplacePrivatizer,
+)
 from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.placebo import Placebo
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
+from fedbandit_envs.wrappers.privacy.mechanisms.gaussian import Gaussian
 from fedbandit_envs.wrappers.reveal import Reveal
 from fedbandit_envs.wrappers.transport.channel import Channel
 
@@ -42,15 +44,18 @@ class PigeonsInDisguise(Pigeons):
 @pytest.mark.parametrize(
     ("stack", "message"),
     [
-        (lambda: Placebo(Channel(small())), "Channel, a transport layer, inside of Placebo, a data layer"),
-        (lambda: Placebo(private(small())), "GaussianPrivatizer, a noise layer, inside of Placebo"),
-        (lambda: Interleaved(Channel(small()), 2), "Channel, a transport layer, inside of Interleaved"),
-        (lambda: private(Pigeons(small())), "Pigeons, a transport layer, inside of GaussianPrivatizer"),
+        (
+            lambda: Placebo(Channel(small())),
+            "Channel, of layer 'transport', inside of Placebo, of layer 'data'",
+        ),
+        (lambda: Placebo(private(small())), "GaussianPrivatizer, of layer 'noise', inside of Placebo"),
+        (lambda: Interleaved(Channel(small()), 2), "Channel, of layer 'transport', inside of Interleaved"),
+        (lambda: private(Pigeons(small())), "Pigeons, of layer 'transport', inside of GaussianPrivatizer"),
         (
             lambda: ContinualPrivatizer(Pigeons(SumsEnv()), 1.0, 0.1),
-            "Pigeons, a transport layer, inside of ContinualPrivatizer",
+            "Pigeons, of layer 'transport', inside of ContinualPrivatizer",
         ),
-        (lambda: private(Reveal(small())), "Reveal, a view layer, inside of GaussianPrivatizer"),
+        (lambda: private(Reveal(small())), "Reveal, of layer 'observation', inside of GaussianPrivatizer"),
         (lambda: Channel(Pigeons(small())), "already has a transport layer, Pigeons, inside of Channel"),
         (lambda: Pigeons(Channel(small())), "already has a transport layer, Channel, inside of Pigeons"),
         (lambda: Channel(Reveal(Channel(small()))), "already has a transport layer, Channel"),
@@ -72,7 +77,7 @@ def test_a_wrapper_that_is_no_layer_is_refused_by_name(layer):
 
     Odd.layer = layer
     with pytest.raises(
-        TypeError, match=rf"Odd.layer is {layer!r}; one of 'data', 'noise', 'transport', 'view'"
+        TypeError, match=rf"Odd.layer is {layer!r}; one of 'data', 'noise', 'transport', 'observation'"
     ):
         Odd(small())
 
@@ -169,10 +174,10 @@ def test_a_reset_beneath_the_noise_is_seen():
 
 
 def test_books_that_forget_a_release_are_seen(monkeypatch):
-    honest = GaussianPrivatizer._plan
+    honest = Gaussian.events
     monkeypatch.setattr(
-        GaussianPrivatizer,
-        "_plan",
+        Gaussian,
+        "events",
         lambda self, sends, index: {} if index.any() else honest(self, sends, index),
     )
     inner = private(small())

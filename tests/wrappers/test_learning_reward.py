@@ -7,7 +7,7 @@ from registered import small
 
 from fedbandit_envs.arms_v0 import parallel_env as arms_env
 from fedbandit_envs.procurement_v0 import parallel_env as procurement_env
-from fedbandit_envs.registration import make_federation
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing.episodes import SEEDS, random_actions
 from fedbandit_envs.views.parallel import ParallelView
 from fedbandit_envs.wrappers import Channel, LearningReward
@@ -115,7 +115,7 @@ def test_pettingzoo_is_paid_it():
         (
             {"prices": {"messages": 1.0}},
             ValueError,
-            r"prices has \['messages'\], of which .* \['regret', 'wasted'\]",
+            r"prices has \['messages'\], which .* \['regret', 'wasted'\]",
         ),
         ({"prices": {"regret": -1.0}}, ValueError, r"prices\['regret'\] is -1.0"),
         ({"prices": {"regret": np.nan}}, ValueError, r"prices\['regret'\] is nan"),
@@ -137,7 +137,9 @@ def test_one_is_enough_and_scales_must_be_known():
         def _largest_reward(self):
             return None
 
-    with pytest.raises(ValueError, match="scaled is True, but nobody has said how large"):
+    with pytest.raises(
+        ValueError, match="scaled is True, but the largest reward of this environment is unknown"
+    ):
         LearningReward(Unsaid()).reset_batch([0])
     env = LearningReward(Unsaid(), scaled=False)
     env.reset_batch([0])

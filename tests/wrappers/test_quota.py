@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedbandit_envs.arms_v0 import parallel_env
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
+from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.quota import Quota
 from fedbandit_envs.wrappers.transport.channel import Channel
 
@@ -31,9 +31,9 @@ def test_a_new_episode_has_all_of_them_again():
     everyone = np.ones((1, 2), bool)
     for _ in range(2):
         env.reset_batch([0])
-        assert env.permit(everyone).all()
+        assert env.allowed_senders(everyone).all()
         env.release(everyone)
-        assert not env.permit(everyone).any()
+        assert not env.allowed_senders(everyone).any()
 
 
 def test_what_may_not_leave_is_neither_noised_nor_carried_nor_paid_for():

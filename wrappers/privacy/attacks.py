@@ -1,15 +1,15 @@
-"""What attackers listen for: events that are likelier under one of two neighbouring histories, and what they prove.
+"""Events that are likelier under one of two neighbouring histories, and the epsilon that their rates prove.
 
-How often they happen under each bounds epsilon from below:
+How often they happen under each history bounds epsilon from below:
 
-* :func:`midway`, for Gaussian noise: the matched filter (the log-likelihood ratio of what is released) with one
+* :func:`midpoint_event`, for Gaussian noise: the matched filter (the log-likelihood ratio of what is released) with one
   threshold between the two histories. The rates of true and false alarms bound mu, and mu gives epsilon: what is
   refuted is that the releases are Gaussian with the mu that is claimed.
-* :func:`far_end`, for pure mechanisms: every value that differs lies at or beyond its far end, where their likelihood
-  ratio is largest. The ratio of the two rates bounds epsilon.
-* :func:`tails`, for all: what is released lies further out than it ever does, or hardly ever, under the other history.
-  The ratio of the rates bounds epsilon, whatever the noise. That finds noise whose middle is right and whose tails are
-  not: clipped, or drawn too coarsely.
+* :func:`far_end_event`, for pure mechanisms: every value that differs lies at or beyond its far end, where their
+  likelihood ratio is largest. The ratio of the two rates bounds epsilon.
+* :func:`tail_events`, for all: what is released lies further out than it ever does, or hardly ever, under the other
+  history. The ratio of the rates bounds epsilon, whatever the noise. That finds noise whose middle is right and whose
+  tails are not: clipped, or drawn too coarsely.
 
 References:
     * M. Jagielski, J. Ullman, A. Oprea: Auditing Differentially Private Machine Learning. NeurIPS 2020.
@@ -22,13 +22,12 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
-from fedbandit_envs.arrays import Array
+from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
-from fedbandit_envs.wrappers.privacy.samples import Seen
+from fedbandit_envs.wrappers.privacy.samples import ObservedReleases
 
-Bound = Callable[[float, float, float], float]
+LowerBound = Callable[[float, float, float], float]
 """Bounds epsilon from below, given a rate of true alarms, one of false alarms, and delta."""
-
 
 T = TypeVar("T")
 
@@ -40,31 +39,31 @@ class Both(NamedTuple, Generic[T]):
     after: T
 
 
-class Alarms(NamedTuple):
-    """Events to listen for.
+class AlarmEvents(NamedTuple):
+    """Events that raise an attacker's alarm.
 
     Attributes:
-        fire: Says which of them happened to each sample, bool ``(samples, events)``.
-        after: Whether they are likelier with what happens after, or else before.
-        bound: What their rates prove.
+        happened: Returns which of them happened to each sample, bool ``(samples, events)``.
+        after: Whether they are likelier with the history that happens after, or else before.
+        lower_bound: The epsilon that their rates prove.
     """
 
-    fire: Callable[[Seen], Array]
+    happened: Callable[[ObservedReleases], Array]
     after: bool
-    bound: Bound
+    lower_bound: LowerBound
 
 
-def matched_filter(heard: Both[Array]) -> Array:
+def matched_filter(released: Both[Array]) -> Array:
     """Returns the weights of the linear filter that tells two Gaussian clouds of one shape apart best.
 
     Args:
-        heard: All that was released in training, each ``(releases, samples, values)``.
+        released: All that was released in training, each ``(releases, samples, values)``.
 
     Returns:
         ``(releases, values)``.
     """
-    releases, samples, values = heard.before.shape
-    before, after = (windows.swapaxes(0, 1).reshape(samples, -1) for windows in heard)
+    releases, samples, values = released.before.shape
+    before, after = (windows.swapaxes(0, 1).reshape(samples, -1) for windows in released)
     shift = after.mean(axis=0) - before.mean(axis=0)
     covariance = np.atleast_2d(np.cov(before, rowvar=False))
     # Where there is no noise the filter must exist all the same.
@@ -72,45 +71,45 @@ def matched_filter(heard: Both[Array]) -> Array:
     return np.linalg.solve(covariance + ridge, shift).reshape(releases, values)
 
 
-def midway(trained: Both[Seen]) -> Alarms:
-    """Fires where a weighted sum is nearer to what it is on average with what happens after.
+def midpoint_event(trained: Both[ObservedReleases]) -> AlarmEvents:
+    """Returns the event that the weighted sum is nearer to its mean under the history after than to that before.
 
     Args:
-        trained: What was seen in training.
+        trained: ObservedReleases in training.
     """
     before, after = trained.before.sums.mean(), trained.after.sums.mean()
     middle, direction = (before + after) / 2, np.sign(after - before)
-    return Alarms(
-        lambda seen: ((seen.sums - middle) * direction > 0)[:, np.newaxis], True, epsilon_through_mu
+    return AlarmEvents(
+        lambda seen: ((seen.sums - middle) * direction > 0)[:, np.newaxis], True, epsilon_from_mu
     )
 
 
-def far_end(ends: Both[Array]) -> Alarms:
-    """Fires where every value that differs lies at the far end of the difference or beyond.
+def far_end_event(ends: Both[Array]) -> AlarmEvents:
+    """Returns the event that every value that differs lies at the far end of the difference or beyond.
 
     Args:
         ends: The values that differ, as they are without noise, each ``(values,)``.
     """
     direction = np.sign(ends.after - ends.before)
-    return Alarms(
+    return AlarmEvents(
         lambda seen: np.all((seen.differing - ends.after) * direction >= 0, axis=1, keepdims=True),
         True,
-        epsilon_of_rates,
+        epsilon_from_rates,
     )
 
 
-# Of what is seen in training, 1 being the largest of all.
+# Quantiles in training, 1 being the largest of all.
 _FAR_OUT = (0.99, 0.999, 1.0)
 
 
-def tails(trained: Both[Seen], ends: Both[Array]) -> list[Alarms]:
-    """Fires where what is released lies far out on the one side, and where it does on the other.
+def tail_events(trained: Both[ObservedReleases], ends: Both[Array]) -> list[AlarmEvents]:
+    """Returns the events that what is released lies far out on the one side, and that it does on the other.
 
     Two things are watched: the weighted sum, and the one value, of those that differ, that lies furthest out by its own
     noise. Thresholds are quantiles in training under the history for which the event is a false alarm.
 
     Args:
-        trained: What was seen in training.
+        trained: ObservedReleases in training.
         ends: The values that differ, as they are without noise, each ``(values,)``.
     """
     direction = float(np.sign(trained.after.sums.mean() - trained.before.sums.mean()))
@@ -120,41 +119,43 @@ def tails(trained: Both[Seen], ends: Both[Array]) -> list[Alarms]:
     ]
 
 
-def _beyond(trained: Seen, start: Array, end: Array, direction: float, after: bool) -> Alarms:
-    """Fires far beyond the start, in the direction of the end."""
+def _beyond(
+    trained: ObservedReleases, start: Array, end: Array, direction: float, after: bool
+) -> AlarmEvents:
+    """Returns the events that something lies far beyond the start, in the direction of the end."""
     step = end - start
     # Where there is no noise a unit must exist all the same.
     by_noise = np.sign(step) / np.maximum(trained.differing.std(axis=0), 1e-9 * np.abs(step))
 
-    def extremes(seen: Seen) -> Array:
+    def extremes(seen: ObservedReleases) -> Array:
         furthest = ((seen.differing - start) * by_noise).max(axis=1)
         return np.stack([seen.sums * direction, furthest], axis=1)
 
     thresholds = np.quantile(extremes(trained), _FAR_OUT, axis=0)
 
-    def fire(seen: Seen) -> Array:
+    def happened(seen: ObservedReleases) -> Array:
         return (extremes(seen)[:, np.newaxis] > thresholds).reshape(len(seen.sums), -1)
 
-    return Alarms(fire, after, epsilon_of_rates)
+    return AlarmEvents(happened, after, epsilon_from_rates)
 
 
-def epsilon_through_mu(true_alarms: float, false_alarms: float, delta: float) -> float:
-    """Uses mu >= Phi^-1(true alarms) - Phi^-1(false alarms) (Dong, Roth and Su 2022, equation 5)."""
+def epsilon_from_mu(true_alarms: float, false_alarms: float, delta: float) -> float:
+    """Returns the epsilon of mu >= Phi^-1(true alarms) - Phi^-1(false alarms) (Dong, Roth and Su 2022, equation 5)."""
     return float(gaussian_epsilon(delta, max(ndtri(true_alarms) - ndtri(false_alarms), 0.0)))
 
 
-def epsilon_of_rates(true_alarms: float, false_alarms: float, delta: float) -> float:
-    """Uses true alarms <= e^epsilon false alarms + delta."""
+def epsilon_from_rates(true_alarms: float, false_alarms: float, delta: float) -> float:
+    """Returns the least epsilon with true alarms <= e^epsilon false alarms + delta."""
     return float(np.log(max((true_alarms - delta) / false_alarms, 1.0)))
 
 
-def at_least(fired: Array, error: float) -> float:
+def rate_at_least(happened: Array, error: float) -> float:
     """Returns Clopper and Pearson's lower bound of a rate, too high with probability ``error`` at most."""
-    hits, trials = int(fired.sum()), len(fired)
+    hits, trials = int(happened.sum()), len(happened)
     return float(betaincinv(hits, trials - hits + 1, error)) if hits else 0.0
 
 
-def at_most(fired: Array, error: float) -> float:
+def rate_at_most(happened: Array, error: float) -> float:
     """Returns Clopper and Pearson's upper bound of a rate, too low with probability ``error`` at most."""
-    hits, trials = int(fired.sum()), len(fired)
+    hits, trials = int(happened.sum()), len(happened)
     return float(betaincinv(hits + 1, trials - hits, 1 - error)) if hits < trials else 1.0

@@ -3,7 +3,7 @@
 An attacker who knows two neighbouring histories watches one agent's releases and guesses which it was. How often that
 succeeds bounds epsilon from below, whatever the proof says. What is attacked is the real thing: the problem names its
 worst neighbouring histories, federations play them behind the privatizer, and their agents are the samples.
-:mod:`fedbandit_envs.wrappers.privacy.attacks` has the events by which histories are told apart.
+:mod:`fedbandit_envs.wrappers.privacy.attacks` has the events by which an attacker distinguishes histories.
 
 Rates are bounded by Clopper and Pearson's intervals, and the probability that any of them is wrong is shared out over
 all of them, so that a lower bound is too high with probability ``error`` at most.
@@ -12,27 +12,25 @@ all of them, so that a lower bound is too high with probability ``error`` at mos
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fedbandit_envs.arrays import Arrays
-from fedbandit_envs.claim import Adjacency, Claim, Composition
-from fedbandit_envs.problem import Problem
+from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.core.claim import Adjacency, Claim, Composition
+from fedbandit_envs.core.problem import Problem
+from fedbandit_envs.wrappers.privacy import attacks
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
-from fedbandit_envs.wrappers.privacy.attacks import (
-    Alarms,
-    Both,
-    Bound,
-    at_least,
-    at_most,
-    far_end,
-    matched_filter,
-    midway,
-    tails,
+from fedbandit_envs.wrappers.privacy.attacks import AlarmEvents, Both, LowerBound
+from fedbandit_envs.wrappers.privacy.samples import (
+    AgentHistory,
+    ObservedReleases,
+    Privatize,
+    Samples,
+    observe,
+    side_by_side,
 )
-from fedbandit_envs.wrappers.privacy.samples import Privatize, Samples, Seen, laid_out, lives, look
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What an attack has shown.
+    """The outcome of an attack on a claim.
 
     Attributes:
         lower_bound: An epsilon, at the claim's delta, below which the mechanism certainly does not stay.
@@ -49,31 +47,31 @@ class Audit:
 
     @property
     def tightness(self) -> float:
-        """The share of the claim that the attack has shown; NaN where nothing is claimed."""
+        """The attack's lower bound on epsilon as a share of the claimed epsilon; NaN without a claim."""
         return self.lower_bound / self.claim.epsilon if self.claim.epsilon else float("nan")
 
 
 class Rates(NamedTuple):
-    """What is known of one event.
+    """Confidence bounds on the rates of an event that separates two histories.
 
     Attributes:
         true_alarms: A lower bound on its rate under the history that makes it likelier.
         false_alarms: An upper bound on its rate under the other.
-        bound: What the two prove.
+        lower_bound: The epsilon that the two prove.
     """
 
     true_alarms: float
     false_alarms: float
-    bound: Bound
+    lower_bound: LowerBound
 
 
 class Evidence(NamedTuple):
-    """What an attack has seen, to be held against any claim about the same releases.
+    """Bounds on the rates of events in the releases under attack, which bound epsilon at any delta.
 
     Attributes:
-        adjacency: What the histories differ in.
-        accountant: The books of a federation that was attacked.
-        rates: Of every event that was listened for.
+        adjacency: What the two histories differ in.
+        accountant: The accounts of a federation that was attacked.
+        rates: Of every event that was counted.
     """
 
     adjacency: Adjacency
@@ -81,7 +79,7 @@ class Evidence(NamedTuple):
     rates: list[Rates]
 
     def against(self, delta: float | None, composition: Composition = "exact") -> Audit:
-        """Holds the evidence against what the privatizer claims.
+        """Returns the audit of what the privatizer claims, at one delta and by one composition.
 
         Args:
             delta: The delta at which epsilon is claimed and bounded; pure mechanisms are best attacked at 0. None
@@ -107,11 +105,21 @@ def attack(
     seed: int = 0,
     weights: Arrays | None = None,
 ) -> Evidence:
-    """Attacks a privatizer around a problem.
+    """Attacks a privatizer around a problem, and returns what the attack has shown.
+
+    Example:
+        >>> from fedbandit_envs.procurement.env import ProcurementEnv
+        >>> from fedbandit_envs.wrappers import LaplacePrivatizer
+        >>> from fedbandit_envs.wrappers.privacy.audit import attack
+        >>> def privatize(env):
+        ...     return LaplacePrivatizer(env, epsilon=1.0, releases=1)
+        >>> evidence = attack(privatize, ProcurementEnv, "one-outcome", samples=2000)
+        >>> evidence.against(delta=0.0).holds
+        True
 
     Args:
         privatize: Wraps the environment it is given in the privatizer under attack.
-        problem: What environments are made of; it names the histories that are to be told apart.
+        problem: Class of the environment; it names its worst neighbouring histories.
         adjacency: What these differ in. Of several pairs the one that shows most counts.
         releases: Number of windows, each of one round and with a release at its end.
         altered: In how many of the windows, from the first on, the histories differ; in all by default, as basic and
@@ -133,42 +141,50 @@ def attack(
         )
     rates: list[Rates] = []
     for pair in pairs:
-        stage = lives(problem, pair, releases, altered, horizon)
+        altered_windows = [z < (releases if altered is None else altered) for z in range(releases)]
+        histories = [
+            AgentHistory(
+                problem,
+                {**history.settings, "max_cycles": horizon},
+                [history.action if now else pair.idle for now in altered_windows],
+            )
+            for history in (pair.before, pair.after)
+        ]
         training, test = (
-            [Samples(privatize, life, number, [seed, part, which]) for which, life in enumerate(stage)]
+            [Samples(privatize, history, number, [seed, part, i]) for i, history in enumerate(histories)]
             for part, number in enumerate((max(samples // 4, 2), samples))
         )
         env = test[0].env
         # All that would leave without noise, which attackers know.
-        clear = Both(*(life.clear(env.single_release_space) for life in stage))
+        clear = Both(*(history.without_noise(env.single_release_space) for history in histories))
         differs = clear.before != clear.after
         if weights is None:
-            heard = Both(*(some.all() for some in training))
-            filter_ = matched_filter(heard)
-            trained = Both(*(look([windows], filter_, differs) for windows in heard))
+            released = Both(*(some.all() for some in training))
+            filter_ = attacks.matched_filter(released)
+            trained = Both(*(observe([windows], filter_, differs) for windows in released))
         else:
-            filter_ = laid_out(weights, env.single_release_space)
-            trained = Both(*(look(some.draw(), filter_, differs) for some in training))
-        tested = Both(*(look(some.draw(), filter_, differs) for some in test))
+            filter_ = side_by_side(weights, env.single_release_space)
+            trained = Both(*(observe(some.draw(), filter_, differs) for some in training))
+        tested = Both(*(observe(some.draw(), filter_, differs) for some in test))
         ends = Both(clear.before[differs], clear.after[differs])
         # The probability of an error is shared out over pairs; half of it is for what suits the mechanism best.
         share = error / len(pairs) / 2
         gaussian = all(event.kind == "gaussian" for event in env.accountant.events)
-        rates += _rates([midway(trained) if gaussian else far_end(ends)], tested, share)
-        rates += _rates(tails(trained, ends), tested, share)
+        best = attacks.midpoint_event(trained) if gaussian else attacks.far_end_event(ends)
+        rates += _rates([best], tested, share) + _rates(attacks.tail_events(trained, ends), tested, share)
     return Evidence(adjacency, env.accountant, rates)
 
 
-def _rates(alarms: list[Alarms], tested: Both[Seen], error: float) -> list[Rates]:
+def _rates(alarms: list[AlarmEvents], tested: Both[ObservedReleases], error: float) -> list[Rates]:
     """Bounds the rates of events; one of these bounds is wrong with probability ``error`` at most."""
-    fired = [Both(alarm.fire(tested.before), alarm.fire(tested.after)) for alarm in alarms]
+    happened = [Both(alarm.happened(tested.before), alarm.happened(tested.after)) for alarm in alarms]
     # Two bounds for each event.
-    share = error / 2 / sum(both.before.shape[1] for both in fired)
+    share = error / 2 / sum(both.before.shape[1] for both in happened)
     rates = []
-    for alarm, both in zip(alarms, fired, strict=True):
+    for alarm, both in zip(alarms, happened, strict=True):
         false, true = both if alarm.after else reversed(both)
         rates += [
-            Rates(at_least(t, share), at_most(f, share), alarm.bound)
+            Rates(attacks.rate_at_least(t, share), attacks.rate_at_most(f, share), alarm.lower_bound)
             for t, f in zip(true.T, false.T, strict=True)
         ]
     return rates

@@ -1,4 +1,4 @@
-"""How much may be spent, and how it is shared out over the releases."""
+"""The budget: how spending is measured, and how much of it is allowed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,9 +6,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.checks import require_choice
-from fedbandit_envs.claim import Adjacency, Composition
+from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.core.claim import Adjacency, Composition
 
 
 class BudgetExhaustedError(RuntimeError):
@@ -17,13 +16,20 @@ class BudgetExhaustedError(RuntimeError):
 
 @dataclass(frozen=True)
 class Budget:
-    """How spending is measured, and where it ends.
+    """A privacy budget: how spending is measured, and the most that may be spent.
+
+    Example:
+        >>> from fedbandit_envs.procurement_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import GaussianPrivatizer
+        >>> from fedbandit_envs.wrappers.privacy.budget import Budget
+        >>> budget = Budget(epsilon=2.0, delta=1e-5, composition="exact")
+        >>> env = GaussianPrivatizer(parallel_env(), epsilon=0.9, budget=budget, on_exhausted="silence")
 
     Attributes:
         epsilon: The most that any agent may spend in an episode, > 0; infinity only measures.
         delta: The delta at which it is measured, in [0, 1). None stands for the deltas promised, added up; a
             limit needs a number.
-        composition: By which releases are composed; see :mod:`fedbandit_envs.wrappers.privacy.accounting.accountant`.
+        composition: How releases are composed; see :mod:`fedbandit_envs.wrappers.privacy.accounting.accountant`.
         adjacency: The neighbouring histories that are protected, one that the environment names; None for the first of
             them.
     """
@@ -64,28 +70,5 @@ class Budget:
         )
 
 
-# From here on the geometric part of the decreasing sequence is lost in rounding.
-_DISTINCT = 64
-
-
-def decreasing(epsilon: float, horizon: int) -> Array:
-    """Returns epsilon/(2 log2 T) + epsilon/2^(z+1) for the releases z = 1, 2, ... (P-FCB, section 5.2).
-
-    The paper prints "log"; only to base 2 do log2 T releases, as many as doubling gaps make, spend epsilon.
-
-    Args:
-        epsilon: To be spent on one value, > 0.
-        horizon: T, at least 2.
-
-    Returns:
-        float64; all later releases get as much as the last.
-
-    Raises:
-        ValueError: The horizon is too short.
-    """
-    if horizon < 2:
-        raise ValueError(
-            f"max_cycles is {horizon}; at least 2 is required to share epsilon out, or state releases"
-        )
-    z = np.arange(1, _DISTINCT + 1)
-    return epsilon / (2 * np.log2(horizon)) + epsilon / 2.0 ** (z + 1)
+GivenBudget = Budget | Mapping[str, Any] | None
+"""The types that privatizers accept as a budget; see :meth:`Budget.of`."""

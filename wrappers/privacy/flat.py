@@ -1,21 +1,21 @@
-"""All values of an agent side by side, whatever arrays they come in."""
+"""Arrays by name as one array that holds all values of an agent side by side, and back."""
 
 from math import prod
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays
 
 
 def flatten(arrays: Arrays) -> Array:
-    """Puts all values of an agent side by side: float64 ``(replicas, agents, values)``."""
+    """Returns all values of each agent side by side, float64 ``(replicas, agents, values)``; a copy."""
     return np.concatenate(
         [array.reshape(*array.shape[:2], -1) for array in arrays.values()], axis=2, dtype=np.float64
     )
 
 
 def unflatten(values: Array, like: Arrays) -> Arrays:
-    """Undoes :func:`flatten`: arrays of the names and shapes of ``like``, views of ``values``."""
+    """Returns arrays of the names and shapes of ``like`` from :func:`flatten`'s result; views of ``values``."""
     arrays = {}
     start = 0
     for name, array in like.items():

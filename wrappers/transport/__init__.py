@@ -1,1 +1,1 @@
-"""Carriers of messages: a channel from agent to agent, a server, and when and to whom they carry."""
+"""Transports: a channel between agents, a server, and their schedules and topologies."""

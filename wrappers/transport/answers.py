@@ -1,15 +1,15 @@
-"""When a server answers: whom it sends what they have not had yet.
+"""Answer rules of a server: which agents receive a download in a round.
 
-A server knows what was uploaded and nothing else, so that its answers tell nothing beyond that. Wherever answers are
-asked for, a JSON-able specification will do: a name, or a mapping of the name and the arguments.
+A server decides from uploads alone, so that its answers reveal nothing beyond them. Wherever an answer rule is an
+argument, its JSON-able specification is accepted: a name, or a mapping of the name and the arguments.
 
-| name | arguments | who is answered |
+| name | arguments | which agents are answered |
 |---|---|---|
-| `uploads` | | whose upload has arrived in this round |
-| `determinant` | `growth`, `ridge` | for whom the server knows so much more than it has told |
-| that of a schedule fixed in advance | its own | everybody, in its rounds |
+| `uploads` | | those whose upload has arrived in this round |
+| `determinant` | `growth`, `ridge` | those whose estimates would improve enough, by a ratio of determinants |
+| that of a schedule fixed in advance | its own | all, in the schedule's rounds |
 
-Who has nothing to get is not answered.
+Agents for which nothing new was uploaded are not answered.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,60 +19,57 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.announcement import variance_of
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.checks import require_number
-from fedbandit_envs.specification import make
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_number
+from fedbandit_envs.basics.config import make
+from fedbandit_envs.core.noise_variance import variance_of
 from fedbandit_envs.wrappers.transport.schedule import SCHEDULES, Schedule, make_schedule
 
 
 @runtime_checkable
 class Answers(Protocol):
-    """Says whom a server answers."""
+    """A rule that decides which agents a server answers."""
 
     def refuse_unfit(self, released: spaces.Dict) -> None:
-        """Refuses statistics that these answers cannot be decided by.
+        """Refuses environments whose releases do not have what the rule needs.
 
         Args:
-            released: What one agent releases.
+            released: Space of what one agent releases.
 
         Raises:
-            ValueError: They lack what is needed.
+            ValueError: Something that the rule needs is missing.
         """
 
     def receivers(self, t: int, uploaded: Array, held: Arrays, news: Arrays) -> Array:
-        """Says who is answered in round ``t``, counted from 1.
+        """Returns which agents are answered in a round, bool ``(replicas, agents)``.
 
         Args:
-            t: The round.
-            uploaded: Whose upload has arrived in this round, bool ``(replicas, agents)``.
-            held: All that was uploaded, added up, by name, ``(replicas, numbers)``.
-            news: What each agent has not had of it, by name, ``(replicas, agents, numbers)``.
-
-        Returns:
-            bool ``(replicas, agents)``.
+            t: The round, counted from 1.
+            uploaded: Whether an agent's upload has arrived in this round, bool ``(replicas, agents)``.
+            held: The sum of all uploads, by name, ``(replicas, numbers)``.
+            news: The part of it that an agent has not received, by name, ``(replicas, agents, numbers)``.
         """
 
 
 class ToUploads:
-    """Whoever uploads is answered (FedLinUCB; He et al. 2022)."""
+    """The rule by which agents are answered when their upload arrives (FedLinUCB; He et al. 2022)."""
 
     def refuse_unfit(self, released: spaces.Dict) -> None:
-        """Takes any statistic."""
+        """Accepts all environments; see :meth:`Answers.refuse_unfit`."""
 
     def receivers(self, t: int, uploaded: Array, held: Arrays, news: Arrays) -> Array:
-        """Returns who has uploaded; see :meth:`Answers.receivers`."""
+        """Returns the agents whose upload has arrived; see :meth:`Answers.receivers`."""
         return uploaded
 
 
 class OnSchedule:
-    """Everybody is answered in rounds fixed in advance."""
+    """The rule by which all agents are answered in rounds fixed in advance."""
 
     def __init__(self, schedule: Schedule) -> None:
-        """Takes the rounds from a schedule.
+        """Takes the rounds of a schedule.
 
         Raises:
-            ValueError: The schedule asks agents, which a server does not.
+            ValueError: The schedule depends on requests of agents.
         """
         if not schedule.fixed_in_advance:
             raise ValueError(
@@ -81,18 +78,18 @@ class OnSchedule:
         self._schedule = schedule
 
     def refuse_unfit(self, released: spaces.Dict) -> None:
-        """Takes any statistic."""
+        """Accepts all environments; see :meth:`Answers.refuse_unfit`."""
 
     def receivers(self, t: int, uploaded: Array, held: Arrays, news: Arrays) -> Array:
-        """Returns everybody or nobody; see :meth:`Answers.receivers`."""
+        """Returns all agents or none; see :meth:`Answers.receivers`."""
         return self._schedule.senders(t, np.ones_like(uploaded))
 
 
 class ByDeterminant:
-    """Who would learn enough: det(V) > growth det(V - dV_j) (Async-LinUCB; Li and Wang 2022).
+    """The rule by which agent j is answered if det(V) > growth det(V - dV_j) (Async-LinUCB; Li and Wang 2022).
 
-    V is the Gram matrix of all that was uploaded plus ridge I, and dV_j that of what agent j has not had. The statistic
-    must be a sum of [x; y][x; y]^T, of which the last row and column are left out.
+    V is the Gram matrix of all uploads plus ridge I, and dV_j that of the uploads that agent j has not received. The
+    released statistic must be a sum of [x; y][x; y]^T, of which the last row and column are left out.
     """
 
     def __init__(self, growth: float, ridge: float = 1.0) -> None:
@@ -109,7 +106,7 @@ class ByDeterminant:
         self._decided: Array | None = None
 
     def refuse_unfit(self, released: spaces.Dict) -> None:
-        """Wants a matrix among what is released; see :meth:`Answers.refuse_unfit`."""
+        """Refuses environments that do not release exactly one square matrix; see :meth:`Answers.refuse_unfit`."""
         announced = {variance_of(name) for name in released}
         matrices = [
             name for name, space in released.items() if _is_square(space.shape) and name not in announced
@@ -122,14 +119,14 @@ class ByDeterminant:
         self._name = matrices[0]
 
     def receivers(self, t: int, uploaded: Array, held: Arrays, news: Arrays) -> Array:
-        """Compares log-determinants, where something has arrived; see :meth:`Answers.receivers`."""
+        """Returns agents whose ratio of determinants is large; see :meth:`Answers.receivers`."""
         answered = np.zeros_like(uploaded)
         which = np.flatnonzero(uploaded.any(axis=1))
         if which.size:
             total, new = self._gram(held[self._name][which]), self._gram(news[self._name][which])
             known = np.linalg.slogdet(total)[1]
-            told = np.linalg.slogdet(total[:, np.newaxis] - new + self._ridge * np.eye(new.shape[-1]))[1]
-            answered[which] = known[:, np.newaxis] - told > self._log_growth
+            received = np.linalg.slogdet(total[:, np.newaxis] - new + self._ridge * np.eye(new.shape[-1]))[1]
+            answered[which] = known[:, np.newaxis] - received > self._log_growth
         return answered
 
     def _gram(self, statistic: Array) -> Array:
@@ -144,11 +141,11 @@ def _is_square(shape: tuple[int, ...] | None) -> bool:
 
 
 ANSWERS: dict[str, Callable[..., Answers]] = {"uploads": ToUploads, "determinant": ByDeterminant}
-"""Answers by the name that their specification has; besides there are those of schedules fixed in advance."""
+"""The answer rules by the name in their specification, besides schedules fixed in advance."""
 
 
 def make_answers(spec: Answers | Schedule | str | Mapping[str, Any]) -> Answers:
-    """Makes answers from their specification; answers pass through.
+    """Returns the answer rule of a specification; a rule is returned as it is.
 
     Raises:
         TypeError: The specification has the wrong type, or arguments that are not known.

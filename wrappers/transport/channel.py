@@ -1,4 +1,4 @@
-"""The channel: who hears whom, when, how late and how reliably."""
+"""The channel: a transport that carries messages between agents, along the edges of a graph."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import networkx as nx
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.checks import require_flag, require_integer, require_number
-from fedbandit_envs.federation import BatchReset, FederatedEnv
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_flag, require_integer
+from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
 from fedbandit_envs.wrappers.transport.network import Network
 from fedbandit_envs.wrappers.transport.schedule import Schedule
 from fedbandit_envs.wrappers.transport.topology import Topology
@@ -16,18 +16,28 @@ from fedbandit_envs.wrappers.transport.transport import Transport
 
 
 class Channel(Transport):
-    """Sends what agents release to other agents' inboxes; see :class:`Transport` for schedules and inboxes.
+    """A transport that carries each agent's releases to other agents' inboxes; see :class:`Transport`.
 
-    A release is one message, which floods the topology: whoever sees a message for the first time passes it on to all
-    who hear it, except to whom it has just been heard from. Messages are numbered (by sender and round), so that
-    nobody counts one twice.
+    A release is one message, which floods the graph: a node that receives a message for the first time passes it on
+    along all its outgoing edges, except back to the node that it has just received it from. Messages are numbered (by
+    sender and round), so that no agent counts one twice.
 
-    Senders of an inbox are all agents, in their order. Nobody hears from itself, but with ``echo``; then observations
-    gain ``sent``, bool ``(1,)``: whether the agent's own message is among what arrived, and ``inbox_own``, bool
-    ``(senders,)``: which one it is.
+    An inbox distinguishes all agents as senders, in their order. Agents do not receive their own messages, except with
+    ``echo``: then observations gain ``sent``, bool ``(1,)``: whether the agent's own message is among those received,
+    and ``inbox_own``, bool ``(senders,)``: which of them it is.
 
-    Each traversal of an edge counts as a message, lost ones and doubles too, and is booked on the agent that first
-    sent it, whoever passes it on.
+    Each transmission along an edge counts as a message, also lost and doubled ones, and is counted for the agent that
+    released it, whichever node passes it on.
+
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> env = Channel(parallel_env(num_agents=4), topology="ring", schedule="every_round", time_to_live=1)
+        >>> reset = env.reset_batch([0])
+        >>> step = env.step_batch(np.zeros((1, 4), np.int64))
+        >>> step.observation["inbox_mask"][0, 0].tolist()
+        [False, True, False, True]
+        >>> step.observation["inbox_pulls"][0, 0, :, 0].tolist()
+        [0.0, 1.0, 0.0, 1.0]
     """
 
     examples = (
@@ -52,18 +62,18 @@ class Channel(Transport):
 
         Args:
             env: The environment, without a transport.
-            topology: Who hears whom, see :mod:`fedbandit_envs.wrappers.transport.topology`.
+            topology: The graph, see :mod:`fedbandit_envs.wrappers.transport.topology`.
             schedule: When messages are sent, see :mod:`fedbandit_envs.wrappers.transport.schedule`.
-            delay: Rounds that each hop takes; 0 delivers with the observation of the round that sends.
-            time_to_live: Most hops of a message; 1 reaches neighbours only. None takes each sender's message
-                as many hops as the agent that is furthest from it is away.
-            loss: Probability, in [0, 1), that a traversal of an edge loses the message. Another path may
-                still bring it.
-            duplication: Probability, in [0, 1), that a traversal which does not lose the message doubles it.
-            echo: Whether agents find what they send in their own inboxes as well: in the round in which it is
-                sent, whatever the delay and loss, at no traffic. With the topology ``{"edges": []}`` it is all they
-                hear: learning from one's own releases.
-            cliques: Whether agents take in messages of their own clique only (FedUCB; Dubey and Pentland 2020,
+            delay: Rounds that each hop takes; with 0 messages arrive in the observation of the round that sends them.
+            time_to_live: The largest number of hops of a message; 1 reaches neighbours only. None lets each message
+                travel as far as the agent that is furthest from its sender.
+            loss: Probability, in [0, 1), that a transmission along an edge loses the message. It may still arrive along
+                another path.
+            duplication: Probability, in [0, 1), that a transmission which does not lose the message doubles it.
+            echo: Whether agents receive their own messages as well: in the round in which they are sent, whatever the
+                delay and loss, without traffic. With the topology ``{"edges": []}`` they receive nothing else: learning
+                from the agent's own (noisy) releases.
+            cliques: Whether agents receive messages of their own clique only (FedUCB; Dubey and Pentland 2020,
                 Algorithm 3). Agents that reach each other, both ways, within ``time_to_live`` hops are joined,
                 and the graph that results is covered by cliques, see
                 :func:`~fedbandit_envs.wrappers.transport.clique_cover.clique_cover`. Messages flood and cost what they
@@ -74,22 +84,27 @@ class Channel(Transport):
             ValueError: An argument is out of its range, ``env`` has a transport already, or the schedule needs
                 every agent to reach every other and one does not (of drawn graphs, ``reset_batch`` says so).
         """
-        _check(delay, time_to_live, loss, duplication, echo, cliques)
-        super().__init__(env, schedule, bool(echo))
+        require_flag("cliques", cliques)
+        if time_to_live is not None:
+            require_integer("time_to_live", time_to_live, 1)
+        elif cliques:
+            raise ValueError(
+                "time_to_live is None; with cliques=True an integer >= 1 is required, since cliques are made of agents "
+                "within that many hops of each other"
+            )
+        super().__init__(env, schedule, echo, delay, loss, duplication)
         graph = Topology(topology, env.possible_agents)
         if graph.relays and time_to_live == 1:
             raise ValueError(
                 "time_to_live is 1; None or at least 2 is required where a controller passes messages on"
             )
-        self._delay = int(delay)
-        self._echo = bool(echo)
         self._network = Network(
             graph, self.max_num_agents, time_to_live, loss, duplication,
             cliques=bool(cliques), all_connected=self._schedule.needs_all_connected,
         )  # fmt: skip
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed, with empty inboxes and nothing under way.
+        """Starts one episode a seed, with empty inboxes and no messages in transit.
 
         Raises:
             ValueError: The schedule needs every agent to reach every other, and in a drawn graph one does not.
@@ -98,11 +113,10 @@ class Channel(Transport):
         routes = self._network.routes(seeds)
         reset = super().reset_batch(seeds)
         self._routes = routes
-        self._under_way: dict[int, list[_EndOfHop]] = {}
+        self._in_transit: dict[int, list[_EndOfHop]] = {}
         return reset
 
     def _send(self, statistic: Arrays, senders: Array) -> None:
-        apart = self.env.told_apart()
         if self._echo:
             own = senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=np.bool_)
             self._deliver(statistic, own)
@@ -110,50 +124,34 @@ class Channel(Transport):
             self._inbox["sent"][..., 0] = senders
         hops, traversals = self._network.carry(self._routes, senders, self._round)
         if self._delay == 0:
-            self._deliver(statistic, hops > 0, apart)
+            self._deliver(statistic, hops > 0)
             self._book(traversals.sum(axis=-1))
             return
         self._book(traversals[..., 0])
-        # What a hop begins is booked when the hop before it ends; nothing follows the last.
+        # Transmissions of a hop are counted when the hop before it ends; nothing follows the last one.
         following = np.concatenate([traversals[..., 1:], np.zeros_like(traversals[..., :1])], axis=-1)
         for hop in range(1, traversals.shape[-1] + 1):
-            end = _EndOfHop(statistic, hops == hop, following[..., hop - 1], apart)
-            # A hop may end at the controller only.
+            end = _EndOfHop(statistic, hops == hop, following[..., hop - 1])
+            # A hop may end at the controller only, where nothing arrives and something follows.
             if end.arrives.any() or end.following.any():
-                self._under_way.setdefault(self._round + hop * self._delay, []).append(end)
+                self._in_transit.setdefault(self._round + hop * self._delay, []).append(end)
 
     def _arrive(self) -> None:
-        for end in self._under_way.pop(self._round, ()):
-            self._deliver(end.statistic, end.arrives, end.apart)
+        for end in self._in_transit.pop(self._round, ()):
+            self._deliver(end.statistic, end.arrives)
             self._book(end.following)
 
 
 class _EndOfHop(NamedTuple):
-    """What happens when messages sent in one round finish a hop.
+    """The messages released in one round, at the end of one of their hops.
 
     Attributes:
-        statistic: What was released, float64 arrays by name, ``(replicas, senders, numbers)``.
-        arrives: Whose message arrives where for the first time, bool ``(replicas, agents, senders)``.
-        following: How many edge traversals make the next hop, int64 ``(replicas, senders)``.
-        apart: What is said to each receiver beyond that, see :meth:`FederatedEnv.told_apart`.
+        statistic: The releases, float64 arrays by name, ``(replicas, senders, numbers)``.
+        arrives: Whether a sender's message arrives at an agent for the first time, bool ``(replicas, agents,
+            senders)``.
+        following: Number of transmissions of the next hop, int64 ``(replicas, senders)``.
     """
 
     statistic: Arrays
     arrives: Array
     following: Array
-    apart: Arrays | None
-
-
-def _check(delay: Any, time_to_live: Any, loss: float, duplication: float, echo: bool, cliques: bool) -> None:
-    require_integer("delay", delay, 0)
-    if time_to_live is not None:
-        require_integer("time_to_live", time_to_live, 1)
-    require_number("loss", loss, 0, 1, open_above=True)
-    require_number("duplication", duplication, 0, 1, open_above=True)
-    require_flag("echo", echo)
-    require_flag("cliques", cliques)
-    if cliques and time_to_live is None:
-        raise ValueError(
-            "time_to_live is None; with cliques=True an integer >= 1 is required, since cliques are made of agents "
-            "within so many hops of each other"
-        )

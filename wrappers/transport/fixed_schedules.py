@@ -1,7 +1,7 @@
-"""Schedules whose rounds are fixed in advance, so that sending times betray nothing.
+"""Schedules whose rounds are fixed in advance, so that sending times reveal nothing about data.
 
-Each is its counting function: in how many rounds it has sent by the end of round t. That is also what a
-mechanism needs to share out its budget.
+Each is defined by its counting function: the number of rounds with messages among the first t. A privacy mechanism
+needs the same function to divide its budget among releases.
 """
 
 from abc import ABC, abstractmethod
@@ -11,32 +11,32 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.checks import require_choice, require_integer
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import require_choice, require_integer
 
 
 class FixedSchedule(ABC):
-    """Everybody sends in the same rounds, whatever happens; see :class:`.schedule.Schedule`."""
+    """The base of schedules by which all agents send in rounds known in advance; see :class:`.schedule.Schedule`."""
 
     fixed_in_advance: ClassVar[bool] = True
     needs_all_connected: ClassVar[bool] = False
 
     @abstractmethod
     def count(self, horizon: int) -> int:
-        """Counts the rounds in which messages are sent, among rounds 1 to ``horizon`` (>= 0)."""
+        """Returns the number of rounds in which messages are sent, among rounds 1 to ``horizon`` (>= 0)."""
 
     def sends(self, t: int) -> bool:
-        """Says whether messages are sent in round ``t``, counted from 1."""
+        """Returns whether messages are sent in round ``t``, counted from 1."""
         return self.count(t) > self.count(t - 1)
 
     def senders(self, t: int, asked: Array) -> Array:
-        """Says who sends in round ``t``: everybody or nobody, bool in the shape of ``asked``."""
+        """Returns which agents send in round ``t``, all or none, bool in the shape of ``asked``."""
         return np.full(asked.shape, self.sends(t))
 
 
 @dataclass(frozen=True)
 class Silent(FixedSchedule):
-    """Nobody ever sends."""
+    """The schedule by which no agent ever sends."""
 
     def count(self, horizon: int) -> int:
         """Returns 0."""
@@ -45,7 +45,7 @@ class Silent(FixedSchedule):
 
 @dataclass(frozen=True)
 class EveryRound(FixedSchedule):
-    """Everybody sends in every round."""
+    """The schedule by which all agents send in every round."""
 
     def count(self, horizon: int) -> int:
         """Returns the number of rounds."""
@@ -54,10 +54,14 @@ class EveryRound(FixedSchedule):
 
 @dataclass(frozen=True)
 class FixedGap(FixedSchedule):
-    """Messages in rounds gap, 2 gap, 3 gap, ...
+    """The schedule by which all agents send in rounds gap, 2 gap, 3 gap, ...
 
     Attributes:
-        gap: Rounds from one message to the next, >= 1.
+        gap: Number of rounds from one message to the next, >= 1.
+
+    Example:
+        >>> [t for t in range(1, 11) if FixedGap(gap=4).sends(t)]
+        [4, 8]
     """
 
     gap: int
@@ -72,20 +76,24 @@ class FixedGap(FixedSchedule):
         require_integer("gap", self.gap, 1)
 
     def count(self, horizon: int) -> int:
-        """Counts multiples of the gap."""
+        """Returns the number of multiples of the gap."""
         return int(horizon) // int(self.gap)
 
 
 @dataclass(frozen=True)
 class Doubling(FixedSchedule):
-    """Gaps that double, between a first and a last round (P-FCB; Solanki et al. 2022, Algorithm 1).
+    """The schedule with gaps that double, between a first and a last round (P-FCB; Solanki et al. 2022, Algorithm 1).
 
     Attributes:
         start: First round in which messages may be sent.
         stop: Last one; None for no last round.
         mode: ``"powers_of_two"`` sends when t is a power of two: with the defaults at 256, 512, ..., 32768, 8
             times. ``"printed"`` follows the listing: tau starts at 1 and doubles only with a message sent in
-            some round t >= tau, so that it has to catch up first: 16 times, with a burst at 200-207.
+            some round t >= tau, so that it has to catch up at the start: 16 times, 8 of them in rounds 200 to 207.
+
+    Example:
+        >>> [t for t in range(1, 1001) if Doubling().sends(t)]
+        [256, 512]
     """
 
     start: int = 200
@@ -105,7 +113,7 @@ class Doubling(FixedSchedule):
         require_choice("mode", self.mode, ("powers_of_two", "printed"))
 
     def count(self, horizon: int) -> int:
-        """Counts powers of two, or the listing's rounds."""
+        """Returns the number of powers of two in the range, or of the listing's rounds."""
         start = int(self.start)
         last = int(horizon) if self.stop is None else min(int(horizon), int(self.stop))
         if last < start:
@@ -118,13 +126,17 @@ class Doubling(FixedSchedule):
 
 @dataclass(frozen=True)
 class GrowingThenFixed(FixedSchedule):
-    """Gaps that double up to a limit and stay there (Fed-FairX-LinUCB, Algorithm 6.1).
+    """The schedule with gaps that double up to a limit and stay there (Fed-FairX-LinUCB, Algorithm 6.1).
 
     Messages are sent in rounds 1, 2, 4, ... up to the first power of two P >= limit, then in P + limit,
     P + 2 limit, ...
 
     Attributes:
         limit: G, the largest gap, >= 1.
+
+    Example:
+        >>> [t for t in range(1, 21) if GrowingThenFixed(limit=4).sends(t)]
+        [1, 2, 4, 8, 12, 16, 20]
     """
 
     limit: int
@@ -139,7 +151,7 @@ class GrowingThenFixed(FixedSchedule):
         require_integer("limit", self.limit, 1)
 
     def count(self, horizon: int) -> int:
-        """Counts powers of two until the limit is reached, and whole numbers of limits after."""
+        """Returns the number of powers of two until the limit is reached, and of multiples of the limit after it."""
         limit = int(self.limit)
         last_doubling = 1 << (limit - 1).bit_length()
         doublings = min(int(horizon), last_doubling).bit_length()
@@ -148,14 +160,18 @@ class GrowingThenFixed(FixedSchedule):
 
 @dataclass(frozen=True, init=False)
 class Geometric(FixedSchedule):
-    """A given number of rounds in geometric progression (for FedUCB's budgets of communication).
+    """The schedule of a given number of rounds in geometric progression (for FedUCB's communication budgets).
 
     With ``count`` = n rounds in a horizon T, round number k is T^(k/(n + 1)), rounded: gaps grow by the factor
-    T^(1/(n + 1)), the last of which runs from the last message to the horizon. Where rounded ones would
-    coincide, at the beginning, later ones move up.
+    T^(1/(n + 1)), and the last gap ends at the horizon. Where rounded numbers coincide, at the beginning, the later
+    round is the next one.
 
     Attributes:
         rounds: The rounds, increasing, from 1 to the horizon.
+
+    Example:
+        >>> Geometric(count=3, horizon=10_000).rounds
+        (10, 100, 1000)
     """
 
     rounds: tuple[int, ...]
@@ -164,7 +180,7 @@ class Geometric(FixedSchedule):
         """Sets the rounds.
 
         Args:
-            count: How many rounds, 1 to ``horizon``.
+            count: Number of rounds with messages, 1 to ``horizon``.
             horizon: T, the number of rounds of an episode, >= 1.
 
         Raises:
@@ -181,5 +197,5 @@ class Geometric(FixedSchedule):
         object.__setattr__(self, "rounds", tuple(rounds))
 
     def count(self, horizon: int) -> int:
-        """Counts the rounds up to ``horizon``."""
+        """Returns the number of rounds up to ``horizon``."""
         return bisect_right(self.rounds, horizon)

@@ -1,25 +1,25 @@
-"""How messages spread: every node that sees one for the first time passes it on.
+"""Flooding: every node that receives a message for the first time passes it on.
 
-The compiled kernel floods one message of every agent through every replica's graph at once. Hops are
-synchronous, so where and when a message arrives follows from the graph and from which traversals of its
-edges are lost; how long a hop takes does not matter here.
+The compiled kernel floods one message of every agent through every replica's graph at once. Hops are synchronous, so
+where and after how many hops a message arrives follows from the graph and from the transmissions that are lost, not
+from how long a hop takes.
 """
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.compiled import kernel
 
 
 def edge_lists(graphs: list[Array]) -> Array:
-    """Lists the directed edges of graphs.
+    """Returns the lists of directed edges of graphs.
 
     Args:
         graphs: Adjacency matrices, bool ``(nodes, nodes)``.
 
     Returns:
-        int32 ``(graphs, edges, 3)``: from which node, to which node, and the index of the edge that leads
-        back, -1 if there is none. Shorter lists end with rows of -1.
+        int32 ``(graphs, edges, 3)``: tail, head, and the index of the edge from head to tail, -1 if there is none.
+        Shorter lists end with rows of -1.
     """
     edges = np.full((len(graphs), max((int(graph.sum()) for graph in graphs), default=0), 3), -1, np.int32)
     for listed, graph in zip(edges, graphs, strict=True):
@@ -35,25 +35,24 @@ def edge_lists(graphs: list[Array]) -> Array:
 def flood(
     edges: Array, lost: Array, duplicated: Array, time_to_live: Array, nodes: int
 ) -> tuple[Array, Array]:
-    """Floods one message of every sender through every replica's graph.
+    """Returns when one message of every sender reaches each node, and how many transmissions that takes.
 
-    Nobody passes a message back to whom it has just been heard from.
+    No node passes a message back to the node that it has just received it from.
 
     Args:
         edges: As :func:`edge_lists` returns them, int32 ``(graphs, edges, 3)``: one graph a replica, or one
             for all.
-        lost: Whether a traversal of the edge loses the message, bool ``(replicas, senders, edges)``.
+        lost: Whether a transmission along the edge loses the message, bool ``(replicas, senders, edges)``.
         duplicated: Whether it doubles the message, if it does not lose it, same shape.
-        time_to_live: Most hops of a message, int64 ``(replicas, senders)``.
+        time_to_live: The largest number of hops of a message, int64 ``(replicas, senders)``.
         nodes: Number of nodes of each graph.
 
     Returns:
         Two arrays:
 
-        * After how many hops each node sees the message first, int64 ``(replicas, nodes, senders)``: 0 for
-          the sender itself, -1 for those it never reaches.
-        * How many edge traversals make the first hop, the second and so on, lost ones and doubles included,
-          int64 ``(replicas, senders, hops)``.
+        * The number of hops after which each node first receives the message, int64 ``(replicas, nodes, senders)``: 0
+          for the sender itself, -1 for nodes that it never reaches.
+        * The number of transmissions in each hop, lost and doubled ones included, int64 ``(replicas, senders, hops)``.
     """
     replicas, senders, num_edges = lost.shape
     longest = 1

@@ -1,23 +1,23 @@
-"""Inboxes: where what is released arrives, by sender."""
+"""Inboxes: the entries of an observation that hold received messages, by sender."""
 
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.compiled import kernel
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.compiled import kernel
 
 
 def inbox_spaces(released: spaces.Dict, senders: int, echo: bool) -> dict[str, spaces.Space[Any]]:
-    """Returns the spaces of one agent's inboxes and of what goes with them.
+    """Returns the spaces of one agent's inboxes and of the entries that describe them, by name.
 
     Inboxes are unbounded, since noise is.
 
     Args:
-        released: What one agent releases.
-        senders: Number of agents.
-        echo: Whether agents hear themselves, and are told when and which message that is.
+        released: Space of what one agent releases.
+        senders: Number of senders that an inbox distinguishes.
+        echo: Whether agents receive their own messages as well, with ``inbox_own`` and ``sent``.
     """
     inboxes: dict[str, spaces.Space[Any]] = {
         f"inbox_{name}": spaces.Box(-np.inf, np.inf, (senders, *(space.shape or ())), np.float64)
@@ -32,12 +32,12 @@ def inbox_spaces(released: spaces.Dict, senders: int, echo: bool) -> dict[str, s
 
 @kernel
 def add_arrivals(statistic: Array, arrives: Array, inbox: Array) -> None:
-    """Adds what arrives of a statistic to inboxes.
+    """Adds messages to the inboxes in which they arrive.
 
     Args:
-        statistic: float64 ``(replicas, senders, numbers)``.
-        arrives: bool ``(replicas, agents, senders)``.
-        inbox: float64 ``(replicas, agents, senders, numbers)``.
+        statistic: The messages, float64 ``(replicas, senders, numbers)``.
+        arrives: Whether a sender's message arrives at an agent, bool ``(replicas, agents, senders)``.
+        inbox: The inboxes that are added to, float64 ``(replicas, agents, senders, numbers)``.
     """
     replicas, agents, senders, numbers = inbox.shape
     for r in range(replicas):

@@ -1,28 +1,27 @@
-"""The network between agents: graphs, loss and duplication, and where messages get to."""
+"""The network between agents: its graphs, lost and doubled messages, and where messages arrive."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.transport.clique_cover import clique_cover
 from fedbandit_envs.wrappers.transport.flooding import edge_lists, flood
 from fedbandit_envs.wrappers.transport.topology import Topology
 
 
 class Routes(NamedTuple):
-    """The graphs of one episode, and where messages get to in them as long as nothing is lost.
+    """The graphs of one episode, and where messages arrive in them when none is lost.
 
     Attributes:
-        seeds: One a replica.
+        seeds: The replicas' seeds.
         edges: As :func:`.flooding.edge_lists` returns them; one graph a replica, or one for all.
-        hops: After how many hops each agent hears each sender first, int64 ``(replicas, agents, senders)``;
-            0 or less where it does not.
-        traversals: By how many edge traversals each sender's message makes the first hop, the second and so on,
-            int64 ``(replicas, senders, hops)``.
-        limits: Most hops of each sender's message, int64 ``(replicas, senders)``.
+        hops: The number of hops after which an agent first receives a sender's message, int64 ``(replicas, agents,
+            senders)``; 0 or less where it does not.
+        traversals: The number of transmissions in each hop of a sender's message, int64 ``(replicas, senders, hops)``.
+        limits: The largest number of hops of each sender's message, int64 ``(replicas, senders)``.
     """
 
     seeds: tuple[int, ...]
@@ -33,11 +32,11 @@ class Routes(NamedTuple):
 
 
 class Network:
-    """Carries messages of all agents in all replicas, by flooding.
+    """The network that carries messages of all agents in all replicas, by flooding.
 
-    Graphs are drawn from ``(seed, Purpose.CHANNEL, 0)`` and faults of what is sent in round t from
-    ``(seed, Purpose.CHANNEL, t)``, for all senders whoever sends. So luck depends neither on what agents do
-    nor on other replicas, and the same traversals are lost whatever the rate of duplication is.
+    Graphs are drawn from ``(seed, Purpose.CHANNEL, 0)``, and faults of messages sent in round t from
+    ``(seed, Purpose.CHANNEL, t)``, for all agents, whichever of them send. So random numbers depend neither on what
+    agents do nor on other replicas, and the same transmissions are lost whatever the rate of duplication is.
     """
 
     def __init__(
@@ -53,16 +52,16 @@ class Network:
         """Prepares a network, and explores its graph if that is fixed.
 
         Args:
-            topology: Who hears whom.
+            topology: The graphs.
             num_agents: Number of agents, the first nodes of the graphs.
-            time_to_live: Most hops of a message, or None.
-            loss: Probability that a traversal of an edge loses the message.
-            duplication: Probability that a traversal which does not lose the message doubles it.
-            cliques: Whether agents hear only their own clique; ``time_to_live`` is then given.
+            time_to_live: The largest number of hops of a message, or None.
+            loss: Probability that a transmission loses the message.
+            duplication: Probability that a transmission which does not lose the message doubles it.
+            cliques: Whether agents receive messages of their own clique only; ``time_to_live`` is then given.
             all_connected: Whether to refuse graphs in which some agent cannot reach some other.
 
         Raises:
-            ValueError: A fixed graph is to be refused.
+            ValueError: Not all agents of a fixed graph are connected, and they must be.
         """
         self._topology = topology
         self._num_agents = num_agents
@@ -75,10 +74,10 @@ class Network:
         self._fixed = None if topology.fixed is None else self._explored([topology.fixed], (0,))
 
     def routes(self, seeds: Sequence[int]) -> Routes:
-        """Draws the graphs of one episode a seed, or takes the fixed one.
+        """Returns the routes of one episode a seed, in graphs that are drawn or fixed.
 
         Raises:
-            ValueError: A drawn graph is to be refused.
+            ValueError: Not all agents of a drawn graph are connected, and they must be.
         """
         if self._fixed is None:
             graphs = [self._topology.adjacency(stream(seed, Purpose.CHANNEL, 0)) for seed in seeds]
@@ -90,7 +89,7 @@ class Network:
         return Routes(tuple(seeds), self._fixed.edges, hops, traversals, limits)
 
     def _explored(self, graphs: list[Array], seeds: tuple[int, ...]) -> Routes:
-        """Floods graphs without faults, one graph a seed."""
+        """Returns the routes in some graphs, one a seed, by flooding them without faults."""
         edges = edge_lists(graphs)
         none = np.zeros((len(graphs), self._num_agents, edges.shape[1]), np.bool_)
         limit = self._num_nodes if self._time_to_live is None else self._time_to_live
@@ -102,10 +101,10 @@ class Network:
             raise ValueError(
                 f"topology and time_to_live, which is {self._time_to_live}, do not let agent {sender} reach agent "
                 f"{receiver}{f' with the seed {seeds[replica]}' if self._topology.drawn else ''}; a connected "
-                "topology and enough hops are required, since a request must reach everybody"
+                "topology and enough hops are required, since a request must reach every agent"
             )
         if self._time_to_live is None:
-            # No message goes on when it has been to the furthest agent.
+            # No message travels further than to the furthest agent.
             limits = hops.max(axis=1)
             _, traversals = flood(edges, none, none, limits, self._num_nodes)
         if self._cliques:
@@ -115,18 +114,17 @@ class Network:
         return Routes(seeds, edges, hops, traversals, limits)
 
     def carry(self, routes: Routes, senders: Array, t: int) -> tuple[Array, Array]:
-        """Carries what is sent in round ``t``.
+        """Returns where the messages sent in a round arrive, and the transmissions that takes.
 
         Args:
-            routes: Those of the episode.
-            senders: Who sends, bool ``(replicas, agents)``.
+            routes: The routes of the episode.
+            senders: Which agents send, bool ``(replicas, agents)``.
             t: The round, counted from 1.
 
         Returns:
-            * After how many hops each agent hears each sender first, int64 ``(replicas, agents, senders)``;
-              0 or less where it does not.
-            * By how many edge traversals each sender's message makes the first hop, the second and so on,
-              int64 ``(replicas, senders, hops)``.
+            * The number of hops after which an agent first receives a sender's message, int64 ``(replicas, agents,
+              senders)``; 0 or less where it does not.
+            * The number of transmissions in each hop of a sender's message, int64 ``(replicas, senders, hops)``.
         """
         hops, traversals = routes.hops, routes.traversals
         if self._loss or self._duplication:
@@ -146,5 +144,5 @@ class Network:
             faults[:, replica, :, :own] = generator.random((2, senders.shape[1], own))
         lost, duplicated = faults[0] < self._loss, faults[1] < self._duplication
         hops, traversals = flood(routes.edges, lost, duplicated, routes.limits, self._num_nodes)
-        # Faults bring nothing to whom it would not get without them: to other cliques, say.
+        # A message reaches no agent that it would not reach without faults: none of another clique, for example.
         return hops[:, : self._num_agents] * (routes.hops > 0), traversals

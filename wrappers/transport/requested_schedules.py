@@ -1,7 +1,6 @@
-"""Schedules that leave sending to the agents, with the ``send`` entry of their actions.
+"""Schedules by which agents ask to send, with the ``send`` entry of their actions.
 
-An agent asks together with the action of the round, so before that round's outcomes are known. What is sent
-includes them.
+An agent asks together with its action, before the round's outcomes are known. The message includes these outcomes.
 """
 
 from dataclasses import dataclass
@@ -9,40 +8,40 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
+from fedbandit_envs.basics.arrays import Array
 
 
 @dataclass(frozen=True)
 class OnRequest:
-    """Who asks, sends."""
+    """The schedule by which an agent sends when it asks to."""
 
     fixed_in_advance: ClassVar[bool] = False
     needs_all_connected: ClassVar[bool] = False
 
     def senders(self, t: int, asked: Array) -> Array:
-        """Says that those send who ask."""
+        """Returns the agents that ask."""
         return asked
 
     def count(self, horizon: int) -> int:
-        """Returns the number of rounds: agents may ask in each."""
+        """Returns the number of rounds: an agent may ask in each."""
         return int(horizon)
 
 
 @dataclass(frozen=True)
 class Synchronise:
-    """If one agent of a replica asks, all of them send (FedUCB; Dubey and Pentland 2020, Algorithm 1).
+    """The schedule by which all agents send when one asks (FedUCB; Dubey and Pentland 2020, Algorithm 1).
 
-    The request itself reaches everybody at once and without fail, and counts as no traffic; delay and loss are
-    those of the messages it calls for. So every agent must be able to reach every other.
+    The request itself reaches all agents at once and surely, and is not counted as traffic; delay and loss apply to the
+    messages that follow. Every agent must be able to reach every other.
     """
 
     fixed_in_advance: ClassVar[bool] = False
     needs_all_connected: ClassVar[bool] = True
 
     def senders(self, t: int, asked: Array) -> Array:
-        """Says that all agents send in replicas where one asks."""
+        """Returns all agents in replicas where one asks."""
         return np.repeat(asked.any(axis=1, keepdims=True), asked.shape[1], axis=1)
 
     def count(self, horizon: int) -> int:
-        """Returns the number of rounds: somebody may ask in each."""
+        """Returns the number of rounds: some agent may ask in each."""
         return int(horizon)

@@ -1,19 +1,19 @@
-"""When agents send: schedules of communication rounds, fixed in advance or left to the agents.
+"""Schedules: the rounds in which agents send, fixed in advance or requested by agents.
 
-A schedule answers for round t, counted from 1, after that round's outcomes are known. Wherever one is asked
-for, its JSON-able specification will do: a name, ``"every_round"``, or a mapping of the name and the
+A schedule decides about round t, counted from 1, after that round's outcomes are known. Wherever a schedule is an
+argument, its JSON-able specification is accepted: a name, ``"every_round"``, or a mapping of the name and the
 arguments, ``{"name": "fixed_gap", "gap": 10}``.
 
-| name | arguments | who sends, when |
+| name | arguments | which agents send, and when |
 |---|---|---|
-| `silent` | | nobody, ever |
-| `every_round` | | everybody, always |
-| `fixed_gap` | `gap` | everybody, each `gap` rounds |
-| `doubling` | `start`, `stop`, `mode` | everybody, when the round is a power of two in a range |
-| `growing_then_fixed` | `limit` | everybody, after gaps that double up to a limit |
-| `geometric` | `count`, `horizon` | everybody, in `count` rounds in geometric progression |
-| `on_request` | | those who ask |
-| `synchronise` | | everybody, when somebody asks |
+| `silent` | | none, ever |
+| `every_round` | | all, in every round |
+| `fixed_gap` | `gap` | all, every `gap` rounds |
+| `doubling` | `start`, `stop`, `mode` | all, when the round is a power of two in a range |
+| `growing_then_fixed` | `limit` | all, after gaps that double up to a limit |
+| `geometric` | `count`, `horizon` | all, in `count` rounds in geometric progression |
+| `on_request` | | those that ask |
+| `synchronise` | | all, when one asks |
 
 The first six (:mod:`fedbandit_envs.wrappers.transport.fixed_schedules`) are fixed in advance; the last two
 (:mod:`fedbandit_envs.wrappers.transport.requested_schedules`) are not.
@@ -22,8 +22,8 @@ The first six (:mod:`fedbandit_envs.wrappers.transport.fixed_schedules`) are fix
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.specification import make
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.config import make
 from fedbandit_envs.wrappers.transport.fixed_schedules import (
     Doubling,
     EveryRound,
@@ -37,37 +37,34 @@ from fedbandit_envs.wrappers.transport.requested_schedules import OnRequest, Syn
 
 @runtime_checkable
 class Schedule(Protocol):
-    """Says who sends in which rounds.
+    """A rule that decides which agents send in which rounds.
 
     Attributes:
-        fixed_in_advance: Whether sending times are known before any data is. If not, agents are asked each
-            round whether they want to send, and what they answer may tell of their data.
-        needs_all_connected: Whether it makes sense only where every agent can reach every other.
+        fixed_in_advance: Whether sending times are known before any data. If not, agents choose in each round whether
+            to send, and the choice may reveal something about their data.
+        needs_all_connected: Whether every agent must be able to reach every other.
     """
 
     @property
     def fixed_in_advance(self) -> bool:
-        """Whether sending times are known before any data is."""
+        """Whether sending times are known before any data."""
 
     @property
     def needs_all_connected(self) -> bool:
         """Whether every agent must be able to reach every other."""
 
     def senders(self, t: int, asked: Array) -> Array:
-        """Says who sends in round ``t``, counted from 1.
+        """Returns which agents send in a round, bool ``(replicas, agents)``.
 
         Args:
-            t: The round.
-            asked: Who asks to send, bool ``(replicas, agents)``; all of them where agents are not asked.
-
-        Returns:
-            bool ``(replicas, agents)``.
+            t: The round, counted from 1.
+            asked: Which agents ask to send, bool ``(replicas, agents)``; all, where agents do not choose.
         """
 
     def count(self, horizon: int) -> int:
-        """Counts the rounds among 1 to ``horizon`` in which an agent sends, at most: what a mechanism must plan for.
+        """Returns the largest number of rounds among 1 to ``horizon`` in which an agent sends.
 
-        Exact where rounds are fixed in advance.
+        Privacy mechanisms plan for it. It is exact where rounds are fixed in advance.
         """
 
 
@@ -81,11 +78,11 @@ SCHEDULES: dict[str, Callable[..., Schedule]] = {
     "on_request": OnRequest,
     "synchronise": Synchronise,
 }
-"""Every schedule by the name that its specification has."""
+"""The schedules by the name in their specification."""
 
 
 def make_schedule(spec: Schedule | str | Mapping[str, Any]) -> Schedule:
-    """Makes a schedule from its specification; a schedule passes through.
+    """Returns the schedule of a specification; a schedule is returned as it is.
 
     Args:
         spec: A schedule, a name of :data:`SCHEDULES`, or a mapping of ``name`` and the schedule's arguments.

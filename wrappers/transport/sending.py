@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.action_check import require_finite
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.simplex import Simplex
-from fedbandit_envs.spaces import ActionFormat
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.action_formats import require_finite
+from fedbandit_envs.core.policy_spec import ActionFormat
+from fedbandit_envs.core.simplex import Simplex
 
 
 class Sending:
-    """Another action format, with the choice of whether to send beside it.
+    """An action format that adds the choice of whether to send to another format.
 
-    Its space is a ``Dict`` of ``action`` and ``send``, so choices and actions are mappings of arrays.
+    Its space is a ``Dict`` of ``action`` and ``send``, so that choices and actions are mappings of arrays.
     """
 
     def __init__(self, action_format: ActionFormat) -> None:
@@ -26,25 +26,27 @@ class Sending:
         )
 
     def to_action(self, choice: Mapping[str, Array], observation: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Translates ``action`` and leaves ``send`` as it is."""
+        """Returns the mapping with ``action`` translated by the other format and ``send`` as it is."""
         return {"action": self._format.to_action(choice["action"], observation), "send": choice["send"]}
 
 
 class FlatSending:
-    """The same in one flat space, for learners that take no ``Dict``, and for control of all agents at once.
+    """An action format that adds the choice of whether to send to another format, in one flat space.
 
-    | the other format's space | this one's | who sends |
+    It serves learners that accept no ``Dict``, and control of all agents at once.
+
+    | the other format's space | this format's space | the agent sends if |
     |---|---|---|
-    | `Discrete(n)` | `Discrete(2 n)` | whose choice is n or more: n + k does k and sends |
-    | `MultiDiscrete(nvec)` | `MultiDiscrete([*nvec, 2])` | whose last entry is 1 |
-    | `Box`, `(size,)` | `Box`, `(size + 1,)`, the last in [0, 1] | whose last entry exceeds 0.5 |
+    | `Discrete(n)` | `Discrete(2 n)` | its choice is at least n; n + k stands for k |
+    | `MultiDiscrete(nvec)` | `MultiDiscrete([*nvec, 2])` | the last entry is 1 |
+    | `Box`, `(size,)` | `Box`, `(size + 1,)`, the last in [0, 1] | the last entry exceeds 0.5 |
     """
 
     def __init__(self, action_format: ActionFormat) -> None:
         """Sets the space.
 
         Args:
-            action_format: One whose space :meth:`fits`.
+            action_format: The other format, whose space :meth:`fits`.
         """
         self._format = action_format
         inner = action_format.space
@@ -59,7 +61,7 @@ class FlatSending:
 
     @staticmethod
     def fits(space: spaces.Space[Any]) -> bool:
-        """Says whether a flat space holds this one and a choice; none holds a simplex, which nobody hits exactly."""
+        """Returns whether a space can be extended by a choice; a simplex cannot: learners rarely hit it exactly."""
         if isinstance(space, spaces.Box):
             return len(space.shape) == 1 and not isinstance(space, Simplex)
         return isinstance(space, spaces.Discrete) or (
@@ -67,7 +69,7 @@ class FlatSending:
         )
 
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Takes choices apart into ``action`` and ``send``.
+        """Returns choices as a mapping of ``action`` and ``send``.
 
         Raises:
             ValueError: A discrete choice lies outside the space, or a box's last entry is not finite.

@@ -1,36 +1,44 @@
-"""A server: a node that is no agent, keeps what it was sent, and answers."""
+"""The server: a transport through a node that is no agent, adds up uploads, and answers with downloads."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.checks import require_flag, require_integer, require_number
-from fedbandit_envs.federation import BatchReset, FederatedEnv
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
+from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.transport.answers import Answers, make_answers
 from fedbandit_envs.wrappers.transport.schedule import Schedule
 from fedbandit_envs.wrappers.transport.transport import Transport
 
 
 class Server(Transport):
-    """Adds up what agents upload, and sends them what they have not had yet; see :class:`Transport` for inboxes.
+    """A transport that adds up agents' uploads and sends each agent those it has not received; see :class:`Transport`.
 
-    ``schedule`` says who uploads, ``answers`` who downloads, see :mod:`fedbandit_envs.wrappers.transport.answers`.
-    Uploads of a round reach the server before it answers, so that with no delay a download of the same round holds
-    them. An agent that is not active, or did not ask, may be sent a download all the same. The only sender of an inbox
-    is the server: what arrives is what others have uploaded since the agent's last download, added up. With ``echo``
-    it holds the agent's own uploads as well, as in protocols where agents take over the server's state, and
-    observations gain ``sent``, bool ``(1,)``: whether everything that the agent has uploaded has been in a download.
+    ``schedule`` decides when agents upload, ``answers`` which of them download, see
+    :mod:`fedbandit_envs.wrappers.transport.answers`. Uploads of a round reach the server before it answers, so that
+    without delay a download of the same round contains them. An agent that is inactive, or did not ask, may receive a
+    download all the same. The server is the only sender of an inbox: a download is the sum of all that other agents
+    have uploaded since the agent's last download. With ``echo`` it contains the agent's own uploads as well, as in
+    protocols in which agents copy the server's state, and observations gain ``sent``, bool ``(1,)``: whether everything
+    that the agent has uploaded has been in a download.
 
-    Each upload and each download is a message, booked on the agent that sends or receives it; lost ones and doubles
-    count too. Nothing is counted twice: messages are numbered. What an upload lost has carried goes with the agent's
-    next upload, and what a download lost has carried with its next download; information gains ``lost``, int64, the
-    agent's messages that were lost in this round.
+    Each upload and each download is a message, counted for the agent that sends or receives it, also if it is lost or
+    doubled. Messages are numbered, so that no data are added twice. The data of a lost upload are part of the agent's
+    next upload, those of a lost download part of its next download; information gains ``lost``, int64, the number of
+    the agent's messages that were lost in this round.
 
-    When agents upload on request, the times tell of raw data. When the server answers it knows no more than what was
-    uploaded: its times tell nothing beyond that.
+    When agents upload on request, the times of uploads may depend on raw data. The server decides on its answers from
+    uploads alone, so that the times of downloads reveal nothing beyond them.
+
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> env = Server(parallel_env(num_agents=3), schedule="every_round", echo=False)
+        >>> reset = env.reset_batch([0])
+        >>> step = env.step_batch(np.zeros((1, 3), np.int64))
+        >>> step.observation["inbox_pulls"][0, 0, 0, 0], step.info["messages"][0].tolist()
+        (np.float64(2.0), [2, 2, 2])
     """
 
     _counted = ("messages", "bytes", "lost")
@@ -55,32 +63,24 @@ class Server(Transport):
 
         Args:
             env: The environment, without a transport.
-            schedule: Who uploads when, see :mod:`fedbandit_envs.wrappers.transport.schedule`.
-            answers: Who downloads when, see :mod:`fedbandit_envs.wrappers.transport.answers`.
-            echo: Whether downloads hold what the agent has uploaded itself.
-            delay: Rounds that a message takes, each way; 0 delivers with the observation of the round that sends.
+            schedule: When agents upload, see :mod:`fedbandit_envs.wrappers.transport.schedule`.
+            answers: When agents download, see :mod:`fedbandit_envs.wrappers.transport.answers`.
+            echo: Whether downloads contain the agent's own uploads.
+            delay: Rounds that a message takes, each way; with 0 it arrives in the observation of the same round.
             loss: Probability, in [0, 1), that a message is lost.
-            duplication: Probability, in [0, 1), that a message which is not lost comes twice.
+            duplication: Probability, in [0, 1), that a message which is not lost is doubled.
 
         Raises:
             TypeError: An argument has the wrong type.
-            ValueError: An argument is out of its range, ``env`` has a transport already, or its statistic does not
+            ValueError: An argument is out of its range, ``env`` has a transport already, or its statistics do not
                 have what the answers need.
         """
-        require_flag("echo", echo)
-        require_integer("delay", delay, 0)
-        for name, value in (("loss", loss), ("duplication", duplication)):
-            require_number(name, value, 0, 1, open_above=True)
-        super().__init__(env, schedule, bool(echo), senders=1)
+        super().__init__(env, schedule, echo, delay, loss, duplication, senders=1)
         self._answers = make_answers(answers)
         self._answers.refuse_unfit(env.single_release_space)
-        self._echo = bool(echo)
-        self._delay = int(delay)
-        self._loss = float(loss)
-        self._duplication = float(duplication)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed, with an empty server and nothing under way."""
+        """Starts one episode a seed, with an empty server and no messages in transit."""
         reset = super().reset_batch(seeds)
         replicas, agents = self._everyone.shape
         sizes = {
@@ -88,7 +88,7 @@ class Server(Transport):
         }
         self._seeds = [int(seed) for seed in seeds]
         self._held: Arrays = {name: np.zeros((replicas, size)) for name, size in sizes.items()}
-        # What agents have released and the server has not got; what it has and they have not got.
+        # Releases that the server has not received; uploads that agents have not received.
         self._up, self._down = (
             _Waiting(
                 {name: np.zeros((replicas, agents, size)) for name, size in sizes.items()},
@@ -126,7 +126,7 @@ class Server(Transport):
             self._give(message)
 
     def _take_in(self, message: "_Message") -> None:
-        """Adds uploads to what the server holds, and to what agents are to get: the others, or all with an echo."""
+        """Adds uploads to the server's sum, and to what other agents (with an echo all) have yet to receive."""
         for name, array in message.content.items():
             uploaded = array.sum(axis=1)
             self._held[name] += uploaded
@@ -137,7 +137,7 @@ class Server(Transport):
         self._down.something[others > 0] = True
 
     def _give(self, message: "_Message") -> None:
-        """Puts downloads into inboxes."""
+        """Adds downloads to inboxes."""
         self._dirty = True
         self._inbox["inbox_mask"][..., 0] |= message.rows
         if self._echo:
@@ -147,7 +147,7 @@ class Server(Transport):
             inbox += array.reshape(inbox.shape)
 
     def _carried(self, waiting: "_Waiting", rows: Array, upwards: bool) -> "_Message":
-        """Sends what is waiting and counts the messages; what is lost waits on."""
+        """Returns the waiting data of some agents as messages, counted; data of lost messages wait on."""
         lost, doubled = self._faults(rows, upwards)
         self._book(rows.astype(np.int64) + doubled)
         self._traffic["lost"] += lost
@@ -155,28 +155,28 @@ class Server(Transport):
         return _Message(arriving, waiting.take(arriving), np.zeros_like(arriving))
 
     def _faults(self, rows: Array, upwards: bool) -> tuple[Array, Array]:
-        """Says whose message is lost and whose comes twice; luck depends on the round alone."""
+        """Returns whether each message is lost and whether it is duplicated, drawn independently of actions."""
         none = np.zeros_like(rows)
         if not (self._loss or self._duplication):
             return none, none
-        luck = np.stack(
+        drawn = np.stack(
             [
                 stream(seed, Purpose.CHANNEL, self._round, int(upwards)).random((2, rows.shape[1]))
                 for seed in self._seeds
             ],
             axis=1,
         )
-        lost = rows & (luck[0] < self._loss)
-        return lost, rows & ~lost & (luck[1] < self._duplication)
+        lost = rows & (drawn[0] < self._loss)
+        return lost, rows & ~lost & (drawn[1] < self._duplication)
 
 
 class _Message(NamedTuple):
-    """Messages of one round in one direction.
+    """The messages of one round in one direction.
 
     Attributes:
-        rows: Whose there are, bool ``(replicas, agents)``.
-        content: Arrays by name, ``(replicas, agents, numbers)``, 0 where there is none.
-        complete: Of downloads: whether all that the agent has released is in it or in those before.
+        rows: Which agents have a message, bool ``(replicas, agents)``.
+        content: The messages' arrays by name, ``(replicas, agents, numbers)``, 0 where there is no message.
+        complete: Whether all that the agent has released is in this download or an earlier one; False in uploads.
     """
 
     rows: Array
@@ -185,24 +185,24 @@ class _Message(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """What is yet to be carried, an entry an agent.
+    """Data that have yet to be carried in one direction.
 
     Attributes:
-        arrays: By name, ``(replicas, agents, numbers)``.
-        something: Whether there is something, bool ``(replicas, agents)``: it may be zeros.
+        arrays: The data by name, ``(replicas, agents, numbers)``.
+        something: Whether an agent has data waiting (they may be zeros), bool ``(replicas, agents)``.
     """
 
     arrays: Arrays
     something: Array
 
     def add(self, arrays: Arrays, rows: Array) -> None:
-        """Adds what is 0 for all but some rows."""
+        """Adds data of some agents; ``arrays`` are 0 for the others."""
         for name, array in arrays.items():
             self.arrays[name] += array
         self.something[rows] = True
 
     def take(self, rows: Array) -> Arrays:
-        """Takes out all that is waiting for some rows; 0 for the others."""
+        """Removes and returns the data of some agents; 0 for the others."""
         taken = {}
         for name, array in self.arrays.items():
             taken[name] = np.where(rows[..., np.newaxis], array, 0.0)

@@ -1,4 +1,4 @@
-"""What carriers of messages share: schedules, inboxes, traffic, and what the times of sending tell."""
+"""The base of transports: schedules, inboxes, traffic, and the effect of sending times on privacy."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -8,48 +8,54 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from fedbandit_envs.arrays import Array, Arrays
-from fedbandit_envs.buffers import Buffers
-from fedbandit_envs.federation import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.wrapper import FederatedWrapper
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
+from fedbandit_envs.core.buffers import Buffers
+from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.wrappers.transport.inbox import add_arrivals, inbox_spaces
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 from fedbandit_envs.wrappers.transport.sending import FlatSending, Sending
 
 HEADER_BYTES = 16
-"""Bytes of a message besides its numbers: sender (4), round in which it was sent (8) and hops left (4)."""
+"""Bytes of a message besides its numbers: sender (4), round in which it was sent (8), remaining hops (4)."""
 
 BYTES_PER_NUMBER = 8
 
 
-class Transport(FederatedWrapper):
-    """Lets data leave agents when a schedule says so, and brings it to inboxes.
+class SendRequiredError(TypeError):
+    """A policy's action does not say whether to send, under a schedule that lets agents choose when to send."""
 
-    After each round of the environment the schedule says who wants to send. Those whom the environment permits release
-    what their statistic has grown by; a subclass carries it (:meth:`_send`) and brings what is due (:meth:`_arrive`).
+
+class Transport(FederatedWrapper):
+    """The base class of wrappers that release data on a schedule and deliver them to inboxes.
+
+    After each round of the environment the schedule decides which agents want to send. Those of them that may
+    (:meth:`FederatedEnv.allowed_senders`) release what their statistics have grown by since their last release; a
+    subclass sends the releases (:meth:`_send`) and delivers what is due (:meth:`_arrive`).
 
     Observations gain, for each array ``name`` that the environment releases, with its shape ``(...)``:
 
     | key | shape | dtype | meaning |
     |---|---|---|---|
-    | `inbox_{name}` | (senders, ...) | float64 | what arrived this round, by sender; to be added up |
-    | `inbox_mask` | (senders,) | bool | from whom something arrived |
+    | `inbox_{name}` | (senders, ...) | float64 | sums of the messages received this round, by sender |
+    | `inbox_mask` | (senders,) | bool | from which senders a message was received |
 
     Where the mask is false entries are 0.
 
     With a schedule that is not fixed in advance, actions become ``Dict({"action": <the environment's>,
-    "send": Discrete(2)})``: in the array face a mapping of ``action`` and of ``send``, bool or integers 0
+    "send": Discrete(2)})``: in the batch API a mapping of ``action`` and of ``send``, bool or integers 0
     and 1 ``(replicas, agents)``. The action formats for learning agents gain the same entry, see
     :class:`~fedbandit_envs.wrappers.transport.sending.Sending`; ``"{name}_and_send"`` is the same in a flat space, see
-    :class:`~fedbandit_envs.wrappers.transport.sending.FlatSending`. Agents that choose when to send may choose by raw
-    data, so that nothing is claimed of such a federation, whatever the noise.
+    :class:`~fedbandit_envs.wrappers.transport.sending.FlatSending`. Agents that choose when to send may
+    base the choice on raw data, so that there is no privacy claim for such a federation, whatever the noise.
 
-    Information gains ``messages`` and ``bytes``, int64: the traffic of this round, by the agent on which it is booked.
-    A message has :data:`HEADER_BYTES` and 8 bytes a number. :attr:`traffic` has the totals of the episode.
+    Information gains ``messages`` and ``bytes``, int64: the traffic of this round, by the agent for which it is
+    counted. A message has :data:`HEADER_BYTES` and 8 bytes a number. :attr:`traffic` has the totals of the episode.
     """
 
     layer = "transport"
-    # What is counted in each round, for the information.
+    # Entries of the information that are counted anew in each round.
     _counted: ClassVar[tuple[str, ...]] = ("messages", "bytes")
 
     def __init__(
@@ -57,6 +63,9 @@ class Transport(FederatedWrapper):
         env: FederatedEnv,
         schedule: Schedule | str | Mapping[str, Any],
         echo: bool,
+        delay: int,
+        loss: float,
+        duplication: float,
         senders: int | None = None,
     ) -> None:
         """Wraps ``env``.
@@ -64,19 +73,30 @@ class Transport(FederatedWrapper):
         Args:
             env: The environment, without a transport.
             schedule: When messages are sent, see :mod:`fedbandit_envs.wrappers.transport.schedule`.
-            echo: Whether agents are told when their own message is among what arrived (``sent``).
-            senders: How many senders an inbox tells apart; None for all agents.
+            echo: Whether agents receive their own messages as well; observations then gain ``sent``.
+            delay: Rounds that a message takes from one node to the next.
+            loss: Probability, in [0, 1), that a transmission loses the message.
+            duplication: Probability, in [0, 1), that a transmission which does not lose the message doubles it.
+            senders: Number of senders that an inbox distinguishes; None for all agents.
 
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: An argument is out of its range, or ``env`` has a transport already.
         """
+        require_flag("echo", echo)
+        require_integer("delay", delay, 0)
+        for name, value in (("loss", loss), ("duplication", duplication)):
+            require_number(name, value, 0, 1, open_above=True)
         super().__init__(env)
         self._schedule = make_schedule(schedule)
+        self._echo, self._delay = bool(echo), int(delay)
+        self._loss, self._duplication = float(loss), float(duplication)
         released = env.single_release_space
         numbers = sum(int(np.prod(space.shape or ())) for space in released.values())
         self._bytes_per_message = HEADER_BYTES + BYTES_PER_NUMBER * numbers
-        self._inbox_spaces = inbox_spaces(released, self.max_num_agents if senders is None else senders, echo)
+        self._inbox_spaces = inbox_spaces(
+            released, self.max_num_agents if senders is None else senders, self._echo
+        )
         self.single_observation_space = spaces.Dict(
             {**env.single_observation_space.spaces, **self._inbox_spaces}
         )
@@ -93,16 +113,16 @@ class Transport(FederatedWrapper):
 
     @abstractmethod
     def _send(self, statistic: Arrays, senders: Array) -> None:
-        """Puts what was released on its way, and delivers what arrives at once.
+        """Sends releases, and delivers those that arrive in the same round.
 
         Args:
-            statistic: What was released, float64 ``(replicas, agents, numbers)`` by name; the transport's to keep.
-            senders: Who released it, bool ``(replicas, agents)``; somebody did.
+            statistic: The releases by name, float64 ``(replicas, agents, numbers)``; the transport may keep them.
+            senders: Which agents released, bool ``(replicas, agents)``; at least one did.
         """
 
     @abstractmethod
     def _arrive(self) -> None:
-        """Delivers what was sent in earlier rounds and is due in this one."""
+        """Delivers messages sent in earlier rounds that are due in this one."""
 
     @property
     def traffic(self) -> Arrays:
@@ -123,7 +143,9 @@ class Transport(FederatedWrapper):
         reset = self.env.reset_batch(seeds)
         rows = (len(seeds), self.max_num_agents)
         if not self._schedule.fixed_in_advance:
-            self._door.withheld = "agents choose when to send, and the times may depend on raw local data"
+            self._ledger.unclaimable_reason = (
+                "agents choose when to send, and the times may depend on raw local data"
+            )
         self._round = 0
         self._everyone = np.ones(rows, np.bool_)
         self._inbox_buffers = Buffers(
@@ -152,20 +174,20 @@ class Transport(FederatedWrapper):
                 sent.
         """
         if self._schedule.fixed_in_advance:
-            # A mapping here is the caller's mistake, which the environment names.
+            # A mapping here is the caller's mistake, which the environment reports.
             observation, reward, truncated, info = self.env.step_batch(action)  # type: ignore[arg-type]
             asked = self._everyone
         else:
-            action, asked = self._taken_apart(action)
+            action, asked = self._split(action)
             observation, reward, truncated, info = self.env.step_batch(action)
         self._round += 1
         if self._dirty:
             self._clear()
         wants = self._schedule.senders(self._round, asked)
         if wants.any():
-            senders = self.env.permit(wants)
+            senders = self.env.allowed_senders(wants)
             if senders.any():
-                # Copies, since what is under way must outlive the buffers of the next release.
+                # Copies, since messages in transit must outlive the buffers of the next release.
                 statistic = {
                     name: array.astype(np.float64).reshape(*array.shape[:2], -1)
                     for name, array in self.env.release(senders).items()
@@ -179,14 +201,14 @@ class Transport(FederatedWrapper):
             {**info, **self._traffic_buffers.views},
         )
 
-    def _taken_apart(self, action: Any) -> tuple[Array, Array]:
-        """Splits actions with a ``send`` entry, refusing bad ones before anything happens."""
+    def _split(self, action: Any) -> tuple[Array, Array]:
+        """Returns the environment's actions and who asks to send; refuses bad actions before anything happens."""
         if not hasattr(self, "_everyone"):
             raise ResetNeeded("step was called before reset")
         if not isinstance(action, Mapping) or action.keys() != {"action", "send"}:
-            raise TypeError(
-                f"action is {action!r}; a mapping of 'action' and 'send' is required, since agents choose "
-                "when to send"
+            raise SendRequiredError(
+                f"action is a {type(action).__name__}; a mapping of 'action' and 'send' is required, since the "
+                "schedule lets agents choose when to send"
             )
         send = np.asarray(action["send"])
         if send.shape != self._everyone.shape:
@@ -210,19 +232,16 @@ class Transport(FederatedWrapper):
             array.fill(0)
         self._dirty = False
 
-    def _deliver(self, statistic: Arrays, arrives: Array, apart: Arrays | None = None) -> None:
-        """Adds to the inboxes what arrives, bool ``(replicas, agents, senders)``, and what is said to each apart."""
+    def _deliver(self, statistic: Arrays, arrives: Array) -> None:
+        """Adds messages to the inboxes in which they arrive, bool ``(replicas, agents, senders)``."""
         self._inbox["inbox_mask"] |= arrives
         for name, array in statistic.items():
             inbox = self._inbox[f"inbox_{name}"]
             add_arrivals(array, arrives, inbox.reshape(*inbox.shape[:3], -1))
-            if apart is not None and name in apart:
-                heard = apart[name].swapaxes(1, 2)
-                inbox += heard * arrives.reshape(arrives.shape + (1,) * (heard.ndim - 3))
 
     def _book(self, messages: Array) -> None:
-        """Counts messages, int64 ``(replicas, agents)``."""
-        # Nothing is delivered without something being booked in the same round.
+        """Counts messages in this round's and the episode's traffic, int64 ``(replicas, agents)``."""
+        # Whenever something is delivered, messages are counted in the same round.
         self._dirty = True
         self._traffic["messages"] += messages
         self._traffic["bytes"] += messages * self._bytes_per_message

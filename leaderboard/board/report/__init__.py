@@ -1,37 +1,36 @@
 """Reports: one HTML page that needs no network, Markdown tables, and the first figure as a PNG."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from fedbandit_envs.leaderboard.board.records import Withdrawn
 from fedbandit_envs.leaderboard.board.report.first_figure import privacy_png
-from fedbandit_envs.leaderboard.board.report.markdown import markdown
+from fedbandit_envs.leaderboard.board.report.markdown import markdown, renewed, summary
 from fedbandit_envs.leaderboard.board.report.page import page
 from fedbandit_envs.leaderboard.board.report.rows import rows_of
-from fedbandit_envs.leaderboard.board.report.summary import renewed, summary
-from fedbandit_envs.leaderboard.board.result import Result, ResultError
+from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile
 
 
 def report(
-    results: Sequence[Result],
+    results: Sequence[ResultFile],
     out: Path,
-    withdrawn: Sequence[Withdrawn] = (),
+    withdrawn: Sequence[Mapping[str, str]] = (),
     readme: Path | None = None,
 ) -> str:
     """Writes ``leaderboard.html``, ``leaderboard.md`` and, where there are private baselines, ``leaderboard.png``.
 
     Args:
-        results: What is to be ranked; the same results in any order make the same files.
-        out: The folder; it is made if it is not there.
-        withdrawn: Rows that were taken out, which are listed and not ranked.
-        readme: A Markdown file in which the table between :data:`.summary.BEGIN` and :data:`.summary.END` is renewed.
+        results: The results to rank; the same results in any order make the same files.
+        out: The folder; it is made if it does not exist.
+        withdrawn: Withdrawn rows, as records have them; they are listed and not ranked.
+        readme: A Markdown file in which the table between :data:`.markdown.BEGIN` and :data:`.markdown.END` is renewed.
 
     Returns:
         Which of the files is not written, and why; empty if all are.
 
     Raises:
-        ResultError: There are no results, or some of one edition cannot be compared, or the file has no such marks.
+        ResultError: There are no results, or some of one edition cannot be compared, or ``readme`` has no such marks.
+        ImportError: jinja2 is missing, which comes with the ``[report]`` extra.
     """
     if not results:
         raise ResultError("results is empty; at least one is required")

@@ -1,17 +1,11 @@
-"""The page's first figure as a PNG, for where no page can be: a panel a suite, with the lines that all suites have."""
+"""The first figure of the page as a PNG, for places that show no HTML: one panel a suite."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.board.canonical import digest_of
-from fedbandit_envs.leaderboard.board.report.figures import what_privacy_buys
-from fedbandit_envs.leaderboard.board.report.pictures import Curve
-from fedbandit_envs.leaderboard.board.report.rows import Group, Row, problem_of
-from fedbandit_envs.leaderboard.figures import styles, write_numbers_out
-from fedbandit_envs.leaderboard.reproduction.private_federation import (
+from fedbandit_envs.baselines.comparison_lines import (
     OURS,
     OURS_TUNED,
     PAPER,
@@ -21,98 +15,82 @@ from fedbandit_envs.leaderboard.reproduction.private_federation import (
     TRUE,
     TUNED,
 )
+from fedbandit_envs.leaderboard.board.report.figure_data import Curve
+from fedbandit_envs.leaderboard.board.report.figures import what_privacy_buys
+from fedbandit_envs.leaderboard.board.report.rows import Group, RankedRow, named_baselines
+from fedbandit_envs.leaderboard.board.result import digest_of
+from fedbandit_envs.leaderboard.runs.plots import Style, panels_png
 
-_PRIVATE = (PAPER, PAPER_TUNED, OURS, OURS_TUNED)
-# As on the page: lines to compare with are grey and black.
+_AXES = {"x": "epsilon claimed", "y": "regret per agent", "xscale": "log", "yscale": "log"}
+# As on the page: what private baselines are compared with is grey and black. Dots show what lies beneath.
 _LEVELS = {
-    SILENT: ("#8a929b", "solid"),
-    TUNED: ("black", "solid"),
-    PLACEBO: ("#8a929b", "dotted"),
-    TRUE: ("black", "dashed"),
+    SILENT: Style("#8a929b", "solid"),
+    TUNED: Style("black", "solid"),
+    PLACEBO: Style("#8a929b", "dotted"),
+    TRUE: Style("black", "dashed"),
 }
 
 
-def privacy_png(groups: Mapping[Group, Sequence[Row]], path: Path) -> bool:
-    """Draws regret against epsilon on the first task of each group; baselines are called by the part they play.
+def privacy_png(groups: Mapping[Group, Sequence[RankedRow]], path: Path) -> bool:
+    """Draws regret against epsilon on the first task of each group.
 
-    The file says under ``Description`` of what numbers it is the picture, as a digest of them.
+    The file has under ``Description`` a digest of the numbers that are drawn.
 
     Args:
         groups: Rows, by group.
-        path: Where to write; the folder must exist.
+        path: The file; its folder must exist.
 
     Returns:
         Whether there was anything to draw.
     """
-    panels: dict[str, dict[str, Curve]] = {}
-    for rows in groups.values():
-        picture, problem = what_privacy_buys(rows, 0), problem_of(rows[0].result.suite)
-        if picture is None or problem is None:
-            continue
-        drawn = {curve.name.partition(":")[0]: curve for curve in picture.curves}
-        levels = {name: curve for name, curve in drawn.items() if curve.form == "level"}
-        private = {line: drawn[problem.names[line]] for line in _PRIVATE if problem.names[line] in drawn}
-        if problem.names[OURS] == problem.names[OURS_TUNED]:
-            private.pop(OURS_TUNED, None)
-        if not private:
-            continue
-        several = picture.title in panels
-        title = f"{picture.title}, edition {rows[0].result.edition.id}" if several else picture.title
-        panels[title] = {**levels, **private}
+    panels = privacy_panels(groups)
     if panels:
-        _draw(panels, path)
+        drawn = {title: {name: _points(curves, name) for name in curves} for title, curves in panels.items()}
+        panels_png(drawn, _AXES, "Which privacy buys what", path, given=_LEVELS, description=_digest(panels))
     return bool(panels)
 
 
-def _draw(panels: Mapping[str, Mapping[str, Curve]], path: Path) -> None:
-    from matplotlib.figure import Figure
+def privacy_panels(groups: Mapping[Group, Sequence[RankedRow]]) -> dict[str, dict[str, Curve]]:
+    """Returns the curves of each panel, by its title and by the part that a baseline plays in all suites."""
+    panels: dict[str, dict[str, Curve]] = {}
+    for rows in groups.values():
+        figure = what_privacy_buys(rows, 0)
+        names = named_baselines(rows[0].result.suite)
+        if figure is None or not names:
+            continue
+        levels = {curve.name.partition(":")[0]: curve for curve in figure.curves if curve.form == "level"}
+        lines = {curve.name: curve for curve in figure.curves if curve.form == "line"}
+        # In some problems ours has the constants of tuned silence, and no tuned form of its own.
+        same = names[OURS] == names[OURS_TUNED]
+        parts = (PAPER, PAPER_TUNED, OURS) if same else (PAPER, PAPER_TUNED, OURS, OURS_TUNED)
+        private = {part: lines[names[part]] for part in parts if names[part] in lines}
+        if private:
+            edition = f", edition {rows[0].result.edition.id}" if figure.title in panels else ""
+            panels[figure.title + edition] = {**levels, **private}
+    return panels
 
-    names = dict.fromkeys(name for curves in panels.values() for name in curves)
-    looks = styles([name for name in names if name not in _LEVELS])
-    rows, columns = -(-len(panels) // 2), min(2, len(panels))
-    figure = Figure(figsize=(5.2 * columns, 3.7 * rows + 0.8), dpi=120, layout="constrained")
-    figure.suptitle("Which privacy buys what")
-    places = figure.subplots(rows, columns, squeeze=False).flat
-    shown: dict[str, Any] = {}
-    for (title, curves), place in zip(panels.items(), places, strict=False):
-        for name, curve in curves.items():
-            if name in _LEVELS:
-                colour, dashes = _LEVELS[name]
-                shown[name] = place.axhline(curve.y[0], color=colour, linestyle=dashes, linewidth=1.6)
-                continue
-            y = np.array(curve.y, np.float64)
-            # Without intervals, where there are too few seeds for them.
-            ends = None if curve.low is None else [y - np.array(curve.low), np.array(curve.high) - y]
-            colour, dashes = looks[name]
-            shown[name] = place.errorbar(
-                curve.x, y, ends, color=colour, linestyle=dashes, marker="o", markersize=4, capsize=3
-            )
-        ticks = sorted({at for name, curve in curves.items() if name not in _LEVELS for at in curve.x})
-        place.set(
-            xscale="log", yscale="log", xlabel="epsilon claimed", ylabel="regret per agent", title=title
-        )
-        place.set_xticks(ticks, [f"{at:g}" for at in ticks])
-        place.set_xticks([], minor=True)
-        write_numbers_out(place.yaxis)
-        place.grid(alpha=0.3)
-    for empty in places:
-        empty.set_visible(False)
-    handles = [shown[name] for name in names]
-    figure.legend(handles, list(names), loc="outside lower center", ncols=2 * columns, handlelength=3)
-    figure.savefig(path, metadata={"Description": _digest(panels)})
+
+def _points(curves: Mapping[str, Curve], name: str) -> tuple[Sequence[float], object, object]:
+    """Returns abscissas, ordinates and error bars of a curve; a level has the abscissas of the other curves."""
+    curve = curves[name]
+    if curve.form == "level":
+        x = sorted({at for other in curves.values() if other.form != "level" for at in other.x})
+        return x, np.full(len(x), curve.y[0]), None
+    y = np.array(curve.y, np.float64)
+    # With too few seeds there are no intervals.
+    ends = None if curve.low is None else [y - np.array(curve.low), np.array(curve.high) - y]
+    return curve.x, y, ends
 
 
 def _digest(panels: Mapping[str, Mapping[str, Curve]]) -> str:
-    """Returns the digest of what is drawn, to four digits."""
+    """Returns the digest of all numbers that are drawn, to four digits."""
+
+    def rounded(part: Sequence[float | None] | None) -> list[str | None]:
+        return [None if number is None else f"{number:.4g}" for number in part or ()]
+
     return digest_of(
         {
-            title: {
-                name: [
-                    [number if number is None else f"{number:.4g}" for number in part or ()]
-                    for part in (curve.x, curve.y, curve.low, curve.high)
-                ]
-                for name, curve in curves.items()
-            }
+            title: {name: [rounded(part) for part in (c.x, c.y, c.low, c.high)] for name, c in curves.items()}
             for title, curves in panels.items()
         }
     )

@@ -1,68 +1,44 @@
-"""Markdown tables of all rows."""
+"""Markdown: a table of all rows, and the table of each track's best entry for a README."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Mapping, Sequence
 
-from fedbandit_envs.leaderboard.board.child.errors import printable
-from fedbandit_envs.leaderboard.board.records import Withdrawn
-from fedbandit_envs.leaderboard.board.report.rows import Group, Row
-from fedbandit_envs.leaderboard.board.report.words import amount, audited, claimed, estimate
-from fedbandit_envs.leaderboard.reproduction.private_federation import TUNED
+from fedbandit_envs.leaderboard.board.report.formatting import ABSENT
+from fedbandit_envs.leaderboard.board.report.rows import Group, RankedRow, suite_label
+from fedbandit_envs.leaderboard.board.report.templates import render
+from fedbandit_envs.leaderboard.board.result import ResultError
 
-HEADS = (
-    "rank", "entry", "score [95 %]", f"better than {TUNED}", f"score over {TUNED}", "epsilon claimed", "audited",
-    "messages", "bytes",
-)  # fmt: skip
-
-WITHDRAWN_HEADS = ("entry", "suite", "track", "withdrawn", "why")
-
-_INTRODUCTION = """# Leaderboard
-
-The score is 1 - regret / regret of acting at random under the same luck, its interquartile mean over tasks and seeds;
-brackets are 95 % stratified bootstrap intervals over seeds. Entries of an edition meet the same luck and are compared
-in pairs. Epsilon is what all releases of an agent are claimed to cost together; messages and bytes are an agent's in an
-episode. `fedbandit leaderboard report` writes `leaderboard.html` too: the figures, and each row's command."""
+BEGIN, END = "<!-- leaderboard -->", "<!-- /leaderboard -->"
+"""Lines of a README between which the table of best entries stands."""
 
 
-def line(cells: Iterable[str]) -> str:
-    """Returns a line of a table."""
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+def markdown(groups: Mapping[Group, Sequence[RankedRow]], withdrawn: Sequence[Mapping[str, str]] = ()) -> str:
+    """Returns ``leaderboard.md``: a table a suite, edition and track, and one of withdrawn rows."""
+    return render("leaderboard.md.j2", groups=groups, withdrawn=withdrawn)
 
 
-def rule(heads: Sequence[str]) -> str:
-    """Returns what stands below a table's heads."""
-    return "|" + "---|" * len(heads)
-
-
-def cells(row: Row) -> list[str]:
-    """Returns a row's cells, one for each of :data:`HEADS`."""
-    return [
-        str(row.rank),
-        row.name,
-        estimate(row.score),
-        estimate(row.better),
-        estimate(row.over),
-        claimed(row.spent),
-        audited(row)[1],
-        amount(row.traffic("messages")),
-        amount(row.traffic("bytes")),
+def summary(groups: Mapping[Group, Sequence[RankedRow]]) -> str:
+    """Returns a table of each track's best entry and its score; entries that are shown the truth do not compete."""
+    suites = [
+        (suite_label(group, groups), {r.result.track: r for r in rows if r.rank == 1 and not r.revealed})
+        for group, rows in groups.items()
     ]
 
+    # Silence first, then private tracks, then the others.
+    def place(track: str) -> tuple[bool, bool, str]:
+        return track != "silent", not track.startswith("private"), track
 
-def withdrawn_cells(row: Withdrawn) -> list[str]:
-    """Returns a withdrawn row's cells, one for each of :data:`WITHDRAWN_HEADS`."""
-    return [row.entry, row.suite, row.track, row.at[:10], printable(row.reason)]
+    tracks = list(dict.fromkeys(track for _, best in suites for track in sorted(best, key=place)))
+    return render("summary.md.j2", suites=suites, tracks=tracks, absent=ABSENT).rstrip()
 
 
-def markdown(groups: Mapping[Group, Sequence[Row]], withdrawn: Sequence[Withdrawn] = ()) -> str:
-    """Returns the file: a table a suite, edition and track, and what was withdrawn."""
-    lines = [_INTRODUCTION]
-    for (suite, version, edition), rows in groups.items():
-        lines += ["", f"## {suite} (version {version}, edition {edition})"]
-        for track, ranked in groupby(rows, lambda row: row.result.track):
-            lines += ["", f"### Track {track}", "", line(HEADS), rule(HEADS)]
-            lines += [line(cells(row)) for row in ranked]
-    if withdrawn:
-        lines += ["", "## Withdrawn", "", line(WITHDRAWN_HEADS), rule(WITHDRAWN_HEADS)]
-        lines += [line(withdrawn_cells(row)) for row in withdrawn]
-    return "\n".join(lines) + "\n"
+def renewed(text: str, table: str) -> str:
+    """Returns the text of a README with another table between its marks.
+
+    Raises:
+        ResultError: The text has not exactly one :data:`BEGIN` and one :data:`END` behind it, in lines of their own.
+    """
+    before, begin, rest = text.partition(f"{BEGIN}\n")
+    _, end, after = rest.partition(f"{END}\n")
+    if not (begin and end) or BEGIN in rest or END in before + after:
+        raise ResultError(f"text has not one line {BEGIN} and one line {END} behind it; both are required")
+    return f"{before}{begin}{table}\n{end}{after}"

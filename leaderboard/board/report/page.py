@@ -1,81 +1,104 @@
-"""The HTML page: its text and tables are written here; ``page.js`` draws, sorts and filters."""
+"""The HTML page: one file with all its data. ``page.html.j2`` lays it out; ``page.js`` draws, sorts and filters."""
 
-from collections.abc import Mapping, Sequence
-from html import escape
-from shlex import join
-from string import Template
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any, NamedTuple
 
-from fedbandit_envs.leaderboard.board.records import Withdrawn
-from fedbandit_envs.leaderboard.board.report import assets
-from fedbandit_envs.leaderboard.board.report.details import details
+from fedbandit_envs.leaderboard.board.report import formatting
+from fedbandit_envs.leaderboard.board.report.figure_data import FigureData
 from fedbandit_envs.leaderboard.board.report.figures import of_group, what_privacy_buys
-from fedbandit_envs.leaderboard.board.report.markdown import WITHDRAWN_HEADS, withdrawn_cells
-from fedbandit_envs.leaderboard.board.report.pictures import Picture
-from fedbandit_envs.leaderboard.board.report.ranking import ranking, suite_label
-from fedbandit_envs.leaderboard.board.report.rows import Group, Row
+from fedbandit_envs.leaderboard.board.report.rows import Group, RankedRow, suite_label
+from fedbandit_envs.leaderboard.board.report.templates import render
+from fedbandit_envs.leaderboard.board.scores import mean_with_interval
 
 
-def page(groups: Mapping[Group, Sequence[Row]], withdrawn: Sequence[Withdrawn] = ()) -> str:
-    """Returns the page, with all that it needs inside."""
-    privacy: list[tuple[str, Picture]] = []
-    suites: list[tuple[str, list[Picture]]] = []
-    for rows in groups.values():
-        label = suite_label(rows[0], groups)
-        bought = (what_privacy_buys(rows, number) for number in range(len(rows[0].result.tasks)))
-        privacy += [(label, picture) for picture in bought if picture is not None]
-        suites.append((label, of_group(rows)))
-    pictures = [picture for _, picture in privacy] + [picture for _, own in suites for picture in own]
-    every = [row for rows in groups.values() for row in rows]
-    return Template(assets.text("page.html")).substitute(
-        head=assets.head("fedbandit-envs: leaderboard"),
-        plotly=assets.plotly(),
-        script=assets.text("page.js"),
-        data=assets.embedded([picture.as_json() for picture in pictures]),
-        counts=escape(_counts(every, groups)),
-        privacy="\n".join(_figure(picture, label) for label, picture in privacy)
-        or "<p>No private baseline is among these results.</p>",
-        suites="\n".join(_suite(label, own) for label, own in suites),
-        ranking=ranking(groups),
-        withdrawn=_withdrawn(withdrawn),
-        details="\n".join(details(rows, suite_label(rows[0], groups)) for rows in groups.values()),
-        command=escape(join(["fedbandit", "leaderboard", "report", "--results", "DIR", "--out", "DIR"])),
+class _Section(NamedTuple):
+    """One group's part of the page: its suite's label, rows with their own facts, facts that all share, and figures."""
+
+    label: str
+    rows: Sequence[tuple[RankedRow, Mapping[str, str]]]
+    common: Mapping[str, str]
+    privacy: Sequence[FigureData]
+    figures: Sequence[FigureData]
+
+
+def page(groups: Mapping[Group, Sequence[RankedRow]], withdrawn: Sequence[Mapping[str, str]] = ()) -> str:
+    """Returns the page as HTML, with style, scripts and data inside.
+
+    Args:
+        groups: All rows, by group.
+        withdrawn: Withdrawn rows, as records have them; they are listed and not ranked.
+
+    Raises:
+        ImportError: jinja2 is missing, which comes with the ``[report]`` extra.
+    """
+    sections = [_section(suite_label(group, groups), rows) for group, rows in groups.items()]
+    figures = [one for section in sections for one in section.privacy]
+    figures += [one for section in sections for one in section.figures]
+    results = [row.result for rows in groups.values() for row in rows]
+    data = json.dumps([figure.as_json() for figure in figures], separators=(",", ":"), allow_nan=False)
+    return render(
+        "page.html.j2",
+        style=_text("page.css"),
+        # The bundle with basic charts only.
+        plotly=_text("plotly-basic.min.js"),
+        script=_text("page.js"),
+        # No text in the data can end its script element early.
+        data=data.replace("<", "\\u003c"),
+        sections=sections,
+        versions=sorted({str(result.package["version"]) for result in results}),
+        newest=max(result.made for result in results)[:10],
+        tracks=sorted({result.track for result in results}),
+        kinds=sorted({result.entry.kind for result in results}),
+        withdrawn=withdrawn,
+        by_task=_by_task,
+        mean_with_interval=mean_with_interval,
     )
 
 
-def _counts(rows: Sequence[Row], groups: Mapping[Group, Sequence[Row]]) -> str:
-    versions = ", ".join(sorted({str(row.result.package["version"]) for row in rows}))
-    newest = max(row.result.made for row in rows)
-    return f"{len(rows)} rows in {len(groups)} editions of suites, version {versions}, the newest of {newest[:10]}"
+def _text(name: str) -> str:
+    """Returns the text of a file of this folder."""
+    return (files(__name__.rpartition(".")[0]) / name).read_text(encoding="utf-8")
 
 
-def _withdrawn(rows: Sequence[Withdrawn]) -> str:
-    if not rows:
-        return "<p>No row was withdrawn.</p>"
-    heads = "".join(f'<th scope="col">{head.capitalize()}' for head in WITHDRAWN_HEADS)
-    lines = "".join(
-        f'<tr><th scope="row">{escape(name)}' + "".join(f"<td>{escape(cell)}" for cell in others)
-        for name, *others in map(withdrawn_cells, rows)
-    )
-    return (
-        '<div class="scroll" role="region" aria-label="Withdrawn rows" tabindex="0"><table id="withdrawn">'
-        f"<thead><tr>{heads}<tbody>{lines}</table></div>"
-    )
-
-
-def _figure(picture: Picture, suite: str) -> str:
-    own = escape(picture.id)
-    return (
-        f'<figure id="figure-{own}" data-suite="{escape(suite)}" aria-labelledby="title-{own}">'
-        f'<figcaption><strong id="title-{own}">{escape(picture.title)}</strong> {escape(picture.caption)}</figcaption>'
-        f'<div class="plot" data-picture="{own}" role="img" aria-labelledby="title-{own}" '
-        f'aria-describedby="words-{own}"></div>'
-        f'<details class="words"><summary>In words, and all numbers</summary>'
-        f'<p id="words-{own}">{escape(picture.words)}</p><div class="numbers" data-of="{own}"></div></details>'
-        "</figure>"
+def _section(label: str, rows: Sequence[RankedRow]) -> _Section:
+    facts = [_facts(row) for row in rows]
+    common = dict.fromkeys(name for name in facts[0] if len({own[name] for own in facts}) == 1)
+    own = [{name: text for name, text in one.items() if name not in common} for one in facts]
+    bought = (what_privacy_buys(rows, number) for number in range(len(rows[0].result.tasks)))
+    return _Section(
+        label,
+        list(zip(rows, own, strict=True)),
+        {name: facts[0][name] for name in common},
+        [figure for figure in bought if figure is not None],
+        of_group(rows),
     )
 
 
-def _suite(label: str, pictures: Sequence[Picture]) -> str:
-    figures = "\n".join(_figure(picture, label) for picture in pictures)
-    head = f'<section data-suite="{escape(label)}"><h3>{escape(label)}</h3>'
-    return f'{head}<div class="figures">{figures}</div></section>'
+def _facts(row: RankedRow) -> dict[str, str]:
+    """Returns where a row comes from, by heading."""
+    result = row.result
+    package, entry = result.package, result.entry
+    return {
+        "Edition": f"{result.edition.id}, salt {result.edition.salt}",
+        "Package": f"{package['version']}, commit {package['commit'] or 'not known'}, source SHA-256 "
+        f"{package['source_digest']}",
+        "Machine": formatting.plain(result.machine),
+        "Kind": entry.kind,
+        "Source": f"{entry.source}, SHA-256 {entry.source_digest[:16]}\N{HORIZONTAL ELLIPSIS}",
+        "Settings": formatting.plain(entry.settings) or "as registered",
+        "Made": f"{result.made}, in {formatting.amount(row.cpu_seconds)} CPU seconds",
+    }
+
+
+def _by_task(row: RankedRow, kind: str) -> Iterable[str]:
+    """Yields a row's ``claims`` or ``audits``, each once, with the tasks that it is of unless it is of all."""
+    of: dict[str, list[str]] = {}
+    for task in row.result.tasks:
+        audits: list[Any] = [task.audit] if task.audit else []
+        said = map(formatting.claim, task.claims) if kind == "claims" else map(formatting.audit, audits)
+        for sentence in said:
+            of.setdefault(sentence, []).append(task.task)
+    for sentence, tasks in of.items():
+        yield sentence + (f" ({', '.join(tasks)})" if len(tasks) < len(row.result.tasks) else "")

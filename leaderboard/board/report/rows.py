@@ -1,4 +1,4 @@
-"""Rows of the leaderboard: results of one suite and edition, scored beside each other and ranked by track."""
+"""Rows of the leaderboard: the results of one suite and edition, scored against each other and ranked by track."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.leaderboard.board.result import Result, ResultError, TaskResult
+from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, SILENT, TRUE, TUNED
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile, TaskResult
 from fedbandit_envs.leaderboard.board.scores import (
     Estimate,
     normalised,
@@ -18,38 +19,29 @@ from fedbandit_envs.leaderboard.board.scores import (
 )
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import Track, tracks_of
-from fedbandit_envs.leaderboard.reproduction.private_federation import (
-    PLACEBO,
-    PROBLEMS,
-    SILENT,
-    TRUE,
-    TUNED,
-    Problem,
-)
 
 LINES = (SILENT, TUNED, PLACEBO, TRUE)
-"""What private baselines are held against."""
+"""The baselines that private ones are compared with, by the part that they play in every suite."""
 
 UNKNOWN = Estimate(nan, nan, nan)
 
 
-def problem_of(suite: str) -> Problem | None:
-    """Returns what a suite's problem calls its baselines; None for an unknown one."""
-    return PROBLEMS.get(suite.removesuffix("-quick"))
+def named_baselines(suite: str) -> Mapping[str, str]:
+    """Returns the names of a suite's baselines by the part that they play; empty for a suite of an unknown problem."""
+    return BASELINE_OF.get(suite.removesuffix("-quick"), {})
 
 
 def lines_of(suite: str) -> Mapping[str, str]:
-    """Returns the baselines that are :data:`LINES` in a suite; none for a suite of an unknown problem."""
-    problem = problem_of(suite)
-    return {line: problem.names[line] for line in LINES} if problem else {}
+    """Returns the names of a suite's baselines that play one of :data:`LINES`; empty for an unknown problem."""
+    return {part: name for part, name in named_baselines(suite).items() if part in LINES}
 
 
 class Spent(NamedTuple):
-    """What is claimed.
+    """The privacy loss that is claimed of a task's releases.
 
     Attributes:
-        epsilon: 0 where nothing has left, infinite where nothing is promised, NaN where it is not known.
-        claim: What says so; None where nothing had to.
+        epsilon: 0 where nothing was sent, infinite where nothing is promised, NaN where it is unknown.
+        claim: The claim that it is read from, as in the result; None where nothing had to be claimed.
     """
 
     epsilon: float
@@ -57,35 +49,30 @@ class Spent(NamedTuple):
 
 
 def spent(task: TaskResult, adjacency: str) -> Spent:
-    """Returns the strongest claim on a task under an adjacency, or under any if none speaks of that one."""
+    """Returns the strongest claim on a task under an adjacency, or under any adjacency if none is of this one."""
     claims = [claim for claim in task.claims if claim["adjacency"] == adjacency] or task.claims
     if not claims:
         return Spent(inf if np.any(task.messages) else 0.0, None)
-    known = [claim for claim in claims if claim["epsilon"] is not None]
-    if not known:
-        return Spent(nan, claims[0])
-    best = min(known, key=_epsilon)
-    return Spent(_epsilon(best), best)
-
-
-def _epsilon(claim: Mapping[str, Any]) -> float:
-    return inf if claim["epsilon"] == "infinity" else float(claim["epsilon"])
+    # "infinity" is text that float() reads.
+    known = [Spent(float(claim["epsilon"]), claim) for claim in claims if claim["epsilon"] is not None]
+    return min(known, key=lambda one: one.epsilon, default=Spent(nan, claims[0]))
 
 
 @dataclass(frozen=True)
-class Row:
-    """A result beside the others of its suite and edition.
+class RankedRow:
+    """One entry's result on one track, scored and ranked against the others of its suite and edition.
 
     Attributes:
         result: The result.
-        scores: Normalised score of each run, task by task; empty without the reference's result.
-        score: Their interquartile mean; unknown if there are none.
-        better: How likely it scores higher than tuned silence; unknown without that, and for itself.
-        over: By how much it does; likewise.
-        rank: Among all on the track of its suite and edition.
+        scores: Normalised score of each run, task by task; empty where the reference has no result.
+        score: Interquartile mean of the scores; NaN where there are none.
+        better: Probability that a run scores higher than one of tuned silence; NaN without a result of tuned silence,
+            and for tuned silence itself.
+        over: Difference of interquartile means to tuned silence; NaN likewise.
+        rank: Rank on the track, from 1.
     """
 
-    result: Result
+    result: ResultFile
     scores: Array
     score: Estimate = UNKNOWN
     better: Estimate = UNKNOWN
@@ -98,62 +85,79 @@ class Row:
         return self.result.entry.name
 
     @property
-    def track(self) -> Track | None:
-        """Its track; None for one that this version does not know."""
+    def id(self) -> str:
+        """Id of the HTML element that has its details."""
+        suite, version, edition = group_of(self.result)
+        return f"{suite}-{version}-{edition}-{self.result.track}-{self.result.entry.kind}-{self.name}"
+
+    @property
+    def limited(self) -> bool:
+        """Whether its track limits the number of messages."""
+        return self._track is not None and self._track.messages is not None
+
+    @property
+    def revealed(self) -> bool:
+        """Whether it was shown what agents do not know, and therefore does not compete."""
+        return self._track is not None and self._track.revealed
+
+    @property
+    def _track(self) -> Track | None:
         suite = SUITES.get(self.result.suite)
         return tracks_of(suite).get(self.result.track) if suite else None
 
     @property
-    def revealed(self) -> bool:
-        """Whether it was shown what agents do not know: no competitor."""
-        return self.track is not None and self.track.revealed
-
-    @property
     def spent(self) -> Spent:
-        """The weakest claim over tasks; not known where one of them is not."""
+        """The weakest claim over all tasks; unknown where that of one task is unknown."""
         return max(self.spent_by_task, key=lambda one: (isnan(one.epsilon), one.epsilon))
 
     @property
     def spent_by_task(self) -> list[Spent]:
-        """What is claimed, a task each."""
+        """The privacy loss that is claimed, one a task."""
         suite = SUITES.get(self.result.suite)
         return [spent(task, suite.adjacency if suite else "") for task in self.result.tasks]
 
     @property
     def audits(self) -> list[Mapping[str, Any]]:
-        """What attacks showed, on tasks where there was one."""
+        """Outcomes of the attacks on its privatizer, for tasks where there was one."""
         return [task.audit for task in self.result.tasks if task.audit is not None]
-
-    def traffic(self, kind: str) -> float:
-        """Returns the mean of ``messages`` or ``bytes`` of an agent in an episode."""
-        return float(np.mean([np.mean(getattr(task, kind)) for task in self.result.tasks]))
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU time of all tasks."""
+        """CPU time of all tasks, in seconds."""
         return sum(task.cpu_seconds for task in self.result.tasks)
+
+    def traffic(self, kind: str) -> float:
+        """Returns the mean of ``messages`` or ``bytes`` that an agent sends in an episode."""
+        return float(np.mean([np.mean(getattr(task, kind)) for task in self.result.tasks]))
 
 
 Group = tuple[str, int, str]
-"""Suite, its version and the edition's id: who is in it has met the same luck."""
+"""Suite, its version and the edition's id: results of one group had common random numbers."""
 
 
-def group_of(result: Result) -> Group:
-    """Returns what a result may be compared within."""
+def group_of(result: ResultFile) -> Group:
+    """Returns the group within which a result may be compared."""
     return result.suite, result.suite_version, result.edition.id
 
 
-def rows_of(results: Iterable[Result]) -> dict[Group, list[Row]]:
+def suite_label(group: Group, groups: Iterable[Group]) -> str:
+    """Returns the name of a group's suite, with version and edition where there are several."""
+    suite, version, edition = group
+    alone = sum(other[0] == suite for other in groups) == 1
+    return suite if alone else f"{suite} {version} ({edition})"
+
+
+def rows_of(results: Iterable[ResultFile]) -> dict[Group, list[RankedRow]]:
     """Scores and ranks results.
 
     Returns:
-        By group, in the order of :data:`.suites.SUITES`; sorted by track and rank.
+        The rows by group, in the order of :data:`.suites.SUITES`; sorted by track and rank.
 
     Raises:
-        ResultError: Two results of a group did not play the same tasks under the same seeds, or two are of the same
-            entry on the same track.
+        ResultError: Two results of a group are not of the same tasks and seeds, or two are of the same entry on the
+            same track.
     """
-    groups: dict[Group, list[Result]] = {}
+    groups: dict[Group, list[ResultFile]] = {}
     for result in results:
         groups.setdefault(group_of(result), []).append(result)
     order = list(SUITES)
@@ -164,14 +168,13 @@ def rows_of(results: Iterable[Result]) -> dict[Group, list[Row]]:
     return {group: _ranked(groups[group]) for group in sorted(groups, key=place)}
 
 
-def _ranked(results: Sequence[Result]) -> list[Row]:
+def _ranked(results: Sequence[ResultFile]) -> list[RankedRow]:
     _check_comparable(results)
-    suite = SUITES.get(results[0].suite)
-    reference = _find(results, suite.reference if suite else "")
-    tuned = _find(results, lines_of(results[0].suite).get(TUNED, ""))
-    rows = [_scored(result, reference, tuned) for result in results]
-    by_track: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=_order):
+    name = results[0].suite
+    reference = _find(results, SUITES[name].reference if name in SUITES else "")
+    tuned = _find(results, lines_of(name).get(TUNED, ""))
+    by_track: dict[str, list[RankedRow]] = {}
+    for row in sorted((_scored(result, reference, tuned) for result in results), key=_order):
         by_track.setdefault(row.result.track, []).append(row)
     return [
         replace(row, rank=rank)
@@ -180,58 +183,54 @@ def _ranked(results: Sequence[Result]) -> list[Row]:
     ]
 
 
-def _order(row: Row) -> tuple[bool, float, str]:
-    """Best first; without a score by regret, after those that have one."""
+def _order(row: RankedRow) -> tuple[bool, float, str]:
+    """Sorts the best score first; rows without a score come after those with one, by regret."""
     unknown = isnan(row.score.value)
     return unknown, float(_regret(row.result).mean()) if unknown else -float(row.score.value), row.name
 
 
-def _check_comparable(results: Sequence[Result]) -> None:
+def _check_comparable(results: Sequence[ResultFile]) -> None:
     played = [[(task.task, task.digest, list(task.seeds)) for task in result.tasks] for result in results]
+    seen = set()
     for result, tasks in zip(results, played, strict=True):
+        entry = result.entry
         if tasks != played[0]:
             raise ResultError(
-                f"results has {result.entry.name!r} and {results[0].entry.name!r} of {result.suite} in edition "
+                f"results has {entry.name!r} and {results[0].entry.name!r} of {result.suite} in edition "
                 f"{result.edition.id}, which have not played the same tasks under the same seeds"
             )
-    seen = set()
-    for result in results:
-        place = (result.entry.name, result.entry.kind, result.track)
-        if place in seen:
+        if (place := (entry.name, entry.kind, result.track)) in seen:
             raise ResultError(
-                f"results has the {place[1]} {place[0]!r} twice on track {place[2]!r} of {result.suite}; "
+                f"results has the {entry.kind} {entry.name!r} twice on track {result.track!r} of {result.suite}; "
                 "once is allowed"
             )
         seen.add(place)
 
 
-def _find(results: Sequence[Result], name: str) -> Result | None:
-    """Finds a baseline's result: what the rest is compared with did not depend on the track."""
+def _find(results: Sequence[ResultFile], name: str) -> ResultFile | None:
+    """Finds the result of a baseline; one of several will do, since its regret did not depend on the track."""
     found = (result for result in results if result.entry.name == name and result.entry.kind == "baseline")
     return min(found, key=lambda result: result.track, default=None)
 
 
-def tasks_of(result: Result) -> Array:
-    """Returns the number of the task of each run."""
+def tasks_of(result: ResultFile) -> Array:
+    """Returns the number of the task of each run, int64 ``(runs,)``."""
     return np.repeat(np.arange(len(result.tasks)), [len(task.seeds) for task in result.tasks])
 
 
-def _regret(result: Result) -> Array:
-    """Returns regret per agent at the horizon, a value a run, task by task."""
+def _regret(result: ResultFile) -> Array:
+    """Returns regret per agent at the horizon, float64 ``(runs,)``, task by task."""
     return np.concatenate([task.regret_array[-1] for task in result.tasks])
 
 
-def _scored(result: Result, reference: Result | None, tuned: Result | None) -> Row:
+def _scored(result: ResultFile, reference: ResultFile | None, tuned: ResultFile | None) -> RankedRow:
     if reference is None:
-        return Row(result, np.empty(0))
+        return RankedRow(result, np.empty(0))
     tasks = tasks_of(result)
     scores = normalised(_regret(result), _regret(reference))
-    row = Row(result, scores, with_interval(scores, tasks))
+    row = RankedRow(result, scores, with_interval(scores, tasks))
     if tuned is None or result is tuned:
         return row
     silent = normalised(_regret(tuned), _regret(reference))
-    return replace(
-        row,
-        better=probability_of_improvement(scores, silent, tasks),
-        over=paired_difference(scores, silent, tasks),
-    )
+    better = probability_of_improvement(scores, silent, tasks)
+    return replace(row, better=better, over=paired_difference(scores, silent, tasks))

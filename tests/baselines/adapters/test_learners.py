@@ -10,8 +10,8 @@ from fedbandit_envs.baselines.adapters import MABWiserPolicy, RiverPolicy
 from fedbandit_envs.baselines.adapters.row_learners import RowLearners
 from fedbandit_envs.baselines.arms import UniformArms
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.leaderboard.simulation import simulate
-from fedbandit_envs.registration import make_federation
+from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy
 from fedbandit_envs.wrappers.participation import Participation
 
@@ -76,7 +76,7 @@ def test_learners_are_told_of_their_own_pulls_alone():
     Told.everyone = []
     policy = RowLearners("Told", Told)
     reset = env.reset_batch([3, 4])
-    policy.reset(env.policy_spaces, np.zeros((2, 2), np.uint64))
+    policy.reset(env.policy_spec, np.zeros((2, 2), np.uint64))
     expected = [[] for _ in range(4)]
     observation = reset.observation
     for _ in range(20):
@@ -127,7 +127,7 @@ def test_wrong_names_are_refused():
     with pytest.raises(ValueError, match=r"learning_policy is 'UCB7'; one of .*'UCB1'.* is required"):
         MABWiserPolicy("UCB7")
     with pytest.raises(
-        UnfitError, match=r"MABWiser cannot be told that arms sleep; awake=1.0, or RiverPolicy"
+        UnfitError, match=r"MABWiser does not support sleeping arms; awake=1.0, or RiverPolicy"
     ):
         simulate(make(awake=0.5), MABWiserPolicy(), [0])
 

@@ -7,8 +7,8 @@ from registered import small
 from fedbandit_envs.baselines.adapters import AgentFunctions, PredictPolicy
 from fedbandit_envs.baselines.arms import UCB1
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.leaderboard.simulation import simulate
-from fedbandit_envs.registration import make_federation
+from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy
 from fedbandit_envs.wrappers.transport.channel import Channel
 
@@ -117,7 +117,7 @@ class Says:
         (np.ones((5, 4)), r"Says answers all rows together with shape \(5, 4\); \(6, 4\) is required"),
         (np.ones((6, 3)), r"Says answers agent_0 of replica 0, and all other rows, with shape \(3,\)"),
         (np.where(np.arange(24) == 18, np.nan, 0).reshape(6, 4), "nan, entry 2, for agent_1 of replica 1"),
-        (np.ones((6, 4)) * 2, r"quality estimate of row 0 \(replica 0\) for producer 0 is 2.0"),
+        (np.ones((6, 4)) * 2, r"entry 0 of the quality estimates of row 0 \(replica 0\) is 2.0"),
         (None, r"with shape \(\)"),
     ],
 )

@@ -6,10 +6,10 @@ from registered import small
 
 from fedbandit_envs.baselines.adapters import SB3Policy
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.leaderboard.run import Settings, run
-from fedbandit_envs.leaderboard.simulation import simulate
-from fedbandit_envs.registration import make_federation
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy
 from fedbandit_envs.views import to_sb3
 
@@ -77,11 +77,11 @@ def test_samples_follow_from_rows_seeds():
     observation = env.reset_batch(range(20)).observation
     seeds = row_seeds(range(20), 2)
     policy = SB3Policy(model, deterministic=False, **view)
-    policy.reset(env.policy_spaces, seeds)
+    policy.reset(env.policy_spec, seeds)
     first, second = (policy.act(observation).copy() for _ in range(2))
     assert len(np.unique(first)) > 1
     assert (first != second).any()
-    policy.reset(env.policy_spaces, seeds[::-1])
+    policy.reset(env.policy_spec, seeds[::-1])
     np.testing.assert_array_equal(policy.act(observation), first[::-1])
 
 
@@ -125,10 +125,10 @@ def test_a_saved_model_plays_with_its_normalizer(tmp_path):
         f"normalizer={tmp_path / 'averages.pkl'}", "num_agents=2",
         *(f"env.{name}={value}" for name, value in small(EXPOSURE).items() if name != "num_agents"),
     ]  # fmt: skip
-    settings = Settings.from_assignments(
+    settings = RunSpec.from_assignments(
         "fedbandit_envs.baselines.adapters:SB3Policy", EXPOSURE, 9, 2, 0, assignments
     )
-    _, result = run(settings, check_rows=True)
+    result = settings.run(check_rows=3).as_json()
     np.testing.assert_allclose(result["per_seed"], regret.reshape(2, 2).mean(axis=1), rtol=1e-5)
     assert len(result["checked_rows"]) == 3
     unnormalized = simulate(make(EXPOSURE), SB3Policy(model, **view), range(2))
@@ -172,7 +172,7 @@ def test_a_model_is_a_peer():
     env.reset(seed=3)
     policy, federation = SB3Policy(model, **view), make(ARMS, awake=0.6)
     start = federation.reset_batch([3])
-    policy.reset(federation.policy_spaces, row_seeds([3], 2))
+    policy.reset(federation.policy_spec, row_seeds([3], 2))
     _, _, _, _, info = env.step(1)
     action = policy.act(start.observation).copy()
     action[0, 0] = 1

@@ -6,9 +6,9 @@ from registered import small
 
 from fedbandit_envs.baselines.adapters import TorchRLPolicy
 from fedbandit_envs.exposure_v0 import parallel_env
-from fedbandit_envs.leaderboard.simulation import simulate
-from fedbandit_envs.registration import REGISTRY, make_federation
-from fedbandit_envs.streams import EpisodeSeeds
+from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.randomness.streams import EpisodeSeeds
+from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.testing import check_policy
 from fedbandit_envs.views.parallel import parallel
 
@@ -57,7 +57,7 @@ def test_torchrls_check_passes_and_regret_reaches_its_keys(env_id):
 
 def grouped(env_id, action_format):
     """A network shared by agents, each of which sees itself alone."""
-    spaces = make(env_id).policy_spaces
+    spaces = make(env_id).policy_spec
     inputs = spaces.features(spaces).space.shape[0]
     outputs = spaces.action_formats[action_format].space.shape[0]
     torch.manual_seed(0)

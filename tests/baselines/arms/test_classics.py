@@ -19,8 +19,8 @@ from fedbandit_envs.baselines.arms import (
 )
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.simulation import simulate
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.testing import check_policy
 from fedbandit_envs.wrappers.participation import Participation
 from fedbandit_envs.wrappers.transport.server import Server
@@ -32,7 +32,7 @@ def test_a_policy_pulls_what_its_twin_does(name):
     env = parallel_env(num_agents=2, max_cycles=rounds)
     policy, seeds = BASELINES[name].make_policy(), row_seeds([3], 2)
     observation = env.reset_batch([3]).observation
-    policy.reset(env.policy_spaces, seeds)
+    policy.reset(env.policy_spec, seeds)
     twins = [TWINS[name](int(seed), 10, rounds) for seed in seeds[0]]
     for t in range(rounds):
         arms = policy.act(observation).copy()
@@ -49,7 +49,7 @@ def test_cucb_follows_its_formula(oracle):
     env = parallel_env(num_agents=2, num_arms=7, max_cycles=rounds, slots=slots, oracle=oracle)
     policy = CUCB(oracle)
     observation = env.reset_batch([0]).observation
-    policy.reset(env.policy_spaces, row_seeds([0], 2))
+    policy.reset(env.policy_spec, row_seeds([0], 2))
     for _ in range(rounds):
         arms = policy.act(observation)
         n, s = observation["total_pulls"], observation["total_successes"]
@@ -100,7 +100,7 @@ def test_superarms_of_arms_that_are_awake(name, slots):
     env = parallel_env(num_agents=3, num_arms=6, max_cycles=300, slots=slots, awake=0.5)
     policy, seeds = POLICIES[name](), range(3)
     observation = env.reset_batch(seeds).observation
-    policy.reset(env.policy_spaces, row_seeds(seeds, 3))
+    policy.reset(env.policy_spec, row_seeds(seeds, 3))
     for _ in range(300):
         there = observation["awake"].sum(axis=-1)
         step = env.step_batch(policy.act(observation))
@@ -122,15 +122,15 @@ def test_who_sits_out_goes_on_where_it_was(make_policy):
     for env in (parallel_env(num_agents=2), Participation(parallel_env(num_agents=2), "in_turn")):
         policy, played = make_policy(), []
         observation = env.reset_batch([0]).observation
-        policy.reset(env.policy_spaces, row_seeds([0], 2))
+        policy.reset(env.policy_spec, row_seeds([0], 2))
         pulls = np.zeros((1, 2, 10), np.int64)
         for t in range(200):
             arms = policy.act(observation).copy()
             if t % 2 == 0 or "active" not in observation:
                 played.append(arms[0, 0])
             # Outcomes of our own, that do not depend on the round.
-            acting = observation.get("active", np.ones((1, 2, 1), np.bool_))
-            pulls += (np.arange(10) == arms[..., np.newaxis]) & acting
+            active = observation.get("active", np.ones((1, 2, 1), np.bool_))
+            pulls += (np.arange(10) == arms[..., np.newaxis]) & active
             seen = {"total_pulls": pulls, "total_successes": np.minimum(pulls, np.arange(10))}
             observation = {
                 **env.step_batch(arms).observation,
@@ -145,7 +145,7 @@ def test_uniform_arms_are_uniform():
     env = parallel_env(num_agents=10, max_cycles=500)
     policy = UniformArms()
     observation = env.reset_batch(range(4)).observation
-    policy.reset(env.policy_spaces, row_seeds(range(4), 10))
+    policy.reset(env.policy_spec, row_seeds(range(4), 10))
     for _ in range(500):
         observation = env.step_batch(policy.act(observation)).observation
     counts = observation["total_pulls"].sum(axis=(0, 1))
@@ -156,7 +156,7 @@ def test_what_agents_hear_of_themselves_is_refused():
     env = Server(parallel_env(), schedule="every_round")
     for policy in (UCB1(), FairLearn()):
         with pytest.raises(UnfitError, match="echo=False is required"):
-            policy.reset(env.policy_spaces, row_seeds([0], 10))
+            policy.reset(env.policy_spec, row_seeds([0], 10))
 
 
 @pytest.mark.parametrize(

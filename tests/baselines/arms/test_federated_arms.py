@@ -8,8 +8,8 @@ from scipy.special import binom
 from fedbandit_envs.arms_v0 import parallel_env
 from fedbandit_envs.baselines.arms import UCB1, ThompsonSampling
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.simulation import simulate
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 
@@ -19,7 +19,7 @@ def episode(name, rounds, seeds=(0,), **env_kwargs):
     env = baseline.wrap(parallel_env(max_cycles=rounds, **env_kwargs))
     policy = baseline.make_policy()
     observation = env.reset_batch(seeds).observation
-    policy.reset(env.policy_spaces, row_seeds(seeds, env.max_num_agents))
+    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
     actions = []
     for _ in range(rounds):
         actions.append(policy.act(observation).copy())
@@ -35,7 +35,7 @@ def test_who_knows_the_same_does_the_same():
     n, s = observation["total_pulls"][0].sum(axis=0), observation["total_successes"][0].sum(axis=0)
     assert n.sum() == 10 * rounds
     policy = UCB1()
-    policy.reset(env.policy_spaces, row_seeds([0], 10))
+    policy.reset(env.policy_spec, row_seeds([0], 10))
     # The whole of it at once, as one message.
     own = np.zeros((1, 10, 10), np.int64)
     told = {
@@ -57,11 +57,11 @@ def test_what_noise_makes_impossible_counts_as_what_could_be(heard, known):
     """Pulls below 0, more successes than pulls, successes below 0: by hand, against an arm of 20 pulls, 10 good."""
     env = Channel(parallel_env(num_agents=2, num_arms=2))
     policy = UCB1()
-    policy.reset(env.policy_spaces, row_seeds([0], 2))
+    policy.reset(env.policy_spec, row_seeds([0], 2))
     inbox = np.zeros((2, 1, 2, 2, 2))
     inbox[:, 0, :, 0, 0] = np.array(heard)[:, np.newaxis]
     for good in range(11):
-        policy.reset(env.policy_spaces, row_seeds([0], 2))
+        policy.reset(env.policy_spec, row_seeds([0], 2))
         arms = policy.act(
             {
                 "round": np.full((1, 2, 1), 29),
@@ -146,7 +146,7 @@ def test_liars_are_outvoted_by_a_pool():
     """The arms' pools are those of the other families: one liar of five moves a median of means by little."""
     truth = np.full((1, 1, 5, 2), 10.0)
     truth[:, :, 4] = 1e6
-    spaces = Channel(parallel_env(num_agents=5, num_arms=2), echo=False).policy_spaces
+    spaces = Channel(parallel_env(num_agents=5, num_arms=2), echo=False).policy_spec
     arms = {}
     for pool in ("sum", {"name": "median_of_means", "groups": 5}):
         policy = ThompsonSampling(pool)

@@ -10,7 +10,7 @@ from numba import njit
 from scipy import stats
 
 from fedbandit_envs.baselines.arms import posteriors
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.randomness.streams import row_seeds
 
 
 def _drawn(a, b, rounds, arms, keys=None):

@@ -11,14 +11,14 @@ from scipy.optimize import minimize
 from fedbandit_envs.baselines.exposure import FairX
 from fedbandit_envs.baselines.exposure.optimism import SOLVERS, Ellipsoids, centre, optimise, project
 from fedbandit_envs.baselines.exposure.protocol import longest_gap, schedule
-from fedbandit_envs.baselines.linear.hearing import lifted
+from fedbandit_envs.baselines.linear.noise import lift_eigenvalues
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.exposure.merit import Exponential, Linear, Merits
 from fedbandit_envs.exposure_v0 import parallel_env
-from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env as linear_env
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.randomness.streams import row_seeds
 
 TWINS = {
     "FairX-LinUCB": (2000, {}),
@@ -37,7 +37,7 @@ def test_it_does_what_plain_numpy_does(name):
     env = baseline.wrap(parallel_env(num_agents=2, max_cycles=rounds))
     policy = baseline.make_policy()
     seen = env.reset_batch([11]).observation
-    policy.reset(env.policy_spaces, row_seeds([11], 2))
+    policy.reset(env.policy_spec, row_seeds([11], 2))
     twins = [fairx_reference.Agent(5, **kind) for _ in range(2)]
     heard = 0
     for _ in range(rounds):
@@ -209,7 +209,7 @@ def test_gaps_double_and_then_stay():
 def test_lifting_without_noise_changes_nothing():
     draws = np.random.default_rng(0).normal(size=(3, 2, 40, 5))
     statistic = np.swapaxes(draws, -1, -2) @ draws
-    np.testing.assert_allclose(lifted(statistic, np.zeros(3), 1.0), statistic, atol=1e-10)
+    np.testing.assert_allclose(lift_eigenvalues(statistic, np.zeros(3), 1.0), statistic, atol=1e-10)
 
 
 def test_the_placebo_of_weighing_is_silence():
@@ -233,7 +233,7 @@ def test_ridges_may_be_counted_once_an_agent():
             BASELINES[name].wrap(parallel_env(num_agents=3, max_cycles=2)),
         )
         seen = env.reset_batch([0]).observation
-        policy.reset(env.policy_spaces, row_seeds([0], 3))
+        policy.reset(env.policy_spec, row_seeds([0], 3))
         for _ in range(2):
             policy.act(seen)
             seen = env.step_batch(np.full((1, 3, 10), 0.1)).observation
@@ -247,7 +247,7 @@ def test_b1_asks_by_the_determinant_and_claims_nothing():
     env = baseline.wrap(parallel_env(num_agents=3, max_cycles=400))
     policy = baseline.make_policy()
     seen = env.reset_batch([1]).observation
-    policy.reset(env.policy_spaces, row_seeds([1], 3))
+    policy.reset(env.policy_spec, row_seeds([1], 3))
     due = 2 * 400 * 5 / (np.log(1 + 400 * 3 / 5) + 1)
     assert policy._due == pytest.approx(due)
     synchronised, waited, times = np.zeros(3), 0, 0
@@ -284,7 +284,7 @@ def test_two_is_what_is_spent(name):
 
 
 def test_listening_pays_and_so_does_being_fair():
-    """T = 3,000, ten agents, the same luck: federated < silent; fair < best arm; greedy < optimistic."""
+    """T = 3,000, ten agents, common random numbers: federated < silent; fair < best arm; greedy < optimistic."""
     regret = {
         name: simulate(
             BASELINES[name].wrap(parallel_env(max_cycles=3000)), BASELINES[name].make_policy(), range(3)
@@ -330,4 +330,4 @@ def test_bad_parameters_are_named(kwargs, error, message):
 def test_it_needs_merit_functions():
     env = linear_env()
     with pytest.raises(UnfitError, match="public has no 'merits'"):
-        FairX().reset(env.policy_spaces, row_seeds([0], 10))
+        FairX().reset(env.policy_spec, row_seeds([0], 10))

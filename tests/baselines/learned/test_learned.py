@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from fedbandit_envs import arms_v0, linear_v0, procurement_v0
-from fedbandit_envs.baselines.learned import LearnedArms, LearnedLinear, LearnedProcurement, Network
+from fedbandit_envs.baselines.learned import ItemNetwork, LearnedArms, LearnedLinear, LearnedProcurement
+from fedbandit_envs.baselines.learned.layers import network_file
 from fedbandit_envs.baselines.learned.network import LAYERS
-from fedbandit_envs.baselines.learned.policy import packaged
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.procurement.bayesian import LaplaceIndex
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.simulation import simulate
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.randomness.streams import row_seeds
 
 EACH, ONCE = ("estimate", "doubt", "cost", "capacity"), ("threshold", "time_left")
 
@@ -25,14 +25,14 @@ def some_network(each=EACH, once=ONCE, hidden=5, seed=0):
         (hidden,), (1,),
     ]  # fmt: skip
     layers = {name: generator.normal(size=shape) for name, shape in zip(LAYERS, shapes, strict=True)}
-    return Network(each, once, layers)
+    return ItemNetwork(each, once, layers)
 
 
 def constant_network(value, each=EACH, once=ONCE):
     layers = dict(
         zip(LAYERS, (np.zeros_like(layer) for layer in some_network(each, once)._layers), strict=True)
     )
-    return Network(each, once, {**layers, "last_bias": np.array([value])})
+    return ItemNetwork(each, once, {**layers, "last_bias": np.array([value])})
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_network_is_equivariant_and_row_wise(features):
 def test_network_survives_its_file(features, tmp_path):
     network = some_network()
     network.save(tmp_path / "some.npz")
-    loaded = Network.load(tmp_path / "some.npz")
+    loaded = ItemNetwork.load(tmp_path / "some.npz")
     assert (loaded.each, loaded.once) == (EACH, ONCE)
     # Files hold float32.
     np.testing.assert_allclose(loaded(*features), network(*features), atol=1e-5)
@@ -92,10 +92,10 @@ def test_files_are_never_unpickled(tmp_path):
 def test_wrong_layers_are_named(change, message):
     layers = dict(zip(LAYERS, some_network()._layers, strict=True))
     with pytest.raises(ValueError, match=message):
-        Network(EACH, ONCE, {**layers, **change})
+        ItemNetwork(EACH, ONCE, {**layers, **change})
     del layers["middle"]
     with pytest.raises(ValueError, match=r"\['middle'\] are required too"):
-        Network(EACH, ONCE, layers)
+        ItemNetwork(EACH, ONCE, layers)
 
 
 @pytest.mark.parametrize("width", [0.0, 0.8])
@@ -135,7 +135,7 @@ LEARNED = sorted(name for name, entry in BASELINES.items() if "weights" in entry
 
 
 def test_packaged_networks_are_small_and_registered():
-    files = sorted(packaged("any").parent.glob("*.npz"))
+    files = sorted(network_file("PPO-arms").parent.glob("*.npz"))
     assert [file.stem for file in files] == LEARNED
     assert all(file.stat().st_size < 50_000 for file in files)
 
@@ -161,7 +161,7 @@ def test_linear_index_is_greedy_ridge_regression_at_zero():
     env = linear_v0.parallel_env(max_cycles=30, num_arms=6, dim=3)
     policy = LearnedLinear(constant_network(0.0, ("estimate", "width", "length"), ("time_left",)))
     observation, _ = env.reset_batch([0, 1])
-    policy.reset(env.policy_spaces, row_seeds([0, 1], env.max_num_agents))
+    policy.reset(env.policy_spec, row_seeds([0, 1], env.max_num_agents))
     for _ in range(30):
         total = observation["total_statistic"]
         parameter = np.linalg.solve(np.eye(3) + total[..., :3, :3], total[..., :3, 3:])[..., 0]

@@ -7,9 +7,9 @@ from fedbandit_envs.baselines.learned import LearnedSend, SendingRule
 from fedbandit_envs.baselines.learned.sending import FEATURES, LAYERS
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.transport.channel import Channel
 
@@ -62,7 +62,7 @@ def test_decisions_are_the_formulas():
     policy = LearnedSend(SendingRule(layers))
     env = Channel(parallel_env(max_cycles=rounds, **SMALL), schedule="on_request")
     seen = env.reset_batch([0, 1]).observation
-    policy.reset(env.policy_spaces, row_seeds([0, 1], 3))
+    policy.reset(env.policy_spec, row_seeds([0, 1], 3))
     rows = (2, 3)
     gram = np.tile(np.eye(3), (*rows, 1, 1))
     unsent, last, times, heard = np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows)

@@ -8,8 +8,8 @@ from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.registration import make_federation
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Channel, ContinualPrivatizer, Participation, Server
 
 AGENTS, DIM, ARMS = 5, 6, 12
@@ -22,7 +22,7 @@ PROBLEM = {
 def side_by_side(env, policy, reference, rounds, seed=0):
     """Plays policy and reference on the same contexts and noise; yields nothing but asserts equal actions."""
     observation = env.reset_batch([seed]).observation
-    policy.reset(env.policy_spaces, row_seeds([seed], AGENTS))
+    policy.reset(env.policy_spec, row_seeds([seed], AGENTS))
     messages = np.zeros(AGENTS, int)
     for t in range(rounds):
         (agent,) = np.flatnonzero(observation["active"][0, :, 0])
@@ -64,7 +64,7 @@ def test_the_radius_of_the_theory():
     """He et al. 2022, Theorem 5.1, by hand: M = 5, alpha = 1/25, T = 5000, L = 1."""
     policy = FedLinUCB()
     env = Server(Participation(parallel_env(**PROBLEM, max_cycles=5000)), "on_request")
-    policy.reset(env.policy_spaces, row_seeds([0], AGENTS))
+    policy.reset(env.policy_spec, row_seeds([0], AGENTS))
     inside = np.log((1 + 5000 / (1 / 25)) / 0.01)
     expected = 1 + (np.sqrt(1 + 1 / 5) + 5 * np.sqrt(2 / 25)) * (0.3 * np.sqrt(DIM * inside) + 1)
     assert policy._constant == pytest.approx(expected)
@@ -85,19 +85,19 @@ def test_the_radius_of_the_theory():
 def test_a_server_that_can_be_asked_is_needed(policy, around):
     env = around(parallel_env(**PROBLEM))
     with pytest.raises(UnfitError, match="a Server with schedule='on_request' and echo="):
-        policy.reset(env.policy_spaces, row_seeds([0], AGENTS))
+        policy.reset(env.policy_spec, row_seeds([0], AGENTS))
 
 
 @pytest.mark.parametrize("name", ["FedLinUCB", "Async-LinUCB", "FedLinUCB-theory"])
 def test_sharing_pays_and_claims_nothing(name):
-    """On He et al.'s preset, against silence under the same luck; raw data leaves, so that privacy is infinite."""
+    """On He et al.'s preset, against silence with the same seeds; raw data leaves, so that privacy is infinite."""
     regret = {}
     for each in (name, "LinUCB"):
         baseline = BASELINES[each]
         env = baseline.wrap(make_federation("FedLinearAsync-v0", max_cycles=3000))
         policy = baseline.make_policy()
         observation = env.reset_batch([0, 1]).observation
-        policy.reset(env.policy_spaces, row_seeds([0, 1], 15))
+        policy.reset(env.policy_spec, row_seeds([0, 1], 15))
         total = 0.0
         for _ in range(3000):
             step = env.step_batch(policy.act(observation))

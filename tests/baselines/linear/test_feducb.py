@@ -8,12 +8,12 @@ import pytest
 
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.noise import floored, regularise
-from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.baselines.linear.noise import floor_eigenvalues, regularise
+from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.interleaved import Interleaved
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 DOUBLING = {"name": "doubling", "start": 1, "stop": None}
@@ -26,7 +26,7 @@ def linear(**kwargs):
 def play(env, policy, seeds, rounds):
     """Arms pulled and observations, round by round."""
     observation = env.reset_batch(seeds).observation
-    policy.reset(env.policy_spaces, row_seeds(seeds, env.max_num_agents))
+    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
     for _ in range(rounds):
         action = policy.act(observation)
         arm = action["action"] if isinstance(action, dict) else action
@@ -187,27 +187,29 @@ def test_lifted_eigenvalues_are_bounded_as_promised():
     gram = 20 * root @ root.T
     theta = np.eye(dim)[1]
     rows = np.full(samples, 1.0)
-    lifted = floored(gram + across, ridge, 1.0, made.reach * rows, made.error * rows, 0 * rows)
-    v = np.linalg.inv(lifted.inverse)
-    np.testing.assert_allclose(np.linalg.slogdet(v)[1], lifted.log_det, atol=1e-8)
+    inverse, log_det, confidence = floor_eigenvalues(
+        gram + across, ridge, 1.0, made.reach * rows, made.error * rows, 0 * rows
+    )
+    v = np.linalg.inv(inverse)
+    np.testing.assert_allclose(np.linalg.slogdet(v)[1], log_det, atol=1e-8)
     assert np.linalg.eigvalsh(v)[:, 0].min() >= ridge - 1e-8
     assert (np.linalg.eigvalsh(gram + across)[:, 0] < ridge).any()
     added = v - gram - across
     error = np.einsum("sij,j->si", across + added, theta) - column
-    assert (np.linalg.norm(error, axis=-1) > lifted.confidence.tilt).sum() <= 40
+    assert (np.linalg.norm(error, axis=-1) > confidence.tilt).sum() <= 40
     # G + ridge I <= inflation^2 V, and so are the determinants.
-    inflation = lifted.confidence.inflation
+    inflation = confidence.inflation
     slack = np.linalg.eigvalsh(inflation[:, np.newaxis, np.newaxis] ** 2 * v - gram - ridge * np.eye(dim))[
         :, 0
     ]
     assert (slack < -1e-8).sum() <= 40
     grown = np.linalg.slogdet(gram + ridge * np.eye(dim))[1] - dim * np.log(ridge)
-    assert (grown > lifted.log_det - lifted.confidence.log_floor + 1e-8).sum() <= 40
+    assert (grown > log_det - confidence.log_floor + 1e-8).sum() <= 40
 
 
 def test_noise_without_announced_bounds_is_lifted_too():
     """One-shot Gaussian noise says nothing of its size: V is made positive definite all the same."""
-    from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
+    from fedbandit_envs.wrappers import GaussianPrivatizer
 
     env = Channel(GaussianPrivatizer(linear(), 0.5, releases=9, calibration="analytic"), schedule=DOUBLING)
     policy = FedUCB()
@@ -220,7 +222,7 @@ def test_the_trigger_follows_line_12():
     env = Channel(linear(num_agents=3), schedule="synchronise")
     policy = FedUCB(threshold=12.0)
     observation = env.reset_batch([0, 1]).observation
-    policy.reset(env.policy_spaces, row_seeds([0, 1], 3))
+    policy.reset(env.policy_spec, row_seeds([0, 1], 3))
     base = np.zeros((2, 3))
     waited = np.zeros((2, 3))
     synchronisations = 0
@@ -247,14 +249,14 @@ def test_the_trigger_follows_line_12():
 def test_the_default_threshold_is_the_paper_s():
     """2 T d / (ln(rho_max / rho_min + T L^2 / (d rho_min)) + 1), with L^2 = 1; divided by 1 + L^2 in Algorithm 3."""
     policy = FedUCB(ridge=2.0)
-    spaces = Channel(linear(), schedule="synchronise").policy_spaces
+    spaces = Channel(linear(), schedule="synchronise").policy_spec
     policy.reset(spaces, row_seeds([0], 4))
     paper = 2 * 300 * 4 / (np.log(1 + 300 / (4 * 2.0)) + 1)
     assert policy._due == pytest.approx(paper)
-    policy.reset(Channel(Interleaved(linear(), 2), schedule="synchronise").policy_spaces, row_seeds([0], 4))
+    policy.reset(Channel(Interleaved(linear(), 2), schedule="synchronise").policy_spec, row_seeds([0], 4))
     assert policy._due == pytest.approx(paper / 2)
     private = ContinualPrivatizer(linear(), 1.0, 0.1, "tree", "printed")
-    spaces = Channel(private, schedule="synchronise", echo=True).policy_spaces
+    spaces = Channel(private, schedule="synchronise", echo=True).policy_spec
     printed = FedUCB(shift="per_agent", bias="printed")
     printed.reset(spaces, row_seeds([0], 4))
     # Lambda of each of four agents, at the first release: rho_min = 4 Lambda and rho_max three times that.
@@ -303,7 +305,7 @@ def test_bad_parameters_are_named(kwargs, error, match):
 def test_the_minimum_needs_one_estimator():
     env = Channel(Interleaved(linear(), 2))
     with pytest.raises(ValueError, match="combine is 'min', but messages hold 2 statistics"):
-        FedUCB(combine="min").reset(env.policy_spaces, row_seeds([0], 4))
+        FedUCB(combine="min").reset(env.policy_spec, row_seeds([0], 4))
 
 
 def final_regret(env, policy, seeds=range(4)):

@@ -12,19 +12,16 @@ from linear_references import OFUL, Disjoint, Hybrid, Stacked, Sup
 
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.per_arm import (
+    ArmRidges,
     DisjointLinUCB,
     HybridLinUCB,
-    HybridRidges,
-    OwnRidges,
     observe_hybrid,
-    observe_own,
     predict_hybrid,
-    predict_own,
 )
 from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
-from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.randomness.streams import row_seeds
 
 POLICIES = {
     "shared": LinUCB,
@@ -52,7 +49,7 @@ def fixed_features(arms, dim, seed=0):
 def follow(policy, env, seeds, references):
     """Plays an episode; the references, by (replica, agent), must choose the same arms in every round."""
     observation, _ = env.reset_batch(seeds)
-    policy.reset(env.policy_spaces, row_seeds(seeds, env.max_num_agents))
+    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
     for t in range(env.max_cycles):
         action = policy.act(observation).copy()
         for row, reference in references.items():
@@ -110,11 +107,10 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
     if collinear:
         contexts = 0.5 + 1e-3 * contexts
     pulls, rewards = rng.integers(0, arms, 600), rng.standard_normal(600)
+    state = ArmRidges.without_data((1, 1), dim, arms, shared, ridge)
     if shared:
-        state = HybridRidges.without_data((1, 1), dim, arms, shared, ridge)
         references = [kind(arms, dim, shared, 1.0, ridge) for kind in (Hybrid, Stacked)]
     else:
-        state = OwnRidges.without_data((1, 1), dim, arms, ridge)
         references = [Disjoint(arms, dim, 1.0, ridge)]
     product, mean, variance, residual = (
         np.empty(shape) for shape in ((arms,), (arms,), (arms,), (shared, arms))
@@ -123,10 +119,7 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
     for t in range(601):
         row = [array[0, 0] for array in state]
         across = contexts[t].T.copy()
-        if shared:
-            predict_hybrid(across, *row, residual, product, mean, variance)
-        else:
-            predict_own(across, *row, product, mean, variance)
+        predict_hybrid(across, *row, residual, product, mean, variance)
         for reference in references:
             expected_mean, expected_variance = reference.predict(contexts[t])
             worst = max(worst, np.abs(mean - expected_mean).max(), np.abs(variance - expected_variance).max())
@@ -134,8 +127,7 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
             np.testing.assert_allclose(variance, expected_variance, rtol=0, atol=1e-9)
         if t < 600:
             x, y = contexts[t, pulls[t]], rewards[t]
-            take = observe_hybrid if shared else observe_own
-            take(
+            observe_hybrid(
                 np.full((1, 1, 1), t + 1),
                 x[None, None],
                 np.full((1, 1, 1), y),
@@ -151,7 +143,7 @@ def test_hybrid_parameters_after_1e5_updates():
     """Rank-one updates do not drift: one agent, 4 arms, d = 10, against the stacked regression solved once."""
     contexts, rewards = band_history(100_000)
     pulls = np.random.default_rng(0).integers(0, 4, rewards.size)
-    state = HybridRidges.without_data((1, 1), 10, 4, 10, 1.0)
+    state = ArmRidges.without_data((1, 1), 10, 4, 10, 1.0)
     features = np.zeros((rewards.size, 50))
     features[:, :10] = contexts
     for arm in range(4):
@@ -200,11 +192,11 @@ def test_rows_do_not_depend_on_other_rows(make_policy):
     seeds = [3, 4, 5]
     whole = make_policy()
     observation, _ = env.reset_batch(seeds)
-    whole.reset(env.policy_spaces, row_seeds(seeds, 5))
+    whole.reset(env.policy_spec, row_seeds(seeds, 5))
     alone = {}
     for r, j in [(0, 0), (1, 2), (2, 4)]:
         alone[r, j] = make_policy()
-        alone[r, j].reset(env.policy_spaces, row_seeds(seeds, 5)[r : r + 1, j : j + 1])
+        alone[r, j].reset(env.policy_spec, row_seeds(seeds, 5)[r : r + 1, j : j + 1])
     for _ in range(150):
         action = whole.act(observation).copy()
         assert action.shape == (3, 5)
@@ -240,7 +232,7 @@ def test_ties_go_to_the_lowest_index(make_policy, arms):
     env = parallel_env(num_agents=1, contexts=np.tile(fixed_features(1, 5), (arms, 1)), reward="normal")
     observation, _ = env.reset_batch([0])
     policy = make_policy()
-    policy.reset(env.policy_spaces, row_seeds([0], 1))
+    policy.reset(env.policy_spec, row_seeds([0], 1))
     assert policy.act(observation)[0, 0] == 0
 
 
@@ -255,7 +247,7 @@ def test_regret_on_fixed_features_is_sublinear(name):
     env = parallel_env(num_agents=5, max_cycles=horizon, contexts=fixed_features(6, 3), reward="normal")
     policy, total = POLICIES[name](), np.zeros((replicas, 5))
     observation, _ = env.reset_batch(range(replicas))
-    policy.reset(env.policy_spaces, row_seeds(range(replicas), 5))
+    policy.reset(env.policy_spec, row_seeds(range(replicas), 5))
     for t in range(horizon):
         if t == horizon // 2:
             half = total.mean(axis=1)
@@ -306,9 +298,9 @@ def test_more_shared_dimensions_than_there_are_leave_the_policy_as_it_was():
     policy = HybridLinUCB(shared=3)
     env = parallel_env(num_agents=1, num_arms=4, dim=3, max_cycles=20)
     observation, _ = env.reset_batch([0])
-    policy.reset(env.policy_spaces, row_seeds([0], 1))
+    policy.reset(env.policy_spec, row_seeds([0], 1))
     arm = policy.act(observation).copy()
     small = parallel_env(num_agents=1, num_arms=4, dim=2, max_cycles=20)
     with pytest.raises(ValueError, match="shared is 3; at most 2, the dimension of contexts, is required"):
-        policy.reset(small.policy_spaces, row_seeds([0], 1))
+        policy.reset(small.policy_spec, row_seeds([0], 1))
     np.testing.assert_array_equal(policy.act(observation), arm)

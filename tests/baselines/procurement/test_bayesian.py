@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import beta, kstest
 
 from fedbandit_envs.baselines.procurement.bayesian import LaplaceIndex, ThompsonProcurement
-from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.procurement_v0 import parallel_env
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.randomness.streams import row_seeds
 
 
 def test_laplace_index_by_hand():
@@ -15,7 +15,7 @@ def test_laplace_index_by_hand():
     env = parallel_env(num_agents=2, num_producers=5, instance_seed=2, max_cycles=30, quality_threshold=0.1)
     policy = LaplaceIndex(0.6)
     observation, _ = env.reset_batch([0])
-    policy.reset(env.policy_spaces, row_seeds([0], 2))
+    policy.reset(env.policy_spec, row_seeds([0], 2))
     for _ in range(30):
         units, good = observation["total_delivered"], observation["total_good"]
         index = np.minimum((good + 1) / (units + 2) + 0.6 / np.sqrt(units + 1), 1)
@@ -31,7 +31,7 @@ def test_thompson_draws_from_the_posterior():
     env = parallel_env(num_agents=20, num_producers=30, max_cycles=5)
     policy = ThompsonProcurement()
     observation, _ = env.reset_batch(range(4))
-    policy.reset(env.policy_spaces, row_seeds(range(4), 20))
+    policy.reset(env.policy_spec, row_seeds(range(4), 20))
     for _ in range(2):
         observation = env.step_batch(policy.act(observation)).observation
     policy.act(observation)

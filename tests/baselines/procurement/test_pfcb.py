@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from fedbandit_envs.baselines.procurement.pfcb import PFCB
 from fedbandit_envs.baselines.procurement.silent import SSUCB
-from fedbandit_envs.leaderboard.simulation import simulate
+from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement_v0 import parallel_env
-from fedbandit_envs.streams import row_seeds
+from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.placebo import Placebo
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 EARLY = {"name": "doubling", "start": 10, "stop": 400}
@@ -21,7 +21,7 @@ EARLY = {"name": "doubling", "start": 10, "stop": 400}
 def actions_of(env, policy, seeds, rounds):
     """Every action of an episode's first rounds."""
     observation, _ = env.reset_batch(seeds)
-    policy.reset(env.policy_spaces, row_seeds(seeds, env.max_num_agents))
+    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
     kept = []
     for _ in range(rounds):
         action = policy.act(observation)
@@ -92,8 +92,8 @@ class Reference:
                 log = np.log(t + 1) if self.radius == "own" else np.log(self.n * (t + 1))
                 scale = self.n if self.radius == "printed" else 1
                 bound[i] = min(1.0, big_y / big_w + np.sqrt(3 * log / (2 * scale * big_w)))
-        rows = (bound, seen["cost"], seen["capacity"], seen["quality_threshold"], seen["unit_revenue"])
-        return procure(*(np.ascontiguousarray(row)[None, None] for row in rows), exact=False)[0, 0]
+        problem = {name: array[None, None] for name, array in seen.items()}
+        return procure(bound[None, None], problem)[0, 0]
 
 
 @pytest.mark.parametrize("radius", ["own", "federated", "printed"])
@@ -105,7 +105,7 @@ def test_it_follows_the_procedure(check, radius):
     env = Channel(GaussianPrivatizer(env, 360.0, releases=120), schedule={"name": "fixed_gap", "gap": 2})
     policy = PFCB(check=check, radius=radius)
     observation, _ = env.reset_batch([5])
-    policy.reset(env.policy_spaces, row_seeds([5], 3))
+    policy.reset(env.policy_spec, row_seeds([5], 3))
     references = [Reference(3, check, radius) for _ in range(3)]
     refused = False
     for _ in range(120):
@@ -142,16 +142,16 @@ def test_faults_do_little_harm(plan, epsilon):
     env = Channel(GaussianPrivatizer(parallel_env(**market), epsilon), **plan)
     policy = PFCB()
     observation, _ = env.reset_batch(seeds)
-    policy.reset(env.policy_spaces, row_seeds(seeds, 5))
+    policy.reset(env.policy_spec, row_seeds(seeds, 5))
     regret = 0.0
     for _ in range(600):
         action = policy.act(observation)
         assert (action >= 0).all()
         assert (action <= observation["capacity"]).all()
-        weight = observation["total_delivered"] + policy._heard_units
-        good = observation["total_good"] + policy._heard_good
-        assert (policy._heard_units >= 0).all()
-        assert (policy._heard_good >= 0).all()
+        weight = observation["total_delivered"] + policy._received_units
+        good = observation["total_good"] + policy._received_good
+        assert (policy._received_units >= 0).all()
+        assert (policy._received_good >= 0).all()
         assert (good <= weight * (1 + 1e-12)).all()
         step = env.step_batch(action)
         observation = step.observation
@@ -170,7 +170,7 @@ def test_the_printed_procedure_diverges_where_the_guards_do_not():
 
     printed = PFCB(guards=False)
     actions = actions_of(env(), printed, range(5), 2000)
-    assert (printed._heard_units < 0).any()
+    assert (printed._received_units < 0).any()
     assert actions.min() >= 0
     assert actions.max() <= 50
     regret = [simulate(e, p, range(5)).regret[-1].mean() for e, p in (

@@ -5,7 +5,7 @@ from board_results import federation_pays, only
 from tiny_board import TINY, played
 
 from fedbandit_envs.leaderboard.board import audits, records
-from fedbandit_envs.leaderboard.board.editions import Opened, edition_of
+from fedbandit_envs.leaderboard.board.editions import EditionSecrets, edition_of
 from fedbandit_envs.leaderboard.board.suites import SUITES
 
 
@@ -23,9 +23,11 @@ def board(tiny, tmp_path_factory):
     """A folder in which the tiny suite was played, and its files; not to be written to."""
     folder = tmp_path_factory.mktemp("board")
     with pytest.MonkeyPatch.context() as patch:
-        # The same luck in every run of the tests: some compare it with other luck.
+        # The common random numbers in every run of the tests: some compare it with new random numbers.
         patch.setattr(
-            records, "draw", lambda: Opened(edition_of("5a" * 16), b"a secret of 32 bytes, for tests.")
+            records,
+            "draw",
+            lambda: EditionSecrets(edition_of("5a" * 16), b"a secret of 32 bytes, for tests."),
         )
         return folder, played(folder)
 

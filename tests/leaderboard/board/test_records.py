@@ -8,11 +8,10 @@ from dataclasses import replace
 import pytest
 from tiny_board import TINY, played
 
-from fedbandit_envs.leaderboard.board.canonical import canonical, digest_of
 from fedbandit_envs.leaderboard.board.editions import draw, edition_of, evaluation_seeds
 from fedbandit_envs.leaderboard.board.engine import rows_of
 from fedbandit_envs.leaderboard.board.records import RecordError, Records
-from fedbandit_envs.leaderboard.board.result import Result, ResultError
+from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile, canonical, digest_of
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import tracks_of
 
@@ -50,7 +49,7 @@ def test_all_of_it_follows_from_the_edition(board, tiny, tmp_path):
     record = (folder / "record.jsonl").read_text().splitlines()[0]
     (tmp_path / "record.jsonl").write_text(record + "\n")
     for name, file in played(tmp_path).items():
-        first, second = Result.load(files[name]), Result.load(file)
+        first, second = ResultFile.load(files[name]), ResultFile.load(file)
         for one, other in zip(first.tasks, second.tasks, strict=True):
             assert replace(one, cpu_seconds=0.0) == replace(other, cpu_seconds=0.0)
         assert file.name == files[name].name
@@ -62,7 +61,7 @@ def test_a_result_that_was_changed_is_made_again(own, tiny):
     data["tasks"][0]["regret"][-1][0] = 0.0
     files["LinUCB"].write_text(json.dumps(data))
     played(folder)
-    assert Result.load(files["LinUCB"]).tasks[0].regret[-1][0] > 0
+    assert ResultFile.load(files["LinUCB"]).tasks[0].regret[-1][0] > 0
 
 
 @pytest.mark.parametrize("tampered", ["changed", "taken away", "put in between", "broken", "the last"])
@@ -82,7 +81,7 @@ def test_a_record_that_was_changed_shows(own, tampered):
         Records(folder).lines()
     # Nothing is appended to it either.
     with pytest.raises(RecordError):
-        Records(folder).take_out(Result.load(files["LinUCB"]), "never mind")
+        Records(folder).take_out(ResultFile.load(files["LinUCB"]), "never mind")
     assert record.read_text().splitlines() == lines
 
 
@@ -138,13 +137,13 @@ def test_files_that_are_no_rows_are_told_apart(own):
 
 def test_a_withdrawal_is_an_entry_with_a_reason(own):
     folder, files = own
-    records, result = Records(folder), Result.load(files["LinUCB"])
+    records, result = Records(folder), ResultFile.load(files["LinUCB"])
     with pytest.raises(RecordError, match="reason is empty"):
         records.take_out(result, " ")
     records.take_out(result, "its code was lost")
     assert records.lines()[-1]["reason"] == records.why_out(result.digest) == "its code was lost"
     (gone,) = records.withdrawn()
-    assert (gone.suite, gone.track, gone.entry, gone.file, gone.reason) == (
+    assert tuple(gone[name] for name in ("suite", "track", "entry", "file", "reason")) == (
         "tiny", "silent", "LinUCB", files["LinUCB"].name, "its code was lost",
     )  # fmt: skip
     assert [row.entry.name for row in records.standing()] == ["FedUCB-min"]
@@ -156,9 +155,9 @@ def test_a_withdrawal_is_an_entry_with_a_reason(own):
 
 def test_who_was_withdrawn_stays_out(own, tiny):
     folder, files = own
-    Records(folder).take_out(Result.load(files["LinUCB"]), "its code was lost")
+    Records(folder).take_out(ResultFile.load(files["LinUCB"]), "its code was lost")
     played(folder)
-    assert Records(folder).status(Result.load(files["LinUCB"]).digest) == "out"
+    assert Records(folder).status(ResultFile.load(files["LinUCB"]).digest) == "out"
 
 
 def test_an_edition_stays_until_another_is_asked_for(tmp_path):
@@ -241,7 +240,7 @@ def test_a_result_is_checked_against_the_schema(board, tmp_path):
         change(data["tasks"][0])
         file.write_text(json.dumps(data))
         with pytest.raises(ResultError, match=r"\$\.tasks\[0\]"):
-            Result.load(file)
+            ResultFile.load(file)
         assert name
     for text in (
         "",
@@ -252,18 +251,18 @@ def test_a_result_is_checked_against_the_schema(board, tmp_path):
     ):
         file.write_text(text)
         with pytest.raises(ResultError):
-            Result.load(file)
+            ResultFile.load(file)
     for number in ("NaN", "1e400", "-Infinity", "9" * 400):
         file.write_text(files["LinUCB"].read_text().replace('"cpu_seconds":', f'"cpu_seconds":{number},"x":'))
         with pytest.raises(ResultError, match=number[:4]):
-            Result.load(file)
+            ResultFile.load(file)
     file.write_text("[" * 100_000)
     with pytest.raises(ResultError, match="is no JSON"):
-        Result.load(file)
+        ResultFile.load(file)
 
 
 def test_claims_keep_infinite_and_unknown_apart(board):
-    result = Result.load(board[1]["FedUCB-min"])
+    result = ResultFile.load(board[1]["FedUCB-min"])
     task = replace(
         result.tasks[0],
         claims=[{**result.tasks[0].claims[0], "epsilon": epsilon} for epsilon in ("infinity", None, 1.5)],

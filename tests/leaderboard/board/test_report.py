@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from board_results import EDITION, EPSILONS, SALT, claim, federation_pays, named, only, result
 
+from fedbandit_envs.baselines.comparison_lines import TUNED
 from fedbandit_envs.leaderboard.board.report.figures import (
     profiles,
 )
 from fedbandit_envs.leaderboard.board.report.rows import group_of, lines_of, rows_of, spent
 from fedbandit_envs.leaderboard.board.result import Edition
 from fedbandit_envs.leaderboard.board.suites import SUITES
-from fedbandit_envs.leaderboard.reproduction.private_federation import TUNED
 
 SUITE = "arms-quick"
 ADJACENCY = SUITES[SUITE].adjacency

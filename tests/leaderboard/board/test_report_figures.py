@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from board_results import EPSILONS, PRIVATE, claim, federation_pays, named, only, result
 
+from fedbandit_envs.baselines.comparison_lines import TUNED
+from fedbandit_envs.leaderboard.board.report.figure_data import Margins
 from fedbandit_envs.leaderboard.board.report.figures import (
     exposure,
     front,
@@ -13,11 +15,9 @@ from fedbandit_envs.leaderboard.board.report.figures import (
     regret_curves,
     what_privacy_buys,
 )
-from fedbandit_envs.leaderboard.board.report.first_figure import privacy_png
-from fedbandit_envs.leaderboard.board.report.pictures import Margins
+from fedbandit_envs.leaderboard.board.report.first_figure import privacy_panels, privacy_png
 from fedbandit_envs.leaderboard.board.report.rows import lines_of, rows_of
 from fedbandit_envs.leaderboard.board.suites import SUITES
-from fedbandit_envs.leaderboard.reproduction.private_federation import TUNED
 
 SUITE = "arms-quick"
 ADJACENCY = SUITES[SUITE].adjacency
@@ -51,14 +51,10 @@ def test_limited_messages_have_a_curve_of_their_own():
     assert [c.name for c in picture.curves] == ["UCB1-weighted", "UCB1-weighted (few messages)"]
 
 
-def test_first_figure_as_a_picture(tmp_path, monkeypatch):
-    drawn = {}
-    monkeypatch.setattr(
-        "fedbandit_envs.leaderboard.board.report.first_figure._draw",
-        lambda panels, path: drawn.update(panels),
-    )
+def test_first_figure_as_a_picture(tmp_path):
     groups = rows_of([*federation_pays("exposure-quick"), *federation_pays(SUITE)])
     assert privacy_png(groups, tmp_path / "figure.png")
+    drawn = privacy_panels(groups)
     for rows, curves in zip(groups.values(), drawn.values(), strict=True):
         assert list(curves) == [*lines_of(SUITE), "paper's form", "weighted"]
         weighted = curves["weighted"]

@@ -11,9 +11,8 @@ import pytest
 from board_results import federation_pays, result
 
 from fedbandit_envs.leaderboard.board import report as package
-from fedbandit_envs.leaderboard.board.records import Withdrawn
 from fedbandit_envs.leaderboard.board.report import report
-from fedbandit_envs.leaderboard.board.result import Result
+from fedbandit_envs.leaderboard.board.result import ResultFile
 from fedbandit_envs.leaderboard.board.suites import SUITES
 
 ASSETS = Path(package.__file__).parent
@@ -53,7 +52,14 @@ def written(tmp_path_factory):
     every = [one for suite in SUITES if suite.endswith("-quick") for one in federation_pays(suite)]
     every.append(result(SUITE, "mine", "silent", 0.4, kind="submission", command=["run", attack, "a b"]))
     withdrawn = [
-        Withdrawn(SUITE, "silent", f"gone {attack}", "gone.json", "2026-03-04T05:06:07+00:00", "a|b")
+        {
+            "suite": SUITE,
+            "track": "silent",
+            "entry": f"gone {attack}",
+            "file": "gone.json",
+            "at": "2026-03-04T05:06:07+00:00",
+            "reason": "a|b",
+        }
     ]
     assert report(every, out, withdrawn) == ""
     assert report(every[::-1], out / "again", withdrawn) == ""
@@ -63,7 +69,9 @@ def written(tmp_path_factory):
 def test_page_is_small_whole_and_offline(written):
     out, every = written
     text = (out / "leaderboard.html").read_text(encoding="utf-8")
-    fixed = sum(file.stat().st_size for file in ASSETS.iterdir() if file.suffix in (".js", ".css", ".html"))
+    fixed = sum(
+        file.stat().st_size for file in ASSETS.iterdir() if file.suffix in (".js", ".css", ".html", ".j2")
+    )
     a_row = (len(text.encode()) - fixed) / len(every)
     # All baselines in all quick and full suites: about 360 rows.
     assert fixed + 360 * a_row < 2_800_000
@@ -100,7 +108,7 @@ def test_what_entries_say_cannot_become_markup(written):
 def test_what_tasks_are_called_cannot_end_a_script(tmp_path):
     (one,) = [one for one in federation_pays(SUITE) if one.entry.name == "UCB1"]
     named_so = replace(one, tasks=[replace(one.tasks[0], task="</script><b>")])
-    report([Result.of(named_so.as_json())], tmp_path)
+    report([ResultFile.of(named_so.as_json())], tmp_path)
     page = Page((tmp_path / "leaderboard.html").read_text(encoding="utf-8"))
     assert len(page.scripts) == 3
     assert json.loads(page.scripts[0])[0]["title"].endswith("</script><b>")

@@ -4,8 +4,8 @@ import pytest
 from board_results import federation_pays, result
 
 from fedbandit_envs.leaderboard.board.report import report
+from fedbandit_envs.leaderboard.board.report.markdown import BEGIN, END, renewed, summary
 from fedbandit_envs.leaderboard.board.report.rows import rows_of
-from fedbandit_envs.leaderboard.board.report.summary import BEGIN, END, renewed, summary
 from fedbandit_envs.leaderboard.board.result import ResultError
 
 SUITE = "arms-quick"
@@ -14,7 +14,7 @@ SUITE = "arms-quick"
 def test_summary_has_the_best_of_every_track():
     other = result("linear-quick", "LinUCB", "silent", 0.4)
     seen = result(SUITE, "sees-all", "revealed", 0.0)
-    heads, _, linear, arms = summary(rows_of([*federation_pays(SUITE), seen, other])).splitlines()
+    heads, _, arms, linear = summary(rows_of([*federation_pays(SUITE), seen, other])).splitlines()
     assert heads == "| suite | silent | private-0.1 | private-1 | private-10 | non-private |"
     # Without the reference's result there is no score to write.
     assert (

@@ -84,7 +84,7 @@ def test_probability_of_improvement_counts_pairs_and_half_of_ties():
 
 
 def test_pairs_are_resampled_together():
-    """Luck that both share widens each interval and not that of the difference."""
+    """Randomness that both share widens each interval and not that of the difference."""
     generator = np.random.default_rng(1)
     luck = generator.normal(size=40)
     mine, tasks = luck + 0.1 + generator.normal(scale=0.001, size=40), np.repeat([0, 1], 20)

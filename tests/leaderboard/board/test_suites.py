@@ -7,7 +7,7 @@ import pytest
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.leaderboard.board.entries import baselines_of
 from fedbandit_envs.leaderboard.board.suites import SUITES
-from fedbandit_envs.registration import make_federation
+from fedbandit_envs.registry.registration import make_federation
 
 # Whoever changes one raises the suite's version: results of another suite are other results.
 FROZEN = {

@@ -8,13 +8,13 @@ from tiny_board import SIZE, TINY
 
 from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.federation import FederatedEnv
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.wrapper import layers
 from fedbandit_envs.leaderboard.board.entries import baselines_of
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import TrackError, submitted, tracks_of
-from fedbandit_envs.leaderboard.simulation import simulate
-from fedbandit_envs.registration import make_federation
-from fedbandit_envs.wrapper import layers
+from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.registry.registration import make_federation
 
 TRACKS = tracks_of(TINY)
 SECRET = 2**100 + 1
@@ -75,8 +75,8 @@ def test_limits_are_kept(name):
     limited = replace(TRACKS["non-private-few"], messages=1)
     free = play(TRACKS["non-private"], name, 300)
     env = play(limited, name, 300)
-    assert free._door.left(99)[0].max() > 1
-    assert env._door.left(99)[0].tolist() == [[1, 1], [1, 1]]
+    assert free._ledger.left(99)[0].max() > 1
+    assert env._ledger.left(99)[0].tolist() == [[1, 1], [1, 1]]
 
 
 def test_what_is_released_past_the_noise_is_found():

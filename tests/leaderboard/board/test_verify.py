@@ -10,39 +10,39 @@ import pytest
 from tiny_board import TINY
 
 from fedbandit_envs.leaderboard.board import verify as module
-from fedbandit_envs.leaderboard.board.child.confinement import PARTS
-from fedbandit_envs.leaderboard.board.editions import Opened, as_hex, edition_of, evaluation_seeds
+from fedbandit_envs.leaderboard.board.editions import EditionSecrets, as_hex, edition_of, evaluation_seeds
 from fedbandit_envs.leaderboard.board.records import Records
-from fedbandit_envs.leaderboard.board.result import Result
+from fedbandit_envs.leaderboard.board.result import ResultFile
 from fedbandit_envs.leaderboard.board.verify import verify
+from fedbandit_envs.leaderboard.sandbox.confinement import PARTS
 
 pytestmark = pytest.mark.usefixtures("tiny")
 
-OTHER = Opened(edition_of("a5" * 16), b"another secret of 32 bytes here.")
+OTHER = EditionSecrets(edition_of("a5" * 16), b"another secret of 32 bytes here.")
 
 
-def refuted(result: Result, folder: Path, **how) -> list[str]:
+def refuted(result: ResultFile, folder: Path, **how) -> list[str]:
     return [finding.what for finding in verify(result, folder, **how) if finding.holds is False]
 
 
 @pytest.fixture(params=["LinUCB", "FedUCB-min"])
 def honest(request, board):
-    return board[0], Result.load(board[1][request.param])
+    return board[0], ResultFile.load(board[1][request.param])
 
 
 @pytest.fixture
 def private(board):
-    return board[0], Result.load(board[1]["FedUCB-min"])
+    return board[0], ResultFile.load(board[1]["FedUCB-min"])
 
 
-def changed(result: Result, resealed: bool = True, **changes) -> Result:
+def changed(result: ResultFile, resealed: bool = True, **changes) -> ResultFile:
     """The result with its task changed, and the digest of its arrays made to fit, as a forger would."""
     task = replace(result.tasks[0], **changes)
     digest = task.digest_of_arrays() if resealed else task.arrays_digest
     return replace(result, tasks=[replace(task, arrays_digest=digest)])
 
 
-def lowered(result: Result, seed: int = 0) -> list[list[float]]:
+def lowered(result: ResultFile, seed: int = 0) -> list[list[float]]:
     regret = [list(row) for row in result.tasks[0].regret]
     regret[-1][seed] *= 0.9
     return regret
@@ -55,7 +55,7 @@ def test_honest_results_hold(honest, seeds, monkeypatch):
     folder, result = honest
     findings = list(verify(result, folder, seeds, anew=True))
     assert [finding.what for finding in findings if finding.holds is not True] == []
-    assert {"replay of tiny/band", "luck of tiny/band", "row on record", "edition on record"} <= {
+    assert {"replay of tiny/band", "random numbers of tiny/band", "row on record", "edition on record"} <= {
         finding.what for finding in findings
     }
 
@@ -138,11 +138,11 @@ def test_luck_that_was_searched_is_not_met_again(honest):
         result.tasks[0], regret=[[0.25 * value for value in row] for row in result.tasks[0].regret]
     )
     row = next(one for one in verify_rows(result))
-    assert module._compare(row.plays(OTHER)[0], task, 1).holds is False
-    assert module._compare(row.plays(OTHER)[0], result.tasks[0], 1).holds is True
+    assert module._compare(row.runs(OTHER)[0], task, 1).holds is False
+    assert module._compare(row.runs(OTHER)[0], result.tasks[0], 1).holds is True
 
 
-def verify_rows(result: Result):
+def verify_rows(result: ResultFile):
     from fedbandit_envs.leaderboard.board.engine import Row
     from fedbandit_envs.leaderboard.board.tracks import tracks_of
 
@@ -184,7 +184,7 @@ def test_another_track_or_entry(private, tmp_path):
 
 def test_settings_that_are_the_tracks_are_refused_before_anything_is_played(private, tmp_path, monkeypatch):
     _, result = private
-    monkeypatch.setattr(module, "found_again", lambda entry, sources: "nowhere.py")
+    monkeypatch.setattr(module, "find_code", lambda entry, sources: "nowhere.py")
     result = changed(result, confined=[])
     stolen = replace(
         result.entry, kind="submission", source="nowhere.py", settings={"privatizer": {"noise_seed": 1}}
@@ -209,7 +209,9 @@ def test_settings_that_are_the_tracks_are_refused_before_anything_is_played(priv
 def test_a_submission_has_played_where_submissions_play(private, tmp_path, kind, confined, holds):
     _, result = private
     said = replace(changed(result, confined=confined), entry=replace(result.entry, kind=kind))
-    found = next(finding for finding in module._words(said, tmp_path) if finding.what == "confinement")
+    found = next(
+        finding for finding in module._checks_before_replay(said, tmp_path) if finding.what == "confinement"
+    )
     assert found.holds is holds
     assert ("files" in found.detail) is (holds is None)
 
@@ -227,7 +229,7 @@ def test_what_no_replay_shows_is_on_record(private):
 def test_a_withdrawn_row_does_not_hold(board, tmp_path):
     folder = tmp_path / "board"
     shutil.copytree(board[0], folder)
-    result = Result.load(folder / board[1]["LinUCB"].name)
+    result = ResultFile.load(folder / board[1]["LinUCB"].name)
     Records(folder).take_out(result, "found to be wrong")
     findings = [finding for finding in verify(result, folder) if finding.holds is False]
     assert [(one.what, one.detail) for one in findings] == [("row on record", "withdrawn: found to be wrong")]
@@ -238,7 +240,7 @@ def test_a_changed_record_is_no_record(board, tmp_path):
     shutil.copytree(board[0], folder)
     record = folder / "record.jsonl"
     record.write_text(record.read_text().replace("FedUCB-min", "FedUCB-max", 1))
-    assert refuted(Result.load(folder / board[1]["LinUCB"].name), folder) == ["record"]
+    assert refuted(ResultFile.load(folder / board[1]["LinUCB"].name), folder) == ["record"]
 
 
 def test_noise_is_published_after_the_run_and_suffices_to_repeat_it(private):

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.audits import MECHANISMS
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
+from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
 
 
 def call(*words):
@@ -35,11 +35,13 @@ def test_a_table_is_printed():
 
 
 def test_a_broken_mechanism_is_refuted(monkeypatch):
-    honest = LaplacePrivatizer._describe
+    honest = Laplace.start
     monkeypatch.setattr(
-        LaplacePrivatizer,
-        "_describe",
-        lambda self, s: honest(self, s._replace(scale={name: a / 3 for name, a in s.scale.items()})),
+        Laplace,
+        "start",
+        lambda self, s, *rest: honest(
+            self, s._replace(scale={name: a / 3 for name, a in s.scale.items()}), *rest
+        ),
     )
     result = call("laplace", "--samples", 5000, "--releases", 1)
     assert result.exit_code == 1

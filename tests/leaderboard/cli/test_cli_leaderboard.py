@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.board import audits, engine
 from fedbandit_envs.leaderboard.board.records import Records
-from fedbandit_envs.leaderboard.board.result import Result
+from fedbandit_envs.leaderboard.board.result import ResultFile
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.cli import app
 
@@ -47,7 +47,7 @@ def explained(result, message: str, code: int = 2) -> None:
 def tiny(monkeypatch):
     monkeypatch.setitem(SUITES, "tiny", TINY)
     monkeypatch.setattr(audits, "_SAMPLES", 100)
-    monkeypatch.setattr(engine, "_WATCHED", {"baseline": 1, "submission": 1})
+    monkeypatch.setattr(engine, "_CHECKED_ROWS", {"baseline": 1, "submission": 1})
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_run_verify_withdraw_report(tmp_path):
     )
     assert done.exit_code == 0, done.output
     files = sorted(out.glob("*.json"))
-    assert [Result.load(file).track for file in files] == ["non-private", "silent", "silent"]
+    assert [ResultFile.load(file).track for file in files] == ["non-private", "silent", "silent"]
     silent = next(file for file in files if "LinUCB" in file.name)
     found = call("verify", silent)
     assert found.exit_code == 0, found.output
@@ -82,13 +82,13 @@ def test_run_verify_withdraw_report(tmp_path):
 def test_the_command_of_a_row_makes_that_row(tmp_path):
     out = tmp_path / "results"
     call("run", "--suite", "tiny", "--out", out, "--workers", 1, "FedUCB-min")
-    one = Result.load(next(out.glob("*.private-1.*")))
+    one = ResultFile.load(next(out.glob("*.private-1.*")))
     assert one.command[:3] == ["fedbandit", "leaderboard", "run"]
     again = tmp_path / "elsewhere" / "results"
     words = [str(again) if word == "results" else word for word in one.command[2:]]
     assert call(*words, "--workers", 1).exit_code == 0
     (other,) = again.glob("*.json")
-    assert Result.load(other).track == "private-1"
+    assert ResultFile.load(other).track == "private-1"
 
 
 def test_another_edition_has_other_luck(tmp_path):
@@ -97,7 +97,7 @@ def test_another_edition_has_other_luck(tmp_path):
     call(*words)
     assert len(list(tmp_path.glob("*.json"))) == 1
     call(*words, "--new-edition")
-    first, second = (Result.load(file) for file in sorted(tmp_path.glob("*.json")))
+    first, second = (ResultFile.load(file) for file in sorted(tmp_path.glob("*.json")))
     assert set(first.tasks[0].seeds).isdisjoint(second.tasks[0].seeds)
 
 
@@ -107,7 +107,7 @@ def test_a_strangers_entry(tmp_path, mine):
     done = call("submit", mine, *words, "--set", "policy.arm=1", "--set", "channel.schedule=every_round")
     assert done.exit_code == 0, done.output
     (file,) = out.glob("*.json")
-    result = Result.load(file)
+    result = ResultFile.load(file)
     assert (result.entry.name, result.entry.kind, result.entry.source) == ("mine", "submission", "mine.py")
     assert result.entry.settings == {"policy": {"arm": 1}, "channel": {"schedule": "every_round"}}
     # Every round to the one other agent.

@@ -81,7 +81,11 @@ def test_an_own_policy_is_run_where_it_lies(call):
         ),
         ("no_such_module:Policy", (), "No module named 'no_such_module'"),
         ("own_policy_of_a_test:Nothing", (), "has no attribute 'Nothing'"),
-        ("own_policy_of_a_test:number", (), "which is int; what makes a policy is required"),
+        (
+            "own_policy_of_a_test:number",
+            (),
+            "which is int; a class or function that makes a policy is required",
+        ),
         ("own_policy_of_a_test:Constant", ("--set", "arms=2"), "with a key among"),
         ("own_policy_of_a_test:Plain", ("--set", "args=2"), "with a key among"),
         ("own_policy_of_a_test:Constant", ("--set", "file=none.zip"), "No such file or directory"),

@@ -13,12 +13,11 @@ import pytest
 from samba_runs import means_of, plain
 from typer.testing import CliRunner
 
-from fedbandit_envs.arms.vertical import Choice
-from fedbandit_envs.baselines.arms.rules import UCB
-from fedbandit_envs.leaderboard import samba
+from fedbandit_envs.baselines.arms.rules import UCB, Choice
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.wrappers.secure import paillier
-from fedbandit_envs.wrappers.secure.plan import Algorithm
+from fedbandit_envs.samba.crypto import paillier
+from fedbandit_envs.samba.owners.algorithm import Algorithm
+from fedbandit_envs.samba.runs import simulation as samba
 
 pytest.importorskip("cryptography")
 pytest.importorskip("phe")
@@ -99,7 +98,7 @@ def test_without_a_seed_nobody_knows_it():
     result = samba_json("--arms", 3, "--budget", 20)
     assert result["claim"]["noise"] == "secret"
     assert result["settings"]["seed"] is None
-    assert samba.seed_of(None) != samba.seed_of(None)
+    assert samba.seed_or_random(None) != samba.seed_or_random(None)
 
 
 def test_processes():
@@ -145,7 +144,8 @@ def test_an_algorithm_of_ones_own(monkeypatch):
         (("--algorithm", "nonsense:UCB"), "No module named 'nonsense'"),
         (("--algorithm", "ones_own:Nobody"), "no attribute 'Nobody'"),
         (("--set", "epsilon=1"), "unexpected keyword argument 'epsilon'"),
-        (("--set", "epsilon"), "--set is 'epsilon'; key=value is required"),
+        (("--set", "epsilon"), "--set is 'epsilon'; key=value or part.key=value is required"),
+        (("--set", "policy.scale=1"), "unexpected keyword argument 'policy.scale'"),
         (("--ratings", "nowhere.data"), "No such file"),
         (("--arms", 101), "at most 100"),
         (("--arms", 0), "integer >= 1"),
@@ -164,8 +164,8 @@ def test_wrong_words_are_explained(monkeypatch, words, message):
 
 
 def test_a_run_that_fails_has_no_result(monkeypatch):
-    from fedbandit_envs.wrappers.secure.errors import CiphertextError
-    from fedbandit_envs.wrappers.secure.roles.comp import Comp
+    from fedbandit_envs.samba.errors import CiphertextError
+    from fedbandit_envs.samba.roles.comp import Comp
 
     def fails(self, peer, kind, content):
         raise CiphertextError("an encrypted score does not open")
@@ -205,7 +205,7 @@ def test_keys_for_machines(tmp_path):
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
     assert {folder.stat().st_mode & 0o777 for folder in (out, *out.iterdir())} == {0o700}
     assert_explained(call("samba-keys", out), "File exists")
-    assert_explained(call("samba-keys", tmp_path / "other", "--owners", 0), "houses[0] is 0")
+    assert_explained(call("samba-keys", tmp_path / "other", "--owners", 0), "group_sizes[0] is 0")
 
 
 def test_the_five_hosts_of_the_example(tmp_path):

@@ -12,8 +12,10 @@ import chromium
 import pytest
 from chromium import until
 
+from fedbandit_envs.leaderboard.lab import federation
 from fedbandit_envs.leaderboard.lab.federation import Choice, outcome_of
 from fedbandit_envs.leaderboard.lab.views import number
+from fedbandit_envs.registry.registration import REGISTRY
 
 pytest.importorskip("marimo", reason="marimo is not installed: the extra 'lab' has it")
 
@@ -83,7 +85,7 @@ def lab(browser, served):
     browser.get("about:blank")
     chromium.asked_elsewhere(browser)
     browser.get(served)
-    until(browser, f"{INSIDE} return labelled('Policy') && button('Run')")
+    until(browser, f"{INSIDE} return labelled('Baseline') && button('Run')")
     yield browser
     assert chromium.complaints(browser) == []
     assert chromium.asked_elsewhere(browser) == []
@@ -145,35 +147,36 @@ def refusal(lab) -> str:
     return until(lab, f"{INSIDE} return {ALERT}?.textContent")
 
 
-def test_a_run_shows_its_regret_and_what_it_spent(lab):
+def test_a_run_shows_its_regret_and_its_privacy(lab):
     choose(lab, "Problem", "FedArms-v0")
-    choose(lab, "Policy", "Priv-UCB1")
+    choose(lab, "Baseline", "Priv-UCB1")
     say(lab, "Rounds", "40")
     press(lab, "Run")
-    ((name, problem, rounds, agents, regret, *_),) = rows(lab, "Regret at the last round", 1)
-    played = outcome_of(Choice(("FedArms-v0", {}), ("Priv-UCB1", {}), 40, 5))
+    ((name, problem, rounds, agents, regret, _, messages, *_),) = rows(lab, "Regret and traffic", 1)
+    played = outcome_of(Choice("FedArms-v0", "Priv-UCB1", 40, 5))
     assert (name, problem, rounds, agents) == ("1: Priv-UCB1", "FedArms-v0", "40", "all (10)")
-    assert regret == number(float(played.simulation.regret[-1].mean()))
-    claims = rows(lab, "What the agent that has spent most", len(played.claims))
-    assert [claim[2] for claim in claims] == [number(claim["epsilon"]) for claim in played.claims]
-    # In rounds 1, 2, 4, 8, 16 and 32 each tells nine others.
-    assert rows(lab, "Traffic of an agent", 1)[0][1] == "54"
-    until(lab, "return document.querySelectorAll('lab-figure .scatterlayer .trace').length >= 2")
-    # Another control: the same without noise beside it.
-    choose(lab, "Privatizer", "none")
+    assert regret == number(float(played.result.regret[-1].mean()))
+    own, *claims = rows(lab, "Privacy of the agent that has spent most", 1 + len(played.result.claims))
+    assert own[0] == number(played.result.privacy.epsilon)
+    assert [claim[0] for claim in claims] == [number(claim.epsilon) for claim in played.result.claims]
+    # In rounds 1, 2, 4, 8, 16 and 32 each sends to nine others.
+    assert messages == "54"
+    until(lab, "return document.querySelectorAll('.figure svg path').length >= 2")
+    # Another baseline: the same without noise beside it.
+    choose(lab, "Baseline", "Fed-UCB1")
     press(lab, "Run")
-    both = rows(lab, "Regret at the last round", 2)
+    both = rows(lab, "Regret and traffic", 2)
     assert both[0][4] == regret
-    open_ = outcome_of(Choice(("FedArms-v0", {}), ("Priv-UCB1", {}), 40, 5, privatizer=("none", {})))
-    assert both[1][4] == number(float(open_.simulation.regret[-1].mean()))
-    assert until(lab, "return document.getElementById('claim').textContent").startswith("Epsilon \u221e")
+    open_ = outcome_of(Choice("FedArms-v0", "Fed-UCB1", 40, 5))
+    assert both[1][4] == number(float(open_.result.regret[-1].mean()))
+    assert rows(lab, "Privacy of the agent that has spent most", 1)[0][0] == "\u221e"
     press(lab, "Clear")
-    until(lab, "return !document.querySelector('lab-figure')")
+    until(lab, "return !document.querySelector('.figure')")
 
 
 def test_shares_are_shown_where_arms_have_merit(lab):
     choose(lab, "Problem", "FedExposure-v0")
-    choose(lab, "Policy", "deserved-shares")
+    choose(lab, "Baseline", "deserved-shares")
     say(lab, "Rounds", "30")
     until(
         lab, f"{INSIDE} return inside(document).find((one) => one.getAttribute('role') === 'switch')"
@@ -186,31 +189,30 @@ def test_shares_are_shown_where_arms_have_merit(lab):
 
 def test_what_does_not_fit_is_a_sentence(lab):
     choose(lab, "Problem", "FedArms-v0")
-    choose(lab, "Policy", "UCB1")
-    choose(lab, "Channel", "Channel")
-    choose(lab, "Messages", "on_request")
+    choose(lab, "Baseline", "Fed-UCB1")
+    choose(lab, "Schedule", "on_request")
     say(lab, "Rounds", "10")
     press(lab, "Run")
-    assert "does not say when to send" in refusal(lab)
+    assert "choose when to send" in refusal(lab)
     # And what was wrong can be put right.
-    choose(lab, "Messages", "every_round")
+    choose(lab, "Schedule", "every_round")
     say(lab, "Rounds", "")
     press(lab, "Run")
     until(lab, f"{INSIDE} return {ALERT}?.textContent.startsWith('rounds is')")
     say(lab, "Rounds", "10")
     press(lab, "Run")
-    rows(lab, "Regret at the last round", 1)
+    rows(lab, "Regret and traffic", 1)
     until(lab, f"{INSIDE} return !{ALERT}")
 
 
 def test_menus_follow_the_problem(lab):
-    from fedbandit_envs.leaderboard.lab import choices
-
-    assert options(lab, "Problem") == choices.problems()
+    assert options(lab, "Problem") == list(REGISTRY)
     choose(lab, "Problem", "FedLinear-v0")
-    until(lab, f"{INSIDE} return [...labelled('Policy').options].some((one) => one.text.trim() === 'LinUCB')")
-    assert options(lab, "Policy") == choices.policies("FedLinear-v0")
-    assert options(lab, "Privatizer") == choices.privatizers()
+    until(
+        lab, f"{INSIDE} return [...labelled('Baseline').options].some((one) => one.text.trim() === 'LinUCB')"
+    )
+    assert options(lab, "Baseline") == federation.baselines("FedLinear-v0")
+    assert options(lab, "Attack") == [federation.AS_REGISTERED, *federation.PARTS["attack"]]
 
 
 def test_samba_shows_what_each_role_saw(lab):
@@ -224,13 +226,14 @@ def test_samba_shows_what_each_role_saw(lab):
     say(lab, "Arms, an owner each", "3")
     say(lab, "Budget, rounds", "20")
     press(lab, "Run")
-    run = dict(rows(lab, "The run", 10))
-    assert run["cumulative reward, in the open"] == f"{run['cumulative reward, encrypted']} (the same)"
-    assert [row[0] for row in rows(lab, "Time by role", 4)] == ["customer", "comp", "owners", "controller"]
-    ((_, sender, read, *_),) = rows(lab, "What customer saw", 1)
-    assert (sender, read) == ("controller", f"the cumulative reward, {run['cumulative reward, encrypted']}")
+    run = dict(rows(lab, "The run", 14))
+    reward = run["cumulative reward, encrypted"]
+    assert run["cumulative reward, without encryption"] == f"{reward} (the same)"
+    assert {f"CPU seconds of {role}" for role in ("customer", "comp", "owners", "controller")} <= run.keys()
+    ((_, sender, *_, read, _),) = rows(lab, "What customer saw", 1)
+    assert (sender, read) == ("controller", f"the cumulative reward, {reward}")
     choose(lab, "Role", "comp")
-    assert rows(lab, "What comp saw", 18)[1][2].startswith("masked, in an order of this round")
+    assert rows(lab, "What comp saw", 18)[1][4].startswith("masked, in an order of this round")
 
 
 def test_fits_a_phone(lab):
@@ -238,9 +241,9 @@ def test_fits_a_phone(lab):
     try:
         say(lab, "Rounds", "20")
         press(lab, "Run")
-        rows(lab, "Regret at the last round", 1)
-        until(lab, "return document.querySelector('lab-figure .scatterlayer .trace')")
-        until(lab, "return document.querySelector('lab-figure').getBoundingClientRect().right <= 390")
+        rows(lab, "Regret and traffic", 1)
+        until(lab, "return document.querySelector('.figure svg')")
+        until(lab, "return document.querySelector('.figure svg').getBoundingClientRect().right <= 390")
         assert lab.execute_script("return document.documentElement.scrollWidth") <= 390
     finally:
         chromium.widen(lab)

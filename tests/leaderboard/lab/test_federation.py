@@ -1,4 +1,4 @@
-"""What is put together from menus is what the command line plays, and what does not fit is refused in a sentence."""
+"""The lab's menus offer what is registered; a choice plays what the command line plays, or is refused in a sentence."""
 
 import random
 from dataclasses import replace
@@ -8,127 +8,191 @@ import numpy as np
 import pytest
 
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.lab import choices
-from fedbandit_envs.leaderboard.lab.choices import NONE
-from fedbandit_envs.leaderboard.lab.federation import Choice, outcome_of, put_together
-from fedbandit_envs.leaderboard.run import Settings, SettingsError, run
-from fedbandit_envs.registration import REGISTRY
-from fedbandit_envs.wrappers.byzantine import ATTACKS
-from fedbandit_envs.wrappers.participation import LAWS
+from fedbandit_envs.leaderboard.lab import federation
+from fedbandit_envs.leaderboard.lab.federation import PARTS, Choice, known_settings, outcome_of, suggestion
+from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
+from fedbandit_envs.registry.registration import REGISTRY, make_federation
+from fedbandit_envs.wrappers.byzantine import ATTACKS, SignFlip
+from fedbandit_envs.wrappers.participation import LAWS, InTurn
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.transport.fixed_schedules import FixedGap
 from fedbandit_envs.wrappers.transport.schedule import SCHEDULES
-from fedbandit_envs.wrappers.transport.topology import TOPOLOGIES
 
 SMALL = {"num_agents": 4, "num_arms": 5}
-CHOICE = Choice(("FedArms-v0", SMALL), ("Priv-UCB1", {}), 20, 3)
+LINES = ("num_agents=4", "num_arms=5")
+CHOICE = Choice("FedArms-v0", "Priv-UCB1", 20, 3, assignments=LINES)
+
+
+def test_every_baseline_of_a_problem_is_offered(env_id):
+    problem = make_federation(env_id).unwrapped
+    offered = federation.baselines(env_id)
+    assert sorted(offered) == sorted(
+        name for name, one in BASELINES.items() if isinstance(problem, one.federation)
+    )
+    # One with noise comes first, so that there is a claim to see.
+    assert "privatizer" in BASELINES[offered[0]].wrappers
+
+
+def test_every_baseline_is_offered_somewhere(baseline):
+    assert any(BASELINES[name] is baseline for env_id in REGISTRY for name in federation.baselines(env_id))
+
+
+def test_what_is_registered_later_appears_and_plays(monkeypatch):
+    class Twice(FixedGap):
+        """A schedule that came later."""
+
+    monkeypatch.setitem(REGISTRY, "FedLater-v0", REGISTRY["FedArms-v0"]._replace(env_id="FedLater-v0"))
+    monkeypatch.setitem(BASELINES, "later", BASELINES["Fed-UCB1"])
+    monkeypatch.setitem(SCHEDULES, "twice", Twice)
+    monkeypatch.setitem(ATTACKS, "later_lie", SignFlip)
+    monkeypatch.setitem(LAWS, "later_law", InTurn)
+    assert "later" in federation.baselines("FedLater-v0")
+    assert "twice" in PARTS["schedule"]
+    assert suggestion("schedule", "twice") == {"gap": 100}
+    choice = Choice(
+        "FedLater-v0", "later", 6, 3, assignments=["num_agents=3"],
+        parts={
+            "schedule": {"name": "twice", "gap": 2},
+            "participation": {"name": "later_law"},
+            "attack": {"name": "later_lie"},
+        },
+    )  # fmt: skip
+    # Three agents tell two others in rounds 2, 4 and 6.
+    assert outcome_of(choice).result.traffic["messages"].tolist() == [[6, 6, 6]] * 3
+
+
+@pytest.mark.parametrize("name", sorted(BASELINES))
+def test_every_known_setting_can_be_typed_as_it_is_shown(name):
+    env_id = next(env_id for env_id in REGISTRY if name in federation.baselines(env_id))
+    shown = known_settings(env_id, name)
+    assert len(set(shown)) == len(shown)
+    assert not any(".max_cycles" in line or ".env" in line for line in shown)
+    for line in shown:
+        if "=" in line:
+            RunSpec.from_assignments(name, env_id, 10, 1, 0, [line])
+
+
+def test_the_preset_s_own_values_are_shown():
+    shown = known_settings("FedExposureLinear-v0", "Priv-FairX-LinUCB")
+    assert {'env.merit="linear"', "env.num_agents=10", "env.num_arms=10", "env.dim=5"} <= set(shown)
+    assert "privatizer.delta=0.1" in shown
+
+
+def test_required_arguments_have_a_suggestion():
+    for part, known in PARTS.items():
+        for option in known:
+            assert None not in suggestion(part, option).values(), (part, option)
+    assert suggestion("topology", "random_regular") == {"degree": 4}
+    assert suggestion("schedule", "every_round") == {}
 
 
 def test_as_registered_it_is_the_run_of_the_command_line():
     outcome = outcome_of(CHOICE)
-    simulation, result = run(Settings("Priv-UCB1", "FedArms-v0", 20, 3, 0, SMALL))
-    np.testing.assert_array_equal(outcome.simulation.regret, simulation.regret)
-    assert outcome.claim.as_json() == result["privacy"]
-    # In rounds 1, 2, 4, 8, 16 each tells three others.
-    assert (outcome.traffic["messages"] == 15).all()
-    assert outcome.simulation.messages[-1].tolist() == outcome.traffic["messages"].tolist()
+    result = RunSpec("Priv-UCB1", "FedArms-v0", 20, 3, 0, SMALL).run()
+    np.testing.assert_array_equal(outcome.result.regret, result.regret)
+    assert outcome.result.privacy == result.privacy
+    # In rounds 1, 2, 4, 8, 16 each sends to three others.
+    assert (outcome.result.traffic["messages"] == 15).all()
+    assert outcome.result.messages[-1].tolist() == outcome.result.traffic["messages"].tolist()
 
 
 def test_changes_reach_their_wrappers():
-    told = replace(CHOICE, privatizer=("as the policy has it", {"epsilon": 3.0}), faults={"loss": 0.5})
-    outcome = outcome_of(told)
-    assert outcome.claim.epsilon == pytest.approx(3.0)
-    assert (outcome.traffic["messages"] == 15).all()
-    _, result = run(
-        Settings(
-            "Priv-UCB1", "FedArms-v0", 20, 3, 0, SMALL, {}, {"privatizer": {"epsilon": 3.0}, "channel": {"loss": 0.5}}
-        )
-    )  # fmt: skip
-    assert result["per_seed"] == pytest.approx(outcome.simulation.regret[-1].mean(axis=1).tolist(), abs=0)
+    outcome = outcome_of(replace(CHOICE, epsilon=3.0, faults={"loss": 0.5, "delay": 0}))
+    assert outcome.result.privacy.epsilon == pytest.approx(3.0)
+    assert (outcome.result.traffic["messages"] == 15).all()
+    wrappers = {"privatizer": {"epsilon": 3.0}, "channel": {"loss": 0.5}}
+    result = RunSpec("Priv-UCB1", "FedArms-v0", 20, 3, 0, SMALL, {}, wrappers).run()
+    np.testing.assert_array_equal(outcome.result.regret, result.regret)
 
 
-def test_layers_can_be_left_out_and_put_in():
-    silent = outcome_of(replace(CHOICE, privatizer=(NONE, {}), transport=(NONE, {})))
-    assert (silent.claim.epsilon, silent.traffic) == (0.0, {})
-    open_ = outcome_of(replace(CHOICE, privatizer=(NONE, {})))
-    assert open_.claim.epsilon == inf
-    assert open_.claims == []
-    federated, _ = run(Settings("Fed-UCB1", "FedArms-v0", 20, 3, 0, SMALL))
-    np.testing.assert_array_equal(open_.simulation.regret, federated.regret)
-    other = outcome_of(replace(CHOICE, privatizer=("LaplacePrivatizer", {"epsilon": 2.0})))
-    assert other.claim.composition == "basic"
-    assert other.claim.delta == 0
-    put_in = replace(
-        CHOICE, policy=("UCB1", {}), transport=("Channel", {}), schedule=("fixed_gap", {"gap": 10})
-    )
-    assert (outcome_of(put_in).traffic["messages"] == 2 * 3).all()
+def test_what_is_typed_comes_before_what_menus_say():
+    typed = replace(CHOICE, epsilon=3.0, assignments=(*LINES, "privatizer.epsilon=0.5"))
+    assert outcome_of(typed).result.privacy.epsilon == pytest.approx(0.5)
+
+
+def test_true_data_and_silence_have_their_claims():
+    open_ = outcome_of(replace(CHOICE, baseline="Fed-UCB1"))
+    assert (open_.result.privacy.epsilon, open_.result.claims) == (inf, [])
+    silent = outcome_of(replace(CHOICE, baseline="UCB1"))
+    assert (silent.result.privacy.epsilon, silent.result.traffic) == (0.0, {})
 
 
 @pytest.mark.parametrize(
-    "schedule", [("every_round", {}), ("fixed_gap", {"gap": 4}), ("geometric", {"count": 3})]
+    ("schedule", "sent"),
+    [
+        ({"name": "every_round"}, 20),
+        ({"name": "fixed_gap", "gap": 4}, 5),
+        ({"name": "geometric", "count": 3}, 3),
+    ],
 )
-def test_continual_release_plans_for_the_schedule(schedule):
-    outcome = outcome_of(replace(CHOICE, schedule=schedule))
-    sent = {"every_round": 20, "fixed_gap": 5, "geometric": 3}[schedule[0]]
-    assert (outcome.traffic["messages"] == 3 * sent).all()
+def test_continual_release_plans_for_the_schedule(schedule, sent):
+    outcome = outcome_of(replace(CHOICE, parts={"schedule": schedule}))
+    assert (outcome.result.traffic["messages"] == 3 * sent).all()
     # All that was planned has been released: so all that was promised is spent.
-    assert outcome.claim.epsilon == pytest.approx(1.0)
-    assert outcome.claim.epsilon <= 1.0
+    assert outcome.result.privacy.epsilon == pytest.approx(1.0)
+    assert outcome.result.privacy.epsilon <= 1.0
 
 
 def test_what_is_planned_otherwise_runs_out_in_a_sentence():
-    told = replace(CHOICE, schedule=("every_round", {}), privatizer=("as the policy has it", {"releases": 3}))
+    told = replace(
+        CHOICE, parts={"schedule": {"name": "every_round"}}, assignments=(*LINES, "privatizer.releases=3")
+    )
     with pytest.raises(BudgetExhaustedError, match="release"):
         outcome_of(told)
 
 
-def test_liars_are_told_apart():
-    outcome = outcome_of(replace(CHOICE, attack=("garbage", {"scale": 5}), liars=0.5, law=("in_turn", {})))
-    assert outcome.groups == {"liars": [2, 3], "honest": [0, 1]}
+def test_liars_and_honest_agents_are_groups_of_their_own():
+    parts = {"attack": {"name": "garbage", "scale": 5}, "participation": {"name": "in_turn"}}
+    outcome = outcome_of(replace(CHOICE, parts=parts, liars=0.5))
+    assert outcome.result.groups == {"liars": [2, 3], "honest": [0, 1]}
 
 
 def test_warnings_are_kept_to_be_shown():
     loud = Choice(
-        ("FedProcurement-v0", {"num_agents": 2, "num_producers": 3}), ("P-FCB", {}), 4, 2,
-        privatizer=("GaussianPrivatizer", {"epsilon": 9.0, "releases": 1}),
+        "FedProcurement-v0", "P-FCB", 4, 2,
+        assignments=["num_agents=2", "num_producers=3", "privatizer.epsilon=9.0", "privatizer.releases=1"],
     )  # fmt: skip
     assert ["classic calibration" in one for one in outcome_of(loud).warned] == [True]
     assert outcome_of(CHOICE).warned == []
 
 
-def test_arms_that_stay_have_shares_of_their_own():
-    choice = Choice(("FedExposure-v0", {"num_agents": 2}), ("deserved-shares", {}), 40, 3, same_arms=True)
-    totals = outcome_of(choice).simulation.totals
-    deserved = totals["deserved"] / 40
+def test_a_problem_s_switch_sets_what_it_declares():
+    switches = ["The same arms in every round"]
+    choice = Choice(
+        "FedExposure-v0", "deserved-shares", 40, 3, switches=switches, assignments=["num_agents=2"]
+    )
+    deserved = outcome_of(choice).result.totals["deserved"] / 40
     np.testing.assert_allclose(deserved.sum(axis=-1), 1)
-    # Others do in every round: so all deserve about a tenth.
-    anew = outcome_of(replace(choice, same_arms=False)).simulation.totals["deserved"] / 40
+    # Without it arms are drawn anew in every round, and all deserve about a tenth.
+    anew = outcome_of(replace(choice, switches=())).result.totals["deserved"] / 40
     assert np.ptp(deserved, axis=-1).min() > np.ptp(anew, axis=-1).max()
 
 
 WRONG = {
-    "no such policy": ({"policy": ("nobody", {})}, "policy is 'nobody'"),
-    "no such problem": ({"problem": ("FedNothing-v0", {})}, "problem is 'FedNothing-v0'"),
-    "another problem's policy": ({"policy": ("LinUCB", {})}, "plays LinearEnv"),
-    "no such channel": ({"transport": ("Pigeon", {})}, "transport is 'Pigeon'"),
-    "no such schedule": ({"schedule": ("sometimes", {})}, "schedule is 'sometimes'"),
-    "a schedule lacks its argument": ({"schedule": ("fixed_gap", {})}, "gap"),
-    "faults of nothing": ({"policy": ("UCB1", {}), "faults": {"loss": 0.1}}, "no.*transport|there is none"),
-    "noise of nothing": (
-        {"policy": ("UCB1", {}), "privatizer": ("as the policy has it", {"epsilon": 1.0})},
-        "epsilon cannot be said",
-    ),
-    "a server has no graph": ({"transport": ("Server", {}), "topology": ("ring", {})}, "Server has none"),
-    "agents are asked who cannot answer": ({"schedule": ("on_request", {})}, "does not say when to send"),
-    "own data twice": ({"transport": ("Server", {})}, "echo=False"),
+    "no such baseline": ({"baseline": "nobody"}, "baseline is 'nobody'"),
+    "no such problem": ({"problem": "FedNothing-v0"}, "env_id is 'FedNothing-v0'"),
+    "another problem's baseline": ({"baseline": "LinUCB", "assignments": ()}, "plays LinearEnv"),
+    "no such schedule": ({"parts": {"schedule": {"name": "sometimes"}}}, "schedule name is 'sometimes'"),
+    "a schedule lacks its argument": ({"parts": {"schedule": {"name": "fixed_gap"}}}, "gap"),
+    "faults of nothing": ({"baseline": "UCB1", "faults": {"loss": 0.1}}, "loss cannot be set: UCB1 has no transport"),
+    "noise of nothing": ({"baseline": "UCB1", "epsilon": 1.0}, "epsilon cannot be set: UCB1 has no noise layer"),
+    "a server has no graph": ({"baseline": "Fed-UCB1-server", "parts": {"topology": {"name": "ring"}}}, "topology"),
+    "agents are asked who cannot answer": ({"parts": {"schedule": {"name": "on_request"}}}, "choose when to send"),
     "loss too large": ({"faults": {"loss": 1.0}}, "loss is 1.0"),
-    "epsilon below 0": ({"privatizer": ("ContinualPrivatizer", {"epsilon": -1, "delta": 0.1})}, "epsilon is -1"),
-    "epsilon is a word": ({"privatizer": ("ContinualPrivatizer", {"epsilon": "x", "delta": 0.1})}, "epsilon|'>'"),
-    "an unknown argument": ({"policy": ("UCB1", {"colour": 1})}, "colour"),
-    "a problem's argument": ({"problem": ("FedArms-v0", {"num_arms": 0})}, "num_arms is 0"),
+    "epsilon below 0": ({"epsilon": -1}, "epsilon is -1"),
+    "epsilon is a word": ({"assignments": (*LINES, "epsilon=x")}, "epsilon|'>'"),
+    "an unknown argument": ({"assignments": ["policy.colour=1"]}, "colour"),
+    "no assignment": ({"assignments": ["colour"]}, "colour"),
+    "a problem's argument": ({"assignments": ["num_arms=0"]}, "num_arms is 0"),
     "too few rounds": ({"rounds": 0}, "rounds is 0"),
-    "liars beyond all": ({"attack": ("garbage", {}), "liars": 2.0}, "agents is 2.0"),
+    "no rounds": ({"rounds": None}, "rounds is None"),
+    "no such attack": ({"parts": {"attack": {"name": "charm"}}}, "attack name is 'charm'"),
+    "liars beyond all": ({"parts": {"attack": {"name": "garbage"}}, "liars": 2.0}, "agents is 2.0"),
     "participation twice": (
-        {"problem": ("FedLinearAsync-v0", {"num_arms": 3, "dim": 2}), "policy": ("LinUCB", {}), "law": ("in_turn", {})},
+        {
+            "problem": "FedLinearAsync-v0", "baseline": "LinUCB", "assignments": ["num_arms=3", "dim=2"],
+            "parts": {"participation": {"name": "in_turn"}},
+        },
         "Participation already",
     ),
 }  # fmt: skip
@@ -143,27 +207,17 @@ def test_what_does_not_fit_is_a_sentence(name):
 
 
 def _drawn(env_id: str, draw: random.Random) -> Choice:
-    """Draws from every menu; what must be said is said as fields begin."""
-
-    def begun(told):
-        return {name: one.value for name, one in told.items() if one.required}
-
-    def named(offered, known):
-        name = draw.choice(offered) if draw.random() < 0.5 else offered[0]
-        return name, begun(choices.of_named(known, name))
-
-    policy = draw.choice(choices.policies(env_id))
-    transport, noise = draw.choice(choices.transports()), draw.choice(choices.privatizers())
+    """Draws from every menu, with the arguments that fields begin with."""
+    parts = {}
+    for part, known in PARTS.items():
+        if draw.random() < 0.3:
+            option = draw.choice(list(known))
+            parts[part] = {"name": option, **suggestion(part, option)}
+    small = {**REGISTRY[env_id].problem.small, "num_agents": 6}
     return Choice(
-        (env_id, {**REGISTRY[env_id].problem.small, "num_agents": 6}), (policy, {}), 7, 2,
-        (transport, begun(choices.of_wrapper(policy, "transport", transport))),
-        named(choices.schedules(), SCHEDULES),
-        named(choices.topologies(), TOPOLOGIES),
-        (noise, begun(choices.of_wrapper(policy, "noise", noise))),
-        named(choices.laws(), LAWS),
-        named(choices.attacks(), ATTACKS),
-        faults={"loss": draw.choice([0, 0.3]), "delay": draw.choice([0, 0, 1])},
-        same_arms=draw.random() < 0.5,
+        env_id, draw.choice(federation.baselines(env_id)), 7, 2, draw.choice([None, None, 2.0]), parts,
+        faults={"loss": draw.choice([0, 0, 0.3]), "delay": draw.choice([0, 0, 1])},
+        assignments=[f"env.{name}={value}" for name, value in small.items()],
     )  # fmt: skip
 
 
@@ -179,23 +233,23 @@ def test_whatever_is_chosen_plays_or_is_refused_in_a_sentence(env_id):
         except (SettingsError, BudgetExhaustedError):
             refused += 1
         else:
-            assert np.isfinite(outcome.simulation.regret).all()
+            assert np.isfinite(outcome.result.regret).all()
             played += 1
     assert min(played, refused) >= 3
 
 
 def test_labels_say_what_is_not_as_registered():
-    assert CHOICE.label == "Priv-UCB1, num_agents 4, num_arms 5"
+    assert CHOICE.label == "Priv-UCB1, num_agents=4, num_arms=5"
     other = replace(
-        CHOICE, problem=("FedArms-v0", {}), topology=("ring", {}), faults={"loss": 0.1, "delay": 0},
-        attack=("garbage", {}), privatizer=("as the policy has it", {"epsilon": 0.5}),
+        CHOICE, assignments=(), epsilon=0.5, faults={"loss": 0.1, "delay": 0},
+        parts={"topology": {"name": "ring"}, "attack": {"name": "garbage", "scale": 3}},
     )  # fmt: skip
-    assert other.label == "Priv-UCB1, graph ring, epsilon 0.5, lies garbage, loss 0.1"
+    assert other.label == "Priv-UCB1, ring, garbage 3, epsilon 0.5, loss 0.1"
 
 
 def test_registered_baselines_stay_as_they_are():
     before = BASELINES["Priv-UCB1"]
-    baseline, _ = put_together(replace(CHOICE, privatizer=(NONE, {})))
+    kwargs = {part: dict(spec.kwargs) for part, spec in before.wrappers.items()}
+    outcome_of(replace(CHOICE, epsilon=3.0, parts={"schedule": {"name": "every_round"}}))
     assert BASELINES["Priv-UCB1"] is before
-    assert list(baseline.wrappers) == ["channel"]
-    assert list(before.wrappers) == ["privatizer", "channel"]
+    assert {part: dict(spec.kwargs) for part, spec in before.wrappers.items()} == kwargs

@@ -1,12 +1,10 @@
 """What the lab shows of SAMBA: the reward of the run in the open, and what each role saw and no more."""
 
 import pytest
-from samba_runs import means_of, plain
+from samba_runs import means_of, plain, streams_of
 
-from fedbandit_envs.arms.masks import Streams
-from fedbandit_envs.leaderboard.lab import choices
-from fedbandit_envs.leaderboard.lab.samba import KNOWS, kind_of, samba_outcome, sightings
-from fedbandit_envs.leaderboard.run import SettingsError
+from fedbandit_envs.leaderboard.lab.samba import KNOWS, samba_outcome, sightings
+from fedbandit_envs.leaderboard.runs.spec import SettingsError
 
 pytest.importorskip("phe", reason="the extra 'secure' is not installed")
 
@@ -15,8 +13,8 @@ ARMS, BUDGET, SEED = 5, 40, 3
 
 @pytest.fixture(scope="module", params=["ucb", "epsilon-greedy", "pursuit"])
 def played(request):
-    from fedbandit_envs.wrappers.secure import paillier
-    from fedbandit_envs.wrappers.secure.plan import Algorithm
+    from fedbandit_envs.samba.crypto import paillier
+    from fedbandit_envs.samba.owners.algorithm import Algorithm
 
     told = []
     with pytest.MonkeyPatch.context() as patch:
@@ -38,7 +36,7 @@ def test_time_is_that_of_four_roles(played):
 
 
 def test_every_role_has_words(played):
-    assert {kind_of(role) for role in played[0].transcripts} == set(KNOWS)
+    assert {role.partition("-")[0] for role in played[0].transcripts} == set(KNOWS)
     assert len(played[0].transcripts) == 3 + ARMS
 
 
@@ -57,7 +55,7 @@ def test_an_owner_reads_when_it_is_picked(played):
 
 def test_comp_reads_masked_scores_and_controller_s_own(played):
     outcome, _, noted = played
-    streams = Streams(SEED, ARMS)
+    streams = streams_of(SEED, ARMS)
     seen = list(sightings("comp", outcome.transcripts["comp"]))[1:]
     assert [one.opened for one in seen] == [one.scores is not None for one in noted]
     for one, truth in zip(seen, noted, strict=True):
@@ -65,8 +63,8 @@ def test_comp_reads_masked_scores_and_controller_s_own(played):
             assert "explores" in one.read
             continue
         at = truth.round, truth.iteration
-        masked = streams.mask(*at) * truth.scores
-        shown = ", ".join(f"{score:.4g}" for score in masked[streams.permutation(*at)])
+        masked = streams.masks.uniform(*at) * truth.scores
+        shown = ", ".join(f"{score:.4g}" for score in masked[streams.permutations.order(*at)])
         assert one.read.rpartition(": ")[2] == shown
 
 
@@ -104,16 +102,9 @@ def test_what_cannot_be_run_is_a_sentence(algorithm, ratings, arms, budget, mess
 
 
 def test_without_a_seed_both_runs_have_the_same_secret_one(monkeypatch):
-    from fedbandit_envs.wrappers.secure import paillier
+    from fedbandit_envs.samba.crypto import paillier
 
     monkeypatch.setattr(paillier, "KEY_BITS", 512)
     outcome = samba_outcome("thompson", "jester", 3, 60, None)
     assert outcome.result["cumulative_reward"] == outcome.open_reward
     assert outcome.result["claim"]["noise"] == "secret"
-
-
-def test_every_algorithm_and_data_set_is_offered():
-    from fedbandit_envs.baselines.arms.owners import OWNERS
-
-    assert choices.algorithms() == list(OWNERS)
-    assert set(choices.data()) == {"movielens", "jester"}

@@ -8,7 +8,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from events import ALL, PAIR_OF_30, gaussian, pure
 
-from fedbandit_envs.claim import Claim
+from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 

@@ -9,14 +9,19 @@ import math
 import numpy as np
 import pytest
 
-from fedbandit_envs.claim import Claim
+from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.core.sensitivity import Change
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.sensitivity import Change
+from fedbandit_envs.wrappers import (
+    GaussianPrivatizer,
+    LaplacePrivatizer,
+    RandomizedResponsePrivatizer,
+)
 from fedbandit_envs.wrappers.privacy import audit as audit_module
 from fedbandit_envs.wrappers.privacy.audit import Audit
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
-from fedbandit_envs.wrappers.privacy.randomized_response import RandomizedResponsePrivatizer
+from fedbandit_envs.wrappers.privacy.mechanisms.gaussian import Gaussian
+from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
+from fedbandit_envs.wrappers.privacy.mechanisms.randomized_response import RandomizedResponse
 
 # Audits use shares that an attack can tell from nothing; the classic calibration warns of them.
 pytestmark = pytest.mark.filterwarnings("ignore:the classic calibration")
@@ -136,27 +141,27 @@ def test_what_is_not_claimed_holds():
 
 
 def halve_sensitivity(patch, mechanism):
-    honest = mechanism._describe
+    honest = mechanism.start
     patch.setattr(
         mechanism,
-        "_describe",
-        lambda self, s: honest(self, s._replace(scale={name: a / 2 for name, a in s.scale.items()})),
+        "start",
+        lambda self, s, *rest: honest(
+            self, s._replace(scale={name: a / 2 for name, a in s.scale.items()}), *rest
+        ),
     )
 
 
 def use_the_share_before(patch, mechanism):
-    honest = mechanism._randomise
+    honest = mechanism.randomise
 
     def randomise(self, statistic, sends, index):
         share_0 = 2 * self._shares[0] - self._shares[-1]
-        self._multipliers = np.append(
-            mechanism(self.env, share_0, releases=1)._multipliers, self._multipliers
-        )
+        self._multipliers = np.append(self.noise_multiplier(float(share_0)), self._multipliers)
         noisy = honest(self, statistic, sends, index)
         self._multipliers = self._multipliers[1:]
         return noisy
 
-    patch.setattr(mechanism, "_randomise", randomise)
+    patch.setattr(mechanism, "randomise", randomise)
 
 
 def forget_the_pair(patch, mechanism):
@@ -172,44 +177,41 @@ def forget_the_pair(patch, mechanism):
 
 
 def reuse_the_noise(patch, mechanism):
-    honest = mechanism._draw
+    honest = mechanism.draw
 
-    def draw(self, generator, out):
-        honest(self, generator, out)
+    def draw(self, generator, share, out):
+        honest(self, generator, share, out)
         half = out.shape[-1] // 2
         out[..., half:] = out[..., :half]
 
-    patch.setattr(mechanism, "_draw", draw)
+    patch.setattr(mechanism, "draw", draw)
 
 
 def add_no_noise_to_good(patch, mechanism):
-    honest = mechanism._randomise
+    honest = mechanism.randomise
 
     def randomise(self, statistic, sends, index):
         return {**honest(self, statistic, sends, index), "good": statistic["good"]}
 
-    patch.setattr(mechanism, "_randomise", randomise)
+    patch.setattr(mechanism, "randomise", randomise)
 
 
 def lose_count(patch, mechanism):
-    honest = mechanism._plan
+    honest = mechanism.events
     patch.setattr(
-        mechanism, "_plan", lambda self, sends, index: {} if index.any() else honest(self, sends, index)
+        mechanism, "events", lambda self, sends, index: {} if index.any() else honest(self, sends, index)
     )
 
 
 def flip_half_as_often(patch, mechanism):
-    honest = mechanism._randomise
+    honest = mechanism._share_out
 
-    def randomise(self, statistic, sends, index):
-        shares = self._shares
-        self._shares = shares + math.log(2)
-        try:
-            return honest(self, statistic, sends, index)
-        finally:
-            self._shares = shares
+    def share_out(self, horizon):
+        honest(self, horizon)
+        self._flips = 1 / (1 + np.exp(self._shares + math.log(2)))
+        self._contrasts = 1 - 2 * self._flips
 
-    patch.setattr(mechanism, "_randomise", randomise)
+    patch.setattr(mechanism, "_share_out", share_out)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +219,7 @@ def flip_half_as_often(patch, mechanism):
 )
 @pytest.mark.parametrize(
     ("mechanism", "privatize", "delta"),
-    [(GaussianPrivatizer, gaussian(), 1e-5), (LaplacePrivatizer, laplace(), 0.0)],
+    [(Gaussian, gaussian(), 1e-5), (Laplace, laplace(), 0.0)],
 )
 def test_mutants_of_additive_noise_are_caught(monkeypatch, mutate, mechanism, privatize, delta):
     mutate(monkeypatch, mechanism)
@@ -225,23 +227,30 @@ def test_mutants_of_additive_noise_are_caught(monkeypatch, mutate, mechanism, pr
 
 
 def test_a_mutant_that_forgets_the_root_of_the_producers_is_caught(monkeypatch):
-    honest = GaussianPrivatizer._changes
+    honest = Gaussian._changes
 
     def one_quantity(self, sensitivity):
         real = honest(self, sensitivity)
         return dict.fromkeys(real, real["one-quantity"])
 
-    monkeypatch.setattr(GaussianPrivatizer, "_changes", one_quantity)
+    monkeypatch.setattr(Gaussian, "_changes", one_quantity)
     both = gaussian(releases=1, pair="good_and_defective")
     assert not attack(gaussian(releases=1), "one-round", samples=6_000).holds
     assert not attack(both, "one-observation", samples=6_000).holds
 
 
-@pytest.mark.parametrize("mechanism", [GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer])
-def test_a_mutant_that_loses_count_is_caught(monkeypatch, mechanism):
+@pytest.mark.parametrize(
+    ("mechanism", "privatizer"),
+    [
+        (Gaussian, GaussianPrivatizer),
+        (Laplace, LaplacePrivatizer),
+        (RandomizedResponse, RandomizedResponsePrivatizer),
+    ],
+)
+def test_a_mutant_that_loses_count_is_caught(monkeypatch, mechanism, privatizer):
     """The door counts what leaves, whatever the books say: so nothing is claimed that could be refuted."""
     lose_count(monkeypatch, mechanism)
-    result = attack(lambda env: mechanism(env, 4.0, releases=2), "one-outcome", releases=2, samples=10)
+    result = attack(lambda env: privatizer(env, 4.0, releases=2), "one-outcome", releases=2, samples=10)
     assert (result.claim.epsilon, result.claim.reason) == (
         math.inf,
         "more has been released than is in the books",
@@ -249,12 +258,12 @@ def test_a_mutant_that_loses_count_is_caught(monkeypatch, mechanism):
 
 
 def test_a_mutant_with_one_noise_for_good_and_defective_is_caught(monkeypatch):
-    reuse_the_noise(monkeypatch, GaussianPrivatizer)
+    reuse_the_noise(monkeypatch, Gaussian)
     privatize = gaussian(releases=1, pair="good_and_defective")
     assert not attack(privatize, "one-observation", samples=6_000).holds
 
 
 def test_mutants_of_randomised_response_are_caught(monkeypatch):
-    flip_half_as_often(monkeypatch, RandomizedResponsePrivatizer)
+    flip_half_as_often(monkeypatch, RandomizedResponse)
     result = attack(response(2.0, releases=2), "one-outcome", delta=0.0, releases=2, samples=6_000)
     assert not result.holds

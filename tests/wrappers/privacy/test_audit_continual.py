@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from sums_env import SumsEnv
 
+from fedbandit_envs.core.neighbours import History, Neighbours
+from fedbandit_envs.core.sensitivity import Change
 from fedbandit_envs.linear.env import LinearEnv
-from fedbandit_envs.neighbours import History, Neighbours
-from fedbandit_envs.sensitivity import Change
+from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy import audit as audit_module
-from fedbandit_envs.wrappers.privacy import continual as continual_module
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier, gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.audit import Audit
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.privacy.noise.blt import BltNoise
-from fedbandit_envs.wrappers.privacy.noise.dyadic import DyadicNoise
+from fedbandit_envs.wrappers.privacy.mechanisms import matrix
+from fedbandit_envs.wrappers.privacy.mechanisms.blt import BltNoise
+from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism
+from fedbandit_envs.wrappers.privacy.mechanisms.tree import TreeNoise
 
 ADJACENCIES = ("one-observation", "one-observation-added")
 
@@ -153,55 +153,58 @@ def test_independent_noise_on_all_entries_is_tight(adjacency):
 
 
 def halve_sensitivity(patch):
-    honest = ContinualPrivatizer._prepare
+    honest = MatrixMechanism.start
 
-    def prepare(self, sensitivity):
-        honest(self, sensitivity._replace(scale={name: a / 2 for name, a in sensitivity.scale.items()}))
+    def start(self, sensitivity, *rest):
+        scale = {name: a / 2 for name, a in sensitivity.scale.items()}
+        honest(self, sensitivity._replace(scale=scale), *rest)
 
-    patch.setattr(ContinualPrivatizer, "_prepare", prepare)
+    patch.setattr(MatrixMechanism, "start", start)
 
 
 def take_a_replacement_for_an_addition(patch):
-    honest = ContinualPrivatizer._calibrate
+    honest = MatrixMechanism._calibrate
     changes = {"one-observation": Change(4, 1.0), "one-observation-added": Change(4, 1.0)}
     patch.setattr(
-        ContinualPrivatizer, "_calibrate", lambda self, s: honest(self, s._replace(changes=changes))
+        MatrixMechanism,
+        "_calibrate",
+        lambda self, s, horizon: honest(self, s._replace(changes=changes), horizon),
     )
 
 
 def give_the_diagonal_what_the_rest_has(patch):
-    honest = continual_module._layout
+    honest = matrix._layout
 
     def layout(sensitivity):
         drawn, share = honest(sensitivity)
         return drawn, np.full_like(share, 1 / math.sqrt(2))
 
-    patch.setattr(continual_module, "_layout", layout)
+    patch.setattr(matrix, "_layout", layout)
 
 
 def forget_to_symmetrise(patch):
-    honest = continual_module._layout
+    honest = matrix._layout
 
     def layout(sensitivity):
         drawn, share = honest(sensitivity._replace(symmetric=False))
         return drawn, share / math.sqrt(2)
 
-    patch.setattr(continual_module, "_layout", layout)
+    patch.setattr(matrix, "_layout", layout)
 
 
 def drop_a_level(patch):
-    honest = DyadicNoise.column_square
-    patch.setattr(DyadicNoise, "column_square", lambda self, z: max(honest(self, z) - 1, 1.0))
+    honest = TreeNoise.column_square
+    patch.setattr(TreeNoise, "column_square", lambda self, z: max(honest(self, z) - 1, 1.0))
 
 
 def draw_nothing_for_the_last_level(patch):
-    honest = DyadicNoise.advance
+    honest = TreeNoise.advance
 
     def advance(self, rows, z, draws):
         top = self.releases.bit_length() - 1
         return honest(self, rows, z, draws * (z & -z != 1 << top))
 
-    patch.setattr(DyadicNoise, "advance", advance)
+    patch.setattr(TreeNoise, "advance", advance)
 
 
 def weigh_the_slowest_buffer_twice(patch):
@@ -217,9 +220,9 @@ def weigh_the_slowest_buffer_twice(patch):
 
 
 def lose_count(patch):
-    honest = ContinualPrivatizer._plan
+    honest = MatrixMechanism.events
     patch.setattr(
-        ContinualPrivatizer, "_plan", lambda self, s, index: {} if index.any() else honest(self, s, index)
+        MatrixMechanism, "events", lambda self, s, index: {} if index.any() else honest(self, s, index)
     )
 
 

@@ -12,10 +12,13 @@ from prefix_factors import counted
 from sums_env import SumsEnv
 
 from fedbandit_envs.procurement.env import ProcurementEnv
+from fedbandit_envs.wrappers import (
+    ContinualPrivatizer,
+    GaussianPrivatizer,
+    LaplacePrivatizer,
+)
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
-from fedbandit_envs.wrappers.privacy.continual import NOISES, ContinualPrivatizer
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
+from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 MECHANISMS = list(NOISES)

@@ -8,9 +8,10 @@ from prefix_factors import counted
 from sums_env import SumsEnv
 
 from fedbandit_envs.procurement.env import ProcurementEnv
+from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
-from fedbandit_envs.wrappers.privacy.continual import NOISES, ContinualPrivatizer
+from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
 
 MECHANISMS = list(NOISES)
 
@@ -112,7 +113,7 @@ def test_silence_ends_what_the_plan_does_not_allow():
     env = ContinualPrivatizer(SumsEnv(2), 1.0, 0.1, releases=3, on_exhausted="silence")
     env.reset_batch([0])
     for _ in range(3):
-        assert env.permit(everyone(env)).all()
+        assert env.allowed_senders(everyone(env)).all()
         env.release(everyone(env))
-    assert not env.permit(everyone(env)).any()
+    assert not env.allowed_senders(everyone(env)).any()
     assert not env.release(everyone(env))["statistic_noise_variance"].any()

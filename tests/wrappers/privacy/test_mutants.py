@@ -10,24 +10,29 @@ import math
 import numpy as np
 import pytest
 
+from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.linear.neighbours import sensitivity as linear_sensitivity
 from fedbandit_envs.linear.rewards import RewardLaw
-from fedbandit_envs.problem import Problem
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.procurement.neighbours import sensitivity as procurement_sensitivity
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.randomness.streams import Purpose, stream
+from fedbandit_envs.wrappers import (
+    ContinualPrivatizer,
+    GaussianPrivatizer,
+    LaplacePrivatizer,
+    RandomizedResponsePrivatizer,
+)
 from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.privacy import privatizer as privatizer_module
-from fedbandit_envs.wrappers.privacy.additive import AdditivePrivatizer
 from fedbandit_envs.wrappers.privacy.audit import Audit, attack
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
-from fedbandit_envs.wrappers.privacy.noise.sqrt_toeplitz import SqrtToeplitzNoise
-from fedbandit_envs.wrappers.privacy.noise.tree import TreeNoise
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism
+from fedbandit_envs.wrappers.privacy.mechanisms.gaussian import Gaussian
+from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
+from fedbandit_envs.wrappers.privacy.mechanisms.randomized_response import RandomizedResponse
+from fedbandit_envs.wrappers.privacy.mechanisms.sqrt_toeplitz import SqrtToeplitzNoise
+from fedbandit_envs.wrappers.privacy.mechanisms.tree import TreeNoise
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
-from fedbandit_envs.wrappers.privacy.randomized_response import RandomizedResponsePrivatizer
 
 pytestmark = pytest.mark.filterwarnings("ignore:the classic calibration")
 
@@ -59,7 +64,7 @@ def test_a_scale_that_ends_at_50_units_is_caught(monkeypatch):
     monkeypatch.setattr(
         ProcurementEnv,
         "_sensitivity",
-        lambda self: procurement_sensitivity(np.minimum(self._seen["capacity"], 50)),
+        lambda self: procurement_sensitivity(np.minimum(self._observation["capacity"], 50)),
     )
     assert not gaussian().holds
 
@@ -85,7 +90,9 @@ def test_a_scale_without_rewards_is_caught(monkeypatch, mechanism):
     monkeypatch.setattr(
         LinearEnv,
         "_sensitivity",
-        lambda self: linear_sensitivity(np.full(self._seen["total_statistic"].shape, self._context_bound**2)),
+        lambda self: linear_sensitivity(
+            np.full(self._observation["total_statistic"].shape, self._context_bound**2)
+        ),
     )
     assert not continual(mechanism).holds
 
@@ -97,13 +104,13 @@ def test_a_scale_without_rewards_is_caught(monkeypatch, mechanism):
 @pytest.mark.parametrize("adjacency", ["one-quantity", "one-outcome"])
 def test_gaussian_noise_without_tails_is_caught(monkeypatch, adjacency):
     assert gaussian(adjacency, epsilon=0.5, samples=25_000).holds
-    honest = GaussianPrivatizer._draw
+    honest = Gaussian.draw
 
-    def draw(self, generator, out):
-        honest(self, generator, out)
+    def draw(self, generator, share, out):
+        honest(self, generator, share, out)
         np.clip(out, -3, 3, out=out)
 
-    monkeypatch.setattr(GaussianPrivatizer, "_draw", draw)
+    monkeypatch.setattr(Gaussian, "draw", draw)
     assert not gaussian(adjacency, epsilon=0.5, samples=25_000).holds
 
 
@@ -129,13 +136,13 @@ def test_laplace_noise_without_tails_is_caught(monkeypatch):
         return evidence.against(0.0)
 
     assert result().holds
-    honest = LaplacePrivatizer._draw
+    honest = Laplace.draw
 
-    def draw(self, generator, out):
-        honest(self, generator, out)
+    def draw(self, generator, share, out):
+        honest(self, generator, share, out)
         np.clip(out, -5, 5, out=out)
 
-    monkeypatch.setattr(LaplacePrivatizer, "_draw", draw)
+    monkeypatch.setattr(Laplace, "draw", draw)
     assert not result().holds
 
 
@@ -151,17 +158,16 @@ def test_the_same_noise_in_every_release_is_caught(monkeypatch, mechanism, delta
         return evidence.against(delta)
 
     assert result().holds
-    honest = AdditivePrivatizer._randomise
+    honest = AdditiveMechanism.randomise
 
     def randomise(self, statistic, sends, index):
         if not index.any():
-            self.states = [[g.bit_generator.state for g in row] for row in self._generators]
-        for row, states in zip(self._generators, self.states, strict=True):
-            for generator, state in zip(row, states, strict=True):
-                generator.bit_generator.state = state
+            self.states = [generator.bit_generator.state for generator in self._generators]
+        for generator, state in zip(self._generators, self.states, strict=True):
+            generator.bit_generator.state = state
         return honest(self, statistic, sends, index)
 
-    monkeypatch.setattr(AdditivePrivatizer, "_randomise", randomise)
+    monkeypatch.setattr(AdditiveMechanism, "randomise", randomise)
     assert not result().holds
 
 
@@ -176,10 +182,10 @@ def test_flips_at_the_share_of_another_release_are_caught(monkeypatch):
         return evidence.against(0.0)
 
     assert result().holds
-    honest = RandomizedResponsePrivatizer._randomise
+    honest = RandomizedResponse.randomise
     monkeypatch.setattr(
-        RandomizedResponsePrivatizer,
-        "_randomise",
+        RandomizedResponse,
+        "randomise",
         lambda self, statistic, sends, index: honest(self, statistic, sends, 0 * index),
     )
     assert not result().holds
@@ -196,12 +202,12 @@ def test_later_releases_that_are_not_booked_are_caught(monkeypatch):
         return env.privacy()
 
     assert claim().epsilon < math.inf
-    honest = LaplacePrivatizer._plan
+    honest = Laplace.events
 
-    def plan(self, sends, index):
+    def events(self, sends, index):
         return honest(self, sends & (index == 0), index)
 
-    monkeypatch.setattr(LaplacePrivatizer, "_plan", plan)
+    monkeypatch.setattr(Laplace, "events", events)
     assert (claim().epsilon, claim().reason) == (math.inf, "more has been released than is in the books")
 
 
@@ -237,7 +243,7 @@ def all_adds_up(make_env) -> bool:
     env = Interleaved(make_env(), 3)
     released = [arrays for _, arrays in play(env, 150, seed=1)]
     released.append(env.release(np.ones((1, env.max_num_agents), np.bool_)))
-    observed = env.unwrapped._seen
+    observed = env.unwrapped._observation
     return all(
         np.allclose(sum(arrays[name] for arrays in released).sum(axis=2), observed[f"total_{name}"])
         for name in released[0]
@@ -336,9 +342,9 @@ def test_rewards_that_are_not_clipped_are_caught(monkeypatch):
     assert no_round_tells_more_than_is_said(make_env)
     honest = RewardLaw.draw
 
-    def draw(self, acting, arm, means, reward, clipped):
+    def draw(self, active, arm, means, reward, clipped):
         bound, self._bound = self._bound, np.inf
-        honest(self, acting, arm, means, reward, clipped)
+        honest(self, active, arm, means, reward, clipped)
         self._bound = bound
         clipped[...] = np.abs(reward) > bound
 

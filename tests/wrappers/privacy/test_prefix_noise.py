@@ -10,12 +10,10 @@ import pytest
 from prefix_factors import column_squares, measured_factor
 from scipy.special import binom
 
-from fedbandit_envs.wrappers.privacy.continual import NOISES
-from fedbandit_envs.wrappers.privacy.noise.blt import BltNoise
-from fedbandit_envs.wrappers.privacy.noise.buffered_toeplitz import fitted
-from fedbandit_envs.wrappers.privacy.noise.honaker import HonakerNoise
-from fedbandit_envs.wrappers.privacy.noise.sqrt_toeplitz import SqrtToeplitzNoise
-from fedbandit_envs.wrappers.privacy.noise.tree import TreeNoise
+from fedbandit_envs.wrappers.privacy.mechanisms.blt import BltNoise, fitted
+from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
+from fedbandit_envs.wrappers.privacy.mechanisms.sqrt_toeplitz import SqrtToeplitzNoise
+from fedbandit_envs.wrappers.privacy.mechanisms.tree import HonakerNoise, TreeNoise
 
 SIZES = (1, 2, 3, 7, 8, 13, 40, 65)
 

@@ -9,9 +9,8 @@ from gymnasium.error import ResetNeeded
 from privatizers import PRIVATIZERS, small
 
 from fedbandit_envs.procurement.env import ProcurementEnv
+from fedbandit_envs.wrappers import GaussianPrivatizer, RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.privacy.budget import Budget
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.privacy.randomized_response import RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.reveal import Reveal
 
 

@@ -7,10 +7,10 @@ import pytest
 from gymnasium.error import ResetNeeded
 from privatizers import PRIVATIZERS, everyone, play, small
 
+from fedbandit_envs.wrappers import GaussianPrivatizer, LaplacePrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_delta
-from fedbandit_envs.wrappers.privacy.budget import Budget, BudgetExhaustedError, decreasing
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
+from fedbandit_envs.wrappers.privacy.budget import Budget, BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import decreasing
 
 
 def test_shares_of_epsilon():
@@ -112,7 +112,7 @@ def test_silence_ends_what_the_budget_does_not_allow(budget):
         wants = ones.copy()
         wants[1, 2] = False
         play(env, 1)
-        permitted = env.permit(wants)
+        permitted = env.allowed_senders(wants)
         counts = env.accountant.counts.sum(axis=0)
         got = env.release(wants)
         assert np.array_equal((got["delivered"] != 0).any(axis=2), permitted)
@@ -121,7 +121,7 @@ def test_silence_ends_what_the_budget_does_not_allow(budget):
         if not permitted.any():
             break
     assert not permitted.any()
-    assert env.permit(ones).tolist() == [[False] * 3, [False, False, True]]
+    assert env.allowed_senders(ones).tolist() == [[False] * 3, [False, False, True]]
     # Nothing was wasted: one more release would have been too much.
     (event,) = env.accountant.events
     more = env.accountant.after({event: ones})
@@ -142,7 +142,7 @@ def test_a_spent_budget_raises_and_releases_nothing(privatize):
     env.release(first)
     play(env)
     counts, spent = env.accountant.counts.copy(), env.privacy()
-    assert env.permit(everyone(env)).all()
+    assert env.allowed_senders(everyone(env)).all()
     with pytest.raises(BudgetExhaustedError, match=r"agent_0 \(replica 0\) has spent .* in 2 releases"):
         env.release(everyone(env))
     assert np.array_equal(env.accountant.counts, counts)

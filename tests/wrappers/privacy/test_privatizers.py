@@ -8,10 +8,12 @@ from gymnasium.error import ResetNeeded
 from pettingzoo.test import parallel_api_test
 from privatizers import VARIANTS, everyone, play, small
 
+from fedbandit_envs.wrappers import (
+    GaussianPrivatizer,
+    LaplacePrivatizer,
+    RandomizedResponsePrivatizer,
+)
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
-from fedbandit_envs.wrappers.privacy.randomized_response import RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.reveal import Reveal
 
 
@@ -36,7 +38,7 @@ def test_without_a_privatizer_privacy_is_all_or_nothing():
     env = Reveal(small())
     env.reset_batch([0])
     assert env.privacy().epsilon == 0.0
-    assert env.permit(everyone(env)).all()
+    assert env.allowed_senders(everyone(env)).all()
     env.release(~everyone(env))
     assert env.privacy().epsilon == 0.0
     env.release(everyone(env))

@@ -8,11 +8,13 @@ from channels import buying, small
 from scipy.stats import kstest
 from sums_env import SumsEnv
 
-from fedbandit_envs.streams import Purpose, is_secret, row_seeds, stream
-from fedbandit_envs.wrappers.privacy.continual import ContinualPrivatizer
-from fedbandit_envs.wrappers.privacy.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.privacy.laplace import LaplacePrivatizer
-from fedbandit_envs.wrappers.privacy.randomized_response import RandomizedResponsePrivatizer
+from fedbandit_envs.randomness.streams import Purpose, is_secret, row_seeds, stream
+from fedbandit_envs.wrappers import (
+    ContinualPrivatizer,
+    GaussianPrivatizer,
+    LaplacePrivatizer,
+    RandomizedResponsePrivatizer,
+)
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 EPISODE = 4711
@@ -30,7 +32,7 @@ def one_release(**kwargs):
     env = Channel(private)
     env.reset_batch([EPISODE])
     seen = env.step_batch(buying(env)).observation
-    sd = private._multipliers[0] * private.sensitivity().scale["delivered"][0]
+    sd = private.mechanism._multipliers[0] * private.sensitivity().scale["delivered"][0]
     return env, seen["inbox_delivered"][0, 0, 1:], seen["total_delivered"][0, 1:], sd[1:]
 
 
@@ -63,7 +65,11 @@ def test_two_epsilons_under_one_seed_are_two_equations_with_one_unknown():
         env = Channel(private)
         env.reset_batch([EPISODE])
         seen = env.step_batch(buying(env)).observation
-        return private._multipliers[0], seen["inbox_delivered"][0, 0, 1:], seen["total_delivered"][0, 1:]
+        return (
+            private.mechanism._multipliers[0],
+            seen["inbox_delivered"][0, 0, 1:],
+            seen["total_delivered"][0, 1:],
+        )
 
     def solved(first, second):
         (a, x, true), (b, y, _) = first, second
@@ -133,7 +139,7 @@ def test_the_noise_of_agents_replicas_and_releases_is_independent():
         values = np.diagonal(env.release(everyone)["statistic"], axis1=2, axis2=3)
         if z % 2:
             diagonal.append(values)
-    drawn = np.stack(diagonal) / env._multiplier
+    drawn = np.stack(diagonal) / env.mechanism._noise_multiplier
     assert drawn.shape == (10, 4, 20, 3)
     first = drawn[0]
     assert kstest(first.ravel(), "norm").pvalue > 1e-4

@@ -90,7 +90,7 @@ def test_agents_choose_when_to_send():
     env = Channel(small(), schedule="on_request")
     assert env.single_action_space["action"] == env.env.single_action_space
     assert env.single_action_space["send"].n == 2
-    assert env.policy_spaces.action == env.single_action_space
+    assert env.policy_spec.action == env.single_action_space
     assert env.action_formats["portions"].space.keys() == {"action", "send"}
     env.reset(seed=0)
     actions = {

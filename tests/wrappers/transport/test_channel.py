@@ -42,7 +42,7 @@ def sampled(env, rounds: int, seed: int = 0) -> list[dict]:
 
 
 def rows_of(actions, agents):
-    """The array face's form of actions by agent."""
+    """The batch API's form of actions by agent."""
     rows = [actions[agent] for agent in agents]
     if isinstance(rows[0], dict):
         return {name: np.stack([row[name] for row in rows])[np.newaxis] for name in rows[0]}
@@ -184,7 +184,7 @@ def test_pickling_in_mid_episode(loss, arguments):
 
 def test_policies_are_told_of_inboxes():
     env = Channel(small())
-    told = env.policy_spaces
+    told = env.policy_spec
     assert told.horizon == 60
     assert told.observation["inbox_good"].shape == (4, PRODUCERS)
     assert told.observation["inbox_mask"].dtype == np.bool_

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.transport.clique_cover import clique_cover
 from fedbandit_envs.wrappers.transport.network import Network
 from fedbandit_envs.wrappers.transport.topology import Topology

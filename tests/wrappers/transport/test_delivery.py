@@ -8,6 +8,7 @@ from flooding_reference import SlowNetwork
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.clique_cover import clique_cover
 
@@ -301,3 +302,34 @@ def test_rates_of_loss_and_duplication():
     # Each pair by itself: n = 1000, deviation 0.0145, 12 pairs.
     pairs = arrived.sum(axis=0)[~np.eye(4, dtype=bool)] / (20 * rounds)
     assert pairs == pytest.approx(0.7, abs=5 * 0.0145)
+
+
+def test_the_registered_unreliable_channel_loses_and_doubles_messages_and_counts_none_twice():
+    """Each traversal is lost with probability 0.2, and doubled with probability 0.2 otherwise: both cost traffic."""
+    preset = dict(REGISTRY["FedArmsUnreliable-v0"].stack[0][1])
+    assert preset["duplication"] == 0.2
+
+    def played(**changes):
+        env = Channel(
+            make_federation("FedArms-v0", max_cycles=300), **{**preset, "schedule": "every_round", **changes}
+        )
+        env.reset_batch([0, 1])
+        arrivals = np.zeros((2, 10, 10), np.int64)
+        received = np.zeros((2, 10))
+        for _ in range(250):
+            seen = env.step_batch(np.zeros((2, 10), np.int64)).observation
+            arrivals += seen["inbox_mask"]
+            received += seen["inbox_pulls"].sum(axis=(2, 3))
+        return arrivals, received, env.traffic["messages"].sum()
+
+    arrivals, received, messages = played()
+    # One pull a round in each message: what is received is one pull an arrival or fewer that came together.
+    assert (received >= arrivals.sum(axis=2)).all()
+    assert (received <= 9 * 250).all()
+    _, everything, _ = played(loss=0.0, duplication=0.0)
+    assert everything.min() > received.max()
+    once, same, single = played(duplication=0.0)
+    np.testing.assert_array_equal(arrivals, once)
+    np.testing.assert_array_equal(received, same)
+    # Of 0.8 of all traversals a fifth is doubled.
+    assert messages / single == pytest.approx(1.16, abs=0.01)

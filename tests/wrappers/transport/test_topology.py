@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from fedbandit_envs.streams import Purpose, stream
+from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.transport.flooding import edge_lists
 from fedbandit_envs.wrappers.transport.topology import Topology
 

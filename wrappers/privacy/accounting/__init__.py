@@ -1,1 +1,1 @@
-"""Accounts of what releases have told: events, how they compose, and what that makes in epsilon."""
+"""Privacy accounting: events, their composition, and calibration of noise."""

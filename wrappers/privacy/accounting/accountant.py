@@ -1,6 +1,6 @@
-"""What has been spent: releases are counted as they happen, and composed when somebody asks.
+"""The accountant: counts releases as they happen, and composes them into epsilon when asked.
 
-The accountant keeps how often each agent has had each distinct event, so memory does not grow with the
+It keeps how often each agent has had each distinct event, so memory does not grow with the number of
 releases. Where several releases are one mechanism (continual release), the event of the first z of them takes the
 place of that of the first z - 1.
 
@@ -18,42 +18,26 @@ Compositions, each of them an upper bound on what was spent:
 A mechanism of another kind than the composition knows gets no answer, but from ``basic``, which adds up what is
 promised, whatever keeps the promise.
 
-An accountant that stands at a :class:`~fedbandit_envs.door.Door` answers for what has left there and not only for what
-it was told: who has released something that is not in these books, anywhere in the stack, has no privacy; and where the
-door withholds claims there is no answer.
+With a :class:`~fedbandit_envs.core.ledger.ReleaseLedger` the accountant answers for all that has left the environment
+and not only for what was recorded: who has released something that was not recorded, anywhere in the stack, has no
+privacy; and there is no answer where the ledger has a reason why nothing can be claimed.
 
 No adjacency covers an agent whose later raw choices change with what was altered: neighbours differ in what
 the adjacency names and in nothing else.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.checks import require_choice
-from fedbandit_envs.claim import Adjacency, Claim, Composition
-from fedbandit_envs.door import Door
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.core.claim import Adjacency, Claim, Composition
+from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
-from fedbandit_envs.wrappers.privacy.accounting.composition import COMPOSITIONS, KINDS, promised_delta
+from fedbandit_envs.wrappers.privacy.accounting.composition import COMPOSITIONS, PROVEN, promised_delta
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
-
-
-class Stand(NamedTuple):
-    """Where an accountant stands.
-
-    Attributes:
-        door: Of the federation.
-        height: Of the layer that adds the noise: what leaves below it has none.
-        adjacencies: Those that the environment names; others are refused.
-        episode: The door's episode that the books are of.
-    """
-
-    door: Door
-    height: int
-    adjacencies: tuple[Adjacency, ...]
-    episode: int
 
 
 class Accountant:
@@ -63,8 +47,9 @@ class Accountant:
         self,
         replicas: int,
         agents: int,
-        stand: Stand | None = None,
-        trust: str = "local",
+        ledger: ReleaseLedger | None = None,
+        height: int = 0,
+        adjacencies: Sequence[Adjacency] = (),
         noise: str = "none",
     ) -> None:
         """Starts with nothing released.
@@ -72,14 +57,18 @@ class Accountant:
         Args:
             replicas: Number of replicas.
             agents: Number of agents in each.
-            stand: Where the accountant stands; None for one that knows what it is told and no more.
-            trust: See :class:`~fedbandit_envs.claim.Claim`.
-            noise: See there.
+            ledger: Counts what really leaves, in the episode that it is in now; None for an accountant that knows only
+                what is recorded.
+            height: Of the layer that adds the noise: what leaves below it has none.
+            adjacencies: Those that the environment names; others are refused. Without a ledger all are allowed.
+            noise: See :class:`~fedbandit_envs.core.claim.Claim`.
         """
         self._shape = (replicas, agents)
         self._counts: dict[Event, Array] = {}
-        self._stand = stand
-        self._trust = trust
+        self._ledger = ledger
+        self._episode = None if ledger is None else ledger.episode
+        self._height = height
+        self._adjacencies = adjacencies
         self._noise = noise
 
     @property
@@ -123,7 +112,7 @@ class Accountant:
         Args:
             releases: For each event by how much its count changes, see :meth:`record`.
         """
-        future = Accountant(*self._shape, self._stand, self._trust, self._noise)
+        future = copy(self)
         future._counts = dict(self._counts)
         for event, times in releases.items():
             future.record(event, times)
@@ -142,7 +131,7 @@ class Accountant:
             delta: In [0, 1). None stands for the deltas that the events promise, added up (with ``parallel``
                 the largest of one release), for the agent where that is most.
             composition: See the module.
-            adjacency: See :data:`fedbandit_envs.claim.Adjacency`.
+            adjacency: See :data:`fedbandit_envs.core.claim.Adjacency`.
 
         Returns:
             The claim. Its epsilon is None, with the reason, where the composition has no answer: ``basic``
@@ -156,15 +145,7 @@ class Accountant:
         epsilon = None
         if np.isinf(rows).any() or not np.isnan(rows).any():
             epsilon = float(np.nanmax(rows, initial=0.0))
-        return Claim(
-            epsilon=epsilon,
-            delta=delta,
-            adjacency=adjacency,
-            composition=composition,
-            reason=reason,
-            trust=self._trust,
-            noise=self._noise,
-        )
+        return Claim(epsilon, delta, adjacency, composition, reason, noise=self._noise)
 
     def epsilon_by_agent(
         self,
@@ -173,7 +154,7 @@ class Accountant:
         composition: Composition = "basic",
         adjacency: Adjacency = "one-quantity",
     ) -> Array:
-        """Returns what each agent has spent; arguments and errors are those of :meth:`epsilon`.
+        """Returns the privacy cost of each agent; arguments and errors are those of :meth:`epsilon`.
 
         Delta None stands for each agent's own promised deltas: what one has spent does not depend on others.
 
@@ -195,37 +176,34 @@ class Accountant:
     ) -> tuple[Array, float, Composition, str]:
         """Returns epsilon by agent (NaN for no answer), the delta and the composition used, and a reason."""
         require_choice("composition", composition, COMPOSITIONS)
-        if self._stand is not None:
-            require_choice("adjacency", adjacency, self._stand.adjacencies)
+        if self._ledger is not None:
+            require_choice("adjacency", adjacency, self._adjacencies)
         if delta is not None and not 0 <= delta < 1:
             raise ValueError(f"delta is {delta!r}; None or a number in [0, 1) is required")
-        if self._stand is not None and self._stand.door.withheld:
-            reason = self._stand.door.withheld
-            rows, delta = np.full(self._shape, np.nan), delta or 0.0
+        if self._ledger is None:
+            return self._booked(delta, composition, adjacency)
+        if self._ledger.unclaimable_reason:
+            rows, delta, reason = np.full(self._shape, np.nan), delta or 0.0, self._ledger.unclaimable_reason
         else:
             rows, delta, composition, reason = self._booked(delta, composition, adjacency)
-        exposed, why = self._exposed()
+        exposed, why = self._exposed(self._ledger)
         if why:
             rows, reason = np.where(exposed, np.inf, rows), why
         return rows, delta, composition, reason
 
-    def _exposed(self) -> tuple[Array, str]:
-        """Returns who has released what is not in the books, and how."""
-        nobody = np.zeros(self._shape, np.bool_)
-        if self._stand is None:
-            return nobody, ""
-        door, height, _, episode = self._stand
-        if door.episode != episode:
+    def _exposed(self, ledger: ReleaseLedger) -> tuple[Array, str]:
+        """Returns whether each agent has unrecorded releases, ``(replicas, agents)``, and why (empty if none has)."""
+        if ledger.episode != self._episode:
             return (
-                ~nobody,
+                np.ones(self._shape, np.bool_),
                 "the environment was reset without its privatizer: these books are of another episode",
             )
-        below, unbooked = door.left(height)
+        below, unbooked = ledger.left(self._height)
         for event, times in self._counts.items():
             unbooked -= event.releases * times
         exposed = (below > 0) | (unbooked > 0)
         if not np.count_nonzero(exposed):
-            return nobody, ""
+            return exposed, ""
         if below.any():
             return exposed, "data has left without passing the privatizer"
         return exposed, "more has been released than is in the books"
@@ -242,9 +220,8 @@ class Accountant:
             if delta >= 1:
                 reason = f"the promised deltas add up to {delta:.3g}, which promises nothing; state a delta"
                 return _unknown(counts), delta, composition, reason
-        known = KINDS[composition]
         for event in self.events:
-            if known is not None and event.kind not in known:
+            if composition != "basic" and event.kind not in PROVEN:
                 reason = f"{composition} composition does not know the mechanism {event.kind!r}"
                 return _unknown(counts), delta, composition, reason
         reason = ""
@@ -271,7 +248,7 @@ class Accountant:
         )
 
     def _reason(self, rows: Array, delta: float, composition: Composition, adjacency: Adjacency) -> str:
-        """Says why the worst of ``rows`` is no finite number; empty if it is one."""
+        """Returns the reason why the worst of ``rows`` is no finite number; empty if it is one."""
         if np.isfinite(rows).all():
             return ""
         if np.isinf(rows).any():
@@ -283,12 +260,12 @@ class Accountant:
 
 
 def _unknown(counts: Array) -> Array:
-    """Returns NaN for whoever has released something, else 0."""
+    """Returns an unknown epsilon: NaN for each agent that has released something, 0 for the others."""
     return np.where(counts.any(axis=0), np.nan, 0.0)
 
 
 def _exposure(events: Iterable[Event], adjacency: Adjacency) -> str:
-    """Says why some event exposes neighbours; empty if none does."""
+    """Returns the reason why some event exposes neighbours; empty if none does."""
     for event in events:
         if np.isinf(event.loss):
             return "released without noise"

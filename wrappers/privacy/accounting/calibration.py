@@ -12,15 +12,20 @@ References:
 """
 
 from functools import lru_cache
+from math import sqrt
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import erfcx, log_ndtr, ndtri_exp
 
+from fedbandit_envs.basics.checks import require_integer, require_number
+
 Float = np.float64 | npt.NDArray[np.float64]
 
 
+@lru_cache(maxsize=4096)  # Every episode asks for the same ones again.
 def classic_noise_multiplier(epsilon: float, delta: float) -> float:
     """Returns sqrt(2 ln(1.25/delta))/epsilon (Dwork and Roth, Theorem A.1; P-FCB, eq. 10 and 11).
 
@@ -55,8 +60,8 @@ def analytic_noise_multiplier(epsilon: float, delta: float) -> float:
     target = np.log(delta)
 
     def excess(log_mu: float) -> float:
-        # Bounded below, since the bracket's lower end may have a delta of 0.
-        return float(np.maximum(log_gaussian_delta(epsilon, np.exp(log_mu)) - target, -1e3))
+        # Bounded below, since the bracket's lower end may have a delta of 0, whose logarithm may be lost (NaN).
+        return float(np.fmax(log_gaussian_delta(epsilon, np.exp(log_mu)) - target, -1e3))
 
     # delta <= Phi(mu/2 - epsilon/mu) with slack at most a few units of its argument brackets mu.
     tail = float(ndtri_exp(target))
@@ -151,6 +156,45 @@ def zcdp_epsilon(delta: float, rho: Float | float) -> Float:
         rho: Numbers >= 0, any shape.
     """
     return rho + 2 * np.sqrt(rho * np.log(1 / delta))
+
+
+# A single release promises something for one value at this delta, which exact composition does not use.
+_DELTA_OF_ONE = 1e-9
+
+
+def equal_shares(epsilon: float, delta: float, releases: int, norm: float = 1.0) -> dict[str, Any]:
+    """Returns arguments of ``GaussianPrivatizer`` that make releases (epsilon, delta) private, exactly composed.
+
+    All releases have one noise multiplier, so that mu^2 = sum (norm/multiplier)^2 has as many equal terms.
+
+    Args:
+        epsilon: Of all releases together, > 0; infinity for no noise.
+        delta: Of all releases together, in (0, 1).
+        releases: How many there are, >= 1.
+        norm: By how much neighbours differ in one release, in units of sensitivity
+            (:class:`~fedbandit_envs.core.sensitivity.Change`), > 0; all releases are taken to differ as much.
+
+    Returns:
+        ``noise_multiplier``, the ``delta`` of a single release's promise, ``releases``, and an ``epsilon`` of None.
+
+    Raises:
+        TypeError: A parameter has the wrong type.
+        ValueError: A parameter is out of its range, or so little is claimed that a single release has no epsilon.
+    """
+    require_integer("releases", releases, 1)
+    require_number("norm", norm, 0, np.inf, open_below=True)
+    multiplier = analytic_noise_multiplier(epsilon, delta) * norm * sqrt(releases)
+    if multiplier > 0:
+        # A hair less epsilon, and so more noise: rounding must not spend more than was claimed.
+        share = float(gaussian_epsilon(_DELTA_OF_ONE, 1 / multiplier)) * (1 - 1e-9)
+        if share == 0:
+            raise ValueError(
+                f"epsilon is {epsilon!r} and delta {delta!r} for {releases} releases; more is required for each "
+                f"of them to have an epsilon at delta {_DELTA_OF_ONE:g}"
+            )
+        # Multiplied and divided, so that noise has the bits that it had when epsilon was what privatizers were given.
+        multiplier = analytic_noise_multiplier(releases * share / releases, _DELTA_OF_ONE)
+    return {"epsilon": None, "delta": _DELTA_OF_ONE, "releases": releases, "noise_multiplier": multiplier}
 
 
 def _check(epsilon: float, delta: float) -> None:

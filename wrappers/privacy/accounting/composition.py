@@ -1,4 +1,4 @@
-"""How the privacy of single releases makes that of all of them.
+"""Compositions: the privacy of all releases of an agent, from that of single ones.
 
 Every composition is a function of the distinct events, of how often each agent had them (``counts``, shape
 ``(events, replicas, agents)``), of the adjacency and of delta; it returns an epsilon an agent, infinite where
@@ -17,8 +17,8 @@ from math import isfinite
 
 import numpy as np
 
-from fedbandit_envs.arrays import Array
-from fedbandit_envs.claim import Adjacency, Composition
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.claim import Adjacency, Composition
 from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     gaussian_epsilon,
@@ -33,17 +33,17 @@ Compose = Callable[[Sequence[Event], Array, Adjacency, float], Array]
 
 
 def promised_delta(events: Sequence[Event], counts: Array, adjacency: Adjacency) -> Array:
-    """Returns the promised deltas added up, by agent."""
+    """Returns the delta of all releases of each agent by basic composition: the sum over events and changed values."""
     return _total(counts, (event.change(adjacency).values * event.delta for event in events))
 
 
 def promised_epsilon(event: Event, adjacency: Adjacency) -> float:
-    """Returns the promised epsilons of one release added up."""
+    """Returns the epsilon of one release by basic composition over the values in which neighbours differ."""
     return np.inf if event.exposes(adjacency) else event.change(adjacency).values * event.epsilon
 
 
 def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Adds the promises up; no answer where delta is less than their sum; see :data:`Compose`."""
+    """Sums the events' epsilons; NaN where delta is less than the sum of their deltas; see :data:`Compose`."""
     epsilon = _total(counts, (promised_epsilon(event, adjacency) for event in events))
     # Sums of equal terms, in another order, differ by rounding.
     covered = promised_delta(events, counts, adjacency) <= delta * (1 + 1e-12)
@@ -51,7 +51,7 @@ def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
 
 
 def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Adds concentrated privacy up and converts it at delta; see :data:`Compose`."""
+    """Sums the events' zCDP parameters rho and converts the sum to epsilon at delta; see :data:`Compose`."""
 
     def rho(event: Event) -> float:
         if event.kind == "gaussian" or event.exposes(adjacency):
@@ -90,15 +90,8 @@ def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta
     return np.where(counts > 0, single[:, np.newaxis, np.newaxis], 0.0).max(axis=0, initial=0.0)
 
 
-_PROVEN: tuple[Kind, ...] = ("gaussian", "laplace", "randomised_response")
-
-KINDS: Mapping[Composition, tuple[Kind, ...] | None] = {
-    "basic": None,
-    "zcdp": _PROVEN,
-    "exact": _PROVEN,
-    "parallel": _PROVEN,
-}
-"""The kinds of events that a composition knows; None where promises are enough, whatever keeps them."""
+PROVEN: tuple[Kind, ...] = ("gaussian", "laplace", "randomised_response")
+"""Kinds of events that every composition knows. ``basic`` knows all kinds: it adds promises up, whatever keeps them."""
 
 COMPOSITIONS: Mapping[Composition, Compose] = {
     "basic": basic,

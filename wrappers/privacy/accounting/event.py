@@ -1,15 +1,15 @@
-"""A release as the accountant sees it: a few scalars, since all noise is proportional to scale."""
+"""Privacy events: releases as the accountant counts them, a few numbers each."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from fedbandit_envs.claim import Adjacency
-from fedbandit_envs.sensitivity import Change
+from fedbandit_envs.core.claim import Adjacency
+from fedbandit_envs.core.sensitivity import Change
 
 Kind = str
-"""What a mechanism is. Compositions say which kinds they know (:mod:`.composition`) and refuse to answer for others;
-what a kind means never changes."""
+"""Name of a kind of mechanism. Compositions know some kinds (:data:`.composition.PROVEN`) and have no answer for
+others; what a kind means never changes."""
 
 UNPROTECTED = Change(1, np.inf)
 
@@ -20,8 +20,8 @@ class Event:
 
     Attributes:
         kind: The mechanism.
-        loss: Of a change by one scale: mu for ``gaussian`` noise, epsilon of one value for ``laplace`` and
-            ``randomised_response``; infinite without noise.
+        loss: Privacy loss of a change by one scale: mu, the inverse of the noise multiplier, for ``gaussian`` noise;
+            epsilon of one value for ``laplace`` and ``randomised_response``; infinite without noise.
         epsilon: Promised for one value.
         delta: Promised for one value.
         changes: What changes, by adjacency, and how many values' promises that needs; an adjacency that is
@@ -38,9 +38,9 @@ class Event:
     releases: int = 1
 
     def change(self, adjacency: Adjacency) -> Change:
-        """Returns what changes between such neighbours."""
+        """Returns by how much such neighbours differ in the release."""
         return dict(self.changes).get(adjacency, UNPROTECTED)
 
     def exposes(self, adjacency: Adjacency) -> bool:
-        """Says whether neighbours can be told apart with certainty."""
+        """Returns whether the event lets an observer distinguish neighbours under ``adjacency`` with certainty."""
         return bool(np.isinf(self.loss * self.change(adjacency).norm))

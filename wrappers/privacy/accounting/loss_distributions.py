@@ -19,7 +19,7 @@ _LARGEST_LOSS = 40.0
 
 
 def available() -> bool:
-    """Says whether dp-accounting is installed."""
+    """Returns whether dp-accounting is installed."""
     return find_spec("dp_accounting") is not None
 
 

@@ -1,0 +1,1 @@
+"""The federated environment: problems, wrappers, the release ledger, and the specification given to policies."""

@@ -1,0 +1,72 @@
+"""Arrays that are filled anew every round, and read-only views of them for callers."""
+
+from collections.abc import Callable, Mapping
+from operator import is_
+from typing import Generic, TypeVar
+
+from fedbandit_envs.basics.arrays import Array, Arrays
+
+Cut = TypeVar("Cut")
+
+
+class Buffers:
+    """Arrays by name, with read-only views that show whatever is written to the arrays.
+
+    Views are made once per object. Copies and unpickled objects make their own, since a copied view would not follow
+    the copied array.
+
+    Attributes:
+        arrays: The arrays, to be filled in place.
+        views: The read-only views by name, to be returned in a new dict.
+    """
+
+    def __init__(self, arrays: Arrays) -> None:
+        """Makes views of ``arrays``."""
+        self._take(arrays)
+
+    def _take(self, arrays: Arrays) -> None:
+        self.arrays = arrays
+        self.views: Arrays = {}
+        for name, array in arrays.items():
+            self.views[name] = array.view()
+            self.views[name].flags.writeable = False
+
+    def __getstate__(self) -> Arrays:
+        return self.arrays
+
+    def __setstate__(self, arrays: Arrays) -> None:
+        self._take(arrays)
+
+
+class Parts(Generic[Cut]):
+    """A cache of views of parts of arrays, for callers that get the same arrays in every round.
+
+    The views are made once, and again when other arrays are given. Copies and unpickled objects start without views,
+    since a copied view would not follow the copied array.
+    """
+
+    def __init__(self, cut: Callable[[Mapping[str, Array]], Cut]) -> None:
+        """Takes the function that makes the views.
+
+        Args:
+            cut: Maps arrays by name to views of their parts, in dicts or lists that are not written to.
+        """
+        self._start(cut)
+
+    def _start(self, cut: Callable[[Mapping[str, Array]], Cut]) -> None:
+        self._cut = cut
+        self._names: tuple[str, ...] | None = None
+        self._arrays: tuple[Array, ...] = ()
+
+    def of(self, arrays: Mapping[str, Array]) -> Cut:
+        """Returns the views of the parts; the same objects as long as the arrays and their names are the same."""
+        if tuple(arrays) != self._names or not all(map(is_, arrays.values(), self._arrays)):
+            self._names, self._arrays = tuple(arrays), tuple(arrays.values())
+            self._parts = self._cut(arrays)
+        return self._parts
+
+    def __getstate__(self) -> Callable[[Mapping[str, Array]], Cut]:
+        return self._cut
+
+    def __setstate__(self, cut: Callable[[Mapping[str, Array]], Cut]) -> None:
+        self._start(cut)

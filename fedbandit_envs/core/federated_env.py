@@ -1,0 +1,262 @@
+"""The base class of federated environments and its batch API.
+
+All computing happens in the *batch API* (:meth:`FederatedEnv.reset_batch`, :meth:`FederatedEnv.step_batch`,
+:meth:`FederatedEnv.release`), whose arrays lead with the axes ``(replicas, agents)``. The PettingZoo API (dicts keyed
+by agent, one replica) is derived from it in :mod:`fedbandit_envs.core.pettingzoo_api`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.core.ledger import ReleaseLedger
+from fedbandit_envs.core.pettingzoo_api import PettingZooApi
+from fedbandit_envs.core.policy_spec import ActionFormat, PolicySpec
+from fedbandit_envs.core.sensitivity import Sensitivity
+
+
+class BatchReset(NamedTuple):
+    """The result of :meth:`FederatedEnv.reset_batch`; arrays lead with ``(replicas, agents)``.
+
+    Attributes:
+        observation: First observations by name.
+        info: Information by name, all zero.
+    """
+
+    observation: Arrays
+    info: Arrays
+
+
+class BatchStep(NamedTuple):
+    """The result of :meth:`FederatedEnv.step_batch`; arrays lead with ``(replicas, agents)``.
+
+    Attributes:
+        observation: Arrays by name, as in the observation space.
+        reward: Realised reward of the round, float64 ``(replicas, agents)``.
+        truncated: Whether the horizon is reached, bool ``(replicas, agents)``. Nothing ever terminates.
+        info: ``regret`` (in expectation over outcomes) and the environment's own entries.
+    """
+
+    observation: Arrays
+    reward: Array
+    truncated: Array
+    info: Arrays
+
+
+class FederatedEnv(PettingZooApi, ABC):
+    """A federation of agents, each of which faces a bandit problem of one kind, in many independent replicas.
+
+    Problems subclass :class:`~fedbandit_envs.core.problem.Problem`, wrappers
+    :class:`~fedbandit_envs.core.wrapper.FederatedWrapper`.
+
+    The batch API returns read-only views of buffers, which are valid until the next call: writing into one raises a
+    ``ValueError`` and cannot change costs, contexts, statistics or regret. The PettingZoo API returns copies, which
+    agents may write to. This prevents accidents, not attacks: for protection from a malicious policy, run it in
+    another process.
+
+    Attributes:
+        possible_agents: Names of all agents, ``agent_0 ...``.
+        single_observation_space: Observation space of every agent.
+        single_action_space: Action space of every agent.
+        single_release_space: Space of what one agent releases without noise (:meth:`release`).
+        max_cycles: The horizon: rounds until truncation; may be set between episodes.
+        action_formats: The action formats offered to learning agents, by name.
+    """
+
+    metadata: dict[str, Any]
+    single_observation_space: spaces.Dict
+    single_action_space: spaces.Space[Any]
+    single_release_space: spaces.Dict
+    max_cycles: int
+    action_formats: Mapping[str, ActionFormat]
+
+    # The number of wrappers inside of this one, and the ledger that all of the stack shares.
+    _height: int
+    _ledger: ReleaseLedger
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name, hook in (("release", "_release"), ("privacy", "allowed_senders or _release")):
+            if name in vars(cls):
+                raise TypeError(f"{cls.__name__} overrides {name}, which is final; override {hook} instead")
+
+    @abstractmethod
+    def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
+        """Starts one episode a seed; the number of seeds is the number of replicas.
+
+        Args:
+            seeds: Non-negative integers; replica i depends on ``seeds[i]`` alone.
+
+        Returns:
+            The first observations, and information of the names that :meth:`step_batch` uses, all zero.
+
+        Raises:
+            ValueError: There is no seed, or a negative one.
+        """
+
+    @abstractmethod
+    def step_batch(self, action: Array) -> BatchStep:
+        """Plays one round in all replicas.
+
+        Args:
+            action: One action an agent, leading axes ``(replicas, agents)``.
+
+        Raises:
+            TypeError: The action has the wrong dtype.
+            ValueError: The action has the wrong shape or a forbidden value. State is untouched.
+            gymnasium.error.ResetNeeded: No episode is running.
+        """
+
+    @abstractmethod
+    def set_active(self, active: Array) -> None:
+        """Sets which agents act in the next round; before the first round it is called before ``reset_batch``.
+
+        If it is not called before the first round, all agents act in all rounds of the episode. For an agent that does
+        not act nothing is played or drawn: its reward and information are 0, its statistics do not change, and its
+        random numbers wait for the next round in which it acts.
+
+        Args:
+            active: Whether each agent acts, bool ``(replicas, agents)``.
+        """
+
+    def release(self, senders: Array) -> Arrays:
+        """Releases data of the senders; data leave agents in no other way. Final: subclasses cannot override it.
+
+        The release ledger counts every release. Environments and wrappers define what is released in :meth:`_release`,
+        and which agents may send in :meth:`allowed_senders`.
+
+        Args:
+            senders: Whether each agent sends, bool ``(replicas, agents)``.
+
+        Returns:
+            The growth of each sender's statistic since it last sent, zero for agents that do not send; arrays by name
+            with leading axes ``(replicas, agents)``.
+
+        Raises:
+            ValueError: ``senders`` has the wrong shape.
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
+        sends = self.allowed_senders(self._checked_senders(senders))
+        released = self._release(sends)
+        self._ledger.count(self._height, sends)
+        return released
+
+    def _checked_senders(self, senders: Array) -> Array:
+        if self._ledger.episode is None:
+            raise ResetNeeded("release() was called before reset()")
+        sends = np.array(senders, np.bool_)
+        if sends.shape != self._ledger.shape:
+            raise ValueError(
+                f"senders has shape {sends.shape}; (replicas, agents) = {self._ledger.shape} is required"
+            )
+        return sends
+
+    @abstractmethod
+    def _release(self, sends: Array) -> Arrays:
+        """Returns the data that :meth:`release` releases, without counting a release.
+
+        Wrappers call this method of the environment inside of them.
+
+        Args:
+            sends: Whether each agent sends, bool ``(replicas, agents)``, checked and allowed.
+        """
+
+    @abstractmethod
+    def sensitivity(self) -> Sensitivity:
+        """Returns the sensitivity of a release; known from reset on and constant over an episode.
+
+        Returns:
+            The scale of each value in a release, and by adjacency the largest change of one release between
+            neighbouring histories, in units of these scales.
+
+        Raises:
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
+
+    def largest_reward(self) -> Array | None:
+        """Returns the largest absolute value of a round's reward; known from reset on, constant over an episode.
+
+        Returns:
+            Numbers >= 0, float64 ``(replicas, agents)``; None where the problem gives no bound.
+
+        Raises:
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
+        return None
+
+    def allowed_senders(self, senders: Array) -> Array:
+        """Returns which senders are allowed to send: all of them, unless a wrapper limits them.
+
+        Args:
+            senders: Whether each agent wants to send, bool ``(replicas, agents)``.
+
+        Returns:
+            Whether each agent may send, bool ``(replicas, agents)``; true for senders only.
+        """
+        return np.asarray(senders, np.bool_)
+
+    def privacy(self) -> Claim:
+        """Returns the privacy guarantee of this episode's releases, for the agent with the largest loss. Final.
+
+        Every wrapper of a stack returns the same claim. Without a privatizer epsilon is 0 if nothing has been released
+        and infinite otherwise, under any adjacency; the claim then names the first that the environment has.
+
+        Raises:
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
+        if self._ledger.episode is None:
+            raise ResetNeeded("privacy() was called before reset()")
+        return self._ledger.claim()
+
+    @abstractmethod
+    def hidden(self) -> Arrays:
+        """Returns the parameters that agents do not know, by name, leading axes ``(replicas, agents)``."""
+
+    @property
+    @abstractmethod
+    def hidden_space(self) -> spaces.Dict:
+        """One agent's space of :meth:`hidden`."""
+
+    @property
+    def groups(self) -> Mapping[str, Sequence[int]]:
+        """Groups of agents whose results are reported separately: indices of agents by the group's name."""
+        return {}
+
+    @property
+    def totals(self) -> Arrays:
+        """Sums over the episode so far besides reward and information, by name, for reports.
+
+        Arrays lead with ``(replicas, agents)``; which there are depends on the problem.
+        """
+        return {}
+
+    @property
+    def public(self) -> Mapping[str, Any]:
+        """Public constants of the problem by name, part of the :class:`.PolicySpec`; empty by default."""
+        return {}
+
+    @property
+    def policy_spec(self) -> PolicySpec:
+        """The description of this environment that policies are given."""
+        return PolicySpec(
+            observation=self.single_observation_space,
+            action=self.single_action_space,
+            horizon=self.max_cycles,
+            release=self.single_release_space,
+            agents=self.max_num_agents,
+            public=self.public,
+            action_formats=self.action_formats,
+            features=getattr(self, "features", None),
+        )
+
+    def _reset_arrays(self, seeds: Sequence[int]) -> BatchReset:
+        return self.reset_batch(seeds)
+
+    def _step_arrays(self, action: Array) -> BatchStep:
+        return self.step_batch(action)

@@ -1,0 +1,284 @@
+"""The base class of bandit problems: seeds, rounds, checks of actions, releases of statistics, rendering.
+
+Subclasses define how an instance is drawn, how a round is played, the sensitivity of a release and what agents do not
+know.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_choice, require_integer, require_seeds
+from fedbandit_envs.core.action_check import ActionCheck
+from fedbandit_envs.core.buffers import Buffers
+from fedbandit_envs.core.claim import Adjacency
+from fedbandit_envs.core.features import Features
+from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.core.ledger import ReleaseLedger
+from fedbandit_envs.core.neighbours import Neighbours
+from fedbandit_envs.core.policy_spec import ActionFormat
+from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.randomness.draws import MOST_ROUNDS
+from fedbandit_envs.randomness.episode import EpisodeRandomness
+
+MOST = 2**53
+"""Upper bound of spaces of counts: float64 represents every integer up to it."""
+
+Viewer = Callable[[Arrays], Any]
+"""A function that renders one replica's observation, information and hidden parameters; arrays lead with agents."""
+
+
+class Problem(FederatedEnv):
+    """The base class of environments in which each agent of a federation faces a bandit problem.
+
+    Subclasses name themselves (``class ArmsEnv(Problem, name="arms_v0")``), build their spaces, hand them to
+    ``super().__init__`` and implement :meth:`_start`, :meth:`_play_round`, :meth:`_sensitivity` and :meth:`_hidden`.
+
+    Observations consist of the arrays of the space given to the constructor and of ``round``, int64 ``(1,)``, the
+    rounds played so far. For each statistic that is released they contain ``total_{name}``, its sum over all rounds so
+    far; a release contains the growth of that sum since the agent's last release.
+
+    Subclasses fill buffers with the leading axes ``(replicas, agents)``: ``_observation``, by name; ``_reward``;
+    ``_info`` by name, ``regret`` among it. They start at zero. ``_active``, bool ``(replicas, agents)``, is true for
+    agents that act in the current round; the rewards, information and outcomes of others must be 0.
+
+    Attributes:
+        statistics: Names of what is released.
+        information: Dtypes of the entries of the information besides ``regret``, by name.
+        open_above: Whether actions above the action space's bounds are accepted, because the problem handles them.
+        viewers: Functions that render, by render mode.
+        features: Class that computes features of an agent's history for neural networks; None without one.
+        instance_seed: None draws an instance anew each episode, from its seed; an integer fixes it; of several, an
+            episode takes the one at its own seed modulo their number.
+    """
+
+    statistics: ClassVar[tuple[str, ...]]
+    information: ClassVar[Mapping[str, npt.DTypeLike]] = {}
+    open_above: ClassVar[bool] = False
+    viewers: ClassVar[Mapping[str, Viewer]] = {}
+    features: ClassVar[type[Features] | None] = None
+
+    metadata: dict[str, Any] = {"name": "problem"}  # noqa: RUF012 - PettingZoo's own form
+    _height = 0
+
+    def __init_subclass__(cls, *, name: str = "", **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.metadata = {
+            "name": name or cls.metadata["name"],
+            "render_modes": list(cls.viewers),
+            "render_fps": 4,
+            "is_parallelizable": True,
+        }
+
+    def __init__(
+        self,
+        *,
+        num_agents: int,
+        max_cycles: int,
+        observation: Mapping[str, spaces.Space[Any]],
+        action: spaces.Space[Any],
+        hidden: Mapping[str, spaces.Space[Any]],
+        action_formats: Mapping[str, ActionFormat],
+        instance_seed: int | Sequence[int] | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        """Sets the federation up; instances are drawn at reset.
+
+        Args:
+            num_agents: Number of agents.
+            max_cycles: The horizon: rounds until truncation.
+            observation: What an agent sees besides ``round``, by name.
+            action: One agent's actions: ``Discrete``, ``MultiDiscrete`` or ``Box``.
+            hidden: Spaces of one agent's unknown parameters, by name.
+            action_formats: Action formats by name, the environment's own first.
+            instance_seed: See :class:`Problem`.
+            render_mode: None or one of :attr:`viewers`.
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
+        """
+        super().__init__()
+        require_integer("num_agents", num_agents, 1)
+        require_integer("max_cycles", max_cycles, 1, MOST_ROUNDS)
+        require_seeds("instance_seed", instance_seed)
+        require_choice("render_mode", render_mode, (None, *self.viewers))
+        self.possible_agents = [f"agent_{j}" for j in range(num_agents)]
+        self.max_cycles = max_cycles
+        self.instance_seed = instance_seed
+        self.render_mode = render_mode
+        self.action_formats = action_formats
+        self.single_action_space = action
+        self.single_observation_space = spaces.Dict(
+            {"round": spaces.Box(0, MOST, (1,), np.int64), **observation}
+        )
+        self.single_release_space = spaces.Dict(
+            {name: self.single_observation_space[f"total_{name}"] for name in self.statistics}
+        )
+        self._hidden_space = spaces.Dict(dict(hidden))
+        self._check = ActionCheck(action, self.possible_agents, self.open_above)
+        self._ledger = ReleaseLedger()
+        self._round: int | None = None
+        self._next_active: Array | None = None
+
+    def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
+        """Draws the instances and starts one episode a seed; see :meth:`FederatedEnv.reset_batch`."""
+        seeds = [int(seed) for seed in seeds]
+        if not seeds or min(seeds) < 0:
+            raise ValueError(f"seeds is {seeds}; integers >= 0, one a replica, are required")
+        rows = (len(seeds), self.max_num_agents)
+        self._observation: Arrays = {
+            name: np.zeros((*rows, *(space.shape or ())), space.dtype)
+            for name, space in self.single_observation_space.items()
+        }
+        self._info: Arrays = {
+            name: np.zeros(rows, dtype) for name, dtype in {"regret": np.float64, **self.information}.items()
+        }
+        self._reward = np.zeros(rows)
+        self._released = {name: self._observation[f"total_{name}"].copy() for name in self.statistics}
+        self._randomness = EpisodeRandomness(seeds, rows[1], own=self._next_active is not None)
+        self._active = np.ones(rows, np.bool_)
+        self._start(self._randomness, [self._instance(seed) for seed in seeds])
+        self._next_round()
+        # Read-only views for callers.
+        self._observation_views, self._info_views = Buffers(self._observation), Buffers(self._info)
+        self._result = Buffers(
+            {"reward": self._reward, "going_on": np.zeros(rows, np.bool_), "over": np.ones(rows, np.bool_)}
+        )
+        self._round = 0
+        self._ledger.begin(rows, next(iter(self.sensitivity().changes)))
+        return BatchReset(dict(self._observation_views.views), dict(self._info_views.views))
+
+    def _instance(self, seed: int) -> int:
+        if self.instance_seed is None:
+            return seed
+        if isinstance(self.instance_seed, Sequence):
+            return int(self.instance_seed[seed % len(self.instance_seed)])
+        return int(self.instance_seed)
+
+    def step_batch(self, action: Array) -> BatchStep:
+        """Plays one round in all replicas; see :meth:`FederatedEnv.step_batch`."""
+        if self._round is None or self._round >= self.max_cycles:
+            raise ResetNeeded(f"no episode is running (max_cycles is {self.max_cycles}); call reset first")
+        self._play_round(self._check(action, len(self._reward)))
+        self._randomness.advance(self._active)
+        self._round += 1
+        self._observation["round"].fill(self._round)
+        self._next_round()
+        result = self._result.views
+        return BatchStep(
+            dict(self._observation_views.views),
+            result["reward"],
+            result["over" if self._round >= self.max_cycles else "going_on"],
+            dict(self._info_views.views),
+        )
+
+    def set_active(self, active: Array) -> None:
+        """Sets which agents act in the next round; see :meth:`FederatedEnv.set_active`."""
+        self._next_active = np.array(active, np.bool_)
+
+    def _next_round(self) -> None:
+        if self._next_active is not None:
+            self._active[...], self._next_active = self._next_active, None
+        self._draw_round()
+
+    def _release(self, sends: Array) -> Arrays:
+        everyone = bool(sends.all())
+        grown = {}
+        for name, released in self._released.items():
+            total = self._observation[f"total_{name}"]
+            grown[name] = total - released
+            if everyone:
+                released[...] = total
+            else:
+                who = sends.reshape(sends.shape + (1,) * (total.ndim - 2))
+                grown[name] = np.where(who, grown[name], total.dtype.type(0))
+                np.copyto(released, total, where=who)
+        return grown
+
+    def sensitivity(self) -> Sensitivity:
+        """Returns the sensitivity of a release; see :meth:`FederatedEnv.sensitivity`."""
+        self._require_episode("sensitivity")
+        return self._sensitivity()
+
+    def hidden(self) -> Arrays:
+        """Returns the parameters that agents do not know; see :meth:`FederatedEnv.hidden`."""
+        self._require_episode("hidden")
+        return self._hidden()
+
+    def largest_reward(self) -> Array | None:
+        """Returns the largest absolute value of a reward; see :meth:`FederatedEnv.largest_reward`."""
+        self._require_episode("largest_reward")
+        return self._largest_reward()
+
+    def _require_episode(self, method: str) -> None:
+        if self._round is None:
+            raise ResetNeeded(f"{method}() was called before reset()")
+
+    @property
+    def hidden_space(self) -> spaces.Dict:
+        """One agent's space of :meth:`hidden`."""
+        return self._hidden_space
+
+    @staticmethod
+    def neighbours(adjacency: Adjacency) -> list[Neighbours]:
+        """Returns the worst pairs of neighbouring histories to tell apart, for audits; none where none are known.
+
+        Args:
+            adjacency: How the two histories of a pair differ.
+        """
+        return []
+
+    def render(self, replica: int = 0) -> Any:
+        """Renders a replica in the render mode chosen at construction; returns None without one.
+
+        Raises:
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
+        if self.render_mode is None:
+            return None
+        self._require_episode("render")
+        arrays = {**self._observation, **self._info, **self._scenery()}
+        return self.viewers[self.render_mode]({name: array[replica] for name, array in arrays.items()})
+
+    def _scenery(self) -> Arrays:
+        """Returns arrays for the viewers besides observation and information."""
+        return self.hidden()
+
+    @abstractmethod
+    def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
+        """Draws instances and fills the parts of the observation that are known from the start.
+
+        Args:
+            randomness: Random numbers of the episode's rounds.
+            instance_seeds: Seed of each replica's instance.
+        """
+
+    def _draw_round(self) -> None:
+        """Draws the next round's part of the instance, such as contexts; does nothing where all rounds are the same."""
+
+    @abstractmethod
+    def _play_round(self, action: Array) -> None:
+        """Plays one round: fills ``_observation`` (all but ``round``), ``_reward`` and ``_info``.
+
+        Args:
+            action: One action an agent, checked: int32, int64 or float64, contiguous.
+        """
+
+    def _largest_reward(self) -> Array | None:
+        """Returns the largest absolute value of a reward, or None; see :meth:`FederatedEnv.largest_reward`."""
+        return None
+
+    @abstractmethod
+    def _sensitivity(self) -> Sensitivity:
+        """Returns the sensitivity of a release; see :meth:`FederatedEnv.sensitivity`."""
+
+    @abstractmethod
+    def _hidden(self) -> Arrays:
+        """Returns new arrays of the parameters that agents do not know, by name."""

@@ -1,0 +1,173 @@
+"""The base class of wrappers around a federation, and the order in which wrappers may be stacked."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, get_args
+
+from gymnasium import spaces
+from pettingzoo.utils.wrappers import BaseParallelWrapper
+
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.core.sensitivity import Sensitivity
+
+Layer = Literal["data", "noise", "transport", "observation"]
+"""The layer of a wrapper, from the inside out; see :class:`FederatedWrapper`."""
+
+
+class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
+    """A wrapper that passes the batch API on to the environment inside; subclasses override what they change.
+
+    Attributes that a wrapper does not set are those of the wrapped environment. The PettingZoo API follows from the
+    batch API. Every wrapper has a layer:
+
+    * ``data``: changes what agents experience or hold; any number of wrappers, in any order;
+    * ``noise``: adds noise to releases and keeps account of it; at most one;
+    * ``transport``: delivers releases to their receivers; at most one;
+    * ``observation``: changes observations and rewards and nothing else; any number. If it changes rewards, the
+      information keeps the environment's own as ``raw_reward``.
+
+    Layers must be stacked in this order, from the environment outwards: noise outside of a transport would be added
+    after messages have been delivered.
+
+    Attributes:
+        layer: The wrapper's layer.
+        examples: Keyword arguments with which the tests try the wrapper around every registered environment.
+
+    Example:
+        >>> from fedbandit_envs import arms_v0
+        >>> class Shout(FederatedWrapper):
+        ...     layer = "observation"
+        >>> env = Shout(arms_v0.parallel_env(num_agents=2))
+        >>> env.max_num_agents, [type(each).__name__ for each in layers(env)]
+        (2, ['Shout', 'ArmsEnv'])
+    """
+
+    layer: ClassVar[Layer]
+    examples: ClassVar[Sequence[Mapping[str, Any]]] = ({},)
+    env: FederatedEnv
+
+    def __init__(self, env: FederatedEnv) -> None:
+        """Wraps ``env``.
+
+        Raises:
+            TypeError: ``env`` is no :class:`FederatedEnv`, or a wrapper has no valid ``layer``.
+            ValueError: The layers would be in the wrong order, or a second one where one is allowed.
+        """
+        if not isinstance(env, FederatedEnv):
+            raise TypeError(f"env is a {type(env).__name__}; a FederatedEnv is required")
+        _require_order(self, [inner for inner in layers(env) if isinstance(inner, FederatedWrapper)])
+        FederatedEnv.__init__(self)
+        self.env = env
+        self._ledger = env._ledger
+        self._height = env._height + 1
+
+    def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
+        """Starts one episode a seed; see :meth:`FederatedEnv.reset_batch`."""
+        return self.env.reset_batch(seeds)
+
+    def step_batch(self, action: Array) -> BatchStep:
+        """Plays one round in all replicas; see :meth:`FederatedEnv.step_batch`."""
+        return self.env.step_batch(action)
+
+    def set_active(self, active: Array) -> None:
+        """Sets which agents act in the next round; see :meth:`FederatedEnv.set_active`."""
+        self.env.set_active(active)
+
+    def _release(self, sends: Array) -> Arrays:
+        return self.env._release(sends)
+
+    def sensitivity(self) -> Sensitivity:
+        """Returns the sensitivity of a release; see :meth:`FederatedEnv.sensitivity`."""
+        return self.env.sensitivity()
+
+    def largest_reward(self) -> Array | None:
+        """Returns the largest absolute value of a reward; see :meth:`FederatedEnv.largest_reward`."""
+        return self.env.largest_reward()
+
+    def allowed_senders(self, senders: Array) -> Array:
+        """Returns which senders are allowed to send; see :meth:`FederatedEnv.allowed_senders`."""
+        return self.env.allowed_senders(senders)
+
+    def hidden(self) -> Arrays:
+        """Returns the parameters that agents do not know; see :meth:`FederatedEnv.hidden`."""
+        return self.env.hidden()
+
+    def render(self, replica: int = 0) -> Any:
+        """Renders a replica as the wrapped environment does."""
+        return self.env.render(replica)
+
+    @property
+    def max_cycles(self) -> int:
+        """The number of rounds of an episode, the same for the whole stack."""
+        return self.env.max_cycles
+
+    @max_cycles.setter
+    def max_cycles(self, horizon: int) -> None:
+        self.env.max_cycles = horizon
+
+    @property
+    def hidden_space(self) -> spaces.Dict:
+        """One agent's space of :meth:`hidden`."""
+        return self.env.hidden_space
+
+    @property
+    def groups(self) -> Mapping[str, Sequence[int]]:
+        """Groups of agents whose results are reported separately; see :attr:`FederatedEnv.groups`."""
+        return self.env.groups
+
+    @property
+    def totals(self) -> Arrays:
+        """Sums over the episode so far; see :attr:`FederatedEnv.totals`."""
+        return self.env.totals
+
+    @property
+    def public(self) -> Mapping[str, Any]:
+        """Public constants of the problem; see :attr:`FederatedEnv.public`."""
+        return self.env.public
+
+
+def layers(env: FederatedEnv) -> Iterator[FederatedEnv]:
+    """Yields a stack's wrappers and its environment, from the outermost inwards."""
+    yield env
+    while isinstance(env, FederatedWrapper):
+        env = env.env
+        yield env
+
+
+def find_layer(env: FederatedEnv, layer: Layer) -> FederatedWrapper | None:
+    """Returns the outermost wrapper of a layer in a stack, or None."""
+    for wrapper in layers(env):
+        if isinstance(wrapper, FederatedWrapper) and wrapper.layer == layer:
+            return wrapper
+    return None
+
+
+_LAYERS: tuple[Layer, ...] = get_args(Layer)
+_AT_MOST_ONE: tuple[Layer, ...] = ("noise", "transport")
+
+
+def _place(wrapper: FederatedWrapper) -> int:
+    layer = getattr(type(wrapper), "layer", None)
+    if layer not in _LAYERS:
+        raise TypeError(
+            f"{type(wrapper).__name__}.layer is {layer!r}; one of {', '.join(map(repr, _LAYERS))} is required of every "
+            "wrapper"
+        )
+    return _LAYERS.index(layer)
+
+
+def _require_order(outer: FederatedWrapper, stack: list[FederatedWrapper]) -> None:
+    """Raises a ``ValueError`` for a second wrapper of a layer that allows one, and for layers in the wrong order."""
+    places = [_place(wrapper) for wrapper in (outer, *stack)]
+    for inner in stack:
+        if inner.layer == outer.layer and outer.layer in _AT_MOST_ONE:
+            raise ValueError(
+                f"env already has a {outer.layer} layer, {type(inner).__name__}, inside of {type(outer).__name__}; "
+                "at most one is allowed"
+            )
+    for inner, place in zip(stack, places[1:], strict=True):
+        if place > places[0]:
+            raise ValueError(
+                f"env has {type(inner).__name__}, of layer {inner.layer!r}, inside of {type(outer).__name__}, of "
+                f"layer {outer.layer!r}; from the inside out the order {', '.join(_LAYERS)} is required"
+            )

@@ -1,0 +1,1 @@
+"""Counter-based random numbers: one stream a replica and purpose."""

@@ -1,0 +1,1 @@
+"""Registered problems and their ids, collected from the problems' folders."""

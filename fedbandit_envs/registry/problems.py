@@ -1,0 +1,137 @@
+"""The records in which a problem's folder declares presets, tuning and leaderboard tasks in ``registered.py``."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fedbandit_envs.core.stack import Stack
+
+
+class Preset(NamedTuple):
+    """The settings of one registered id.
+
+    Attributes:
+        kwargs: Arguments of the environment, all of them writable as JSON.
+        stack: Wrappers that belong to the id; every view of the id is built with them.
+
+    Example:
+        >>> Preset({"num_agents": 15}, [["fedbandit_envs.wrappers:Participation", {"law": "in_turn"}]]).kwargs
+        {'num_agents': 15}
+    """
+
+    kwargs: Mapping[str, Any] = {}
+    stack: Stack = ()
+
+
+class TuningSpec(NamedTuple):
+    """The tuning of a problem's baselines: a grid search, the same rounds and seeds for all.
+
+    Attributes:
+        env_ids: Ids on which regret is measured; of several the geometric mean counts.
+        rounds: Horizon.
+        seeds: Number of seeds for each id.
+        grid: The constants that are tried: arguments of the policy. The last are the papers'.
+        baselines: Names of the baselines that are tuned, by the names of their tuned forms; silent ones first.
+    """
+
+    env_ids: tuple[str, ...]
+    rounds: int
+    seeds: int
+    grid: tuple[dict[str, Any], ...]
+    baselines: Mapping[str, str]
+
+
+RADII = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
+"""Factors of the papers' confidence radius that tuning tries."""
+
+
+class SuiteSpec(NamedTuple):
+    """The leaderboard's suites for a problem: a full one, and a quick one with fewer rounds and seeds.
+
+    Both are frozen: a change of either requires a higher ``version``.
+
+    Attributes:
+        tasks: Gymnasium id and changes to its preset, by the task's name.
+        reference: Name of the baseline that acts at random, whose regret under the same seeds has the score 0.
+        adjacency: The neighbouring histories that private tracks protect.
+        full: Rounds of a task and number of its seeds.
+        quick: The same of the quick suite.
+        version: Version of both suites.
+    """
+
+    tasks: Mapping[str, tuple[str, Mapping[str, Any]]]
+    reference: str
+    adjacency: str
+    full: tuple[int, int]
+    quick: tuple[int, int]
+    version: int = 1
+
+
+class Panel(NamedTuple):
+    """A bar chart of per-arm shares that the lab draws after a run.
+
+    Each series is one of the environment's ``totals``, an array ``(replicas, agents, arms)``, divided by the number of
+    rounds and averaged over replicas and agents. Arms are ranked, for each replica and agent, by the first series.
+
+    Attributes:
+        title: What the panel is called.
+        arms: Label of the axis of ranked arms.
+        series: The name of a total by the label of its bars.
+    """
+
+    title: str
+    arms: str
+    series: Mapping[str, str]
+
+
+class RegisteredProblem(NamedTuple):
+    """A problem: its environment, default policies, presets, and what other parts of the package need to know of it.
+
+    Attributes:
+        federation: Entry point of the federated environment's class.
+        peers: Entry point of the policy that plays a learner's peers by default.
+        listener: Entry point of a policy that learns from the messages it receives.
+        small: Arguments that make a small instance, for tests.
+        presets: Settings by Gymnasium id.
+        tuning: How its baselines are tuned; None if they are not.
+        suite: What the leaderboard plays of it; None for nothing.
+        lab_choices: Switches that the lab offers, by label: the environment's arguments that each of them sets.
+        lab_panels: Charts that the lab draws after a run, beside regret, privacy and traffic.
+    """
+
+    federation: str
+    peers: str
+    listener: str
+    small: Mapping[str, Any]
+    presets: Mapping[str, Preset]
+    tuning: TuningSpec | None = None
+    suite: SuiteSpec | None = None
+    lab_choices: Mapping[str, Mapping[str, Any]] = {}
+    lab_panels: Sequence[Panel] = ()
+
+
+class Registered(NamedTuple):
+    """A registered id with the problem it belongs to.
+
+    Attributes:
+        problem: The problem.
+        env_id: Gymnasium's id.
+        kwargs: The preset: arguments of the federated environment.
+        stack: Wrappers that belong to the id.
+    """
+
+    problem: RegisteredProblem
+    env_id: str
+    kwargs: dict[str, Any]
+    stack: Stack
+
+    @property
+    def federation(self) -> str:
+        """Entry point of the federated environment's class."""
+        return self.problem.federation
+
+    @property
+    def pettingzoo(self) -> str:
+        """The id in PettingZoo's registry: ``FedLinearBall-v0`` is ``fedbandit/linear_ball_v0``."""
+        name, _, version = self.env_id.removeprefix("Fed").partition("-")
+        words = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+        return f"fedbandit/{words.removeprefix('_')}_{version}"

@@ -1,0 +1,100 @@
+"""Assertions with messages that say what was found and what is required."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array
+
+
+def require(holds: bool, message: str) -> None:
+    """Raises an ``AssertionError`` unless a condition holds; unlike ``assert``, under ``python -O`` too.
+
+    Args:
+        holds: The condition.
+        message: What was found instead, what is required, and where to correct it.
+    """
+    if not holds:
+        raise AssertionError(message)
+
+
+@contextmanager
+def refusal(call: str, *errors: type[Exception]) -> Iterator[None]:
+    """Requires that the block raises one of the given errors.
+
+    Args:
+        call: Description of what the block does, for the message.
+        *errors: The errors.
+
+    Raises:
+        AssertionError: The block raises another error, or none.
+    """
+    names = " or ".join(error.__name__ for error in errors)
+    try:
+        yield
+    except errors:
+        return
+    except Exception as error:
+        raise AssertionError(f"{call} raises {error!r}; {names} is required") from error
+    raise AssertionError(f"{call} goes through; {names} is required, before anything happens")
+
+
+def require_same(what: str, found: Any, expected: Any, required: str) -> None:
+    """Requires that two nested mappings and sequences of arrays are equal to the bit.
+
+    Args:
+        what: Description of both, for the message.
+        found: The first.
+        expected: The second.
+        required: What is required and where to correct it, for the message.
+
+    Raises:
+        AssertionError: They differ; the message names the first place where they do.
+    """
+    place = difference(found, expected)
+    require(not place, f"{what}{place}; {required}")
+
+
+def difference(a: Any, b: Any) -> str:
+    """Returns where two nested mappings and sequences of arrays differ first, and how; empty if they are equal."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        if a.keys() != b.keys():
+            return f" has the names {list(a)} and {list(b)}"
+        parts = [(f"[{name!r}]", a[name], b[name]) for name in a]
+    elif isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        if len(a) != len(b):
+            return f" has the lengths {len(a)} and {len(b)}"
+        parts = [(f"[{i}]", *pair) for i, pair in enumerate(zip(a, b, strict=True))]
+    elif isinstance(a, np.ndarray | np.generic) and isinstance(b, np.ndarray | np.generic):
+        return _unequal(np.asarray(a), np.asarray(b))
+    else:
+        # NaN differs from itself, but counts as equal here and below.
+        return "" if a == b or (a != a and b != b) else f" is {a!r} and {b!r}"
+    for place, left, right in parts:
+        if found := difference(left, right):
+            return place + found
+    return ""
+
+
+def _unequal(a: Array, b: Array) -> str:
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return f" is {a.dtype} {a.shape} and {b.dtype} {b.shape}"
+    unequal = (a != b) & ~((a != a) & (b != b))
+    if not unequal.any():
+        return ""
+    place = tuple(int(i) for i in np.argwhere(unequal)[0])
+    return f" is {a[place]} and {b[place]}{f' at {place}' if place else ''}"
+
+
+def taken(tree: Any, place: Any) -> Any:
+    """Returns nested mappings with ``array[place]`` for every array."""
+    return mapped(lambda array: array[place], tree)
+
+
+def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
+    """Returns nested mappings with ``function(array)`` for every array."""
+    if isinstance(tree, Mapping):
+        return {name: mapped(function, part) for name, part in tree.items()}
+    return function(tree)

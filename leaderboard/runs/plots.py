@@ -1,0 +1,189 @@
+"""Regret curves as pictures: PNG by matplotlib, interactive offline HTML by plotly."""
+
+from collections.abc import Collection, Mapping
+from itertools import islice, product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fedbandit_envs.leaderboard.runs.result import RunResult, report_library
+from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
+
+_COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
+_DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}  # matplotlib's names and plotly's
+_MOST_INSIDE = 4
+_MOST_ALONE = 7  # inside, of panels that have no curve in common
+_LEGEND_COLUMNS = 2  # a panel, of a legend below the panels
+_MOST_BESIDE = 3
+_MOST_TICKS = 9
+_ROUND, _REGRET = "round", "cumulative regret per agent"
+
+
+class Style(NamedTuple):
+    """The style of a curve: its colour, and matplotlib's name of its dashes."""
+
+    colour: str
+    dashes: str
+
+
+def styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str, Style]:
+    """Gives each curve of a picture a look of its own.
+
+    Args:
+        names: Names of the curves.
+        beside: Curves that are dotted and have the colour of another curve: that one's name, by theirs.
+
+    Raises:
+        ValueError: There are more curves than looks.
+    """
+    own = [name for name in names if name not in beside]
+    dashes = ["solid"] if beside else list(_DASHES)
+    most = len(dashes) * len(_COLOURS)
+    if len(own) > most:
+        raise ValueError(f"names has {len(own)} curves; at most {most} can be told apart")
+    every = (Style(colour, dash) for dash, colour in product(dashes, _COLOURS))
+    looks = dict(zip(own, islice(every, len(own)), strict=True))
+    return looks | {name: Style(looks[other].colour, "dotted") for name, other in beside.items()}
+
+
+def write_numbers_out(axis: Any) -> None:
+    """Lets a logarithmic axis of matplotlib from 0.001 to a million say 0.6 and 40,000, not 6 x 10^-1 and 4 x 10^4."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    class WrittenOut(LogFormatterSciNotation):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            text: str = super().__call__(x, pos)
+            least, most = sorted(axis.get_view_interval())
+            return f"{x:,.6g}" if text and least >= 1e-3 and most < 1e6 else text
+
+    axis.set_major_formatter(WrittenOut())
+    axis.set_minor_formatter(WrittenOut(minor_thresholds=(2, 0.5)))
+
+
+def regret_figure(curves: Mapping[str, RunResult], title: str) -> Any:
+    """Returns a ``matplotlib`` figure of mean cumulative regret per agent with its 95 % band over rounds.
+
+    Both axes are logarithmic.
+
+    Args:
+        curves: Results by the name in the legend.
+        title: Title of the picture.
+
+    Raises:
+        ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
+    """
+    figure = report_library("matplotlib.figure").Figure(figsize=(7.5, 4.8), dpi=130, layout="constrained")
+    axes = figure.subplots()
+    for name, (colour, dashes) in styles(curves).items():
+        curve = curves[name]
+        mean, half = mean_and_half_width(curve.regret.mean(axis=2))
+        axes.plot(curve.rounds, mean, color=colour, linestyle=dashes, label=name, linewidth=1.8)
+        axes.fill_between(curve.rounds, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+    axes.set(xscale="log", yscale="log", xlabel=_ROUND, ylabel=_REGRET, title=title)
+    write_numbers_out(axes.xaxis)
+    write_numbers_out(axes.yaxis)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return figure
+
+
+def regret_html(curves: Mapping[str, RunResult], title: str, path: Path) -> None:
+    """Writes the curves of :func:`regret_figure` as one HTML page that needs no network.
+
+    Args:
+        curves: Results by the name in the legend.
+        title: Title of the page.
+        path: Where to write; the folder must exist.
+    """
+    from plotly import graph_objects
+
+    figure = graph_objects.Figure()
+    for name, (colour, dashes) in styles(curves).items():
+        curve = curves[name]
+        mean, half = mean_and_half_width(curve.regret.mean(axis=2))
+        figure.add_scatter(
+            x=curve.rounds,
+            y=mean,
+            error_y={"array": half, "thickness": 1},
+            name=name,
+            line={"color": colour, "dash": _DASHES[dashes]},
+        )
+    figure.update_xaxes(type="log", title=_ROUND)
+    figure.update_yaxes(type="log", title=_REGRET)
+    figure.update_layout(title=title, template="plotly_white")
+    figure.write_html(path, include_plotlyjs=True)
+
+
+def panels_png(
+    panels: Mapping[str, Mapping[str, tuple[Any, Any, Any]]],
+    axes: Mapping[str, str],
+    title: str,
+    path: Path,
+    apart: Mapping[str, Mapping[str, str]] = {},
+    given: Mapping[str, Style] = {},
+    description: str = "",
+    beside: Mapping[str, str] = {},
+) -> None:
+    """Writes curves with error bars, a panel a group; a curve's name looks the same in all panels.
+
+    Up to three panels stand side by side, more in two rows or as many as it takes. A logarithmic axis with few points
+    has its ticks there.
+
+    Args:
+        panels: For each panel's title its curves by name: x, y and the error bars' lengths, one array or a pair.
+        axes: ``x`` and ``y`` labels, ``xscale`` and ``yscale``.
+        title: Title of the picture.
+        path: Where to write; the folder must exist.
+        apart: What is different about a panel's axes, by the panel's title.
+        given: Looks of some of the curves, by name; the others have those of :func:`styles`.
+        description: Text under ``Description`` in the file, such as a digest of the numbers.
+        beside: Curves that are drawn like another one, but dotted; see :func:`styles`.
+
+    Raises:
+        ValueError: The panels have more than 21 names of curves between them.
+    """
+    from matplotlib.figure import Figure
+
+    names = dict.fromkeys(name for curves in panels.values() for name in curves)
+    looks = {**styles([name for name in names if name not in given], beside), **given}
+    rows = max(2, -(-len(panels) // _MOST_BESIDE)) if len(panels) > _MOST_BESIDE else 1
+    columns = -(-len(panels) // rows)
+    sizes = [len(curves) for curves in panels.values()]
+    shared = len(looks) < sum(sizes)
+    most = _MOST_INSIDE if shared or len(panels) == 1 else _MOST_ALONE
+    crowded = (len(looks) if shared else max(sizes)) > most
+    below = -(-len(looks) // columns // _LEGEND_COLUMNS) * 0.22 + 0.3 if crowded else 0.0
+    figure = Figure(figsize=(5.6 * columns, 4.6 * rows + below), dpi=120, layout="constrained")
+    figure.suptitle(title)
+    places = figure.subplots(rows, columns, squeeze=False).flat
+    shown = {}
+    for (name, curves), place in zip(panels.items(), places, strict=False):
+        for label, (x, y, error) in curves.items():
+            colour, dashes = looks[label]
+            shown[label] = place.errorbar(
+                x, y, error, color=colour, linestyle=dashes, label=label,
+                linewidth=1.6, elinewidth=0.8, capsize=2, marker=".",
+            )  # fmt: skip
+        own = {**axes, **apart.get(name, {})}
+        place.set(xscale=own["xscale"], yscale=own["yscale"], xlabel=own["x"], ylabel=own["y"], title=name)
+        for axis, scale in ((place.xaxis, own["xscale"]), (place.yaxis, own["yscale"])):
+            if scale == "log":
+                write_numbers_out(axis)
+        points = sorted({float(at) for x, _, _ in curves.values() for at in x})
+        if own["xscale"] == "log" and 0 < len(points) <= _MOST_TICKS:
+            place.set_xticks(points, [f"{at:.3g}" for at in points])
+            place.set_xticks([], minor=True)
+        place.grid(alpha=0.3)
+        if curves and not crowded:
+            place.legend(fontsize="small")
+    for empty in places:
+        empty.set_visible(False)
+    if crowded:
+        # Inside it would hide the curves.
+        figure.legend(
+            handles=list(shown.values()),
+            loc="outside lower center",
+            ncols=_LEGEND_COLUMNS * columns,
+            fontsize="small",
+            handlelength=3,
+        )
+    figure.savefig(path, metadata={"Description": description} if description else None)

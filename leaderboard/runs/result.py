@@ -1,0 +1,311 @@
+"""The result of a run: arrays, privacy claims, and a tidy table of them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from typing import Any, get_args
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.claim import Claim, Composition
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.wrapper import find_layer
+from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
+from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+
+# The attributes that map names to arrays; a shard's file stores them as ``group/name``.
+_GROUPS = ("info", "traffic", "totals")
+
+
+@dataclass(frozen=True)
+class Strata:
+    """Problem instances that seeds take in turn.
+
+    Attributes:
+        count: How many there are; 1 also where each seed draws an instance of its own.
+        name: What they are called, in the plural.
+    """
+
+    count: int = 1
+    name: str = "instances"
+
+
+ONE_STRATUM = Strata()
+
+_SILENCE = Claim(0.0, 0.0, "", "basic", "nothing has been released")
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The result of a run: cumulative regret of every agent at log-spaced rounds, and what else the run left.
+
+    Attributes:
+        rounds: Log-spaced rounds, the checkpoints, ``(checkpoints,)``.
+        regret: Cumulative regret, float64 ``(checkpoints, replicas, agents)``.
+        seeds: The replicas' seeds.
+        info: Means over rounds of the environment's other information, by name, float64 ``(replicas, agents)``.
+        messages: Cumulative messages, as regret; None without a transport.
+        traffic: Total ``messages`` and ``bytes`` of the episode, ``(replicas, agents)``; empty without a transport.
+        totals: Other sums over the episode by name, ``(replicas, agents, ...)``; see
+            :attr:`~fedbandit_envs.core.federated_env.FederatedEnv.totals`.
+        groups: Agents whose results are reported apart, by the group's name.
+        privacy: The environment's privacy claim for the episode, for the agent of all replicas that has spent most.
+        claims: The same by every composition under every adjacency; empty without a privatizer, and in results of
+            :func:`~fedbandit_envs.leaderboard.runs.simulate.simulate`.
+        checked_rows: ``(replica, agent)`` of each row that was played alone as well and had to agree.
+        cpu_seconds: CPU time that playing took, of child processes too.
+        strata: The problem instances that seeds take in turn.
+        labels: Columns of the table with one value for the whole run: ``env_id``, ``baseline``, ``epsilon`` (the
+            privatizer's; None without one), and the run's own labels.
+
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> from fedbandit_envs.baselines.arms import UCB1
+        >>> from fedbandit_envs.leaderboard import simulate
+        >>> result = simulate(parallel_env(num_agents=3, max_cycles=20), UCB1(), seeds=range(4))
+        >>> result.regret[-1].shape
+        (4, 3)
+        >>> list(result.to_frame().columns)
+        ['env_id', 'baseline', 'epsilon', 'num_agents', 'seed', 'agent', 'round', 'regret']
+    """
+
+    rounds: Array
+    regret: Array
+    seeds: Sequence[int] = ()
+    info: Arrays = field(default_factory=dict)
+    messages: Array | None = None
+    traffic: Arrays = field(default_factory=dict)
+    totals: Arrays = field(default_factory=dict)
+    groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    privacy: Claim = _SILENCE
+    claims: Sequence[Claim] = ()
+    checked_rows: Sequence[tuple[int, int]] = ()
+    cpu_seconds: float = 0.0
+    strata: Strata = ONE_STRATUM
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, group: str) -> "RunResult":
+        """Returns the result of one group of agents; claims stay those of all agents.
+
+        Args:
+            group: One of :attr:`groups`.
+        """
+        agents = list(self.groups[group])
+        return replace(
+            self,
+            regret=self.regret[:, :, agents],
+            info={name: values[:, agents] for name, values in self.info.items()},
+            traffic={name: values[:, agents] for name, values in self.traffic.items()},
+            messages=None if self.messages is None else self.messages[:, :, agents],
+            totals={name: values[:, agents] for name, values in self.totals.items()},
+            groups={},
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns a summary as JSON has it.
+
+        Returns:
+            ``checkpoints`` (rows of ``round``, ``regret_mean`` and ``regret_ci``: the cumulative regret per agent with
+            its 95 % interval over seeds, None for fewer than three of them), ``per_seed`` (final regret per agent of
+            each seed), ``info_mean`` (means over rounds of the other information), ``privacy`` (the claim),
+            ``checked_rows``, and, where there are groups of agents, ``groups``: for each of them its ``agents``, and
+            ``checkpoints`` and ``per_seed`` of these alone.
+        """
+        groups = {
+            name: {"agents": list(agents), **self._regret_as_json(agents)}
+            for name, agents in self.groups.items()
+        }
+        return {
+            **self._regret_as_json(range(self.regret.shape[2])),
+            "info_mean": {name: float(values.mean()) for name, values in self.info.items()},
+            "privacy": self.privacy.as_json(),
+            "checked_rows": [list(row) for row in self.checked_rows],
+            **({"groups": groups} if groups else {}),
+        }
+
+    def _regret_as_json(self, agents: Sequence[int]) -> dict[str, Any]:
+        """Returns ``checkpoints`` and ``per_seed`` of some agents; see :meth:`as_json`."""
+        # Indexed also for all agents: that decides in which order a mean adds, and so its last digit.
+        per_seed = self.regret[:, :, list(agents)].mean(axis=2)
+        mean, half_width = mean_and_half_width(per_seed)
+        return {
+            "checkpoints": [
+                {
+                    "round": int(round_),
+                    "regret_mean": float(centre),
+                    "regret_ci": None if np.isnan(half) else [float(centre - half), float(centre + half)],
+                }
+                for round_, centre, half in zip(self.rounds, mean, half_width, strict=True)
+            ],
+            "per_seed": per_seed[-1].tolist(),
+        }
+
+    def to_frame(self) -> Any:
+        """Returns a tidy ``pandas.DataFrame``: one row a checkpoint, seed and agent.
+
+        Its columns are :attr:`labels`, ``num_agents``, ``seed``, ``agent``, ``round``, ``regret`` (cumulative) and,
+        with a transport, ``messages`` (cumulative).
+
+        Raises:
+            ImportError: pandas is missing, which comes with the ``[report]`` extra.
+        """
+        checkpoint, replica, agent = np.indices(self.regret.shape).reshape(3, -1)
+        messages = {} if self.messages is None else {"messages": self.messages.ravel()}
+        columns = {
+            "num_agents": self.regret.shape[2],
+            "seed": [self.seeds[i] for i in replica],
+            "agent": agent,
+            "round": self.rounds[checkpoint],
+            "regret": self.regret.ravel(),
+            **messages,
+        }
+        frame = report_library("pandas").DataFrame(columns)
+        for place, (name, value) in enumerate(self.labels.items()):
+            frame.insert(place, name, [value] * len(frame))
+        return frame
+
+    def plot(self) -> Any:
+        """Returns a ``matplotlib`` figure of mean cumulative regret per agent over rounds, with its 95 % interval.
+
+        Raises:
+            ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
+        """
+        from fedbandit_envs.leaderboard.runs.plots import regret_figure
+
+        name = str(self.labels.get("baseline", "regret"))
+        return regret_figure({name: self}, str(self.labels.get("env_id", "")))
+
+    def _repr_html_(self) -> str:
+        """Returns the table that notebooks show: mean and 95 % interval of cumulative regret per agent, by round."""
+        rows = report_library("pandas").DataFrame(self.as_json()["checkpoints"])
+        caption = ", ".join(f"{name}={value}" for name, value in self.labels.items())
+        size = f"{self.regret.shape[1]} seeds, {self.regret.shape[2]} agents"
+        return str(rows.style.hide(axis="index").set_caption(f"{caption} ({size})").to_html())
+
+    def as_arrays(self) -> Arrays:
+        """Returns the result as named arrays, the content of a shard's file; :meth:`joined` reads them."""
+        said = {
+            "seeds": list(self.seeds),
+            "groups": {name: list(agents) for name, agents in self.groups.items()},
+            "privacy": self.privacy.as_json(),
+            "claims": [claim.as_json() for claim in self.claims],
+            "checked_rows": [list(row) for row in self.checked_rows],
+        }
+        return {
+            "rounds": self.rounds,
+            "regret": self.regret,
+            **({} if self.messages is None else {"messages": self.messages}),
+            **{f"{group}/{name}": a for group in _GROUPS for name, a in getattr(self, group).items()},
+            "said": np.array(json.dumps(said)),
+            "cpu_seconds": np.array(self.cpu_seconds),
+        }
+
+    @classmethod
+    def joined(cls, parts: Sequence[Arrays]) -> "RunResult":
+        """Puts a result together from what its shards' files keep, in the order of their seeds.
+
+        Args:
+            parts: What :meth:`as_arrays` returned for each.
+        """
+        said = [json.loads(str(part["said"])) for part in parts]
+        first = np.cumsum([0, *(len(one["seeds"]) for one in said)])
+
+        def by_name(group: str) -> Arrays:
+            names = [name for name in parts[0] if name.startswith(f"{group}/")]
+            return {
+                name.removeprefix(f"{group}/"): np.concatenate([part[name] for part in parts])
+                for name in names
+            }
+
+        claims: dict[tuple[str, str], list[Claim]] = {}
+        for claim in (_claim(claim) for one in said for claim in one["claims"]):
+            claims.setdefault((claim.adjacency, claim.composition), []).append(claim)
+        return cls(
+            rounds=parts[0]["rounds"],
+            regret=np.concatenate([part["regret"] for part in parts], axis=1),
+            seeds=[seed for one in said for seed in one["seeds"]],
+            messages=(
+                np.concatenate([part["messages"] for part in parts], axis=1)
+                if "messages" in parts[0]
+                else None
+            ),
+            info=by_name("info"),
+            traffic=by_name("traffic"),
+            totals=by_name("totals"),
+            groups=said[0]["groups"],
+            privacy=weakest([_claim(one["privacy"]) for one in said]),
+            claims=[weakest(alike) for alike in claims.values()],
+            checked_rows=[
+                (int(offset + replica), agent)
+                for offset, one in zip(first, said, strict=False)
+                for replica, agent in one["checked_rows"]
+            ],
+            cpu_seconds=float(sum(part["cpu_seconds"] for part in parts)),
+        )
+
+
+def claims_of(env: FederatedEnv, delta: float, *compositions: Composition) -> list[Claim]:
+    """Returns privacy claims for an episode that was played, under every adjacency that the environment names.
+
+    Args:
+        env: The environment, with its wrappers.
+        delta: The delta of the claims; basic composition claims at the delta that was promised.
+        *compositions: How single releases are composed; all of ``Composition`` if none is named.
+
+    Returns:
+        The claims, adjacency by adjacency; none without a privatizer.
+    """
+    privatizer = find_layer(env, "noise")
+    if not isinstance(privatizer, Privatizer):
+        return []
+    accountant = privatizer.accountant
+    return [
+        accountant.epsilon(
+            None if composition == "basic" else delta, composition=composition, adjacency=adjacency
+        )
+        for adjacency in env.sensitivity().changes
+        for composition in compositions or get_args(Composition)
+    ]
+
+
+def weakest(claims: Sequence[Claim]) -> Claim:
+    """Returns the claim that holds for the agents of all shards, given one claim a shard."""
+    # A guarantee at a smaller delta is one at a larger.
+    weak = max(claims, key=lambda claim: weakness(claim.epsilon))
+    return replace(weak, delta=max(claim.delta for claim in claims))
+
+
+def weakness(epsilon: float | str | None) -> tuple[bool, float]:
+    """Returns a key that orders claims by their epsilon: None (unknown) is weaker than infinity, as JSON has it too."""
+    return epsilon is None, float(epsilon or 0.0)
+
+
+def cpu_seconds() -> float:
+    """Returns the CPU time of this process and of its child processes that have ended, in seconds.
+
+    Others may have ended before, in a process that plays many shards: only differences mean anything.
+    """
+    return sum(sum(getrusage(who)[:2]) for who in (RUSAGE_SELF, RUSAGE_CHILDREN))
+
+
+def _claim(written: Mapping[str, Any]) -> Claim:
+    """Returns a claim from the JSON that :meth:`Claim.as_json` returns."""
+    epsilon = written["epsilon"]
+    return Claim(**{**written, "epsilon": epsilon if epsilon is None else float(epsilon)})
+
+
+def report_library(name: str) -> Any:
+    """Imports a library that comes with the ``[report]`` extra.
+
+    Raises:
+        ImportError: It is missing; the message says how to install it.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"{name} is missing, which comes with the [report] extra: python -m pip install 'fedbandit-envs[report]'"
+        ) from error

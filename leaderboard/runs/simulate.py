@@ -1,0 +1,97 @@
+"""Plays a policy on all agents of a federation and keeps cumulative regret at log-spaced rounds."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from fedbandit_envs.baselines.policy import Policy
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
+from fedbandit_envs.core.wrapper import find_layer
+from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.wrappers.transport.transport import Transport
+
+
+def log_spaced(rounds: int, per_decade: int = 10) -> Array:
+    """Returns distinct integers from 1 to ``rounds``, about ``per_decade`` of them a factor of ten."""
+    count = 1 + int(np.ceil(per_decade * np.log10(rounds)))
+    return np.unique(np.rint(np.geomspace(1, rounds, count)).astype(np.int64))
+
+
+def simulate(
+    env: FederatedEnv,
+    policy: Policy,
+    seeds: Sequence[int],
+    advance: Callable[[float], None] = lambda played: None,
+) -> RunResult:
+    """Plays one episode a seed, all of them side by side.
+
+    Args:
+        env: The federation, with its wrappers; its ``max_cycles`` is the horizon.
+        policy: Plays every agent.
+        seeds: One seed a replica.
+        advance: Called with the number of agent-rounds played since its last call, for progress bars.
+
+    Returns:
+        Regret of every agent at log-spaced rounds; memory does not grow with the horizon. The result's ``env_id`` is
+        the environment's name, and its ``baseline`` the class of the policy.
+    """
+    start = env.reset_batch(seeds)
+    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
+    return play_episodes(env, policy, start, seeds, advance)
+
+
+def play_episodes(
+    env: FederatedEnv,
+    policy: Policy,
+    start: BatchReset,
+    seeds: Sequence[int],
+    advance: Callable[[float], None] = lambda played: None,
+) -> RunResult:
+    """Plays the episodes of an environment and a policy that have just been reset.
+
+    Args:
+        env: The federation.
+        policy: Plays every agent.
+        start: What the environment's reset returned.
+        seeds: The replicas' seeds.
+        advance: See :func:`simulate`.
+
+    Returns:
+        See :func:`simulate`.
+    """
+    rounds = log_spaced(env.max_cycles)
+    observation = start.observation
+    shape = start.info["regret"].shape
+    sums: Arrays = {}
+    kept, messages = np.empty((2, rounds.size, *shape))
+    played = 0
+    for checkpoint, until in enumerate(rounds):
+        for _ in range(until - played):
+            observation, _, _, info = env.step_batch(policy.act(observation))
+            for name, values in info.items():
+                if name not in sums:
+                    sums[name] = np.zeros(shape)
+                sums[name] += values
+        kept[checkpoint] = sums["regret"]
+        messages[checkpoint] = sums.get("messages", 0.0)
+        advance(float((int(until) - played) * start.info["regret"].size))
+        played = int(until)
+    transport, noise = find_layer(env, "transport"), find_layer(env, "noise")
+    return RunResult(
+        rounds=rounds,
+        regret=kept,
+        seeds=seeds,
+        info={name: values / played for name, values in sums.items() if name != "regret"},
+        messages=messages if "messages" in sums else None,
+        traffic=transport.traffic if isinstance(transport, Transport) else {},
+        totals=env.totals,
+        groups=env.groups,
+        privacy=env.privacy(),
+        labels={
+            "env_id": env.metadata["name"],
+            "baseline": type(policy).__name__,
+            "epsilon": getattr(getattr(noise, "mechanism", None), "epsilon", None),
+        },
+    )

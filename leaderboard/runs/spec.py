@@ -1,0 +1,292 @@
+"""A run as data: one baseline on one registered environment, with its numbers of rounds and seeds."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
+from importlib.metadata import version
+from typing import Any
+
+from fedbandit_envs.baselines.baseline import Baseline
+from fedbandit_envs.baselines.policy import Policy, UnfitError
+from fedbandit_envs.baselines.registry import find_baseline
+from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.basics.checks import require_choice, require_integer
+from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.problem import MOST
+from fedbandit_envs.core.stack import Stack, checked
+from fedbandit_envs.core.stack import build as build_stack
+from fedbandit_envs.leaderboard.runs.assignments import arguments, read_assignments
+from fedbandit_envs.leaderboard.runs.result import ONE_STRATUM, RunResult, Strata, claims_of, cpu_seconds
+from fedbandit_envs.leaderboard.runs.row_check import RowCheck
+from fedbandit_envs.leaderboard.runs.simulate import play_episodes
+from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.registry.registration import REGISTRY
+
+ROWS_PER_SHARD = 500
+"""Rows (one agent in one replica each) whose arrays stay in a processor's cache."""
+
+# Errors of the set-up: numbers that are too large overflow, or ask for more memory than there is.
+_WRONG = (ValueError, TypeError, ArithmeticError, MemoryError)
+
+
+class SettingsError(ValueError):
+    """A run cannot be set up as asked: the message says which parameter is wrong."""
+
+
+def split_seeds(
+    seeds: Sequence[int], agents: int, rows: int = ROWS_PER_SHARD, multiple: int = 1
+) -> list[Sequence[int]]:
+    """Returns the seeds of each shard.
+
+    Args:
+        seeds: All seeds.
+        agents: Number of agents; an agent in a replica is a row.
+        rows: About how many rows a shard has.
+        multiple: The number of seeds of every shard but the last is a multiple of this.
+    """
+    size = max(1, rows // agents // multiple) * multiple
+    return [seeds[start : start + size] for start in range(0, len(seeds), size)]
+
+
+@contextmanager
+def _refusing(*errors: type[Exception]) -> Iterator[None]:
+    """Turns errors that are due to the settings of a run into :class:`SettingsError`."""
+    try:
+        yield
+    except errors as error:
+        raise SettingsError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """A run as data: everything that its numbers follow from, and how it is split and labelled.
+
+    Attributes:
+        baseline: Name of a baseline, or entry point of a policy; see
+            :func:`~fedbandit_envs.baselines.registry.find_baseline`.
+        env_id: Id of a registered environment.
+        rounds: Horizon, up to 2**53.
+        seeds: Number of seeds, each a replica.
+        first_seed: The first of them; the others follow.
+        env_kwargs: Changes to the arguments of the environment's preset.
+        policy_kwargs: Changes to the arguments of the baseline's policy.
+        wrapper_kwargs: Changes to the arguments of the baseline's wrappers, by the wrapper's part.
+        stack: Wrappers inside of the baseline's, such as Byzantine agents; see
+            :func:`~fedbandit_envs.core.stack.build`.
+        delta: The delta at which privacy is claimed (in basic composition it is the promised one).
+        strata: The problem instances that seeds take in turn; a shard's seeds begin with the first of them.
+        rows: About how many rows a shard has: :data:`ROWS_PER_SHARD` stay in cache; fewer lose less when a long shard
+            is interrupted.
+        labels: Columns that the result's table has besides, such as ``{"line": "ours"}``; no part of the run's key.
+
+    Example:
+        >>> spec = RunSpec("UCB1", "FedArms-v0", rounds=20, seeds=2)
+        >>> spec.run().regret.shape[1:]
+        (2, 10)
+    """
+
+    baseline: str
+    env_id: str
+    rounds: int
+    seeds: int
+    first_seed: int = 0
+    env_kwargs: dict[str, Any] = field(default_factory=dict)
+    policy_kwargs: dict[str, Any] = field(default_factory=dict)
+    wrapper_kwargs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stack: Stack = ()
+    delta: float = 1e-5
+    strata: Strata = ONE_STRATUM
+    rows: int = ROWS_PER_SHARD
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuses unknown names and numbers out of range.
+
+        Raises:
+            SettingsError: Names the parameter, its value and what is allowed.
+        """
+        with _refusing(*_WRONG, ImportError, AttributeError):
+            find_baseline(self.baseline)
+            require_choice("env_id", self.env_id, REGISTRY)
+            require_integer("rounds", self.rounds, 1)
+            if self.rounds > MOST:
+                raise ValueError(f"rounds is {self.rounds}; at most {MOST} can be counted")
+            require_integer("seeds", self.seeds, 1)
+            require_integer("first_seed", self.first_seed, 0)
+            checked(self.stack)
+
+    @classmethod
+    def from_assignments(
+        cls, baseline: str, env_id: str, rounds: int, seeds: int, first_seed: int, words: Sequence[str],
+        stack: Stack = (),
+    ) -> "RunSpec":  # fmt: skip
+        """Builds a run from ``key=value`` words of a command line.
+
+        Args:
+            baseline: Name of the baseline.
+            env_id: Id of the environment.
+            rounds: Horizon.
+            seeds: Number of seeds.
+            first_seed: The first of them.
+            words: See :func:`~fedbandit_envs.leaderboard.runs.assignments.read_assignments`. A key is an argument of
+                the environment, of the policy or of a wrapper; ``env.key``, ``policy.key``, ``channel.key`` and so on
+                say of which.
+            stack: See :class:`RunSpec`.
+
+        Raises:
+            SettingsError: A name is unknown, a number out of range, a word malformed, or its key unknown or ambiguous.
+        """
+        spec = cls(baseline, env_id, rounds, seeds, first_seed, stack=stack)
+        found = find_baseline(baseline)
+        known = {
+            "env": arguments(resolve(REGISTRY[env_id].federation)).keys() - {"max_cycles", "render_mode"},
+            "policy": arguments(found.policy).keys(),
+            **{part: arguments(wrapper.make).keys() - {"env"} for part, wrapper in found.wrappers.items()},
+        }
+        targets = {"env": spec.env_kwargs, "policy": spec.policy_kwargs}
+        targets |= {part: spec.wrapper_kwargs.setdefault(part, {}) for part in found.wrappers}
+        with _refusing(ValueError):
+            for word in words:
+                ((part, name, value),) = read_assignments([word])
+                parts = [part] if part else [one for one, names in known.items() if name in names]
+                if len(parts) != 1 or name not in known.get(parts[0], ()):
+                    allowed = ", ".join(f"{one}.{n}" for one, names in known.items() for n in sorted(names))
+                    raise ValueError(f"--set {word!r} is not key=value with a key among {allowed}")
+                targets[parts[0]][name] = value
+        return spec
+
+    @property
+    def all_seeds(self) -> range:
+        """The seeds, one a replica."""
+        return range(self.first_seed, self.first_seed + self.seeds)
+
+    @cached_property
+    def agents(self) -> int:
+        """Number of agents in the environment."""
+        return self.federation().max_num_agents
+
+    @property
+    def size(self) -> float:
+        """Number of agent-rounds to play."""
+        return float(self.rounds * self.seeds * self.agents)
+
+    @property
+    def key(self) -> list[Any]:
+        """Everything that the numbers follow from; see :attr:`.store.Cell.key`."""
+        settings = asdict(self)
+        return ["run", {name: settings[name] for name in settings.keys() - {"strata", "rows", "labels"}}]
+
+    def split(self) -> list["RunSpec"]:
+        """Splits the seeds into shards of about :attr:`rows` rows, at multiples of the number of strata."""
+        shards = split_seeds(self.all_seeds, self.agents, self.rows, self.strata.count)
+        return [replace(self, first_seed=seeds[0], seeds=len(seeds)) for seeds in shards]
+
+    def federation(self) -> FederatedEnv:
+        """Makes the environment of the run, without the baseline's wrappers.
+
+        Raises:
+            SettingsError: An argument is out of its range or has the wrong type.
+        """
+        entry = REGISTRY[self.env_id]
+        kwargs = {**entry.kwargs, **self.env_kwargs, "max_cycles": self.rounds}
+        with _refusing(*_WRONG, ImportError, AttributeError):
+            return build_stack(entry.federation, (*entry.stack, *self.stack), **kwargs)
+
+    def build(self, baseline: Baseline | None = None) -> tuple[FederatedEnv, Policy]:
+        """Makes the wrapped environment and the policy of the run.
+
+        Args:
+            baseline: In place of the registered one, the same with other wrappers.
+
+        Raises:
+            SettingsError: An argument is out of its range or has the wrong type, or the baseline does not play this
+                environment.
+        """
+        baseline = baseline or find_baseline(self.baseline)
+        with _refusing(*_WRONG, ImportError, OSError):
+            env = baseline.wrap(self.federation(), self.wrapper_kwargs)
+            return env, baseline.make_policy(**self.policy_kwargs)
+
+    def run(self, advance: Callable[[float], None] = lambda played: None, check_rows: int = 0) -> RunResult:
+        """Plays all seeds side by side.
+
+        Args:
+            advance: Called with the number of agent-rounds played since its last call, for progress bars.
+            check_rows: How many rows are played alone as well, which must choose the same actions; see
+                :class:`~fedbandit_envs.leaderboard.runs.row_check.RowCheck`.
+
+        Raises:
+            SettingsError: The run cannot be set up as asked.
+            BudgetExhaustedError: A privatizer refuses a release.
+            MixedRowsError: The policy acts for a row that was checked as it would not for that row alone.
+        """
+        start = cpu_seconds()
+        env, policy = self.build()
+        if check_rows:
+            make_alone = partial(find_baseline(self.baseline).make_policy, **self.policy_kwargs)
+            policy = RowCheck(policy, make_alone, check_rows)
+        result = self.play_built(env, policy, advance)
+        rows = policy.rows if isinstance(policy, RowCheck) else ()
+        return replace(result, checked_rows=rows, cpu_seconds=cpu_seconds() - start)
+
+    def play_built(
+        self,
+        env: FederatedEnv,
+        policy: Policy,
+        advance: Callable[[float], None] = lambda played: None,
+    ) -> RunResult:
+        """Runs a policy on an environment, both made by :meth:`build`.
+
+        Errors after both are reset are not due to the settings and are raised unchanged.
+
+        Args:
+            env: The wrapped environment.
+            policy: Plays every agent.
+            advance: See :meth:`run`.
+
+        Raises:
+            SettingsError: The environment cannot start with these arguments, or the policy cannot play behind these
+                wrappers.
+            BudgetExhaustedError: A privatizer refuses a release.
+        """
+        seeds = self.all_seeds
+        with _refusing(*_WRONG):
+            start = env.reset_batch(seeds)
+        with _refusing(UnfitError):
+            policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
+        result = play_episodes(env, policy, start, seeds, advance)
+        return replace(
+            result, claims=claims_of(env, self.delta), strata=self.strata, labels=self._all_labels()
+        )
+
+    def play(self, advance: Callable[[float], None]) -> Arrays:
+        """Plays all seeds and returns what a shard's file keeps; see :meth:`.store.Cell.play`."""
+        return self.run(advance).as_arrays()
+
+    def join(self, parts: Sequence[Arrays]) -> RunResult:
+        """Puts the run's result together from its shards; see :meth:`.store.Cell.join`."""
+        return replace(RunResult.joined(parts), strata=self.strata, labels=self._all_labels())
+
+    def recorded(self) -> dict[str, Any]:
+        """Returns the settings as a result records them: all arguments, also those of presets and baselines."""
+        entry, baseline = REGISTRY[self.env_id], find_baseline(self.baseline)
+        stack = (*entry.stack, *self.stack)
+        return {
+            "baseline": self.baseline,
+            "env_id": self.env_id,
+            "env_kwargs": {**entry.kwargs, **self.env_kwargs},
+            **({"stack": stack} if stack else {}),
+            "policy_kwargs": {**baseline.policy_kwargs, **self.policy_kwargs},
+            "wrapper_kwargs": baseline.wrapper_arguments(self.federation(), self.wrapper_kwargs),
+            "rounds": self.rounds,
+            "seeds": list(self.all_seeds),
+            "version": version("fedbandit-envs"),
+        }
+
+    def _all_labels(self) -> dict[str, Any]:
+        """Returns the columns of the result's table that are constant: what was played, and :attr:`labels`."""
+        wrappers = self.recorded()["wrapper_kwargs"].values()
+        epsilon = next((given["epsilon"] for given in wrappers if "epsilon" in given), None)
+        return {"env_id": self.env_id, "baseline": self.baseline, "epsilon": epsilon, **self.labels}

@@ -1,0 +1,145 @@
+"""The child process: confines itself, loads a policy, and plays it until the parent closes the channel.
+
+The parent trusts nothing that happens here once the policy's code is loaded.
+"""
+
+import json
+import os
+import pickle
+import resource
+import socket
+import sys
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fedbandit_envs.leaderboard.sandbox import channel
+from fedbandit_envs.leaderboard.sandbox.confinement import confine
+from fedbandit_envs.leaderboard.sandbox.memory import Field, SharedMemory, bytes_for, fields_of
+from fedbandit_envs.leaderboard.sandbox.source import Source
+
+_LONGEST_REASON = 4000
+_LARGEST_FILE = 64 * 2**20
+
+
+class _Refused(Exception):
+    """The policy's action cannot be sent."""
+
+
+class _Player:
+    """Plays the policy round by round."""
+
+    def __init__(self, end: socket.socket, policy: Any) -> None:
+        self._end = end
+        self._policy = policy
+        self._actions: SharedMemory | None = None
+        self._observations: SharedMemory | None = None
+        self._layout: tuple[Field, ...] = ()
+
+    def reset(self, descriptors: list[int]) -> None:
+        """Prepares the policy for an episode; the descriptors are of its arguments and of memory for actions."""
+        arguments, actions = descriptors
+        with os.fdopen(arguments, "rb") as file:
+            spec, seeds = pickle.load(file)
+        self._actions = _mapped(actions, writable=True)
+        self._policy.reset(spec, seeds)
+        channel.send(self._end, channel.READY)
+
+    def see(self, layout: bytes, descriptors: list[int]) -> None:
+        """Takes a new layout of the observations, and memory for them if there is new one."""
+        if descriptors:
+            self._observations = _mapped(descriptors[0], writable=False)
+        assert self._observations is not None
+        fields = [Field(name, dtype, tuple(shape)) for name, dtype, shape in json.loads(layout)]
+        self._observation = self._observations.arrays(fields)
+
+    def act(self) -> None:
+        """Asks the policy for an action, and hands it to the parent."""
+        assert self._actions is not None
+        # The policy gets a dict of its own, which it may change.
+        action = self._policy.act(dict(self._observation))
+        parts = dict(action) if isinstance(action, Mapping) else {"": action}
+        for name, part in parts.items():
+            if not isinstance(part, np.ndarray):
+                raise _Refused(f"{_label(name)} is a {type(part).__name__}; a numpy array is required")
+        fields = fields_of(parts)
+        message = channel.ACTED
+        if fields != self._layout:
+            if bytes_for(fields) > self._actions.size:
+                shapes = ", ".join(f"{_label(field.name)} of shape {field.shape}" for field in fields)
+                raise _Refused(f"{shapes}: that is more than an action has")
+            if any(np.dtype(field.dtype).hasobject for field in fields):
+                raise _Refused("action has dtype object; numbers are required")
+            self._cut = self._actions.arrays(fields)
+            self._layout = fields
+            message += json.dumps(fields).encode()
+        for name, part in parts.items():
+            np.copyto(self._cut[name], part)
+        channel.send(self._end, message)
+
+
+def _mapped(descriptor: int, *, writable: bool) -> SharedMemory:
+    memory = SharedMemory(descriptor, writable=writable)
+    os.close(descriptor)
+    return memory
+
+
+def _label(name: str) -> str:
+    return f"action[{name!r}]" if name else "action"
+
+
+def _serve(end: socket.socket, source: Source, settings: dict[str, Any]) -> None:
+    player = _Player(end, source.resolve()(**settings))
+    channel.send(end, channel.READY)
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(end, channel.LARGEST, channel.MOST_DESCRIPTORS)
+        if not message:
+            return
+        if message == channel.RESET:
+            player.reset(descriptors)
+            continue
+        if layout := message[1:]:
+            player.see(layout, descriptors)
+        player.act()
+
+
+def _failure(error: BaseException) -> dict[str, str]:
+    """Returns kind, message and traceback of an error, for the parent."""
+    if isinstance(error, _Refused):
+        return {"said": str(error)[:_LONGEST_REASON], "trace": ""}
+    # Without notes; of a SyntaxError the line of code comes first.
+    lines = traceback.format_exception_only(error)
+    said = lines[-1 if isinstance(error, SyntaxError) else 0].strip()
+    trace = "".join(traceback.format_tb(error.__traceback__)[-3:])
+    return {"said": said[:_LONGEST_REASON], "trace": trace[-_LONGEST_REASON:]}
+
+
+def main() -> None:
+    """Runs the child; its one argument has all that it needs, as JSON."""
+    given = json.loads(sys.argv[1])
+    end = socket.socket(fileno=given["descriptor"])
+    end.setblocking(True)
+    for limit, most in (
+        (resource.RLIMIT_AS, given["memory_bytes"]),
+        (resource.RLIMIT_CPU, given["cpu_seconds"]),
+        (resource.RLIMIT_FSIZE, _LARGEST_FILE),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(limit, (most, most))
+    try:
+        confined = confine(given["parent"], given["readable"], os.getcwd())
+        channel.send(end, channel.READY + json.dumps(confined).encode())
+        _serve(end, Source(**given["source"]), given["settings"])
+    except channel.ClosedError:
+        pass
+    except BaseException as error:
+        # SystemExit too: a policy that ends the interpreter is reported as such.
+        channel.send(end, channel.FAILED + json.dumps(_failure(error)).encode())
+    # Ends the process at once, whatever threads and exit handlers a policy has left.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

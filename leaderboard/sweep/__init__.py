@@ -1,1 +1,0 @@
-"""Many runs, split into shards that are played side by side, kept, and put together again."""

@@ -1,0 +1,113 @@
+"""Tuning: every baseline of a problem on one grid, with one budget, on seeds that nothing else plays.
+
+A policy's gain by tuning is not due to what it receives. So silence is tuned first, and each baseline that is compared
+with it is tuned on the same grid of constants, over as many rounds of the same seeds.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from math import exp, log
+from typing import Any
+
+import numpy as np
+
+import fedbandit_envs
+from fedbandit_envs.basics.checks import require_choice, require_integer
+from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.registry.discovery import registered
+from fedbandit_envs.registry.problems import TuningSpec
+
+FIRST_SEED = 1_000_000
+"""Seeds from here on are for tuning alone; experiments play smaller ones."""
+
+TUNINGS: dict[str, TuningSpec] = {
+    folder.__name__.split(".")[-2]: folder.PROBLEM.tuning
+    for folder in registered(fedbandit_envs)
+    if folder.PROBLEM.tuning
+}
+"""The tuning of each problem's baselines, by the name of the problem's folder."""
+
+
+def tuning_runs(
+    problem: str, rounds: int | None = None, seeds: int | None = None
+) -> dict[str, list[list[RunSpec]]]:
+    """Returns the runs that tune a problem's baselines.
+
+    Args:
+        problem: One of :data:`TUNINGS`.
+        rounds: Horizon, if not the problem's.
+        seeds: Number of seeds, if not the problem's.
+
+    Returns:
+        For each tuned baseline a list for each of the grid's constants, of a run for each id.
+
+    Raises:
+        ValueError: The problem is unknown, or a number out of range.
+    """
+    require_choice("problem", problem, TUNINGS)
+    tuning = TUNINGS[problem]
+    rounds = tuning.rounds if rounds is None else rounds
+    seeds = tuning.seeds if seeds is None else seeds
+    require_integer("rounds", rounds, 1)
+    require_integer("seeds", seeds, 1)
+    return {
+        name: [
+            [
+                RunSpec(baseline, env_id, rounds, seeds, FIRST_SEED, policy_kwargs=constants)
+                for env_id in tuning.env_ids
+            ]
+            for constants in tuning.grid
+        ]
+        for name, baseline in tuning.baselines.items()
+    }
+
+
+def mean_regret(results: Sequence[RunResult]) -> float:
+    """Returns regret per agent at the horizon, averaged over seeds; the geometric mean over several ids."""
+    means = [float(result.regret[-1].mean(axis=1).mean()) for result in results]
+    if min(means) <= 0.0:
+        return min(means)
+    return exp(sum(map(log, means)) / len(means))
+
+
+def best_constants(
+    runs: Mapping[str, Sequence[Sequence[RunSpec]]], load: Callable[[RunSpec], RunResult]
+) -> dict[str, dict[str, Any]]:
+    """Returns which constants have the least regret.
+
+    Args:
+        runs: What was played, from :func:`tuning_runs`, of one problem or several.
+        load: Returns a run's result.
+
+    Returns:
+        For each tuned baseline ``of`` (the baseline that it is a tuned form of), ``env_ids``, ``rounds``, ``seeds``,
+        ``chosen`` (the constants with the least regret; the first of these, where several have it), and ``tried``
+        (pairs of constants and regret).
+    """
+    found = {}
+    for name, grid in runs.items():
+        regrets = [round(mean_regret([load(run) for run in tried]), 2) for tried in grid]
+        constants, first = [tried[0].policy_kwargs for tried in grid], grid[0][0]
+        found[name] = {
+            "of": first.baseline,
+            "env_ids": [run.env_id for run in grid[0]],
+            "rounds": first.rounds,
+            "seeds": first.seeds,
+            "chosen": constants[int(np.argmin(regrets))],
+            "tried": [list(pair) for pair in zip(constants, regrets, strict=True)],
+        }
+    return found
+
+
+def written(baselines: Mapping[str, Mapping[str, Any]], command: str) -> str:
+    """Returns the text of ``tuned.json``: a line a baseline.
+
+    Args:
+        baselines: What :func:`best_constants` returned.
+        command: The command that was typed.
+    """
+    head = {"command": command, "version": version("fedbandit-envs"), "first_seed": FIRST_SEED}
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in baselines.items())
+    return f'{json.dumps(head, indent=1)[:-2]},\n "baselines": {{\n{lines}\n }}\n}}\n'

@@ -1,0 +1,1 @@
+"""One folder a paper: its experiments as data, their analysis, and its pages."""

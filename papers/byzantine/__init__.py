@@ -1,0 +1,1 @@
+"""Liars among the agents."""

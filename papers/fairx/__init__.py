@@ -1,0 +1,1 @@
+"""FairX-LinUCB: exposure fairness (thesis, chapter 6)."""

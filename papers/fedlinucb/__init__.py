@@ -1,0 +1,1 @@
+"""FedLinUCB and Async-LinUCB (He et al., NeurIPS 2022)."""

@@ -1,0 +1,1 @@
+"""FedUCB (Dubey and Pentland, NeurIPS 2020)."""

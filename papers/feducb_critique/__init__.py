@@ -1,0 +1,1 @@
+"""FedUCB as Zhou and Chowdhury (ICLR 2024) criticise it."""

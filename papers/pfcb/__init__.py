@@ -1,0 +1,1 @@
+"""P-FCB (Solanki et al., ECML PKDD 2022)."""

@@ -1,0 +1,1 @@
+"""Whether private federation pays against tuned silence."""

@@ -1,0 +1,1 @@
+"""Keys of a run, and everything that encrypts, decrypts or authenticates; the ciphers are those of libraries."""

@@ -1,0 +1,160 @@
+"""Pseudorandom streams of the vertical federation: masks, permutations, the draws of picks, and each owner's draws.
+
+Their keys follow from the run's seed, one key for each purpose, so that a run can be repeated wherever its roles are. A
+role is given the keys of its own part, from which the others cannot be computed. A stream is SHAKE-256 of its key and a
+position: without the key it is indistinguishable from noise, and any position can be computed without those before it.
+"""
+
+from enum import Enum
+from hashlib import blake2b, shake_256
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import require_integer
+
+KEY_BYTES = 32
+
+_BLOCK_BYTES = 1 << 16
+
+
+class KeyPurpose(Enum):
+    """The purpose of a key. The values enter the derivation of keys and must never change."""
+
+    MASK = b"mask"
+    PERMUTATION = b"permutation"
+    CHOICE = b"choice"
+    COMMON_SCORE = b"common score"
+    COIN = b"coin"
+    POLICY = b"policy"
+    REWARD = b"reward"
+
+
+def derive_key(seed: int, purpose: KeyPurpose, *numbers: int) -> bytes:
+    """Returns the key for one purpose, 32 bytes.
+
+    Args:
+        seed: The run's seed, a non-negative integer of any size.
+        purpose: What the key is used for.
+        *numbers: Non-negative integers below 2^64 that tell keys of one purpose apart: the owner's number.
+
+    Raises:
+        TypeError: ``seed`` is no integer.
+        ValueError: ``seed`` is negative.
+    """
+    require_integer("seed", seed, 0)
+    seed = int(seed)
+    secret = seed.to_bytes(max(1, (seed.bit_length() + 7) // 8), "little")
+    if len(secret) > KEY_BYTES:
+        secret = blake2b(secret, digest_size=KEY_BYTES).digest()
+    place = b"".join(number.to_bytes(8, "little") for number in numbers)
+    return blake2b(place, digest_size=KEY_BYTES, key=secret, person=purpose.value).digest()
+
+
+class Keystream:
+    """A pseudorandom stream that gives the same words for the same round and iteration.
+
+    Words are computed in blocks of rounds.
+
+    Example:
+        >>> stream = Keystream(bytes(32))
+        >>> stream.uniform(7) == Keystream(bytes(32)).uniform(7)
+        True
+    """
+
+    def __init__(self, key: bytes, width: int = 1) -> None:
+        """Sets the stream up.
+
+        Args:
+            key: 32 bytes.
+            width: Number of words for each round and iteration.
+
+        Raises:
+            TypeError: ``width`` is no integer.
+            ValueError: The key has another length, or ``width`` is below 1.
+        """
+        if len(key) != KEY_BYTES:
+            raise ValueError(f"key has {len(key)} bytes; {KEY_BYTES} are required")
+        require_integer("width", width, 1)
+        self._key = key
+        self._width = width
+        self._rounds = max(1, _BLOCK_BYTES // (8 * width))
+        self._blocks: dict[int, tuple[int, Array]] = {}
+
+    def words(self, round_: int, iteration: int = 0) -> Array:
+        """Returns the words of one round and iteration, uint64 ``(width,)``, read-only."""
+        number, place = divmod(round_, self._rounds)
+        held, block = self._blocks.get(iteration, (-1, None))
+        if block is None or held != number:
+            block = self._prepare(self._draw(number, iteration))
+            block.flags.writeable = False
+            self._blocks[iteration] = (number, block)
+        return block[place]
+
+    def uniform(self, round_: int, iteration: int = 0) -> float:
+        """Returns a number of 52 bits, uniform on the open interval (0, 1), for one round and iteration."""
+        return (int(self.words(round_, iteration)[0] >> np.uint64(12)) + 0.5) * 2.0**-52
+
+    def _draw(self, number: int, iteration: int) -> Array:
+        place = iteration.to_bytes(8, "little") + number.to_bytes(8, "little")
+        drawn = shake_256(self._key + place).digest(8 * self._width * self._rounds)
+        return np.frombuffer(drawn, "<u8").astype(np.uint64, copy=False).reshape(self._rounds, self._width)
+
+    def _prepare(self, block: Array) -> Array:
+        """Returns the values made from a block of words ``(rounds, width)``: here, the words themselves."""
+        return block
+
+
+class Permutations(Keystream):
+    """A pseudorandom permutation of the owners for every round and iteration.
+
+    Example:
+        >>> sorted(Permutations(bytes(32), owners=4).order(round_=1).tolist())
+        [0, 1, 2, 3]
+    """
+
+    def __init__(self, key: bytes, owners: int) -> None:
+        """Sets the stream up for a key of 32 bytes and a number of owners."""
+        super().__init__(key, owners)
+        self._places = np.uint64((1 << owners.bit_length()) - 1)
+
+    def order(self, round_: int, iteration: int = 0) -> Array:
+        """Returns the permutation, int64 ``(owners,)``: place p of the permuted list holds the item of ``order[p]``."""
+        return self.words(round_, iteration)
+
+    def _prepare(self, block: Array) -> Array:
+        # The last bits of each random word are replaced by an owner's number; sorting gives a random order of owners.
+        own = (block & ~self._places) | np.arange(block.shape[1], dtype=np.uint64)
+        own.sort(axis=1)
+        return (own & self._places).astype(np.int64)
+
+
+class OwnerKeys(NamedTuple):
+    """The keys of one owner's streams, 32 bytes each.
+
+    Attributes:
+        mask: The key of the masks, common to all owners.
+        coin: The key of the coin that decides when to explore, common to all owners and Controller.
+        policy: The key of the random numbers of the owner's own policy.
+        reward: The key of the owner's own rewards.
+    """
+
+    mask: bytes
+    coin: bytes
+    policy: bytes
+    reward: bytes
+
+
+def owner_keys(seed: int, owners: int) -> list[OwnerKeys]:
+    """Returns the keys of every owner; an owner's keys do not depend on the number of owners.
+
+    Args:
+        seed: The run's seed.
+        owners: Number of owners, K.
+    """
+    mask, coin = (derive_key(seed, purpose) for purpose in (KeyPurpose.MASK, KeyPurpose.COIN))
+    return [
+        OwnerKeys(mask, coin, derive_key(seed, KeyPurpose.POLICY, i), derive_key(seed, KeyPurpose.REWARD, i))
+        for i in range(owners)
+    ]

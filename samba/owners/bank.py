@@ -1,0 +1,80 @@
+"""The state of some owners who play a bandit algorithm, each on the rewards of its own arm alone."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedbandit_envs.baselines.arms.rules import Choice, Rule, Setting
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.samba.crypto.keystreams import Keystream, OwnerKeys
+
+
+class OwnerBank:
+    """Some owners' pulls, rewards and scores: those of all owners, of a group, or of one.
+
+    An owner's scores are the same to the last bit whichever owners share its bank.
+
+    Attributes:
+        choice: How the last iteration of a round picks an owner.
+        iterations: How often owners submit scores in a round. All iterations but the last pick the largest score, and
+            tell owners which one of them was picked, without a pull.
+    """
+
+    choice: Choice
+    iterations: int
+
+    def __init__(self, rule: Rule, keys: Sequence[OwnerKeys], num_owners: int, budget: int) -> None:
+        """Starts a run.
+
+        Args:
+            rule: The rule that scores arms.
+            keys: Keys of the owners in this bank.
+            num_owners: Number of all owners, K.
+            budget: N, the number of rounds.
+        """
+        self.choice = rule.choice
+        self.iterations = rule.iterations
+        size = len(keys)
+        self._rule = rule
+        self._coin = Keystream(keys[0].coin)
+        self._pulls, self._sums, self._scores = np.zeros((3, 1, size))
+        self._round = np.zeros(1, np.int64)
+        self._active = np.ones(1, np.bool_)
+        draws = np.array([np.frombuffer(own.policy[:8], "<u4") for own in keys], np.uint32)[np.newaxis]
+        rule.begin(Setting(1, size, num_owners, budget, draws))
+
+    @property
+    def pulls(self) -> Array:
+        """How often each owner was picked, int64 ``(size,)``."""
+        return self._pulls[0].astype(np.int64)
+
+    @property
+    def sums(self) -> Array:
+        """The sum of the rewards of each owner, int64 ``(size,)``."""
+        return self._sums[0].astype(np.int64)
+
+    def explores(self, round_: int) -> bool:
+        """Returns whether this round picks an owner uniformly at random, so that nobody submits a score."""
+        self._round[0] = round_
+        chance = float(np.asarray(self._rule.exploration(self._round)).flat[0])
+        return chance > 0.0 and self._coin.uniform(round_) <= chance
+
+    def scores(self, round_: int, iteration: int) -> Array:
+        """Returns the owners' scores, float64 ``(size,)``, finite and not negative; valid until the next call."""
+        self._round[0] = round_
+        self._rule.scores(self._round, self._pulls, self._sums, iteration, self._scores)
+        return self._scores[0]
+
+    def mark(self, round_: int, iteration: int, picked: Array) -> None:
+        """Updates the owners with who was picked, bool ``(size,)``, after each iteration that had scores."""
+        self._rule.mark(iteration, picked[np.newaxis], self._active)
+
+    def observe(self, place: int, reward: int) -> None:
+        """Adds a pull and its reward to one owner.
+
+        Args:
+            place: The owner's place in this bank.
+            reward: 0 or 1.
+        """
+        self._pulls[0, place] += 1.0
+        self._sums[0, place] += reward

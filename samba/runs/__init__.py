@@ -1,0 +1,1 @@
+"""Whole runs of the secure protocol, and of the same federation without encryption."""

@@ -1,0 +1,1 @@
+"""Transports of frames between roles: one process, sockets, or one process for each role on this machine."""

@@ -1,0 +1,211 @@
+"""The vertical federation without encryption: data owners with one arm each, one of whom is picked in every round.
+
+Each owner submits a score, a selector picks one owner by the largest score or in proportion to scores, and only the
+owner picked sees its reward (SAMBA, section 3.1). Rounds are counted from 1, as in the paper: in the first K each owner
+is picked once; from round K + 1 on a selector picks.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandit_envs.baselines.arms.rules import Choice
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.samba.crypto.keystreams import (
+    KeyPurpose,
+    Keystream,
+    Permutations,
+    derive_key,
+    owner_keys,
+)
+from fedbandit_envs.samba.owners.arm import OwnerArm
+from fedbandit_envs.samba.owners.bank import OwnerBank
+from fedbandit_envs.samba.plan import SambaPlan
+
+
+@kernel
+def _choose(scores, proportional, uniform):
+    """Returns the place picked; -1 for a score that is not finite or negative, -2 for a sum that is 0 or infinite."""
+    best, most, total = 0, -1.0, 0.0
+    for i in range(scores.shape[0]):
+        if not 0.0 <= scores[i] < np.inf:
+            return -1
+        total += scores[i]
+        if scores[i] > most:
+            best, most = i, scores[i]
+    if not proportional:
+        return best
+    if not 0.0 < total < np.inf:
+        return -2
+    reach, threshold = 0.0, uniform * total
+    for i in range(scores.shape[0]):
+        reach += scores[i]
+        if reach > threshold:
+            return i
+    # Rounding can bring the threshold up to the total where scores are hardly above 0.
+    return best
+
+
+def choose(choice: Choice, scores: Array, uniform: float) -> int:
+    """Returns the place that is picked in a list of scores; Comp picks so in a list that is masked and permuted.
+
+    Args:
+        choice: ``"argmax"``: the first of the largest scores; ``"proportional"``: the first place at which the sum of
+            scores from the left exceeds ``uniform`` times the sum of all.
+        scores: float64 ``(owners,)``.
+        uniform: A number in (0, 1).
+
+    Raises:
+        ValueError: A score is negative or not finite; or ``choice`` is proportional, and scores add up to 0 or are too
+            large to add up.
+    """
+    place = int(_choose(scores, choice == "proportional", uniform))
+    if place == -1:
+        bad = scores[~((scores >= 0) & (scores < np.inf))][0]
+        raise ValueError(f"scores has {bad}; finite numbers >= 0 are required")
+    if place == -2:
+        raise ValueError(
+            f"scores add up to {scores.sum()}; a finite number > 0 is required to pick in proportion"
+        )
+    return place
+
+
+class PlainSelector:
+    """A selector that picks without encryption the owner whom SAMBA picks with it (SAMBA, Figure 6).
+
+    Scores are multiplied by the round's mask and permuted, one place is picked by :func:`choose`, and the permutation
+    is undone. So the permutation breaks ties, also between scores that became equal by the multiplication.
+
+    Attributes:
+        masks: The stream of masks alpha_t in (0, 1), by which all owners multiply their scores.
+        permutations: The stream of permutations.
+        draws: The stream of numbers in (0, 1) by which Comp picks in proportion.
+        common_scores: The stream of scores in (0, 1) that Controller gives to all owners in a round of exploration.
+
+    Example:
+        >>> from fedbandit_envs.samba import Algorithm
+        >>> selector = PlainSelector(SambaPlan.make(Algorithm("ucb"), arms=3, budget=100), seed=0)
+        >>> selector.select(np.array([0.3, 0.9, 0.5]), round_=4, iteration=0)
+        array([False,  True, False])
+    """
+
+    def __init__(self, plan: SambaPlan, seed: int) -> None:
+        """Derives the streams from the run's seed.
+
+        Args:
+            plan: Number of owners, and how iterations pick.
+            seed: A non-negative integer.
+
+        Raises:
+            TypeError: ``seed`` is no integer.
+            ValueError: ``seed`` is negative.
+        """
+        self._plan = plan
+        self.masks = Keystream(derive_key(seed, KeyPurpose.MASK))
+        self.permutations = Permutations(derive_key(seed, KeyPurpose.PERMUTATION), plan.arms)
+        self.draws = Keystream(derive_key(seed, KeyPurpose.CHOICE))
+        self.common_scores = Keystream(derive_key(seed, KeyPurpose.COMMON_SCORE))
+
+    def select(self, scores: Array, round_: int, iteration: int) -> Array:
+        """Returns the owner selected by scores, as bool ``(owners,)`` with one true entry.
+
+        Args:
+            scores: Scores of all owners, float64 ``(owners,)``, finite and not negative.
+            round_: The round t.
+            iteration: The iteration within the round, counted from 0.
+
+        Raises:
+            ValueError: As :func:`choose`.
+        """
+        masked = self.masks.uniform(round_, iteration) * scores
+        return self._pick(self._plan.choice_of(iteration), masked, round_, iteration)
+
+    def explore(self, round_: int) -> Array:
+        """Returns a randomly selected owner, for a round without scores, as bool ``(owners,)`` with one true entry.
+
+        All scores are the same, so that the permutation decides.
+        """
+        scores = np.full(self._plan.arms, self.common_scores.uniform(round_))
+        return self._pick("argmax", scores, round_, 0)
+
+    def _pick(self, choice: Choice, scores: Array, round_: int, iteration: int) -> Array:
+        order = self.permutations.order(round_, iteration)
+        place = choose(choice, scores[order], self.draws.uniform(round_, iteration))
+        picked = np.zeros(order.shape, np.bool_)
+        picked[order[place]] = True
+        return picked
+
+
+class VerticalResult(NamedTuple):
+    """The rewards of a run.
+
+    Attributes:
+        reward: The cumulative reward.
+        pulls: How often each owner was picked, int64 ``(owners,)``.
+        sums: The sum of each owner's rewards, int64 ``(owners,)``.
+        noted: The cumulative reward after each of the rounds asked for.
+
+    Example:
+        >>> from fedbandit_envs.samba import Algorithm
+        >>> plan = SambaPlan.make(Algorithm("ucb"), arms=3, budget=40)
+        >>> owners = plan.algorithm.bank(owner_keys(0, 3), 3, 40)
+        >>> result = run_vertical([0.2, 0.5, 0.4], owners, PlainSelector(plan, 0), 40, 0, note=(20, 40))
+        >>> result.reward, int(result.pulls.sum()), len(result.noted)
+        (14, 40, 2)
+    """
+
+    reward: int
+    pulls: Array
+    sums: Array
+    noted: tuple[int, ...] = ()
+
+
+def run_vertical(
+    means: Sequence[float] | Array,
+    owners: OwnerBank,
+    selector: PlainSelector,
+    budget: int,
+    seed: int,
+    *,
+    note: Collection[int] = (),
+) -> VerticalResult:
+    """Returns the rewards of one run of the vertical federation (SAMBA, Figure 3).
+
+    Args:
+        means: Means of the owners' arms, ``(owners,)``.
+        owners: The state of all owners at the start of the run.
+        selector: Picks one owner in each round.
+        budget: Number of rounds, N.
+        seed: The seed that rewards follow from.
+        note: Rounds, rising from K to N, after which the cumulative reward is kept.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        ValueError: The budget is below the number of owners, ``owners`` has another number of them, ``note`` is out of
+            its range or order, or a score is not finite or negative.
+    """
+    number = len(means)
+    require_integer("budget", budget, number)
+    if list(note) != [round_ for round_ in sorted(set(note)) if number <= round_ <= budget]:
+        raise ValueError(f"note is {list(note)}; rising integers in [{number}, {budget}] are required")
+    if len(owners.pulls) != number:
+        raise ValueError(f"owners has {len(owners.pulls)} policies; {number}, one a mean, are required")
+    arms = [OwnerArm(mean, keys.reward) for mean, keys in zip(means, owner_keys(seed, number), strict=True)]
+    for place, arm in enumerate(arms):
+        owners.observe(place, arm.pull())
+    noted = [int(owners.sums.sum())] if number in note else []
+    for round_ in range(number + 1, budget + 1):
+        if owners.explores(round_):
+            picked = selector.explore(round_)
+        else:
+            for iteration in range(owners.iterations):
+                picked = selector.select(owners.scores(round_, iteration), round_, iteration)
+                owners.mark(round_, iteration, picked)
+        place = int(picked.argmax())
+        owners.observe(place, arms[place].pull())
+        if round_ in note:
+            noted.append(int(owners.sums.sum()))
+    return VerticalResult(int(owners.sums.sum()), owners.pulls.copy(), owners.sums.copy(), tuple(noted))

@@ -1,0 +1,133 @@
+"""The lab's application, run without a browser: its cells, with menus and buttons as a user might leave them."""
+
+from types import SimpleNamespace
+
+import pytest
+
+marimo = pytest.importorskip("marimo", reason="marimo is not installed: the extra 'lab' has it")
+
+# The application imports marimo, without which its tests are left out above.
+from fedbandit_envs.leaderboard.lab.app import app  # noqa: E402
+from fedbandit_envs.samba.owners.algorithm import RULES  # noqa: E402
+
+
+def played(**values):
+    """Texts of what the application shows, where the first cell's elements have these values."""
+    _, first = app.run()
+    shown = []
+    state = {"outcomes": [], "refusal": ""}
+
+    def keep(name):
+        def setter(value):
+            state[name] = value(state[name]) if callable(value) else value
+
+        return lambda: state[name], setter
+
+    names = (
+        "clear", "encrypt", "faults", "log", "numbers", "parts", "problem", "run", "settings", "tab",
+    )  # fmt: skip
+    elements = {name: SimpleNamespace(value=first[name].value, elements={}) for name in names}
+    for name, value in values.items():
+        elements[name].value = {**elements[name].value, **value} if isinstance(value, dict) else value
+    for name in state:
+        elements[name], elements[f"set_{name}"] = keep(name)
+    for _ in range(2):
+        outputs, _ = app.run(defs=elements)
+        # The setter of a state runs the cells that show it once more.
+        elements["run"].value = elements["clear"].value = False
+        shown.append(" ".join(one.text for one in outputs if hasattr(one, "text")))
+    return shown[-1], state
+
+
+def test_it_begins_with_all_its_menus():
+    outputs, defined = app.run()
+    assert defined["problem"].value in defined["problem"].options
+    assert set(defined["parts"].value) == {"schedule", "topology", "participation", "attack"}
+    text = " ".join(one.text for one in outputs if hasattr(one, "text"))
+    assert list(defined["settings"].elements["algorithm"].options) == list(RULES)
+    assert set(defined["settings"].elements["ratings"].options) == {"movielens", "jester"}
+    for label in (
+        "Problem",
+        "Baseline",
+        "Rounds",
+        "Epsilon",
+        "Share of liars",
+        "Schedule",
+        "Topology",
+        "Run",
+    ):
+        assert label in text
+
+
+def test_a_run_shows_regret_privacy_and_traffic():
+    text, state = played(problem="FedArms-v0", numbers={"rounds": 20, "seeds": 3, "epsilon": 2.0}, run=True)
+    (outcome,) = state["outcomes"]
+    assert outcome.choice.epsilon == 2.0
+    assert "Regret and traffic at the last round" in text
+    assert "Privacy of the agent that has spent most" in text
+    assert "<svg" in text
+
+
+def test_menus_reach_the_run():
+    _, state = played(
+        problem="FedArms-v0", parts={"schedule": "fixed_gap", "attack": "sign_flip"}, run=True,
+        numbers={"rounds": 200, "seeds": 3, "liars": 0.5}, faults={"loss": 0.1},
+    )  # fmt: skip
+    (outcome,) = state["outcomes"]
+    assert outcome.choice.parts == {
+        "schedule": {"name": "fixed_gap", "gap": 100},
+        "attack": {"name": "sign_flip"},
+    }
+    assert len(outcome.result.groups["liars"]) == 5
+    # A complete graph of ten agents, in rounds 100 and 200.
+    assert (outcome.result.traffic["messages"] == 18).all()
+
+
+def test_a_problem_s_panel_is_shown():
+    text, _ = played(problem="FedExposure-v0", numbers={"rounds": 20, "seeds": 3}, run=True)
+    assert "Shares of pulls in the last run" in text
+
+
+def test_what_does_not_fit_is_a_sentence_and_goes_with_the_next_run():
+    text, state = played(problem="FedArms-v0", numbers={"rounds": None}, run=True)
+    assert "role=&#x27;alert&#x27;" in text
+    assert state["refusal"].startswith("rounds is None")
+    assert not state["outcomes"]
+
+
+def test_clear_forgets_runs():
+    _, state = played(clear=True)
+    assert state == {"outcomes": [], "refusal": ""}
+
+
+def test_samba_shows_the_reward_and_what_the_customer_saw():
+    pytest.importorskip("phe", reason="the extra 'secure' is not installed")
+    from fedbandit_envs.samba.crypto import paillier
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paillier, "KEY_BITS", 512)
+        first = dict(app.run()[1])
+        elements = {
+            name: SimpleNamespace(value=first[name].value, elements={})
+            for name in (
+                "clear",
+                "encrypt",
+                "faults",
+                "log",
+                "numbers",
+                "parts",
+                "problem",
+                "run",
+                "settings",
+                "tab",
+            )
+        }
+        elements["settings"].value |= {"arms": 3, "budget": 20}
+        elements["encrypt"].value, elements["tab"].value = True, "SAMBA"
+        for name in ("outcomes", "refusal"):
+            elements[name], elements[f"set_{name}"] = (lambda: None), (lambda value: None)
+        outputs, defined = app.run(defs=elements)
+    assert defined["encrypted"].result["cumulative_reward"] == defined["encrypted"].open_reward
+    text = " ".join(one.text for one in outputs if hasattr(one, "text"))
+    assert "What customer saw" in text
+    assert "the same" in text

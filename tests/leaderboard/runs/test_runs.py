@@ -1,0 +1,200 @@
+"""Runs in shards: resumed, of equal size, with claims and traffic kept."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from paper_runs import labelled
+
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
+from fedbandit_envs.leaderboard.runs import store
+from fedbandit_envs.leaderboard.runs.backends import Local
+from fedbandit_envs.leaderboard.runs.execute import play
+from fedbandit_envs.leaderboard.runs.result import RunResult, Strata, weakest
+from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.papers.pfcb import experiments as pfcb
+from fedbandit_envs.procurement_v0 import parallel_env
+
+
+def test_shards_resume_and_repeat_nothing_finished(tmp_path):
+    (cell,) = labelled(
+        pfcb.exp2(Plan("uniform", Scale(600, 2, {"epsilon": (1.0,)}), "default")), line="P-FCB"
+    )
+    assert len(cell.split()) == 1
+    # Ten seeds of ten agents fit one shard; as if they did not:
+    cell = replace(cell, rows=50)
+    parts = cell.split()
+    assert [part.seeds for part in parts] == [5, 5]
+    left = store.missing_shards(parts + parts, tmp_path)
+    assert left == parts
+    told = []
+    play(left, tmp_path, Local(2), told.append)
+    assert sum(told) <= 600 * 10 * 10
+    assert store.missing_shards(parts, tmp_path) == []
+    files = sorted(tmp_path.iterdir())
+    before = [(path.name, path.stat().st_mtime_ns) for path in files]
+    whole = store.load(cell, tmp_path)
+    files[0].rename(files[0].with_suffix(".npz.partial"))
+    assert len(store.missing_shards(parts, tmp_path)) == 1
+    play(parts, tmp_path)
+    again = store.load(cell, tmp_path)
+    np.testing.assert_array_equal(again.regret, whole.regret)
+    assert before[1] == (files[1].name, files[1].stat().st_mtime_ns)
+    assert sorted(tmp_path.iterdir()) == files
+    # What shards say is what the run says.
+    simulation = cell.run()
+    np.testing.assert_array_equal(whole.regret, simulation.regret)
+    np.testing.assert_array_equal(whole.rounds, simulation.rounds)
+    assert whole.info.keys() == simulation.info.keys() > {"violation"}
+    for name, means in simulation.info.items():
+        np.testing.assert_array_equal(whole.info[name], means)
+    (basic,) = (
+        claim for claim in whole.claims if claim.composition == "basic" and claim.adjacency == "one-quantity"
+    )
+    assert basic.epsilon == pytest.approx(simulation.privacy.epsilon)
+
+
+@pytest.mark.parametrize(
+    ("agents", "seeds", "strata", "sizes"),
+    [
+        (10, 100, 5, [50, 50]),
+        (10, 120, 1, [50, 50, 20]),
+        (7, 100, 5, [70, 30]),
+        (40, 20, 5, [10, 10]),
+        (3, 20, 1, [20]),
+    ],
+)
+def test_shards_have_about_five_hundred_rows_and_whole_turns(agents, seeds, strata, sizes):
+    cell = RunSpec("SS-UCB", "FedProcurement-v0", 9, seeds, 0, {"num_agents": agents}, strata=Strata(strata))
+    parts = cell.split()
+    assert [part.seeds for part in parts] == sizes
+    played = [part.first_seed + i for part in parts for i in range(part.seeds)]
+    assert played == list(range(seeds))
+    assert sum(part.size for part in parts) == cell.size == 9 * seeds * agents
+
+
+def test_a_shard_s_file_is_known_by_what_it_says(tmp_path):
+    cell = RunSpec("P-FCB", "FedProcurement-v0", 300, 2, 0)
+    play([cell], tmp_path)
+    assert store.missing_shards([cell, replace(cell, strata=Strata(2, "markets"))], tmp_path) == []
+    for other in (replace(cell, delta=0.1), replace(cell, rounds=301)):
+        assert store.missing_shards([other], tmp_path) == [other]
+
+
+def test_shards_keep_claims_and_traffic(tmp_path):
+    cell = RunSpec("P-FCB", "FedProcurement-v0", 600, 2, 0, delta=0.1)
+    play([cell], tmp_path)
+    result = store.load(cell, tmp_path)
+    env, policy = cell.build()
+    simulate(env, policy, range(2))
+    accountant = env.env.accountant
+    assert {claim.adjacency for claim in result.claims} >= {"one-quantity", "one-round"}
+    for claim in result.claims:
+        delta = None if claim.composition == "basic" else 0.1
+        expected = accountant.epsilon(delta, composition=claim.composition, adjacency=claim.adjacency)
+        assert claim == expected
+    # In rounds 256 and 512 each of ten agents reaches nine others, with two numbers a producer, their noise, a header.
+    np.testing.assert_array_equal(result.traffic["messages"], np.full((2, 10), 18))
+    np.testing.assert_array_equal(result.traffic["bytes"], np.full((2, 10), 18 * (16 + 8 * 120)))
+    np.testing.assert_allclose(result.traffic["messages"], result.info["messages"] * 600)
+
+
+def test_silence_has_neither_claims_nor_traffic(tmp_path):
+    cell = RunSpec("SS-UCB", "FedProcurement-v0", 10, 1, 0)
+    play([cell], tmp_path)
+    result = store.load(cell, tmp_path)
+    assert result.claims == []
+    assert result.traffic == {}
+
+
+def test_a_privatizer_that_released_nothing_says_so(tmp_path):
+    cell = RunSpec("P-FCB", "FedProcurement-v0", 10, 1, 0)
+    play([cell], tmp_path)
+    claims = store.load(cell, tmp_path).claims
+    # Four compositions under each of the environment's four adjacencies.
+    assert [claim.epsilon for claim in claims] == [0.0] * 16
+    assert {claim.reason for claim in claims} == {"nothing has been released"}
+
+
+def test_claims_are_those_of_the_shard_that_spent_most():
+    def claim(epsilon, delta=1e-5, reason=""):
+        return Claim(epsilon, delta, "one-round", "zcdp", reason)
+
+    assert weakest([claim(1.0), claim(2.0), claim(0.5)]) == claim(2.0)
+    assert weakest([claim(2.0, 0.1), claim(1.0, 0.2)]) == claim(2.0, 0.2)
+    assert weakest([claim(0.0), claim(0.0)]) == claim(0.0)
+    infinite, unknown = claim(float("inf"), reason="without noise"), claim(None, reason="no answer")
+    assert weakest([claim(1.0), infinite]) == infinite
+    assert weakest([infinite, unknown, claim(1.0)]) == unknown
+
+
+def test_claims_are_joined_by_adjacency_and_composition():
+    """Of each the weakest of all shards, and infinity comes back from the shards' files."""
+
+    def shard(*epsilons):
+        claims = [
+            Claim(epsilon, 0.1, "one-round", how)
+            for epsilon, how in zip(epsilons, ("basic", "exact"), strict=True)
+        ]
+        return RunResult(np.array([1]), np.zeros((1, 1, 2)), [7], claims=claims).as_arrays()
+
+    joined = RunResult.joined([shard(1.0, float("inf")), shard(2.0, 0.5)])
+    assert [(claim.composition, claim.epsilon) for claim in joined.claims] == [
+        ("basic", 2.0),
+        ("exact", np.inf),
+    ]
+
+
+def test_a_table_has_a_row_a_checkpoint_seed_and_agent():
+    spec = RunSpec(
+        "P-FCB", "FedProcurement-v0", 300, 3, 5, {"num_agents": 2},
+        wrapper_kwargs={"privatizer": {"epsilon": 2.0}}, labels={"line": "ours", "share": 0.5},
+    )  # fmt: skip
+    result = spec.run()
+    frame = result.to_frame()
+    assert list(frame.columns) == [
+        "env_id", "baseline", "epsilon", "line", "share", "num_agents", "seed", "agent", "round", "regret", "messages",
+    ]  # fmt: skip
+    assert len(frame) == result.regret.size
+    constant = frame.iloc[:, :6].drop_duplicates()
+    assert constant.to_dict("records") == [
+        {"env_id": "FedProcurement-v0", "baseline": "P-FCB", "epsilon": 2.0, "line": "ours", "share": 0.5,
+         "num_agents": 2},
+    ]  # fmt: skip
+    for checkpoint, round_ in enumerate(result.rounds):
+        for replica, seed in enumerate((5, 6, 7)):
+            for agent in range(2):
+                row = frame[(frame["round"] == round_) & (frame.seed == seed) & (frame.agent == agent)]
+                assert row.regret.item() == result.regret[checkpoint, replica, agent]
+                assert row.messages.item() == result.messages[checkpoint, replica, agent]
+
+
+def test_a_run_of_one_s_own_has_the_same_table(tmp_path):
+    env = BASELINES["SS-UCB"].wrap(parallel_env(num_agents=2, max_cycles=20))
+    result = simulate(env, BASELINES["SS-UCB"].make_policy(), [3, 4])
+    frame = result.to_frame()
+    assert set(frame.env_id) == {"procurement_v0"}
+    assert set(frame.baseline) == {"SSUCB"}
+    assert set(frame.epsilon) == {None}
+    assert sorted(set(frame.seed)) == [3, 4]
+    shown = result._repr_html_()
+    assert "2 seeds, 2 agents" in shown
+    assert all(f">{round_}<" in shown for round_ in result.rounds)
+    result.plot().savefig(tmp_path / "curve.svg")
+
+
+def test_a_table_without_pandas_says_what_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    result = RunResult(np.array([1]), np.zeros((1, 1, 2)), [7])
+    with pytest.raises(ImportError, match=r"\[report\] extra"):
+        result.to_frame()
+
+
+def test_labels_are_no_part_of_what_is_played(tmp_path):
+    spec = RunSpec("SS-UCB", "FedProcurement-v0", 9, 2)
+    play([spec], tmp_path)
+    assert store.missing_shards([replace(spec, labels={"line": "silence"})], tmp_path) == []

@@ -1,0 +1,184 @@
+"""Reproductions: pages, plans, and the paper's headline at its own horizon."""
+
+import csv
+from dataclasses import replace
+
+import pytest
+from pages import check_page
+from paper_runs import labelled, played
+from toy_paper.experiments import TOY
+from typer.testing import CliRunner
+
+from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.leaderboard.reproduction.comparison import (
+    ratio,
+)
+from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale, experiments
+from fedbandit_envs.leaderboard.reproduction.page import render
+from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
+from fedbandit_envs.papers.pfcb import experiments as pfcb
+
+TINY = Scale(600, 2)
+TINY_PLAN = Plan("uniform", TINY, "default")
+
+
+def described(scale, mode):
+    return render(experiments()["pfcb-exp1"], "setting.md.j2", Plan("uniform", scale, mode))
+
+
+def reproduce(*words):
+    return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb"})
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("mode", ["default", "printed"])
+def test_every_experiment_of_p_fcb_writes_its_page(tmp_path, mode):
+    names = [name for name in experiments() if name.startswith("pfcb")]
+    for name in names:
+        result = reproduce(name, "--out", tmp_path, "--mode", mode, "--rounds", 600, "--trials", 2)
+        assert result.exit_code == 0, result.output
+    suffix = "small-rounds600-trials2" + ("-printed" if mode == "printed" else "")
+    for name in names:
+        stem = f"{name}-{suffix}"
+        page = (tmp_path / f"{stem}.md").read_text()
+        assert "Scale `small-rounds600-trials2`: T = 600, 5 markets x 2 runs" in page
+        assert "## Uniform law" in page
+        assert "## Normal law" in page
+        assert f"{stem}.png" in page
+        assert (tmp_path / f"{stem}.png").stat().st_size > 10_000
+        assert {row["panel"] for row in check_page(tmp_path / f"{stem}.md")} == set(pfcb.PANELS)
+        # Of another horizon than the paper's nothing is said.
+        assert "agrees" not in page
+        assert "differs |" not in page
+        assert "**differs**" not in page
+        # Every interval says which kind it is.
+        for line in page.splitlines():
+            if line.startswith("| ") and "±" in line and not any(letter.isdigit() for letter in line):
+                assert all("± runs" in head or "± markets" in head for head in line.split("|") if "±" in head)
+    exp1 = (tmp_path / f"pfcb-exp1-{suffix}.md").read_text()
+    if mode == "printed":
+        assert "| the eight more communications |" in exp1
+        assert "What breaks." in exp1
+    else:
+        for text in ("2.36", "3.33", "3.35", "4.94", "SS-UCB / FCB-checked", "unchecked"):
+            assert text in exp1
+
+
+def test_the_setting_says_where_it_is_not_the_paper_s():
+    paper = described(pfcb.SCALES["paper"], "default")
+    assert "T = 100,000, 5 markets x 20 runs (as in the paper)" in paper
+    for other in (replace(pfcb.SCALES["paper"], trials=19), pfcb.SCALES["small"]):
+        assert "(the paper: T = 100,000, 5 instances x 20 runs)" in described(other, "default")
+    for text in ("N(alpha, 0)", "omega2", "1.2 epsilon", "± markets", "[runs]"):
+        assert text in paper
+    assert "Algorithm 2" in described(pfcb.SCALES["paper"], "printed")
+
+
+def test_all_leaves_out_what_lacks_the_mode(tmp_path, monkeypatch):
+    played = []
+    monkeypatch.setattr(
+        "fedbandit_envs.leaderboard.cli.reproduce.play_missing",
+        lambda name, backend, cells, folder: played.append(len(cells)),
+    )
+    monkeypatch.setattr(Reproduction, "report", lambda self: [self._file("md")])
+    result = reproduce("all", "--out", tmp_path, "--mode", "printed", "--rounds", 50, "--trials", 2)
+    assert result.exit_code == 0, result.output
+    assert len(played) == sum("printed" in experiment.modes for experiment in experiments().values()) == 4
+    refused = reproduce("all", "--out", tmp_path, "--mode", "odd")
+    assert refused.exit_code == 2
+    assert "is 'odd'; one of" in " ".join(refused.output.split())
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_an_experiment_is_data_an_analysis_and_templates(monkeypatch, tmp_path):
+    monkeypatch.setitem(experiments(), "toy", TOY)
+    result = reproduce("toy", "--out", tmp_path, "--trials", 6)
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "toy-small-trials6.md").read_text()
+    assert "Scale `small-trials6`: T = 300, default algorithms." in page
+    assert "## The federation\n\nOrder: holds; 0." in page
+    assert "| one-round | zcdp |" in page
+    assert "| 0.1 |" in page
+    assert "instances" not in page
+    rows = check_page(tmp_path / "toy-small-trials6.md")
+    (row,) = (row for row in rows if row["quantity"] == "ratio")
+    assert (row["panel"], row["least"], row["most"]) == ("federation", row["value"], row["value"])
+    shards = sorted((tmp_path / "shards").iterdir())
+    assert len(shards) == 4
+    # Other settings are other files, and what they share is not played again.
+    stamps = {path: path.stat().st_mtime_ns for path in shards}
+    assert reproduce("toy", "--out", tmp_path, "--trials", 6, "--panel", "federation").exit_code == 0
+    assert (tmp_path / "toy-small-trials6-federation.md").exists()
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()} == stamps
+    for words, message in (
+        (("--mode", "printed"), "mode of toy is 'printed'; one of 'default' is required"),
+        (("--panel", "uniform"), "panel of toy is 'uniform'; one of 'federation', 'all' is required"),
+        (("--scale", "paper"), "scale of toy is 'paper'; one of 'small' is required"),
+    ):
+        refused = reproduce("toy", "--out", tmp_path, *words)
+        assert refused.exit_code == 2
+        assert message in " ".join(refused.output.replace("│", " ").split())
+
+
+def test_what_is_planned_is_what_is_asked_for(tmp_path):
+    whole = Reproduction("toy", TOY, tmp_path, scale="small")
+    assert sum(cell.size for cell in whole.cells) == 4 * 300 * 8 * 10
+    small = Reproduction("toy", TOY, tmp_path, scale="small", rounds=20, trials=2)
+    assert sum(cell.size for cell in small.cells) == 4 * 20 * 2 * 10
+
+
+def test_markets_are_chosen_by_whether_the_constraint_binds():
+    slack, binding, share, surplus = pfcb.choose_markets("uniform")
+    assert len(slack) == 5
+    assert binding == ()
+    assert share == 0
+    assert min(surplus) > 0
+    slack, binding, share, _ = pfcb.choose_markets("normal")
+    assert len(slack) == len(binding) == 5
+    assert not set(slack) & set(binding)
+    # About one normal market in twenty binds for some of ten agents.
+    assert 0.02 < share < 0.1
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (("pfcb-exp9",), "EXPERIMENT is 'pfcb-exp9'"),
+    (("pfcb-exp1", "--scale", "huge"), "scale of pfcb-exp1 is 'huge'"),
+    (("pfcb-exp1", "--panel", "cauchy"), "panel of pfcb-exp1 is 'cauchy'; one of 'uniform', 'normal', 'all'"),
+    (("pfcb-exp1", "--mode", "best"), "mode of pfcb-exp1 is 'best'; one of 'default', 'printed'"),
+    (("pfcb-exp1", "--rounds", 0), "rounds is 0; an integer >= 1"),
+    (("pfcb-exp1", "--trials", 1), "trials is 1; an integer >= 2"),
+])  # fmt: skip
+def test_bad_words_are_explained(words, message, tmp_path):
+    result = reproduce(*words, "--out", tmp_path)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.replace("│", " ").split())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("law", pfcb.PANELS)
+def test_the_headline_at_the_paper_s_horizon(law, tmp_path):
+    """T = 1e5, n = 10, m = 30, five slack markets, two runs each: P-FCB's regret is 0.60 to 0.75 of silence's."""
+    plan = Plan(law, Scale(100_000, 2), "default")
+    runs = labelled(pfcb.exp1(plan), markets=pfcb.SLACK, margin=0)
+    results = played([run for run in runs if run.baseline in ("SS-UCB", "P-FCB", "FCB")], plan, tmp_path)
+    frr = ratio(results["P-FCB"], results["SS-UCB"])
+    print(f"\n{law}: FRR {frr}; FCB / silent {ratio(results['FCB'], results['SS-UCB'])}")
+    assert 0.60 <= frr.value <= 0.75
+    assert ratio(results["FCB"], results["P-FCB"]).high < 1
+
+
+@pytest.mark.slow
+def test_p_fcb_at_the_paper_s_scale(tmp_path):
+    """All experiments, both laws, at the paper's scale: under an hour on two cores."""
+    for name in ("pfcb-exp1", "pfcb-exp2", "pfcb-exp3", "pfcb-fig2"):
+        result = reproduce(name, "--scale", "paper", "--out", tmp_path)
+        assert result.exit_code == 0, result.output
+        check_page(tmp_path / f"{name}-paper.md")
+    with (tmp_path / "pfcb-exp1-paper.csv").open() as file:
+        frr = {
+            row["panel"]: float(row["value"])
+            for row in csv.DictReader(file)
+            if (row["name"], row["quantity"]) == ("P-FCB", "/ SS-UCB (FRR) [runs]")
+        }
+    assert set(frr) == set(pfcb.PANELS)
+    assert all(0.60 <= value <= 0.75 for value in frr.values())

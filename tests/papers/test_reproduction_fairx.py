@@ -1,0 +1,80 @@
+"""The experiments on exposure fairness: pages at a tiny scale, and what is asked of them over 1e5 rounds."""
+
+import pytest
+from pages import check_page
+from paper_runs import labelled, played
+from typer.testing import CliRunner
+
+from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.leaderboard.reproduction.comparison import falls, ordered, ratio
+from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale, experiments
+from fedbandit_envs.papers.fairx import experiments as fairx
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("name", [name for name in experiments() if name.startswith("fairx")])
+def test_every_experiment_on_exposure_writes_its_page(tmp_path, name):
+    words = ["reproduce", name, "--out", str(tmp_path), "--rounds", "70", "--trials", "2"]
+    ran = CliRunner().invoke(app, words, env={"TERM": "dumb"})
+    assert ran.exit_code == 0, ran.output
+    stem = f"{name}-small-rounds70-trials2"
+    page = (tmp_path / f"{stem}.md").read_text()
+    assert "T = 70 (the thesis has 100,000" in page
+    assert "2 runs make no interval" in page
+    assert "fairness regret" in page
+    for title in experiments()[name].panels.values():
+        assert f"## {title}" in page
+    # Silence stands beside everything, at the radius that serves it best too.
+    assert fairx.SILENT in page
+    if name.startswith("fairx-exp"):
+        assert fairx.PRIV in page
+        assert "placebo" in page
+        assert "The thesis says" in page
+    assert (tmp_path / f"{stem}.png").stat().st_size > 10_000
+    check_page(tmp_path / f"{stem}.md")
+
+
+def test_placebos_are_the_same_runs_on_noise():
+    plan = Plan("all", Scale(50, 2), "default")
+    runs = fairx.exp2(plan)
+    for name in fairx.PROTOCOLS:
+        ((real,), (placebo,)) = (labelled(runs, line=name + end) for end in ("", fairx.PLACEBO))
+        assert placebo.stack == [("fedbandit_envs.wrappers.placebo:Placebo", {})]
+        assert (real.baseline, real.wrapper_kwargs) == (placebo.baseline, placebo.wrapper_kwargs)
+
+
+def _played(runs, panel, scale, folder):
+    plan = Plan(panel, scale, "default")
+    return played(runs(plan), plan, folder)
+
+
+@pytest.mark.slow
+def test_the_thesis_over_1e5_rounds(tmp_path):
+    """Ten agents, epsilon 2: Fed < Priv < B0, Priv < B1; regret falls with agents and epsilon. Half an hour."""
+    scale = Scale(100_000, 5, {"agents": (2, 5, 10), "epsilon": (0.5, 2.0, 8.0)})
+    first = _played(fairx.exp1, "thesis", scale, tmp_path)
+    assert ordered([first[name] for name in (fairx.FED, fairx.PRIV, fairx.SILENT)])[0] == "holds"
+    second = _played(fairx.exp2, "all", scale, tmp_path)
+    assert ratio(second[fairx.PRIV], second["B1"]).at_most(1) == "holds"
+    third = _played(fairx.exp3, "all", scale, tmp_path)
+    for name in (fairx.FED, fairx.PRIV):
+        assert falls(third.by("agents", line=name))[0] == "holds"
+    fourth = _played(fairx.exp4, "all", scale, tmp_path)
+    assert falls(fourth.by("epsilon", line=fairx.PRIV))[0] == "holds"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("panel", fairx.PRIVATE_PANELS)
+def test_weighing_never_costs_and_pays_somewhere(tmp_path, panel):
+    """Ten and forty agents, epsilon 0.5, 2 and 8: never above 1.05 of tuned silence, below Priv. An hour."""
+    scale = experiments()["fairx-private"].scales["paper"]
+    played_runs = _played(fairx.private, panel, scale, tmp_path)
+    silent = played_runs.by("agents", line=fairx.GREEDY)
+    for agents, silence in silent.items():
+        ours, theirs = (
+            played_runs.by("epsilon", line=line, agents=agents) for line in (fairx.WEIGHTED, fairx.PRIV)
+        )
+        for epsilon in (0.5, 2.0, 8.0):
+            assert ratio(ours[epsilon], silence).at_most(1.05) == "holds"
+            assert ratio(ours[epsilon], theirs[epsilon]).at_most(1) == "holds"
+    assert ratio(played_runs.one(fairx.WEIGHTED, agents=40, epsilon=8.0), silent[40]).at_most(0.8) == "holds"

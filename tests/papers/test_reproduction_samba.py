@@ -1,0 +1,233 @@
+"""SAMBA's Figure 8, and noise beside encryption: tiny pages, cells against runs, verdicts on made-up runs."""
+
+import sys
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from pages import check_page
+from paper_runs import section_of
+from samba_runs import means_of, plain
+from typer.testing import CliRunner
+
+from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale, experiments
+from fedbandit_envs.leaderboard.runs import store
+from fedbandit_envs.leaderboard.runs.execute import play
+from fedbandit_envs.papers.samba import experiments as samba
+from fedbandit_envs.papers.samba.analysis import PUBLISHED
+from fedbandit_envs.papers.samba.runs import Selected, Selection
+from fedbandit_envs.samba.crypto import paillier
+from fedbandit_envs.samba.owners.algorithm import Algorithm
+from fedbandit_envs.samba.runs.simulation import SambaSettings
+
+TINY = {
+    "samba-fig8a": Scale(220, 2, {"share": (0.5, 1.0)}),
+    "samba-fig8b": Scale(40, 2, {"arms": (4, 9)}),
+    "samba-fig8c": Scale(220, 2, {"share": (0.5, 1.0)}),
+    "samba-fig8d": Scale(30, 2, {"arms": (3, 9)}),
+    "samba-privacy": Scale(40, 2, {"arms": (4,), "epsilon": (0.5, 8.0)}),
+}
+SAID = {
+    "samba-fig8a": (
+        "is linear in N",
+        "at most an order of magnitude",
+        "double",
+        "around 15 minutes",
+        "slowest",
+    ),
+    "samba-fig8b": ("is linear in N and K", "at most an order of magnitude", "double", "not run here"),
+    "samba-fig8c": ("always produces the best rewards", "which are not the paper's", "Most reward first"),
+    "samba-fig8d": ("most time-consuming node", "has an equal share", "roughly equivalent", "is negligible"),
+    "samba-privacy": (
+        "who sees what",
+        "No paper sets",
+        "regret a pull",
+        "one-observation",
+        "cryptography",
+        "local",
+    ),
+}
+
+
+def reproduce(*words):
+    return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb", "COLUMNS": "200"})
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("name", TINY)
+def test_every_experiment_of_samba_writes_its_page(tmp_path, monkeypatch, name):
+    if name != "samba-fig8c":
+        pytest.importorskip("phe")
+        pytest.importorskip("cryptography")
+    monkeypatch.setattr(paillier, "KEY_BITS", 512)
+    monkeypatch.setitem(experiments(), name, replace(experiments()[name], scales={"small": TINY[name]}))
+    panels = ["jester"] if name == "samba-fig8a" else ["movielens", "jester"]
+    ran = reproduce(name, "--out", tmp_path, *(("--panel", "jester") if len(panels) == 1 else ()))
+    assert ran.exit_code == 0, ran.output
+    stem = f"{name}-small" + ("-jester" if len(panels) == 1 else "")
+    page = (tmp_path / f"{stem}.md").read_text()
+    for words in SAID[name]:
+        assert words in page, words
+    for panel in panels:
+        assert f"## {samba.PANELS[panel]}" in page
+    if name in ("samba-fig8a", "samba-fig8b"):
+        runs = 6 * 2 * 2
+        assert page.count(f"of their seed in the open has: {runs} of {runs}.") == len(panels)
+    assert "nan" not in page
+    assert (tmp_path / f"{stem}.png").stat().st_size > 10_000
+    rows = check_page(tmp_path / f"{stem}.md")
+    assert {row["panel"] for row in rows} == set(panels)
+
+
+def played(cell, folder):
+    for shard in cell.split():
+        play([shard], folder)
+    return store.load(cell, folder)
+
+
+@pytest.mark.parametrize("algorithm", samba.ALGORITHMS)
+def test_a_cell_earns_what_runs_of_its_seeds_do_at_every_budget(tmp_path, algorithm):
+    parameters = samba.PARAMETERS["movielens"].get(algorithm, {})
+    settings = SambaSettings(algorithm, "movielens", 6, 120, 3, parameters=parameters, plain=True)
+    result = played(Selection(settings, 7, (6, 50, 120)), tmp_path)
+    assert len(Selection(settings, 7).split()) == 2
+    for place in range(7):
+        for budget in (6, 50, 120):
+            alone, _ = plain(Algorithm(algorithm, parameters), means_of("movielens", 6), budget, 3 + place)
+            assert result.noted[budget][place] == alone.reward
+        assert result.reward[place] == alone.reward
+        np.testing.assert_array_equal(result.pulls[place], alone.pulls)
+        gaps = max(means_of("movielens", 6)) - np.array(means_of("movielens", 6))
+        assert result.regret[place] == pytest.approx(sum(gaps * alone.pulls))
+    assert result.spent.shape == (7,)
+    assert result.cpu_seconds >= result.spent.sum() > 0
+
+
+OTHER = {
+    "algorithm": "thompson", "ratings": "jester", "arms": 7, "budget": 121, "seed": 4, "transport": "tcp",
+    "parameters": {"scale": 1.0}, "owners_per_role": 2, "tls": True, "timeout": 3.0, "plain": False,
+}  # fmt: skip
+
+
+def test_a_key_tells_every_setting_apart(tmp_path):
+    pytest.importorskip("phe")
+    assert set(OTHER) == {field.name for field in fields(SambaSettings)}
+    settings = SambaSettings("ucb", "movielens", 6, 120, 3, plain=True)
+    cell = Selection(settings, 2)
+    others = [replace(cell, settings=replace(settings, **{name: value})) for name, value in OTHER.items()]
+    others += [replace(cell, seeds=3), replace(cell, note=(120,))]
+    assert len({store.path(one, tmp_path) for one in [cell, *others]}) == len(others) + 1
+
+
+def test_cells_that_cannot_be_are_refused():
+    settings = SambaSettings("ucb", "movielens", 6, 120, None, plain=True)
+    with pytest.raises(ValueError, match="seed is None"):
+        Selection(settings, 2)
+    pytest.importorskip("phe")
+    with pytest.raises(ValueError, match="note is"):
+        Selection(replace(settings, seed=0, plain=False), 2, (7,))
+
+
+def test_too_few_rounds_for_all_owners_are_refused(tmp_path):
+    for name in ("samba-fig8c", "samba-fig8a", "samba-fig8b", "samba-fig8d"):
+        if name != "samba-fig8c":
+            pytest.importorskip("phe")
+        ran = reproduce(name, "--out", tmp_path, "--rounds", 99)
+        assert ran.exit_code == 2
+        assert "rounds is 99" in ran.output
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [name for name in TINY if name != "samba-fig8c"])
+def test_without_the_extra_nothing_is_played(tmp_path, monkeypatch, name):
+    monkeypatch.setitem(sys.modules, "phe", None)
+    ran = reproduce(name, "--out", tmp_path / "new")
+    assert ran.exit_code == 1
+    assert "needs the [secure] extra: python -m pip install 'fedbandit-envs[secure]'" in ran.output
+    assert not (tmp_path / "new").exists()
+
+
+def test_rewards_need_no_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "phe", None)
+    runs = samba.fig8c(Plan("movielens", TINY["samba-fig8c"], "default"))
+    assert [run.labels["line"] for run in runs] == list(samba.ALGORITHMS)
+
+
+def made_up(algorithm, arms, budget, *, encrypted, **roles):
+    """The labels and result of a run of three seeds that has taken these CPU seconds."""
+    seconds = {name: np.full(3, float(value)) for name, value in (roles or {"plain": 1.0}).items()}
+    labels = {"line": algorithm, "arms": arms, "budget": budget, "plain": not encrypted}
+    return labels, Selected(
+        algorithm, arms, budget, np.array([3, 4, 5]), {}, np.zeros((3, 0)), np.zeros(3), seconds,
+        {"trust": "cryptography"} if encrypted else None, np.array([0.5]), 1.0,
+    )  # fmt: skip
+
+
+def times(seconds):
+    """A page of Figure 8 (a) where encrypted runs take as long as said, those in the open one second."""
+    rows = [
+        made_up(
+            name, 100, budget, encrypted=encrypted, **({"comp": seconds(name, budget)} if encrypted else {})
+        )
+        for name in samba.ALGORITHMS
+        for budget in (1_000, 2_000, 4_000)
+        for encrypted in (False, True)
+    ]
+    return section_of(samba.EXPERIMENTS["samba-fig8a"], "jester", rows)
+
+
+def test_verdicts_on_time_follow_from_the_times():
+    slower = {"pursuit": 2.0, "thompson": 1.1, "epsilon-greedy": 0.9}
+    page = times(lambda name, budget: slower.get(name, 1.0) * budget / 1_000)
+    assert "R^2 of at least 1.0000" in page
+    assert "further than 0% from its line" in page
+    assert 'at most an order of magnitude": holds (1 to 8 times)' in page
+    assert "is 2.000 [2.000, 2.000] times the mean of the others; 2 lies within the interval" in page
+    assert '"Thompson Sampling is the slowest": holds; ' in page
+    assert 'with fixed epsilon "is the fastest": holds' in page
+    page = times(lambda name, budget: (budget / 1_000) ** 3)
+    assert "R^2 of at least 0.94" in page
+    assert 'at most an order of magnitude": does **not** hold (1 to 64 times)' in page
+    assert (
+        "is 1.000 [1.000, 1.000] times the mean of the others; 2 does **not** lie within the interval" in page
+    )
+
+
+def shares(comp, owners, controller, customer):
+    roles = {"comp": comp, "controller": controller, "customer": customer}
+    roles |= {f"owner-{i}": seconds for i, seconds in enumerate(owners)}
+    rows = [
+        made_up(name, arms, 500, encrypted=True, **roles) for name in samba.ALGORITHMS for arms in (2, 20)
+    ]
+    return section_of(samba.EXPERIMENTS["samba-fig8d"], "jester", rows)
+
+
+def test_verdicts_on_shares_follow_from_the_shares():
+    page = shares(10.0, (2.0, 2.2), 2.1, 0.1)
+    assert "any other single one: holds." in page
+    assert "it is 1.00 to 1.00 times that at K = 2; 1 lies within 6 of 6 intervals" in page
+    assert "the largest is at most 1.10 times the smallest" in page
+    assert "it is 1.00 to 1.00 times an owner's" in page
+    assert "it is 0.61% at most" in page
+    page = shares(2.0, (2.0, 2.6), 4.6, 1.0)
+    assert "any other single one: does **not** hold." in page
+    assert "the largest is at most 1.30 times the smallest" in page
+    assert "it is 2.00 to 2.00 times an owner's" in page
+    assert "names no measure" in page or "name no measure" in page
+
+
+def test_the_published_runs_stand_beside_ours_at_their_own_size():
+    rows = []
+    for name, (mean, sd) in PUBLISHED.items():
+        noted = {100_000: np.array([mean - sd, mean + sd]) * (1.2 if name == "ucb" else 1)}
+        result = Selected(
+            name, 100, 100_000, noted[100_000], noted, np.full((2, 2), 50_000), np.zeros(2),
+            {"plain": np.ones(2)}, None, np.array([0.5, 0.5]), 1.0,
+        )  # fmt: skip
+        rows.append(({"line": name}, result))
+    page = section_of(samba.EXPERIMENTS["samba-fig8c"], "movielens", rows)
+    assert page.count("| agrees |") == 5
+    assert "| **differs**, by +20.0% |" in page
+    # 1e5 fair coins: half the root.
+    assert "sd, 75, is below what independent rewards allow, about 158 for the arms" in page

@@ -1,0 +1,315 @@
+"""Frames and items that are not as they were sent: refused, with the right error, and nothing has changed."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+from samba_runs import assert_same, ends, make_roles, means_of, plain, play
+
+from fedbandit_envs.samba.crypto import link
+from fedbandit_envs.samba.crypto.items import MARK, SCORE, ItemCipher
+from fedbandit_envs.samba.crypto.link import Link, LinkKeys
+from fedbandit_envs.samba.errors import (
+    CiphertextError,
+    FrameError,
+    KeyExhaustedError,
+    PeerLostError,
+    ProtocolError,
+    ReorderedFrameError,
+    ReplayedFrameError,
+    RunStoppedError,
+    TamperedFrameError,
+    TruncatedFrameError,
+)
+from fedbandit_envs.samba.owners.algorithm import Algorithm
+from fedbandit_envs.samba.plan import SambaPlan
+from fedbandit_envs.samba.record import Record
+from fedbandit_envs.samba.roles.messages import Kind
+
+MEANS = means_of("movielens", 3)
+
+
+def test_frames_arrive_in_order_once_and_whole():
+    here, there = ends()
+    first, second = here.seal(b"first"), here.seal(b"second")
+    with pytest.raises(ReorderedFrameError, match="frame 1 came from here; frame 0 is the next"):
+        there.open(second)
+    there.accept(there.open(first))
+    with pytest.raises(ReplayedFrameError, match="frame 0 came from here; frame 1 is the next"):
+        there.open(first)
+    for length in range(len(second)):
+        with pytest.raises(TruncatedFrameError if length < link.MIN_FRAME_BYTES else TamperedFrameError):
+            there.open(second[:length])
+    with pytest.raises(TamperedFrameError):
+        there.open(second + b"\0")
+    with pytest.raises(TamperedFrameError):  # its own words, sent back
+        here.open(here.seal(b"third")[:0] + (0).to_bytes(8, "big") + first[8:])
+    assert there.open(second) == b"second"
+
+
+def test_another_links_key_opens_nothing():
+    here, _ = ends()
+    stranger = Link("here", LinkKeys(bytes(32), bytes(32)), 1000, Record())
+    with pytest.raises(TamperedFrameError, match="modified, or sealed with another key"):
+        stranger.open(here.seal(b"secret"))
+
+
+def test_a_link_ends_before_its_key_is_worn_out(monkeypatch):
+    monkeypatch.setattr(link, "MAX_ENCRYPTIONS", 3)
+    here, _ = ends()
+    for _ in range(3):
+        here.seal(b"x")
+    with pytest.raises(KeyExhaustedError):
+        here.seal(b"x")
+
+
+def test_items_are_bound_to_direction_round_and_iteration():
+    cipher = ItemCipher(bytes(32), 100, Record())
+    sealed = cipher.encrypt(np.arange(4.0).tobytes(), SCORE, 7, 0)
+    other_direction = SCORE._replace(direction=MARK.direction)
+    for place in ((other_direction, 7, 0), (SCORE, 8, 0), (SCORE, 7, 1)):
+        with pytest.raises(CiphertextError):
+            cipher.decrypt(sealed, 4, *place)
+    with pytest.raises(CiphertextError):
+        ItemCipher(bytes([1] * 32), 100, Record()).decrypt(sealed, 4, SCORE, 7, 0)
+    with pytest.raises(ProtocolError, match="144 are required"):
+        cipher.decrypt(sealed[:-1], 4, SCORE, 7, 0)
+    np.testing.assert_array_equal(np.frombuffer(cipher.decrypt(sealed, 4, SCORE, 7, 0)), np.arange(4.0))
+
+
+def test_holders_of_the_items_key_share_its_uses():
+    cipher = ItemCipher(bytes(32), 5, Record())
+    cipher.encrypt(bytes(4), MARK, 1, 0)
+    with pytest.raises(KeyExhaustedError):
+        cipher.encrypt(bytes(2), MARK, 1, 0)
+    roles = make_roles(Algorithm("ucb"), MEANS, 10, 0, [1, 2])
+    holders = [roles[name]._cipher._left for name in ("comp", "owner-0", "owner-1")]
+    assert sum(holders) <= link.MAX_ENCRYPTIONS
+    assert min(holders) > 2**29
+
+
+def test_a_run_that_would_wear_the_key_out_does_not_start():
+    longest = 2**32 // (2 * 100) + 100
+    SambaPlan(100, longest, Algorithm("ucb"), "argmax", 1)
+    with pytest.raises(ValueError, match=r"budget is .* at most 2\^32"):
+        SambaPlan(100, longest + 1, Algorithm("ucb"), "argmax", 1)
+    with pytest.raises(ValueError, match=r"at most 2\^32"):
+        SambaPlan.make(Algorithm("pursuit"), 100, longest)
+
+
+def test_nonces_are_never_used_twice():
+    cipher = ItemCipher(bytes(32), 10**6, Record())
+    sealed = [cipher.encrypt(bytes(number), MARK, 1, 0) for number in (1, 500, 12, 700, 511, 1, 1)]
+    nonces = [part[i : i + 12] for part in sealed for i in range(0, len(part), 29)]
+    assert len(set(nonces)) == len(nonces) == 1726
+
+
+def meddle(roles, change):
+    """Lets ``change(role, peer, frame)`` have every frame before the role does."""
+    for role in roles.values():
+
+        def handle(peer, frame, role=role, takes=role.handle):
+            change(role, takes, peer, frame)
+            return takes(peer, frame)
+
+        role.handle = handle
+
+
+def test_ten_thousand_mutations_of_frames_are_refused_and_change_nothing():
+    """Every frame is offered changed, many times, before it is offered as it is; runs end as in the open."""
+    rng = random.Random(0)
+    tried = [0]
+    kinds = set()
+
+    def change(role, takes, peer, frame):
+        kinds.add((role.name, peer))
+        for _ in range(26):
+            mutant = bytearray(frame)
+            way = rng.randrange(4)
+            if way == 0:
+                for _ in range(rng.randint(1, 4)):
+                    mutant[rng.randrange(len(mutant))] ^= rng.randrange(1, 256)
+            elif way == 1:
+                del mutant[rng.randrange(len(mutant)) :]
+            elif way == 2:
+                mutant += rng.randbytes(rng.randint(1, 40))
+            else:
+                place = rng.randrange(len(mutant))
+                mutant[place:place] = rng.randbytes(rng.randint(1, 8))
+            if mutant == frame:
+                continue
+            with pytest.raises(FrameError):
+                takes(peer, bytes(mutant))
+            tried[0] += 1
+
+    for name, groups in (("ucb", [1, 2]), ("pursuit", [3]), ("epsilon-greedy", [1, 1, 1])):
+        roles = make_roles(Algorithm(name), MEANS, 30, 5, groups)
+        meddle(roles, change)
+        assert_same(play(roles), plain(Algorithm(name), MEANS, 30, 5)[0])
+    assert tried[0] >= 10_000
+    assert len(kinds) >= 10, "all links, both ways"
+
+
+def test_mutated_items_within_true_frames_are_refused():
+    """As whoever holds the links' keys, Controller, could change what it passes on."""
+    rng = random.Random(1)
+    tried = {"comp": 0, "owner-0": 0, "owner-1": 0}
+
+    def change(role, takes, peer, frame):
+        if role.name not in tried:
+            return
+        sealing = role.links[peer]._open.__self__
+        number = frame[:8]
+        payload = sealing.decrypt(bytes(4) + number, frame[8:], None)
+        if payload[0] not in (Kind.SCORES, Kind.MARKS):
+            return
+        for _ in range(20):
+            mutant = bytearray(payload)
+            mutant[rng.randrange(1, len(mutant))] ^= rng.randrange(1, 256)
+            with pytest.raises(CiphertextError):
+                takes(peer, number + sealing.encrypt(bytes(4) + number, bytes(mutant), None))
+            tried[role.name] += 1
+
+    roles = make_roles(Algorithm("softmax"), MEANS, 20, 2, [1, 2])
+    meddle(roles, change)
+    assert_same(play(roles), plain(Algorithm("softmax"), MEANS, 20, 2)[0])
+    assert min(tried.values()) >= 300
+
+
+def test_items_of_an_earlier_round_are_refused():
+    kept = {}
+
+    def change(role, takes, peer, frame):
+        if role.name == "controller" or peer != "controller":
+            return
+        cipher = role.links[peer]._open.__self__
+        number = frame[:8]
+        payload = cipher.decrypt(bytes(4) + number, frame[8:], None)
+        if payload[0] in (Kind.SCORES, Kind.MARKS):
+            if role.name in kept:
+                with pytest.raises(CiphertextError, match="does not decrypt as one of round"):
+                    takes(peer, number + cipher.encrypt(bytes(4) + number, kept[role.name], None))
+            kept[role.name] = payload
+
+    roles = make_roles(Algorithm("pursuit"), MEANS, 8, 2)
+    meddle(roles, change)
+    assert_same(play(roles), plain(Algorithm("pursuit"), MEANS, 8, 2)[0])
+    assert set(kept) == {"comp", "owner-0"}
+
+
+def test_a_common_score_has_no_place_in_a_second_iteration():
+    tried = []
+
+    def change(role, takes, peer, frame):
+        if role.name == "comp" and role.round and role.iteration == 1:
+            cipher, number = role.links[peer]._open.__self__, frame[:8]
+            common = bytes((Kind.COMMON_SCORE,)) + bytes(3 * SCORE.encrypted_size)
+            with pytest.raises(ProtocolError, match="does not expect it"):
+                takes(peer, number + cipher.encrypt(bytes(4) + number, common, None))
+            tried.append(role.round)
+
+    roles = make_roles(Algorithm("pursuit"), MEANS, 8, 2)
+    meddle(roles, change)
+    assert_same(play(roles), plain(Algorithm("pursuit"), MEANS, 8, 2)[0])
+    assert tried == [4, 5, 6, 7, 8]
+
+
+def test_frames_of_two_owners_swapped_within_a_round_are_refused():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 0, [1, 1, 1])
+    first = roles["customer"].start()[0].data
+    told = {sealed.receiver: sealed.data for sealed in roles["controller"].handle("customer", first)}
+    scores = {name: roles[name].handle("controller", told[name])[0].data for name in ("owner-0", "owner-1")}
+    with pytest.raises(TamperedFrameError):
+        roles["controller"].handle("owner-0", scores["owner-1"])
+    with pytest.raises(ProtocolError, match="no link to owner-9"):
+        roles["controller"].handle("owner-9", scores["owner-1"])
+    assert roles["controller"].waits_for() == ["owner-0", "owner-1", "owner-2"]
+
+
+def test_a_frame_that_is_lost_ends_a_run_without_a_result():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 0)
+    takes = roles["comp"].handle
+    roles["comp"].handle = lambda peer, frame: [] if roles["comp"].round == 9 else takes(peer, frame)
+    with pytest.raises(PeerLostError, match="waits for"):
+        play(roles)
+    assert roles["customer"].reward is None
+
+
+def say(roles, sender: str, receiver: str, kind: int, content: bytes):
+    """Lets a role say something that it would not."""
+    frame = roles[sender].links[receiver].seal(bytes((kind,)) + content)
+    return roles[receiver].handle(sender, frame)
+
+
+@pytest.mark.parametrize(
+    ("sender", "receiver", "kind", "content", "reason"),
+    [
+        ("comp", "controller", Kind.PLAN, b"{}", "does not expect it"),
+        ("customer", "controller", Kind.SCORES, bytes(36), "does not expect it"),
+        ("owner-0", "controller", Kind.SCORES, bytes(36), "does not expect it"),
+        ("controller", "owner-0", Kind.MARKS, bytes(29), "does not expect it"),
+        ("controller", "comp", Kind.SCORES, bytes(108), "does not expect it"),
+        ("controller", "customer", Kind.MARKS, bytes(29), "does not expect it"),
+        ("controller", "customer", Kind.TOTAL, bytes(5), "no ciphertext"),
+        ("controller", "customer", Kind.TOTAL, bytes(128), "no ciphertext"),
+        ("controller", "comp", 77, b"", "unknown kind 77"),
+        ("customer", "controller", Kind.PLAN, b"no JSON", "cannot be read"),
+        ("customer", "controller", Kind.PLAN, b"[1]", "cannot be read"),
+        ("customer", "controller", Kind.PLAN, b'{"arms": "many"}', "cannot be read"),
+        ("customer", "controller", Kind.PLAN, b"[" * 10_000, "cannot be read"),
+    ],
+)
+def test_messages_out_of_turn_are_refused(sender, receiver, kind, content, reason):
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 0, [1, 2])
+    with pytest.raises(ProtocolError, match=reason):
+        say(roles, sender, receiver, kind, content)
+    waiting = roles[receiver].waits_for()
+    assert waiting == (["customer"] if receiver == "controller" else ["controller"])
+    assert roles[receiver].round == 0
+
+
+@pytest.mark.parametrize("algorithm", [Algorithm("thompson"), Algorithm("ucb", {"scale": 3.0})])
+def test_nobody_plays_what_it_has_not_agreed_to(algorithm):
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 0)
+    modulus = (1 << 511) + 1
+    told = SambaPlan.make(algorithm, 3, 30).to_bytes(modulus)
+    for sender, receiver in (("customer", "controller"), ("controller", "owner-0")):
+        with pytest.raises(ProtocolError, match="the plan is for"):
+            say(roles, sender, receiver, Kind.PLAN, told)
+
+
+def test_plans_that_cannot_be_are_refused():
+    parts = json.loads(SambaPlan.make(Algorithm("ucb"), 3, 30).to_bytes((1 << 511) + 1))
+    for change in (
+        {"arms": 4},
+        {"budget": 2},
+        {"choice": "first"},
+        {"iterations": 0},
+        {"modulus": "f"},
+        {"modulus": "-" + parts["modulus"]},
+        {"extra": 1},
+    ):
+        roles = make_roles(Algorithm("ucb"), MEANS, 30, 0)
+        with pytest.raises(ProtocolError):
+            say(roles, "customer", "controller", Kind.PLAN, json.dumps({**parts, **change}).encode())
+        assert roles["controller"].waits_for() == ["customer"]
+
+
+def test_a_stop_ends_the_run_and_names_the_culprit():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 0)
+    (stop,) = [
+        sealed for sealed in roles["controller"].stop("owner-2", "it is gone") if sealed.receiver == "comp"
+    ]
+    with pytest.raises(RunStoppedError, match="controller stopped the run: it is gone") as caught:
+        roles["comp"].handle("controller", stop.data)
+    assert caught.value.culprit == "owner-2"
+
+
+def test_a_total_that_cannot_be_is_refused():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 0)
+    key = roles["customer"]._key
+    too_much = pow(key.modulus + 1, 31, key.modulus**2).to_bytes(128, "big")
+    with pytest.raises(ProtocolError, match="the total is 31"):
+        say(roles, "controller", "customer", Kind.TOTAL, too_much)
+    assert roles["customer"].reward is None

@@ -1,0 +1,113 @@
+"""SAMBA earns what the same run in the open earns, bit for bit, however owners are spread."""
+
+from math import inf
+
+import pytest
+from samba_runs import ALGORITHMS, DATA, assert_same, make_roles, means_of, plain, play
+
+from fedbandit_envs.samba.owners.algorithm import Algorithm
+from fedbandit_envs.samba.record import Counts, Transcript
+from fedbandit_envs.samba.runs.secure import run_secure
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_secure_is_plain(name, data):
+    means = means_of(data, 4)
+    for seed in range(20):
+        expected, _ = plain(Algorithm(name), means, 40, seed)
+        assert_same(play(make_roles(Algorithm(name), means, 40, seed)), expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_secure_is_plain_at_length(name, data):
+    means = means_of(data, 20)
+    for seed in range(20):
+        expected, _ = plain(Algorithm(name), means, 5000, seed)
+        assert_same(play(make_roles(Algorithm(name), means, 5000, seed)), expected)
+
+
+@pytest.mark.parametrize("groups", [[1] * 5, [2, 3], [3, 1, 1]])
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_how_owners_are_spread_changes_nothing(name, groups):
+    means = means_of("jester", 5)
+    expected, _ = plain(Algorithm(name), means, 60, 7)
+    assert_same(play(make_roles(Algorithm(name), means, 60, 7, groups)), expected)
+
+
+def test_parameters_reach_all_roles():
+    means = means_of("movielens", 4)
+    algorithm = Algorithm("epsilon-greedy", {"epsilon": 0.9})
+    expected, noted = plain(algorithm, means, 80, 0)
+    assert sum(one.scores is None for one in noted) > 50
+    assert_same(play(make_roles(algorithm, means, 80, 0, [2, 2])), expected)
+
+
+def test_a_run_by_its_one_function():
+    means = means_of("jester", 4)
+    transcripts: dict[str, Transcript] = {}
+    played = []
+    run = run_secure(means, Algorithm("pursuit"), 200, 1, advance=played.append, transcripts=transcripts)
+    assert run.reward == plain(Algorithm("pursuit"), means, 200, 1)[0].reward
+    assert run.reports.keys() == transcripts.keys() == {"customer", "controller", "comp", "owner-0"}
+    assert [name for name, report in run.reports.items() if report.reward is not None] == ["customer"]
+    assert all(transcript.received for transcript in transcripts.values())
+    assert 100 < sum(played) <= 201
+    assert (run.claim.trust, run.claim.epsilon, run.claim.noise) == ("cryptography", inf, "repeatable")
+    for role in ("Owners", "Comp", "Controller", "customer"):
+        assert role in run.claim.reason
+    assert run_secure(means, Algorithm("ucb"), 20, 1 << 64).claim.noise == "secret"
+
+
+def test_what_one_transport_alone_can_do():
+    with pytest.raises(ValueError, match="transcripts is given"):
+        run_secure([0.5], Algorithm("ucb"), 9, 0, transport="tcp", transcripts={})
+    with pytest.raises(ValueError, match="tls is True"):
+        run_secure([0.5], Algorithm("ucb"), 9, 0, tls=True)
+
+
+@pytest.mark.parametrize("seed", [0, 2**130 + 1])
+def test_seeds_of_any_size_repeat_runs(seed):
+    means = means_of("movielens", 3)
+    once, again = (play(make_roles(Algorithm("thompson"), means, 50, seed)) for _ in range(2))
+    assert_same(once, again)
+
+
+def test_a_budget_of_one_pull_each_needs_no_selection():
+    means = means_of("movielens", 3)
+    roles = make_roles(Algorithm("ucb"), means, 3, 0)
+    result = play(roles)
+    assert result.pulls.tolist() == [1, 1, 1]
+    assert_same(result, plain(Algorithm("ucb"), means, 3, 0)[0])
+    assert Counts.total(role.record.counts for role in roles.values()).aes_encryptions == 0
+
+
+def test_one_owner_alone():
+    result = play(make_roles(Algorithm("softmax"), [0.5], 20, 0))
+    assert_same(result, plain(Algorithm("softmax"), [0.5], 20, 0)[0])
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("groups", [[4], [1, 1, 1, 1]])
+def test_operations_are_those_of_theorem_4(name, groups):
+    arms, budget = 4, 64
+    means = means_of("movielens", arms)
+    _, noted = plain(Algorithm(name), means, budget, 3)
+    roles = make_roles(Algorithm(name), means, budget, 3, groups)
+    play(roles)
+    submitted = sum(one.scores is not None for one in noted)
+    explored = len(noted) - submitted
+    counts = Counts.total(role.record.counts for role in roles.values())
+    # 2K encryptions an iteration; K where a round explores, since owners then send nothing.
+    assert counts.aes_encryptions == counts.aes_decryptions == arms * (2 * submitted + explored)
+    assert counts.paillier_encryptions + counts.paillier_decryptions == arms + 1
+    assert counts.paillier_multiplications == arms - 1
+    own = len(groups)
+    # Plans; scores, permuted scores, marks, inverted marks; sums and total.
+    expected = 2 + own + submitted * (2 * own + 2) + explored * (own + 2) + own + 1
+    assert counts.frames == expected
+    comp, controller = roles["comp"].record.counts, roles["controller"].record.counts
+    assert comp.aes_encryptions == arms * len(noted)
+    assert controller.aes_encryptions == controller.aes_decryptions == controller.paillier_encryptions == 0

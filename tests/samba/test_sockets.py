@@ -1,0 +1,335 @@
+"""SAMBA over sockets within one process: what strangers and meddlers do, and who is waited for."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from samba_runs import certificates_of, make_roles, means_of, plain
+
+from fedbandit_envs.samba.errors import (
+    OversizedFrameError,
+    PeerLostError,
+    PeerTimeoutError,
+    ProtocolError,
+    ReorderedFrameError,
+    ReplayedFrameError,
+    RunStoppedError,
+    SecureError,
+    TamperedFrameError,
+    TruncatedFrameError,
+)
+from fedbandit_envs.samba.owners.algorithm import Algorithm
+from fedbandit_envs.samba.transports.session import Session
+from fedbandit_envs.samba.transports.stream import with_length
+from fedbandit_envs.samba.transports.tcp import meet
+
+MEANS = means_of("movielens", 3)
+HERE = "127.0.0.1:0"
+
+
+async def gather(roles, leave_out=(), certificates=None, through=None, meanwhile=None, timeout=10.0):
+    """Lets roles meet over sockets of this process.
+
+    Args:
+        roles: By name.
+        leave_out: Names of roles that do not come.
+        certificates: By name, or None.
+        through: The port that owner-0 connects to, given Controller's, or None.
+        meanwhile: Awaited with Controller's port before roles connect, or None.
+        timeout: Of all.
+
+    Returns:
+        What became of each role: CPU seconds, or the error.
+    """
+    ports = asyncio.get_running_loop().create_future()
+    shown = certificates or dict.fromkeys(roles)
+    tasks = {
+        "controller": asyncio.ensure_future(
+            meet(roles["controller"], HERE, shown["controller"], timeout, ports.set_result)
+        )
+    }
+    port = await ports
+    if meanwhile is not None:
+        await meanwhile(port)
+    for name, role in roles.items():
+        if name != "controller" and name not in leave_out:
+            to = port if through is None or name != "owner-0" else await through(port)
+            tasks[name] = asyncio.ensure_future(meet(role, f"127.0.0.1:{to}", shown[name], timeout))
+    return dict(zip(tasks, await asyncio.gather(*tasks.values(), return_exceptions=True), strict=True))
+
+
+def assert_right(outcome, roles, budget=30, seed=3):
+    assert not [one for one in outcome.values() if isinstance(one, BaseException)]
+    assert roles["customer"].reward == plain(Algorithm("ucb"), MEANS, budget, seed)[0].reward
+
+
+def assert_ended(outcome, roles, error: type[SecureError], culprit: str, match: str = ""):
+    """Controller says what happened and about whom; nobody has a result, and nobody is left waiting."""
+    assert type(outcome["controller"]) is error
+    assert outcome["controller"].culprit == culprit
+    assert match in str(outcome["controller"])
+    assert all(isinstance(one, SecureError) for one in outcome.values()), outcome
+    assert roles["customer"].reward is None
+    assert outcome["customer"].culprit == culprit
+
+
+@pytest.mark.parametrize("groups", [[3], [1, 2]])
+def test_roles_meet_over_sockets(groups):
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, groups)
+    assert_right(asyncio.run(gather(roles)), roles)
+
+
+def test_roles_meet_under_mutual_tls():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+    assert_right(asyncio.run(gather(roles, certificates=certificates_of(roles))), roles)
+
+
+def test_certificates_of_others_are_turned_away():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+    shown = certificates_of(roles)
+    strangers = certificates_of(roles)
+    for stranger in (shown["owner-1"], strangers["owner-0"]):
+        wrong = {**shown, "owner-0": stranger}
+        outcome = asyncio.run(gather(roles, certificates=wrong, timeout=3.0))
+        assert isinstance(outcome["owner-0"], PeerLostError)
+        assert type(outcome["controller"]) is PeerTimeoutError
+        assert outcome["controller"].culprit == "owner-0"
+        roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+
+
+def test_who_comes_without_a_certificate_is_turned_away():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3)
+    shown = certificates_of(roles)
+    outcome = asyncio.run(gather(roles, certificates={**shown, "comp": None}, timeout=3.0))
+    assert isinstance(outcome["comp"], PeerLostError)
+    assert outcome["controller"].culprit == "comp"
+
+
+async def whisper(port: int, *sent: bytes) -> bytes:
+    """Connects, says something, and returns what comes back until the connection ends or a while has passed."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"".join(sent))
+    with contextlib.suppress(TimeoutError, ConnectionError):
+        return await asyncio.wait_for(reader.read(), 0.3)
+    return b"still open"
+
+
+def test_strangers_are_turned_away_and_the_run_goes_on():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+    stranger = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])["owner-0"]
+    hello = stranger.links["controller"].seal(b"\0owner-0")
+    own = with_length(b"controller")
+
+    async def strangers(port):
+        for said in (
+            [b"GET / HTTP/1.1\r\n\r\n"],
+            [(1 << 31).to_bytes(4, "big"), b"x" * 100],
+            [with_length(b"owner-9")],
+            [with_length(b"")],
+            [with_length(b"\xff\xfe")],
+            [with_length(b"controller")],
+            [with_length(b"owner-0"), with_length(b"hello")],
+            [with_length(b"owner-0"), with_length(hello)],  # the right words, under other keys
+            [with_length(b"owner-0"), with_length(bytes(120))],
+        ):
+            assert await whisper(port, *said) in (own, b"")
+        crowd = [asyncio.ensure_future(whisper(port)) for _ in range(40)]
+        heard = await asyncio.gather(*crowd)
+        assert heard.count(b"still open") <= 4 + 16, "no more strangers at a time than that"
+
+    assert_right(asyncio.run(gather(roles, meanwhile=strangers)), roles)
+
+
+def test_a_hello_that_was_heard_opens_no_second_door():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+
+    async def run():
+        heard = asyncio.get_running_loop().create_future()
+
+        async def eavesdrop(port):
+            return await meddler(port, lambda frames: _tell(heard, frames))
+
+        async def repeat():
+            return await whisper(*await heard)
+
+        replay = asyncio.ensure_future(repeat())
+        return await gather(roles, through=eavesdrop), await replay
+
+    def _tell(heard, frames):
+        port, said = frames
+        if not heard.done() and len(said) == 2:
+            heard.set_result((port, *map(with_length, said)))
+        return [said[-1]]
+
+    outcome, answer = asyncio.run(run())
+    assert answer == with_length(b"controller")
+    assert_right(outcome, roles)
+
+
+async def meddler(port: int, change: Callable[[tuple[int, list[bytes]]], list[bytes] | None]) -> int:
+    """Stands between owner-0 and Controller; what the owner says is passed on as ``change`` has it, None: no more."""
+
+    async def frames(reader) -> AsyncIterator[bytes]:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                yield await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+
+    async def pass_on(reader, writer):
+        there_reader, there = await asyncio.open_connection("127.0.0.1", port)
+
+        async def back():
+            with contextlib.suppress(ConnectionError):
+                while data := await there_reader.read(1 << 16):
+                    writer.write(data)
+            writer.close()
+
+        backward = asyncio.ensure_future(back())
+        said: list[bytes] = []
+        async for frame in frames(reader):
+            said.append(frame)
+            out = change((port, said))
+            for one in out or []:
+                there.write(one if out is None else (one if isinstance(one, Raw) else with_length(one)))
+            if out is None:
+                break
+        there.close()
+        await backward
+
+    server = await asyncio.start_server(pass_on, "127.0.0.1", 0)
+    return server.sockets[0].getsockname()[1]
+
+
+class Raw(bytes):
+    """Bytes that go into the stream as they are."""
+
+
+def _flipped(frame: bytes) -> bytes:
+    return frame[:20] + bytes([frame[20] ^ 1]) + frame[21:]
+
+
+def _later(frame: bytes) -> bytes:
+    return frame[:7] + bytes([frame[7] + 1]) + frame[8:]
+
+
+# By frame 6 (name, hello, scores of four rounds) the run is on its way.
+MEDDLING = {
+    "tampered": (lambda said: [_flipped(said[-1])], TamperedFrameError, "wrong tag"),
+    "replayed": (lambda said: [said[-1], said[-1]], ReplayedFrameError, "is the next"),
+    "from later": (lambda said: [_later(said[-1])], ReorderedFrameError, "is the next"),
+    "earlier": (lambda said: [said[3]], ReplayedFrameError, "is the next"),
+    "shortened": (lambda said: [said[-1][:-1]], TamperedFrameError, "wrong tag"),
+    "empty": (lambda said: [b""], TruncatedFrameError, "at least"),
+    "two gigabytes": (lambda said: [Raw((1 << 31).to_bytes(4, "big") + bytes(100))], OversizedFrameError, "2147483648"),
+    "lost": (lambda said: None, PeerLostError, "owner-0 has gone in round"),
+    "swallowed": (lambda said: [], PeerTimeoutError, "owner-0 sent nothing for 4 s in round"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", MEDDLING)
+def test_meddling_on_the_way_ends_the_run(way):
+    change, error, reason = MEDDLING[way]
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+
+    async def through(port):
+        return await meddler(port, lambda heard: change(heard[1]) if len(heard[1]) == 6 else [heard[1][-1]])
+
+    outcome = asyncio.run(gather(roles, through=through, timeout=4.0))
+    assert_ended(outcome, roles, error, "owner-0", reason)
+
+
+def test_a_stream_cut_within_a_frame_ends_the_run():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+
+    async def through(port):
+        def change(heard):
+            said = heard[1]
+            if len(said) < 6:
+                return [said[-1]]
+            return [Raw(with_length(said[-1])[:-3])] if len(said) == 6 else None
+
+        return await meddler(port, change)
+
+    outcome = asyncio.run(gather(roles, through=through, timeout=4.0))
+    # Controller waits for the rest; nobody else can go on, so its patience decides.
+    assert_ended(outcome, roles, PeerTimeoutError, "owner-0", "sent nothing")
+
+
+def test_who_does_not_come_is_named():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+    outcome = asyncio.run(gather(roles, leave_out=["owner-1"], timeout=3.0))
+    assert_ended(
+        outcome, {"customer": roles["customer"]}, PeerTimeoutError, "owner-1", "owner-1 did not connect"
+    )
+
+
+def test_roles_wait_for_who_comes_late():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+
+    async def run():
+        ports = asyncio.get_running_loop().create_future()
+        tasks = [asyncio.ensure_future(meet(roles["controller"], HERE, None, 10.0, ports.set_result))]
+        port = await ports
+        for name in ("customer", "comp", "owner-1"):
+            tasks.append(asyncio.ensure_future(meet(roles[name], f"127.0.0.1:{port}", None, 10.0)))
+        await asyncio.sleep(0.5)
+        assert not any(task.done() for task in tasks), "the customer's plan is kept until all are there"
+        tasks.append(asyncio.ensure_future(meet(roles["owner-0"], f"127.0.0.1:{port}", None, 10.0)))
+        return dict(enumerate(await asyncio.gather(*tasks, return_exceptions=True)))
+
+    assert_right(asyncio.run(run()), roles)
+
+
+def test_who_does_not_wait_for_the_others_ends_the_run():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3)
+
+    def nowhere(frame):
+        pass
+
+    async def run():
+        session = Session(roles["controller"], 10.0, lambda round_, rounds: None)
+        hello = roles["customer"].links["controller"].seal(b"\0customer")
+        session.greet("customer", nowhere, hello)
+        with pytest.raises(ReplayedFrameError):
+            session.greet("customer", nowhere, hello)
+        session.receive("customer", b"early")
+        with pytest.raises(ProtocolError, match="customer does not wait for the others"):
+            session.receive("customer", b"again")
+
+    asyncio.run(run())
+
+
+def test_a_role_that_fails_ends_the_run_for_all():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+    takes = roles["comp"].handle
+
+    def fails(peer, frame):
+        if roles["comp"].round == 9:
+            raise RuntimeError("out of memory")
+        return takes(peer, frame)
+
+    roles["comp"].handle = fails
+    outcome = asyncio.run(gather(roles))
+    assert isinstance(outcome.pop("comp"), RuntimeError)
+    assert_ended(outcome, roles, RunStoppedError, "comp", "out of memory")
+
+
+def test_the_customer_is_patient_while_the_run_goes_on():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+    takes = roles["comp"].handle
+
+    def slowly(peer, frame):
+        time.sleep(0.15)
+        return takes(peer, frame)
+
+    roles["comp"].handle = slowly
+    # Longer than the customer waits for a word, which is thrice the timeout.
+    assert_right(asyncio.run(gather(roles, timeout=1.0)), roles)
+    assert roles["customer"].links["controller"]._received > 2
+
+
+def test_controller_that_is_not_there_is_named():
+    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3)
+    with pytest.raises(PeerLostError, match=r"controller at 127\.0\.0\.1:1 cannot be reached"):
+        asyncio.run(meet(roles["comp"], "127.0.0.1:1", None, 0.2))

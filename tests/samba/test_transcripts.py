@@ -1,0 +1,243 @@
+"""What each role, and an observer, gets to see: no more than SAMBA's Figure 7 allows.
+
+Transcripts are written where links and ciphers open, and compared with the same run in the open.
+"""
+
+from struct import pack
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from samba_runs import ALGORITHMS, Noted, make_roles, means_of, plain, play, streams_of
+
+from fedbandit_envs.samba.crypto.items import MARK, SCORE, ItemCipher
+from fedbandit_envs.samba.crypto.keys import deal_keys
+from fedbandit_envs.samba.errors import CiphertextError
+from fedbandit_envs.samba.owners.algorithm import Algorithm
+from fedbandit_envs.samba.record import Record, Transcript
+from fedbandit_envs.samba.roles.messages import Frame, Kind
+from fedbandit_envs.samba.vertical import VerticalResult
+
+ARMS, BUDGET, SEED = 12, 72, 11
+MEANS = means_of("movielens", ARMS)
+
+
+class Seen(NamedTuple):
+    """A run, the same in the open, and what everybody saw."""
+
+    noted: list[Noted]
+    open_result: VerticalResult
+    transcripts: dict[str, Transcript]
+    observed: list[Frame]
+
+
+def watch(name: str, means: list[float] = MEANS, seed: int = SEED) -> Seen:
+    """Runs SAMBA with an owner a role, and looks over everybody's shoulder."""
+    result, noted = plain(Algorithm(name), means, BUDGET, seed)
+    roles = make_roles(Algorithm(name), means, BUDGET, seed, [1] * ARMS, transcripts=True)
+    observed: list[Frame] = []
+    play(roles, observed)
+    return Seen(noted, result, {name: role.record.transcript for name, role in roles.items()}, observed)
+
+
+@pytest.fixture(scope="module", params=ALGORITHMS)
+def seen(request):
+    from fedbandit_envs.samba.crypto import paillier
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paillier, "KEY_BITS", 512)
+        return watch(request.param)
+
+
+def kinds(transcript: Transcript) -> set[tuple[str, Kind]]:
+    return {(peer, Kind(payload[0])) for peer, payload in transcript.received}
+
+
+def submitted(seen: Seen) -> list[Noted]:
+    return [one for one in seen.noted if one.scores is not None]
+
+
+def test_comp_sees_masked_and_permuted_scores_alone(seen):
+    streams = streams_of(SEED, ARMS)
+    transcript = seen.transcripts["comp"]
+    assert kinds(transcript) <= {("controller", kind) for kind in (Kind.PLAN, Kind.SCORES, Kind.COMMON_SCORE)}
+    assert len(transcript.decrypted) == len(submitted(seen))
+    for opened, one in zip(transcript.decrypted, submitted(seen), strict=True):
+        at = one.round, one.iteration
+        assert opened.bound == SCORE.associated_data(*at)
+        scores = np.frombuffer(opened.plain, "<f8")
+        masked = streams.masks.uniform(*at) * one.scores
+        np.testing.assert_array_equal(scores, masked[streams.permutations.order(*at)])
+        # A mask cannot hide a 0; nothing else is as it was.
+        assert not np.isin(scores[scores > 0], one.scores).any()
+
+
+def test_comp_never_sees_two_rounds_under_one_permutation_or_mask(seen):
+    streams = streams_of(SEED, ARMS)
+    at = [(one.round, one.iteration) for one in seen.noted]
+    # 12 owners have 479,001,600 orders; those of 72 rounds differ but in one seed of 50,000.
+    assert len({tuple(streams.permutations.order(*place)) for place in at}) == len(at)
+    assert len({streams.masks.uniform(*place) for place in at}) == len(at)
+
+
+def test_comp_sees_no_index(seen):
+    own = {
+        place: [payload[1:] for peer, payload in seen.transcripts["controller"].received
+                if peer == f"owner-{place}" and payload[0] == Kind.SCORES]
+        for place in range(ARMS)
+    }  # fmt: skip
+    width = SCORE.encrypted_size
+    for peer, payload in seen.transcripts["comp"].received:
+        assert b"owner" not in payload
+        if payload[0] != Kind.PLAN:
+            assert (peer, len(payload)) == ("controller", 1 + ARMS * width)
+    # Nonces say nothing of who drew them: none is used twice, and no byte of an owner's stays the same.
+    nonces = np.array([[np.frombuffer(item[:12], np.uint8) for item in items] for items in own.values()])
+    assert len({bytes(nonce) for nonce in nonces.reshape(-1, 12)}) == nonces.shape[0] * nonces.shape[1]
+    if nonces.shape[1] > 20:
+        # By chance 20 bytes are all alike in one of 256^19.
+        assert (nonces.min(axis=1) < nonces.max(axis=1)).all()
+
+
+def test_controller_opens_nothing(seen):
+    transcript = seen.transcripts["controller"]
+    assert transcript.decrypted == []
+    expected = {("customer", Kind.PLAN), ("comp", Kind.MARKS)}
+    for place in range(ARMS):
+        expected |= {(f"owner-{place}", Kind.SCORES), (f"owner-{place}", Kind.SUMS)}
+    assert kinds(transcript) == expected
+    lengths = {(peer, payload[0]): set() for peer, payload in transcript.received}
+    for peer, payload in transcript.received:
+        lengths[peer, payload[0]].add(len(payload))
+    assert all(len(one) == 1 for one in lengths.values()), "ciphertexts of constant length"
+    everything = b"".join(payload for _, payload in transcript.received)
+    streams = streams_of(SEED, ARMS)
+    for one in submitted(seen):
+        masked = streams.masks.uniform(one.round, one.iteration) * one.scores
+        for score in (*masked[masked > 0], *one.scores[one.scores > 0]):
+            assert pack("<d", score) not in everything
+    sums = [payload[1:] for _, payload in transcript.received if payload[0] == Kind.SUMS]
+    assert all(int.from_bytes(one, "big").bit_length() > 900 for one in sums)
+
+
+def test_owners_see_their_own_marks_alone(seen):
+    for place in range(ARMS):
+        transcript = seen.transcripts[f"owner-{place}"]
+        assert kinds(transcript) == {("controller", Kind.PLAN), ("controller", Kind.MARKS)}
+        assert {len(payload) for _, payload in transcript.received[1:]} == {1 + MARK.encrypted_size}
+        expected = [
+            (MARK.associated_data(one.round, one.iteration), bytes([int(one.picked[place])]))
+            for one in seen.noted
+        ]
+        assert transcript.decrypted == expected
+
+
+def test_the_customer_sees_the_total_alone(seen):
+    transcript = seen.transcripts["customer"]
+    assert kinds(transcript) == {("controller", Kind.TOTAL)}
+    assert len(transcript.received) == 1
+    (opened,) = transcript.decrypted
+    assert int.from_bytes(opened.plain, "big") == seen.open_result.reward
+
+
+def test_an_observer_sees_nothing_but_lengths(seen):
+    everything = b"".join(one.data for one in seen.observed)
+    streams = streams_of(SEED, ARMS)
+    assert b"algorithm" not in everything
+    for one in submitted(seen):
+        masked = streams.masks.uniform(one.round, one.iteration) * one.scores
+        for score in (*masked[masked > 0], *one.scores[one.scores > 0]):
+            # 1.0 is six zeros and two bytes: as, in a run of a hundred, a counter and what is sealed behind it.
+            assert everything.count(pack("<d", score)) <= 2 * (score == 1)
+    for sent in seen.transcripts.values():
+        for _, payload in sent.received:
+            assert payload[1:] not in everything, "sealed payloads do not show"
+    assert len({one.data for one in seen.observed}) == len(seen.observed)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_traffic_has_one_shape_whatever_the_data(name):
+    def shape(means: list[float]) -> list[tuple[str, str, int]]:
+        return [(one.sender, one.receiver, len(one.data)) for one in watch(name, means).observed]
+
+    assert shape(MEANS) == shape([0.0] * 6 + [1.0] * 6) == shape(means_of("jester", ARMS))
+
+
+def test_ciphertexts_of_a_repeated_run_are_fresh():
+    first, second = (watch("pursuit") for _ in range(2))
+    assert first.open_result.reward == second.open_result.reward
+    for name in ("controller", "comp"):
+        items = [
+            {payload[1:] for _, payload in run.transcripts[name].received if payload[0] != Kind.PLAN}
+            for run in (first, second)
+        ]
+        assert not items[0] & items[1]
+
+
+def test_controllers_keys_open_no_item():
+    rings = deal_keys(SEED, [1] * 3)
+    sealed = ItemCipher(rings["comp"].secrets["cipher"], 10, Record()).encrypt(bytes(8), SCORE, 1, 0)
+    held = [
+        *rings["controller"].secrets.values(),
+        *(key for keys in rings["controller"].links.values() for key in keys),
+    ]
+    assert len(held) == 3 + 2 * 5
+    for key in held:
+        with pytest.raises(CiphertextError):
+            ItemCipher(key, 10, Record()).decrypt(sealed, 1, SCORE, 1, 0)
+
+
+def test_rounds_that_explore_are_silent_and_of_one_score():
+    seen = watch("epsilon-greedy", seed=4)
+    streams = streams_of(4, ARMS)
+    common = [
+        payload[1:] for _, payload in seen.transcripts["comp"].received if payload[0] == Kind.COMMON_SCORE
+    ]
+    explored = [one.round for one in seen.noted if one.scores is None]
+    assert explored
+    assert len(common) == len(explored)
+    for content, round_ in zip(common, explored, strict=True):
+        assert content == pack("<d", streams.common_scores.uniform(round_)).ljust(
+            ARMS * SCORE.encrypted_size, b"\0"
+        )
+    for place in range(ARMS):
+        sent = [
+            payload for peer, payload in seen.transcripts["controller"].received if peer == f"owner-{place}"
+        ]
+        assert len(sent) == len(seen.noted) - len(explored) + 1
+
+
+def test_keys_are_held_by_those_who_need_them():
+    rings = deal_keys(SEED, [1, 2])
+
+    def held(name: str) -> set[bytes]:
+        ring = rings[name]
+        links = {key for keys in ring.links.values() for key in keys}
+        return links | set(ring.secrets.values()) | {key for keys in ring.owners for key in keys}
+
+    def shared(one: str, other: str) -> set[bytes]:
+        return held(one) & held(other)
+
+    mask, coin = rings["owner-0"].owners[0].mask, rings["owner-0"].owners[0].coin
+    cipher = rings["comp"].secrets["cipher"]
+    assert shared("owner-0", "owner-1") == {mask, coin, cipher}
+    assert shared("owner-0", "comp") == shared("owner-1", "comp") == {cipher}
+    assert shared("customer", "comp") == shared("customer", "owner-0") == set()
+    for name in rings:
+        if name != "controller":
+            ends = {*rings[name].links["controller"]}
+            assert shared(name, "controller") == ends | ({coin} if name.startswith("owner") else set())
+            assert [*rings[name].links] == ["controller"]
+    keys = [key for name in rings for key in held(name)]
+    # Keys of the four links are held twice, so is the mask; cipher and coin thrice.
+    assert len(set(keys)) == len(keys) - 8 - 1 - 2 - 2
+
+
+def test_keys_of_links_and_items_are_fresh_those_that_decide_repeat():
+    first, second = deal_keys(SEED, [2]), deal_keys(SEED, [2])
+    assert first["owner-0"].owners == second["owner-0"].owners
+    assert first["controller"].secrets == second["controller"].secrets
+    assert first["comp"].secrets["choice"] == second["comp"].secrets["choice"]
+    assert first["comp"].secrets["cipher"] != second["comp"].secrets["cipher"]
+    for name in first:
+        assert not {*sum(first[name].links.values(), ())} & {*sum(second[name].links.values(), ())}

@@ -1,0 +1,25 @@
+"""The runs of a paper's experiment, played and found by their labels."""
+
+from fedbandit_envs.leaderboard.reproduction.experiment import Plan
+from fedbandit_envs.leaderboard.reproduction.page import Section
+from fedbandit_envs.leaderboard.reproduction.panel_runs import LabelledResult, PanelRuns
+from fedbandit_envs.leaderboard.runs import store
+from fedbandit_envs.leaderboard.runs.execute import play
+
+
+def labelled(runs, **labels):
+    """The runs that have all of these labels, as experiments give them."""
+    return [run for run in runs if labels.items() <= run.labels.items()]
+
+
+def played(runs, plan, folder):
+    """Plays runs and returns their results as templates get them."""
+    play(runs, folder)
+    return PanelRuns(plan, [LabelledResult(run.labels, store.load(run, folder)) for run in runs])
+
+
+def section_of(experiment, panel, rows):
+    """The text of a panel's section for results of the labels given, at the experiment's first scale."""
+    plan = Plan(panel, next(iter(experiment.scales.values())), experiment.modes[0])
+    runs = PanelRuns(plan, [LabelledResult(labels, result) for labels, result in rows])
+    return Section(panel).render(experiment, runs)

@@ -1,0 +1,8 @@
+from fedbandit_envs.leaderboard.reproduction.comparison import ordered
+from fedbandit_envs.leaderboard.reproduction.page import over_rounds
+
+__all__ = ["ordered"]
+
+
+def curves(runs):
+    return {f"{row.labels['line']} {row.labels['radius']:g}": over_rounds(row.result) for row in runs.rows}

@@ -1,0 +1,23 @@
+from fedbandit_envs.leaderboard.reproduction.experiment import LOG_LOG, Experiment, Scale
+from fedbandit_envs.leaderboard.runs.spec import RunSpec
+
+
+def runs(plan):
+    return [
+        RunSpec(
+            name, "FedProcurement-v0", plan.scale.rounds, plan.scale.trials,
+            policy_kwargs={"radius_scale": radius}, delta=0.1, labels={"line": name, "radius": radius},
+        )
+        for name in ("SS-UCB", "P-FCB")
+        for radius in plan.scale.sweeps["radius"]
+    ]  # fmt: skip
+
+
+TOY = Experiment(
+    "Radius of confidence",
+    {"x": "round", "y": "regret", **LOG_LOG},
+    {"small": Scale(300, 8, {"radius": (0.5, 1.0)})},
+    {"federation": "The federation"},
+    runs,
+    "page.md.j2",
+)

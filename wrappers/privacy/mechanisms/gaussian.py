@@ -1,0 +1,233 @@
+"""Gaussian noise, as in P-FCB, with its textbook and its exact calibration."""
+
+import warnings
+from typing import Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_choice, require_number
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.noise_variance import COVARIANCE, variance_of
+from fedbandit_envs.core.sensitivity import Changes, Sensitivity
+from fedbandit_envs.randomness.streams import Entropy
+from fedbandit_envs.wrappers.privacy.accounting.calibration import (
+    analytic_noise_multiplier,
+    classic_noise_multiplier,
+    gaussian_delta,
+    gaussian_epsilon,
+)
+from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.budget import GivenBudget
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism
+from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators
+from fedbandit_envs.wrappers.privacy.privatizer import OnExhausted, Privatizer
+
+Calibration = Literal["classic", "analytic"]
+NoisyPair = Literal["as_given", "good_and_defective"]
+
+
+class Gaussian(AdditiveMechanism):
+    """Adds N(0, (sensitivity * noise multiplier)^2) to every value of a release.
+
+    The noise multiplier of the z-th release is that of its share epsilon^z, or the same for all releases. With the
+    defaults this is P-FCB's mechanism, on delivered and on good units alike: sd = k sqrt(2 ln(1.25/delta))/epsilon^z
+    (Solanki et al. 2022, equations 10 and 11). Quantity and outcome change together, so such a message has the joint
+    sensitivity sqrt(2) k and costs the promise twice.
+
+    With ``pair="good_and_defective"``, for statistics that count binary outcomes, good and defective ones get the noise
+    instead, each as much, and their sum is the total. Where a larger quantity has the same outcomes and more, as in
+    procurement, both can only grow, by k together: so the joint sensitivity is k and a message costs the promise once.
+    The sum has twice the variance; at sqrt(2) times the epsilon it has the same variance and privacy as by default, and
+    good outcomes have half the variance. How neighbours differ is said by the environment
+    (:class:`~fedbandit_envs.core.sensitivity.Pair`). Releases then also carry ``noise_covariance``, of the noise in
+    totals and in good outcomes, value by value.
+
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers.privacy.mechanisms.gaussian import Gaussian
+        >>> from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+        >>> env = Privatizer(parallel_env(), Gaussian(noise_multiplier=5.0, releases=100))
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 0.01,
+        calibration: Calibration = "classic",
+        releases: int | None = None,
+        pair: NoisyPair = "as_given",
+        noise_multiplier: float | None = None,
+    ) -> None:
+        """Takes a noise multiplier or what it is calibrated to; see :class:`.GaussianPrivatizer` for the arguments.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: An argument is out of its range, or both or neither of ``epsilon`` and ``noise_multiplier`` are
+                given.
+        """
+        require_number("delta", delta, 0, 1, open_below=True, open_above=True)
+        require_choice("calibration", calibration, ("classic", "analytic"))
+        require_choice("pair", pair, ("as_given", "good_and_defective"))
+        if noise_multiplier is not None and epsilon is None:
+            require_number("noise_multiplier", noise_multiplier, 0, np.inf, open_above=True)
+            # What a release with this noise promises for one value at delta.
+            epsilon = float(gaussian_epsilon(delta, 1 / noise_multiplier)) if noise_multiplier else np.inf
+        elif epsilon is None or noise_multiplier is not None:
+            raise ValueError(
+                f"epsilon is {epsilon!r} and noise_multiplier {noise_multiplier!r}; exactly one of them is required"
+            )
+        super().__init__(epsilon, releases)
+        self._delta = delta
+        self._classic = calibration == "classic" and noise_multiplier is None
+        self._pair = pair
+        self._given = noise_multiplier
+
+    def prepare(self, env: FederatedEnv) -> None:
+        """Shares epsilon out over the environment's horizon; see :meth:`Mechanism.prepare`.
+
+        Warns:
+            UserWarning: The classic formula is used beyond its proof, at a share of 1 or more; the warning names the
+                delta it really gives there. Claims use the larger of that and ``delta``.
+        """
+        super().prepare(env)
+        first = float(self._shares[0])
+        if self._classic and 1 <= first < np.inf:
+            true = float(gaussian_delta(first, 1 / self._multipliers[0]))
+            warnings.warn(
+                f"the classic calibration is proven for epsilon < 1; at the first release's share "
+                f"{first:.4g} its noise gives delta {true:.3g} where {self._delta:g} was asked for",
+                UserWarning,
+                # The warning points at the line that constructs the privatizer.
+                stacklevel=4,
+            )
+
+    def _shares_over(self, horizon: int) -> Array:
+        return super()._shares_over(horizon) if self._given is None else np.array([self._epsilon])
+
+    def noise_multiplier(self, share: float) -> float:
+        """Returns the standard deviation of the noise in units of sensitivity, calibrated to ``share`` at delta."""
+        if self._given is not None:
+            return self._given
+        calibrated = classic_noise_multiplier if self._classic else analytic_noise_multiplier
+        return calibrated(share, self._delta)
+
+    def unit_variance(self, share: float) -> float:
+        """Returns 1."""
+        return 1.0
+
+    def draw(self, generator: np.random.Generator, share: float, out: Array) -> None:
+        """Draws standard normal noise."""
+        generator.standard_normal(out=out)
+
+    def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
+        """Returns a Gaussian release, which promises the delta that its noise really gives where that is larger."""
+        loss = 1 / noise_multiplier if noise_multiplier else np.inf
+        # Without noise epsilon is infinite, and no delta is needed.
+        delta = self._delta if np.isfinite(loss) else 0.0
+        if self._classic and 1 <= share < np.inf:
+            delta = max(delta, float(gaussian_delta(share, loss)))
+        return Event("gaussian", loss, share, delta, tuple(changes.items()))
+
+    def release_space(self, released: spaces.Dict) -> spaces.Dict:
+        """Returns the space with variances, and with the covariance where good and defective outcomes get the noise."""
+        space = super().release_space(released)
+        if self._pair == "as_given":
+            return space
+        # Which arrays make the pair is known from the first reset on; they have the shape of any other.
+        shape = next(iter(released.values())).shape or ()
+        return spaces.Dict({**space.spaces, COVARIANCE: spaces.Box(0, np.inf, shape, np.float64)})
+
+    def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
+        """Starts an episode; see :meth:`Mechanism.start`."""
+        if self._pair == "good_and_defective":
+            pair, scale = sensitivity.pair, sensitivity.scale
+            if (
+                pair is None
+                or scale.keys() != {pair.total, pair.good}
+                or not np.array_equal(scale[pair.total], scale[pair.good])
+            ):
+                raise ValueError(
+                    f"pair is 'good_and_defective', but what the environment releases, {sorted(scale)}, is not said to "
+                    "count binary outcomes and good ones among them on one scale; 'as_given' is required"
+                )
+            self._outcomes = pair
+        super().start(sensitivity, horizon, generators)
+
+    def _changes(self, sensitivity: Sensitivity) -> Changes:
+        return sensitivity.changes if self._pair == "as_given" else self._outcomes.changes
+
+    def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
+        """Adds noise to the arrays, or to good and defective outcomes; see :meth:`Mechanism.randomise`."""
+        if self._pair == "as_given":
+            return super().randomise(statistic, sends, index)
+        total, good = self._outcomes.total, self._outcomes.good
+        outcomes = {good: statistic[good], "defective": statistic[total] - statistic[good]}
+        noisy = super().randomise(outcomes, sends, index)
+        each = noisy[variance_of(good)]
+        return {
+            total: noisy[good] + noisy["defective"],
+            good: noisy[good],
+            variance_of(total): 2 * each,
+            variance_of(good): each,
+            COVARIANCE: each,
+        }
+
+
+class GaussianPrivatizer(Privatizer):
+    """Adds independent Gaussian noise to every release, as P-FCB does; see :class:`.Gaussian`.
+
+    Example:
+        >>> from fedbandit_envs.procurement_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import GaussianPrivatizer
+        >>> env = GaussianPrivatizer(parallel_env(num_agents=2), epsilon=0.5, delta=0.01, releases=1)
+        >>> _ = env.reset(seed=0)
+        >>> _ = env.release([[True, True]])
+        >>> claim = env.privacy()  # twice the promise for one value: quantity and outcome change together
+        >>> claim.epsilon, claim.delta
+        (1.0, 0.02)
+    """
+
+    examples = ({"epsilon": 0.9}, {"epsilon": 0.9, "calibration": "analytic", "noise_seed": 2**64})
+
+    def __init__(
+        self,
+        env: FederatedEnv,
+        epsilon: float | None = None,
+        delta: float = 0.01,
+        calibration: Calibration = "classic",
+        releases: int | None = None,
+        pair: NoisyPair = "as_given",
+        budget: GivenBudget = None,
+        on_exhausted: OnExhausted = "raise",
+        noise_seed: Entropy | None = None,
+        noise_multiplier: float | None = None,
+    ) -> None:
+        """Wraps ``env``.
+
+        Args:
+            env: The environment, not yet privatized.
+            epsilon: Shared out over the releases, for one value; infinity adds no noise. None where
+                ``noise_multiplier`` is given.
+            delta: Of each release, for one value.
+            calibration: ``"classic"``, the paper's formula, or ``"analytic"``, the least noise that will do.
+            releases: The number of releases that get equal shares, after which the budget is exhausted; None for the
+                paper's decreasing shares of ``epsilon``, which depend on the horizon and have no end.
+            pair: What gets the noise: the arrays as the environment gives them, or good and defective outcomes.
+            budget: See :class:`Privatizer`.
+            on_exhausted: Likewise.
+            noise_seed: Likewise.
+            noise_multiplier: Standard deviation of the noise of every release in units of sensitivity, >= 0, in place
+                of calibrating it to ``epsilon``. A release then promises, at ``delta``, the epsilon that follows.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: A parameter is out of its range, or ``env`` is already privatized.
+
+        Warns:
+            UserWarning: The classic formula is used beyond its proof, at a share of 1 or more; the warning
+                names the delta it really gives there. Claims use the larger of that and ``delta``.
+        """
+        mechanism = Gaussian(epsilon, delta, calibration, releases, pair, noise_multiplier)
+        super().__init__(env, mechanism, budget, on_exhausted, noise_seed)

@@ -1,1 +1,0 @@
-"""Noise of prefix sums, by which a statistic is released over and over."""

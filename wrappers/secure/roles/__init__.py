@@ -1,1 +1,0 @@
-"""SAMBA's roles: what each of them does with what it is sent."""
