@@ -57,7 +57,7 @@ def is_one(value: Ratio) -> Statement:
     return "undecided" if isnan(value.low) else holds_if(value.low <= 1 <= value.high)
 
 
-def name_of(labels: Mapping[str, Any]) -> str:
+def _name_of(labels: Mapping[str, Any]) -> str:
     """Returns a run's name on the page: its line, its budget of communication and its epsilon, where it has these."""
     forms = {"line": "{}", "budget": "{}", "epsilon": "epsilon {:g}"}
     return ", ".join(form.format(labels[key]) for key, form in forms.items() if key in labels)
@@ -76,21 +76,25 @@ class FedUCBPanel:
         self.runs = runs
         self.points: dict[str, dict[Any, RunResult]] = {}
         for labels, result in runs.rows:
-            name = name_of({key: value for key, value in labels.items() if key != column})
+            name = _name_of({key: value for key, value in labels.items() if key != column})
             for x in [labels[column]] if column in labels else runs.values(column):
                 self.points.setdefault(name, {})[x] = result
 
     def over_silence(self) -> dict[str, Ratio]:
         """Returns the ratio of each run's regret to silence's, by the run's name."""
-        return {name_of(labels): ratio(result, self.runs[SILENCE]) for labels, result in self.runs.rows}
+        return {_name_of(labels): ratio(result, self.runs[SILENCE]) for labels, result in self.runs.rows}
 
-    def regrets(self) -> Table:
-        """Yields the lines of the table of each run's regret at T, also over silence's, and of its messages."""
+    def regrets(self, meanings: Mapping[str, str]) -> Table:
+        """Yields the lines of the table of each run's regret at T, also over silence's, and of its messages.
+
+        Args:
+            meanings: Description of each line but the graphs.
+        """
         for (labels, result), (name, value) in zip(self.runs.rows, self.over_silence().items(), strict=True):
             messages = result.traffic.get("messages")
             yield {
                 "algorithm": name,
-                "what it does": experiments.MEANINGS[labels["line"]],
+                "what it does": meanings.get(labels["line"]) or f"Algorithm 3, gamma = {labels['diameter']}",
                 "regret at T (± 95 %)": final_regret(result),
                 "/ silent": "1" if name == SILENCE else value,
                 "messages an agent": "-" if messages is None else f"{messages.mean():.0f}",
@@ -103,6 +107,16 @@ class FedUCBPanel:
     def over_line(self, rival: str) -> dict[str, dict[Any, Ratio]]:
         """Returns the ratio of each other line's regret to a rival's, by name and x."""
         return {name: over(own, self.points[rival]) for name, own in self.points.items() if name != rival}
+
+    def budget_curves(self) -> dict[str, dict[int, Mean]]:
+        """Returns regret over rounds, from where curves differ on, by budget of communication or silent line."""
+        first = min(100, self.runs.plan.scale.rounds // 10)
+        curves = {}
+        for labels, result in self.runs.rows:
+            line = "its trigger" if labels["line"] in experiments.TRIGGERED else labels["line"]
+            kept = {x: mean for x, mean in over_rounds(result).items() if x >= first}
+            curves[labels.get("budget", line)] = kept
+        return curves
 
     def by_x(self, head: str, names: Iterable[str]) -> Table:
         """Yields the lines of the table of regret at T, a line for each x and a column for each name."""
@@ -176,17 +190,6 @@ class PrivacyAndAgents(FedUCBPanel):
                         "delta": claim.delta,
                         "remark": claim.reason,
                     }
-
-
-def budget_curves(runs: PanelRuns) -> dict[str, dict[int, Mean]]:
-    """Returns the curves of Figure 1 B: regret over rounds, from where it differs on, by budget or silent line."""
-    first = min(100, runs.plan.scale.rounds // 10)
-    curves = {}
-    for labels, result in runs.rows:
-        line = "its trigger" if labels["line"] in experiments.TRIGGERED else labels["line"]
-        curve = over_rounds(result).items()
-        curves[labels.get("budget", line)] = {x: mean for x, mean in curve if x >= first}
-    return curves
 
 
 class Dimensions(FedUCBPanel):

@@ -11,27 +11,14 @@ DELTA = 0.1
 PAPER_ROUNDS, PAPER_TRIALS = 10_000_000, 100
 
 RANDOM, SILENCE, PRIVATE_SILENCE = "random-arm", "LinUCB", "LinUCB-private"
-SILENT = {
-    RANDOM: "an arm at random",
-    SILENCE: "silent, not private towards itself",
-    "LinUCB-0.5": "silent, radius times 0.5",
-    PRIVATE_SILENCE: "silent, private towards itself (Shariff and Sheffet)",
-}
-"""Baselines that send no messages."""
+SILENT = (RANDOM, SILENCE, "LinUCB-0.5", PRIVATE_SILENCE)
+"""Baselines that send no messages; the last is private towards itself."""
 
-PRIVATE = {
-    "FedUCB-printed": "printed noise, shifts and radius",
-    "FedUCB": "exact sigma, buffered Toeplitz noise, shift on the sum, root-M bias",
-    "FedUCB-floor": "the same noise, eigenvalues lifted, the error's Euclidean bound",
-    "FedUCB-min": "FedUCB-floor, never more optimistic than own data alone",
-}
+PRIVATE = ("FedUCB-printed", "FedUCB", "FedUCB-floor", "FedUCB-min")
 """Private federations, all of which send in the same rounds."""
 
 SHARED, PLACEBO = "FedUCB-nonprivate", "FedUCB-placebo"
-TRIGGERED = {
-    "FedUCB-printed-trigger": "as printed, trigger included: no claim of privacy",
-    "FedUCB-nonprivate-trigger": "true data once determinants have grown",
-}
+TRIGGERED = ("FedUCB-printed-trigger", "FedUCB-nonprivate-trigger")
 """Federations that synchronise when an agent asks for it."""
 
 GRAPHS: dict[str, tuple[Any, int]] = {
@@ -41,16 +28,6 @@ GRAPHS: dict[str, tuple[Any, int]] = {
     "line": ("line", 9),
 }
 """Graphs over ten agents with their diameters; the star's hub is an agent."""
-
-MEANINGS = {
-    **SILENT,
-    **PRIVATE,
-    **TRIGGERED,
-    SHARED: "true data",
-    PLACEBO: "FedUCB-min on noise alone",
-    **{graph: f"Algorithm 3, gamma = {diameter}" for graph, (_, diameter) in GRAPHS.items()},
-}
-"""A description of each line of the pages, by name."""
 
 FEDERATIONS = ("FedUCB-printed", "FedUCB", "FedUCB-min")
 """The private federations that are compared where there are many runs, or long ones."""

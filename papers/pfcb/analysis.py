@@ -27,7 +27,7 @@ from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.leaderboard.runs.result import RunResult, Strata
 from fedbandit_envs.leaderboard.runs.statistics import stratum_means
 from fedbandit_envs.papers.pfcb import experiments
-from fedbandit_envs.papers.pfcb.experiments import FCB_READINGS, MARGIN
+from fedbandit_envs.papers.pfcb.experiments import CONTROLS, MARGIN
 from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier, gaussian_delta
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import decreasing
 
@@ -108,16 +108,18 @@ class RegretOverRounds:
         self.silent: RunResult = self.main["SS-UCB"]
         self.kinds = {kind: f"{len(getattr(self._chosen, kind))} {kind}" for kind in ("slack", "binding")}
 
-    def regrets(self) -> Table:
-        """Yields the lines of the table of regrets at T and their ratios to silence."""
-        printed = self._runs.plan.mode == "printed"
-        for name, meaning in (experiments.PRINTED_FORMS if printed else experiments.ALGORITHMS).items():
-            result = self.main[name]
+    def regrets(self, meanings: Mapping[str, str]) -> Table:
+        """Yields the lines of the table of regrets at T and their ratios to silence.
+
+        Args:
+            meanings: Description of each algorithm.
+        """
+        for name, result in self.main.by("line").items():
             means = stratum_means(regret_by_seed(result), strata_of_seeds(result))
             cells = compared("/ SS-UCB (FRR) [runs]", result, self.silent)
             yield {
                 "algorithm": name,
-                "what it is": meaning,
+                "what it is": meanings[name],
                 "regret, ± runs": final_regret(result),
                 "± markets": over_seeds(means),
                 **(cells if name != "SS-UCB" else cells | {"/ SS-UCB (FRR) [runs]": "1"}),
@@ -139,18 +141,18 @@ class RegretOverRounds:
         """Returns which part of silence's regret an algorithm saves."""
         return 1 - ratio(self.main[name], self.silent).value
 
-    def over_fcb(self, readings: Sequence[str] = tuple(FCB_READINGS)) -> Table:
+    def over_fcb(self, readings: Mapping[str, str]) -> Table:
         """Yields the lines of the table of P-FCB's and silence's regret over that of readings of the non-private FCB.
 
         Args:
-            readings: The algorithms that the paper's words for FCB may describe.
+            readings: Descriptions of the algorithms that the paper's words for FCB may mean, by name.
         """
-        for reading in readings:
+        for reading, meaning in readings.items():
             for name, paper in PAPER_ABOVE_FCB[self._runs.panel].items():
                 pair = self.main[name], self.main[reading]
                 yield {
                     "ratio": f"{name} / {reading}",
-                    "FCB": FCB_READINGS[reading],
+                    "FCB": meaning,
                     **compared("here [runs]", *pair),
                     "five other markets": elsewhere(*pair),
                     "paper": paper,
@@ -165,7 +167,7 @@ class RegretOverRounds:
         """
         here, says = [], []
         for how, reading in readings.items():
-            lines = dict(zip(PAPER_ABOVE_FCB[self._runs.panel], self.over_fcb([reading]), strict=True))
+            lines = dict(zip(PAPER_ABOVE_FCB[self._runs.panel], self.over_fcb({reading: how}), strict=True))
             more = (f"{name} {line['here [runs]'].value - 1:.0%} more" for name, line in lines.items())
             here.append(f"{how}: " + ", ".join(more))
             says.append(f"{how}: " + ", ".join(f"{name} {line['verdict']}" for name, line in lines.items()))
@@ -243,10 +245,14 @@ class RegretByEpsilon:
         above = PAPER_ABOVE_FCB[runs.panel]
         self._paper = above["P-FCB"] / above["SS-UCB"]
 
-    def regrets(self) -> Table:
-        """Yields the lines of the table of P-FCB at each epsilon, and of the controls, beside silence."""
+    def regrets(self, controls: Mapping[str, str]) -> Table:
+        """Yields the lines of the table of P-FCB at each epsilon, and of the controls, beside silence.
+
+        Args:
+            controls: Description of each control.
+        """
         lines = [("P-FCB", f"{epsilon:g}", result, "drawn") for epsilon, result in self.private.items()]
-        lines += [(name, what, self._runs[name], "-") for name, what in experiments.CONTROLS.items()]
+        lines += [(name, what, self._runs[name], "-") for name, what in controls.items()]
         for name, what, result, paper in lines:
             there, says = elsewhere(result, self.silent), ""
             if what == "1":
@@ -265,7 +271,7 @@ class RegretByEpsilon:
     def curves(self) -> dict[str, Mapping[float, Any]]:
         """Returns ratios to silence over epsilon, and the paper's one number."""
         private = over(self.private, self.silent)
-        controls = over({name: self._runs[name] for name in experiments.CONTROLS}, self.silent)
+        controls = over({name: self._runs[name] for name in CONTROLS}, self.silent)
         flat = {name: dict.fromkeys(private, value) for name, value in controls.items()}
         rounds = experiments.SCALES["paper"].rounds
         return {"P-FCB": private, **flat, f"paper, T = {rounds:,} (from EXP1)": {1.0: self._paper}}

@@ -1,7 +1,7 @@
 """The P-FCB paper's experiments as data: the runs of each (Solanki et al. 2022, section 6)."""
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +76,6 @@ def _run(
     line: str,
     baseline: str = "",
     *,
-    agents: int = 10,
     markets: str = "slack",
     margin: float = 0,
     env: Mapping[str, Any] = {},
@@ -90,10 +89,9 @@ def _run(
         plan: Its panel is the distribution of markets.
         line: Name of the run on the page.
         baseline: Name of the corrected baseline; by default the line's.
-        agents: Size of the federation.
         markets: Which markets, ``slack`` or ``binding``.
         margin: Amount that the policy adds to the threshold on quality.
-        env: Other arguments of the environment.
+        env: Arguments of the environment besides ten agents and the markets, or in place of them.
         policy: Other arguments of the policy, if not the baseline's.
         wrappers: Arguments of the wrappers, if not the baseline's.
         **labels: Other labels.
@@ -105,7 +103,7 @@ def _run(
         env_id=_ENV_IDS[plan.panel],
         rounds=plan.scale.rounds,
         seeds=len(seeds) * plan.scale.trials,
-        env_kwargs={"num_agents": agents, "instance_seed": list(seeds), **env},
+        env_kwargs={"num_agents": 10, "instance_seed": list(seeds), **env},
         policy_kwargs={"margin": margin, **policy} if margin else {**policy},
         wrapper_kwargs={**wrappers},
         strata=Strata(len(seeds), "markets"),
@@ -113,35 +111,10 @@ def _run(
     )
 
 
-FCB_READINGS = {
-    "FCB-checked": "as the paper defines it: P-FCB on true values, its check kept",
-    "FCB": "the same unchecked: in P-FCB's rounds, weight 10",
-    "FCB-every-round": "every round, weight 1, unchecked",
-    "FCB-printed": "every round, radius divided by n twice (Algorithm 1)",
-}
-ALGORITHMS = {
-    "SS-UCB": "silent, the paper's Non-Federated",
-    "P-FCB": "noisy values, epsilon 1",
-    "P-FCB-placebo": "P-FCB on noise alone",
-    **FCB_READINGS,
-    "SS-UCB-0.8": "silent, radius times 0.8",
-    "SS-UCB-0.5": "silent, radius times 0.5",
-}
+_FCB_READINGS = ("FCB-checked", "FCB", "FCB-every-round", "FCB-printed")
+_ALGORITHMS = ("SS-UCB", "P-FCB", "P-FCB-placebo", *_FCB_READINGS, "SS-UCB-0.8", "SS-UCB-0.5")
 MARGIN = 0.02
-PRINTED_FORMS = {
-    "SS-UCB": "silent",
-    "P-FCB": "corrected: powers of two from 256, guards",
-    "P-FCB, printed rounds": "eight communications more, in rounds 200 to 207; guards",
-    "P-FCB, no guards": "powers of two from 256, no guards",
-    "P-FCB-printed": "the eight more and no guards: Algorithm 2",
-    "FCB-every-round": "corrected: every round, radius of the federation's count",
-    "FCB-printed": "every round, radius divided by n twice: Algorithm 1",
-}
-CONTROLS = {
-    "FCB-checked": "true values, checked: no privacy",
-    "FCB": "true values, unchecked: no privacy",
-    "P-FCB-placebo": "noise of epsilon 1 alone",
-}
+CONTROLS = ("FCB-checked", "FCB", "P-FCB-placebo")
 """What EXP2 sets beside P-FCB at several epsilons."""
 
 
@@ -152,15 +125,16 @@ def _exp1(plan: Plan) -> list[RunSpec]:
     """
     if plan.mode == "printed":
         rounds = {"channel": {"schedule": {"name": "doubling", "mode": "printed"}}}
-        changed: dict[str, dict[str, Any]] = {
-            "P-FCB, printed rounds": {"baseline": "P-FCB", "wrappers": rounds},
-            "P-FCB, no guards": {"baseline": "P-FCB", "policy": {"guards": False}},
-        }
         # Each form is played as it is named.
-        named = plan._replace(mode="default")
-        return [_run(named, name, **changed.get(name, {})) for name in PRINTED_FORMS]
+        named = partial(_run, plan._replace(mode="default"))
+        return [
+            *(named(name) for name in ("SS-UCB", "P-FCB")),
+            named("P-FCB, printed rounds", "P-FCB", wrappers=rounds),
+            named("P-FCB, no guards", "P-FCB", policy={"guards": False}),
+            *(named(name) for name in ("P-FCB-printed", "FCB-every-round", "FCB-printed")),
+        ]
     kinds = [("binding", 0), ("binding", MARGIN), ("slack", MARGIN)]
-    return [_run(plan, name) for name in ALGORITHMS] + [
+    return [_run(plan, name) for name in _ALGORITHMS] + [
         _run(plan, name, markets=markets, margin=margin)
         for name in ("SS-UCB", "P-FCB")
         for markets, margin in kinds
@@ -181,7 +155,7 @@ def _exp2(plan: Plan) -> list[RunSpec]:
 def _exp3(plan: Plan) -> list[RunSpec]:
     """Returns the runs of EXP3 (Figure 5): regret against the number of agents."""
     return [
-        _run(plan, name, agents=int(agents), size=float(agents))
+        _run(plan, name, env={"num_agents": int(agents)}, size=float(agents))
         for agents in plan.scale.sweeps["agents"]
         for name in ("SS-UCB", "P-FCB", "P-FCB-placebo")
     ]
