@@ -165,7 +165,8 @@ def render(experiment: Experiment, template: str, plan: Plan, **context: Any) ->
 
     Templates have the public names of the folder's modules ``analysis`` and ``experiments``, of this module, of
     :mod:`.comparison` and of :mod:`~fedbandit_envs.leaderboard.runs.statistics`, the folder's modules by their names,
-    ``plan``, ``scale``, ``panel`` and ``mode``, and the filter ``fmt``, which writes a number by a format.
+    ``experiment``, ``plan``, ``scale``, ``panel`` and ``mode``, and the filter ``fmt``, which
+    writes a number by a format.
 
     Args:
         experiment: The experiment.
@@ -198,7 +199,13 @@ def render(experiment: Experiment, template: str, plan: Plan, **context: Any) ->
         modules["analysis"],
     ):
         names |= {name: value for name, value in vars(module).items() if not name.startswith("_")}
-    known = {"plan": plan, "scale": plan.scale, "panel": plan.panel, "mode": plan.mode}
+    known = {
+        "experiment": experiment,
+        "plan": plan,
+        "scale": plan.scale,
+        "panel": plan.panel,
+        "mode": plan.mode,
+    }
     text = templates.get_template(template).render({**names, **modules, **known, **context})
     # Calls that return no text leave empty lines.
     return re.sub(r"\n{3,}", "\n\n", text).strip()

@@ -159,7 +159,7 @@ def test_bad_words_are_explained(words, message, tmp_path):
 def test_the_headline_at_the_paper_s_horizon(law, tmp_path):
     """T = 1e5, n = 10, m = 30, five slack markets, two runs each: P-FCB's regret is 0.60 to 0.75 of silence's."""
     plan = Plan(law, Scale(100_000, 2), "default")
-    runs = labelled(pfcb.exp1(plan), markets=pfcb.SLACK, margin=0)
+    runs = labelled(pfcb.EXPERIMENTS["pfcb-exp1"].runs(plan), markets="slack", margin=0)
     results = played([run for run in runs if run.baseline in ("SS-UCB", "P-FCB", "FCB")], plan, tmp_path)
     frr = ratio(results["P-FCB"], results["SS-UCB"])
     print(f"\n{law}: FRR {frr}; FCB / silent {ratio(results['FCB'], results['SS-UCB'])}")
