@@ -12,19 +12,7 @@ from fedbandit_envs.baselines.tuned import DATA
 from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, over, ratio, regret_by_seed
 from fedbandit_envs.leaderboard.reproduction.page import final_regret, over_seeds, swept
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
-from fedbandit_envs.papers.fairx.experiments import (
-    AT_THE_ESTIMATE,
-    CONTROLS,
-    FED,
-    GREEDY,
-    LEARNERS,
-    PLACEBO,
-    PRIV,
-    SILENT,
-    SOLVERS,
-    THESIS,
-    WEIGHTED,
-)
+from fedbandit_envs.papers.fairx.experiments import FED, GREEDY, PLACEBO, PRIV, SILENT, WEIGHTED
 
 TUNED = DATA["baselines"]["FairX-tuned"]
 NEVER_ABOVE = 1.05
@@ -57,17 +45,16 @@ class Thesis:
         """Takes the results of one panel."""
         self.runs = runs
 
-    def regrets(self, changes: Mapping[str, str] = {}) -> Table:
+    def regrets(self, meanings: Mapping[str, str]) -> Table:
         """Returns the table of fairness regret and reward regret at T of every line, over B0's.
 
         Args:
-            changes: Descriptions of lines, where they are not those of the first experiment.
+            meanings: What the lines do.
         """
-        meanings = {**THESIS, **CONTROLS, **changes}
         return [
             {
                 "algorithm": line,
-                "what it does": meanings.get(line, THESIS[PRIV + PLACEBO]),
+                "what it does": meanings.get(line, "the same on noise alone"),
                 "solver, steps, beta scale": _solver(line),
                 "releases an agent": self.releases(line),
                 "fairness regret at T (± 95 %)": final_regret(result),
@@ -105,9 +92,8 @@ class Thesis:
     def against_epsilon(self) -> Table:
         """Returns the table of fairness regret by epsilon."""
         silent, greedy = self.runs[SILENT], self.runs[GREEDY]
-        private, placebo, weighted = (
-            self.runs.by("epsilon", line=line) for line in (PRIV, PRIV + PLACEBO, WEIGHTED)
-        )
+        placebo = self.runs.by("epsilon", line=PRIV + PLACEBO)
+        weighted = self.runs.by("epsilon", line=WEIGHTED)
         return [
             {
                 "budget": f"epsilon {epsilon:g}",
@@ -117,7 +103,7 @@ class Thesis:
                 WEIGHTED: final_regret(weighted[epsilon]),
                 f"/ {GREEDY}": ratio(weighted[epsilon], greedy),
             }
-            for epsilon, result in private.items()
+            for epsilon, result in self.runs.by("epsilon", line=PRIV).items()
         ]
 
     def epsilon_curves(self) -> Curves:
@@ -137,6 +123,9 @@ def _solver(line: str) -> str:
         return "-"
     radius = arguments["beta_scale"]
     return f"{arguments['solver']}, {arguments['steps']}, {radius:g}" if radius else "none, 0, 0"
+
+
+_FEW_AND_MANY = {"frank_wolfe": (1, 10), "projected_gradient": (10, 30)}
 
 
 class Solver:
@@ -161,34 +150,29 @@ class Solver:
 
     def steps(self) -> Table:
         """Returns the table of fairness regret by solver and steps, those without a solver last."""
-        lines = (SILENT, FED)
+        solvers = [*product((SILENT, FED), _FEW_AND_MANY), *product((SILENT, FED), ["at the estimate"])]
         return [
             {
                 "run, steps": f"{line}, {solver} {steps:g}",
                 "fairness regret at T (± 95 %)": final_regret(result),
                 "/ 3 steps of Frank and Wolfe": ratio(result, self.runs.one(line, frank_wolfe=3)),
             }
-            for line, solver in [*product(lines, SOLVERS), *product(lines, [AT_THE_ESTIMATE])]
+            for line, solver in solvers
             for steps, result in self.runs.by(solver, line=line).items()
         ]
 
     def step_curves(self) -> Curves:
         """Returns fairness regret over the solver's steps, by line and solver."""
-        return {
-            f"{line}, {solver}": swept(self.runs, solver, [line])[line]
-            for line in (SILENT, FED)
-            for solver in SOLVERS
-        }
+        kinds = product((SILENT, FED), _FEW_AND_MANY)
+        return {f"{line}, {solver}": swept(self.runs, solver, [line])[line] for line, solver in kinds}
 
     def fewer_steps(self) -> Table:
         """Returns the table of verdicts on whether fewer steps of a solver have less fairness regret."""
         table = []
-        for line in (SILENT, FED):
-            for solver, few, many in (("frank_wolfe", 1, 10), ("projected_gradient", 10, 30)):
-                results = self.runs.by(solver, line=line)
-                value = ratio(results[few], results[many])
-                verdict = {"fewer steps, less fairness regret": value.at_most(1), "ratio": value}
-                table.append({"run": f"{line}, {solver}", **verdict})
+        for line, (solver, steps) in product((SILENT, FED), _FEW_AND_MANY.items()):
+            value = ratio(*(self.runs.one(line, **{solver: count}) for count in steps))
+            verdict = {"fewer steps, less fairness regret": value.at_most(1), "ratio": value}
+            table.append({"run": f"{line}, {solver}", **verdict})
         return table
 
     def shared_over_silent(self) -> list[Ratio]:
@@ -219,21 +203,18 @@ class Payoffs:
         table = []
         for (agents, epsilon), value in self.ratios.items():
             silence = self.runs.one(GREEDY, agents=agents)
-            ours, placebo, theirs = (
-                self.runs.one(line, agents=agents, epsilon=epsilon)
-                for line in (WEIGHTED, WEIGHTED + PLACEBO, PRIV)
-            )
+            at = self.runs.where(agents=agents, epsilon=epsilon)
             table.append(
                 {
                     "federation": f"{agents:g} agents, epsilon {epsilon:g}",
                     GREEDY: final_regret(silence),
-                    WEIGHTED: final_regret(ours),
+                    WEIGHTED: final_regret(at[WEIGHTED]),
                     "/ silence": value,
-                    "placebo / silence": ratio(placebo, silence),
+                    "placebo / silence": ratio(at[WEIGHTED + PLACEBO], silence),
                     f"never above {NEVER_ABOVE}?": value.at_most(NEVER_ABOVE),
                     "pays?": value.at_most(1),
-                    PRIV: final_regret(theirs),
-                    f"{WEIGHTED} / {PRIV}": ratio(ours, theirs),
+                    PRIV: final_regret(at[PRIV]),
+                    f"{WEIGHTED} / {PRIV}": ratio(at[WEIGHTED], at[PRIV]),
                 }
             )
         return table
@@ -253,79 +234,65 @@ class Shares:
 
     Attributes:
         runs: The results of the panel.
-        deserved: The shares that they deserve, ``(workers,)``.
-        got: The shares that they get, by line, ``(workers,)``.
+        deserved: The shares that the workers deserve, by rank.
+        got: The shares that they get, by line and rank.
+        curves: All of them, the deserved ones last, to be drawn on top of those that come near them.
     """
 
     def __init__(self, runs: PanelRuns) -> None:
         """Takes the results of the panel."""
         self.runs = runs
+        totals = {line: result.totals["pulls"] for line, result in runs.by("line").items()}
+        totals["deserved"] = runs["best-arm"].totals["deserved"]
         shares = {
-            (line, total): result.totals[total].mean(axis=(0, 1)) / result.rounds[-1]
-            for line, result in runs.by("line").items()
-            for total in ("deserved", "pulls")
+            name: total.mean(axis=(0, 1)) / runs["best-arm"].rounds[-1] for name, total in totals.items()
         }
-        deserved = shares["best-arm", "deserved"]
-        order = np.argsort(-deserved, kind="stable")
-        self.deserved = deserved[order]
-        self.got = {line: shares[line, "pulls"][order] for line in LEARNERS}
+        order = np.argsort(-shares["deserved"], kind="stable")
+        self.curves = {name: dict(enumerate(map(float, share[order]), 1)) for name, share in shares.items()}
+        self.got = dict(self.curves)
+        self.deserved = self.got.pop("deserved")
 
-    def table(self) -> Table:
-        """Returns the table of shares by worker."""
-        columns = {f"{line} ({LEARNERS[line]})": got for line, got in self.got.items()}
-        return by_x(
-            {
-                name: {rank: f"{share:.3f}" for rank, share in enumerate(shares, start=1)}
-                for name, shares in {"deserved": self.deserved, **columns}.items()
-            },
-            "worker, in order of merit",
-            "worker {}",
-        )
+    def table(self, meanings: Mapping[str, str]) -> Table:
+        """Returns the table of shares by worker.
 
-    def curves(self) -> Curves:
-        """Returns the shares by rank; the deserved ones last, to lie on top of those that come near them."""
-        return {
-            line: dict(enumerate(map(float, shares), start=1))
-            for line, shares in {**self.got, "deserved": self.deserved}.items()
-        }
+        Args:
+            meanings: What the lines do.
+        """
+        return [
+            {"worker, in order of merit": f"worker {rank}", "deserved": f"{deserved:.3f}"}
+            | {f"{line} ({meanings[line]})": f"{got[rank]:.3f}" for line, got in self.got.items()}
+            for rank, deserved in self.deserved.items()
+        ]
 
     def differences(self) -> Table:
         """Returns the table of absolute differences between shares, beside fairness regret."""
+        sums = {line: sum(abs(got[i] - self.deserved[i]) for i in got) for line, got in self.got.items()}
         return [
             {
                 "algorithm": line,
-                "absolute differences, added up over workers": f"{np.abs(self.deserved - got).sum():.3f}",
+                "absolute differences, added up over workers": f"{differences:.3f}",
                 "fairness regret at T (± 95 %)": final_regret(self.runs[line]),
             }
-            for line, got in self.got.items()
+            for line, differences in sums.items()
         ]
 
 
-class Prices:
-    """The two regrets a round of each learner, over the scale of merit.
+def prices(runs: PanelRuns) -> tuple[Curves, dict[str, list[tuple[float, Mean]]]]:
+    """Returns the two regrets a round of each line over the scale of merit, and reward regret over fairness regret.
 
-    Attributes:
-        regrets: Means by scale, by learner and kind of regret: ``"best-arm: fairness"``, ``"best-arm: reward"`` ...
+    Args:
+        runs: The results of the panel.
+
+    Returns:
+        Means by scale, by line and kind of regret (``"best-arm: fairness"``, ``"best-arm: reward"`` ...); and curves
+        with a point for each scale, by line.
     """
-
-    def __init__(self, runs: PanelRuns) -> None:
-        """Takes the results of the panel."""
-        self.regrets: dict[str, dict[float, Mean]] = {}
-        for line in LEARNERS:
-            results = runs.by("merit", line=line).items()
-            self.regrets[f"{line}: fairness"] = {
-                scale: over_seeds(regret_by_seed(result) / result.rounds[-1], ".4f")
-                for scale, result in results
-            }
-            self.regrets[f"{line}: reward"] = {
-                scale: over_seeds(result.info["reward_regret"].mean(axis=1), ".4f")
-                for scale, result in results
-            }
-
-    def curves(self) -> dict[str, list[tuple[float, Mean]]]:
-        """Returns reward regret over fairness regret, a point for each scale of merit, by learner."""
-        curves = {}
-        for line in LEARNERS:
-            fairness, reward = (self.regrets[f"{line}: {kind}"].values() for kind in ("fairness", "reward"))
-            curves[line] = list(zip((mean.value for mean in fairness), reward, strict=True))
-        return curves
+    by_scale: Curves = {}
+    curves = {}
+    for line in runs.values("line"):
+        results = runs.by("merit", line=line)
+        fairness = {x: over_seeds(regret_by_seed(one) / one.rounds[-1], ".4f") for x, one in results.items()}
+        reward = {x: over_seeds(one.info["reward_regret"].mean(axis=1), ".4f") for x, one in results.items()}
+        by_scale |= {f"{line}: fairness": fairness, f"{line}: reward": reward}
+        curves[line] = [(fairness[scale].value, reward[scale]) for scale in results]
+    return by_scale, curves

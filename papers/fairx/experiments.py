@@ -1,7 +1,6 @@
 """The experiments of the thesis on exposure fairness (Solanki 2024, section 6.5), and ours: which runs each needs."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from typing import Any
 
@@ -49,145 +48,153 @@ LEARNERS = {
     GREEDY: "fair, radius 0",
     "equal-shares": "equal",
 }
-SOLVERS = {"frank_wolfe": (1, 2, 3, 5, 10), "projected_gradient": (3, 10, 30)}
-"""Numbers of steps that are tried, by the solver of the optimistic parameter."""
-AT_THE_ESTIMATE = "at the estimate"
-"""The sweep, of one value, in which no solver is used: the estimate is the parameter."""
+SOLVERS = {"frank_wolfe": (1, 2, 3, 5, 10), "projected_gradient": (3, 10, 30), "at the estimate": (0,)}
+"""Numbers of steps that are tried, by the solver of the optimistic parameter; the last is none."""
+
+_SMALL: Mapping[str, tuple[float, ...]] = {
+    "agents": (2, 5, 10),
+    "epsilon": (0.5, 2.0, 8.0),
+    "merit": (0.5, 2.0, 5.0, 10.0, 20.0, 50.0),
+    "radius": (0.0, 0.01, 0.03, 0.1, 0.3, 1.0),
+    **SOLVERS,
+}
+_PAPER: Mapping[str, tuple[float, ...]] = {
+    **_SMALL,
+    "agents": (2, 5, 10, 20),
+    "epsilon": (0.5, 1.0, 2.0, 5.0, 10.0),
+    "merit": (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0),
+}
+SCALES = {"small": Scale(5_000, 5, _SMALL), "paper": Scale(THESIS_ROUNDS, 5, _PAPER)}
+"""The sweeps of all experiments; each experiment takes those that it varies."""
+PRIVATE_SCALES = {
+    "small": Scale(5_000, 5, {**_SMALL, "agents": (10,)}),
+    "paper": Scale(THESIS_ROUNDS, 5, {**_SMALL, "agents": (10, 40)}),
+}
 
 
-@dataclass(frozen=True)
-class Grid:
-    """The runs of each line at each combination of swept values.
+def _grid(
+    plan: Plan,
+    lines: Iterable[str],
+    *sweeps: str,
+    env_id: str = "FedExposure-v0",
+    policy: Mapping[str, Any] = {},
+    **env_kwargs: Any,
+) -> list[RunSpec]:
+    """Returns the runs of each line at each combination of swept values.
 
-    Attributes:
+    Args:
+        plan: The panel's settings; its scale has the values of sweeps.
         lines: Names of baselines; with :data:`PLACEBO` at its end, a name means that the baseline's messages are noise.
-        sweeps: What is varied: ``agents``, ``epsilon``, ``merit`` (the scale of merit), ``radius`` (its scale), or the
-            steps of one of :data:`SOLVERS`. The plan's scale has the values; the runs have them as labels.
-        panel: The panel to which the runs belong.
+        *sweeps: What is varied: ``agents``, ``epsilon``, ``merit`` (the scale of merit), ``radius`` (its scale), or the
+            steps of one of :data:`SOLVERS`. Runs have the values as labels.
         env_id: The environment.
-        env_kwargs: Changes to its preset.
         policy: Changes to the arguments of the policies.
+        **env_kwargs: Changes to the environment's preset.
     """
-
-    lines: Iterable[str]
-    sweeps: Sequence[str] = ()
-    panel: str = "all"
-    env_id: str = "FedExposure-v0"
-    env_kwargs: Mapping[str, Any] = field(default_factory=dict)
-    policy: Mapping[str, Any] = field(default_factory=dict)
-
-    def runs(self, scale: Scale) -> list[RunSpec]:
-        """Returns the runs at a scale."""
-        values = product(*(scale.sweeps[name] for name in self.sweeps))
-        points = [dict(zip(self.sweeps, map(float, point), strict=True)) for point in values]
-        return [self._run(scale, line, point) for line in self.lines for point in points]
-
-    def _run(self, scale: Scale, line: str, point: Mapping[str, float]) -> RunSpec:
-        """Returns the run of one line with one value of everything that is swept."""
-        baseline = line.removesuffix(PLACEBO)
-        env_kwargs, policy, wrappers = {**self.env_kwargs}, {**self.policy}, {}
-        for name, value in point.items():
-            match name:
-                case "agents":
-                    env_kwargs["num_agents"] = int(value)
-                case "merit":
-                    env_kwargs["merit"] = {"name": "exponential", "scale": value}
-                case "epsilon":
-                    wrappers["privatizer"] = {"epsilon": value}
-                case "radius":
-                    policy["beta_scale"] = value
-                case _:
-                    policy |= {"steps": int(value), **({"solver": name} if name in SOLVERS else {})}
-        return RunSpec(
-            baseline,
-            self.env_id,
-            scale.rounds,
-            scale.trials,
-            env_kwargs=env_kwargs,
-            policy_kwargs=policy,
-            wrapper_kwargs=wrappers,
+    runs = []
+    values = product(*(plan.scale.sweeps[name] for name in sweeps))
+    points = [dict(zip(sweeps, map(float, value), strict=True)) for value in values]
+    for line, point in product(lines, points):
+        baseline, env, constants = line.removesuffix(PLACEBO), dict(env_kwargs), dict(policy)
+        if "agents" in point:
+            env["num_agents"] = int(point["agents"])
+        if "merit" in point:
+            env["merit"] = {"name": "exponential", "scale": point["merit"]}
+        if "radius" in point:
+            constants["beta_scale"] = point["radius"]
+        for solver in SOLVERS.keys() & point:
+            constants |= {"solver": solver, "steps": int(point[solver])} if point[solver] else {"steps": 0}
+        run = RunSpec(
+            baseline, env_id, plan.scale.rounds, plan.scale.trials, env_kwargs=env, policy_kwargs=constants,
+            wrapper_kwargs={"privatizer": {"epsilon": point["epsilon"]}} if "epsilon" in point else {},
             stack=[("fedbandit_envs.wrappers.placebo:Placebo", {})] if line != baseline else [],
-            delta=0.1,
-            labels={"line": line, **point},
-        )
+            delta=0.1, labels={"line": line, **point},
+        )  # fmt: skip
+        runs.append(run)
+    return runs
+
+
+def _exp1(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of Exp 1: fairness regret over rounds, silent, federated and private."""
+    return _grid(plan, THESIS if plan.panel == "thesis" else CONTROLS)
+
+
+def _exp2(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of Exp 2: fairness regret over rounds under other protocols of communication."""
+    return _grid(plan, [SILENT, *(name + end for name in PROTOCOLS for end in ("", PLACEBO))])
+
+
+def _exp3(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of Exp 3: fairness regret at T against the number of agents."""
+    return _grid(plan, [SILENT, FED, PRIV, PRIV + PLACEBO, GREEDY, WEIGHTED], "agents")
+
+
+def _exp4(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of Exp 4: fairness regret at T against epsilon."""
+    return _grid(plan, [SILENT, FED, GREEDY]) + _grid(plan, [PRIV, PRIV + PLACEBO, WEIGHTED], "epsilon")
+
+
+def _solver(plan: Plan) -> list[RunSpec]:
+    """Returns the runs that vary what no paper specifies: the solver's steps, and the scale of the radius."""
+    if plan.panel == "radius":
+        return _grid(plan, [SILENT, FED, PRIV], "radius")
+    return [run for solver in SOLVERS for run in _grid(plan, [SILENT, FED], solver)]
+
+
+def _private(plan: Plan) -> list[RunSpec]:
+    """Returns the runs that show whether private federation pays: ours and Priv beside tuned silence."""
+    noise_sd = float(plan.panel)
+    env_id = "FedExposureNoisy-v0" if plan.panel == "0.5" else "FedExposure-v0"
+    policy = {"noise_sd": noise_sd}
+    weighing = {**policy, "pool": {"name": "precision", "reward_variance": noise_sd**2}}
+    return [
+        *_grid(plan, [GREEDY], "agents", env_id=env_id, policy=policy),
+        *_grid(plan, [PRIV], "agents", "epsilon", env_id=env_id, policy=policy),
+        *_grid(plan, [WEIGHTED, WEIGHTED + PLACEBO], "agents", "epsilon", env_id=env_id, policy=weighing),
+    ]
+
+
+def _shares(plan: Plan) -> list[RunSpec]:
+    """Returns the runs that show which share of the pulls ten workers get who are the same in every round."""
+    contexts = (np.random.default_rng(6).random((10, 5)) / np.sqrt(5)).round(3).tolist()
+    return _grid(plan, LEARNERS, contexts=contexts, instance_seed=0)
+
+
+def _price(plan: Plan) -> list[RunSpec]:
+    """Returns the runs that measure what fairness costs in reward and unfairness in exposure, over merit scales."""
+    return _grid(plan, LEARNERS, "merit")
 
 
 def _experiment(
-    name: str,
     title: str,
     x: str,
-    *grids: Grid,
-    small: Mapping[str, tuple[float, ...]] = {},
-    paper: Mapping[str, tuple[float, ...]] = {},
+    runs: Callable[[Plan], list[RunSpec]],
+    scales: Mapping[str, Scale] = SCALES,
     panels: Mapping[str, str] = {"all": "All runs"},
     panel_axes: Mapping[str, Mapping[str, str]] = {},
     axes: Mapping[str, str] = {"y": "cumulative fairness regret per agent", **LOG_LOG},
 ) -> Experiment:
-    """Returns an experiment; sweeps are the same at both scales where ``paper`` has no other values."""
-
-    def runs(plan: Plan) -> list[RunSpec]:
-        return [run for grid in grids if grid.panel == plan.panel for run in grid.runs(plan.scale)]
-
-    scales = {"small": Scale(5_000, 5, small), "paper": Scale(THESIS_ROUNDS, 5, {**small, **paper})}
+    """Returns an experiment, whose template has the name of the function that lists its runs."""
     return Experiment(
-        f"Exposure fairness, {title}", {"x": x, **axes}, scales, panels, runs, f"{name}.md.j2",
-        panel_axes=panel_axes,
+        f"Exposure fairness, {title}", {"x": x, **axes}, scales, panels, runs,
+        f"{runs.__name__.removeprefix('_')}.md.j2", panel_axes=panel_axes,
     )  # fmt: skip
 
 
-def _private(panel: str, env_id: str, noise_sd: float) -> list[Grid]:
-    """Returns the runs that show whether private federation pays: ours and Priv beside tuned silence."""
-    policy: dict[str, Any] = {"noise_sd": noise_sd}
-    weighing = {**policy, "pool": {"name": "precision", "reward_variance": noise_sd**2}}
-    return [
-        Grid([GREEDY], ["agents"], panel, env_id, policy=policy),
-        Grid([PRIV], ["agents", "epsilon"], panel, env_id, policy=policy),
-        Grid([WEIGHTED, WEIGHTED + PLACEBO], ["agents", "epsilon"], panel, env_id, policy=weighing),
-    ]
-
-
-# Ten workers who are the same in every round, and what they are like.
-_WORKERS = (np.random.default_rng(6).random((10, 5)) / np.sqrt(5)).round(3).tolist()
-
 EXPERIMENTS = {
     "fairx-exp1": _experiment(
-        "exp1",
         "Exp 1: silent, federated, private",
         "round",
-        Grid(THESIS, panel="thesis"),
-        Grid(CONTROLS, panel="controls"),
+        _exp1,
         panels={"thesis": "As in the thesis", "controls": "Controls, and ours"},
     ),
-    "fairx-exp2": _experiment(
-        "exp2",
-        "Exp 2: protocols of communication",
-        "round",
-        Grid([SILENT, *(name + end for name in PROTOCOLS for end in ("", PLACEBO))]),
-    ),
-    "fairx-exp3": _experiment(
-        "exp3",
-        "Exp 3: against the number of agents",
-        "agents",
-        Grid([SILENT, FED, PRIV, PRIV + PLACEBO, GREEDY, WEIGHTED], ["agents"]),
-        small={"agents": (2, 5, 10)},
-        paper={"agents": (2, 5, 10, 20)},
-    ),
-    "fairx-exp4": _experiment(
-        "exp4",
-        "Exp 4: against epsilon",
-        "epsilon",
-        Grid([SILENT, FED, GREEDY]),
-        Grid([PRIV, PRIV + PLACEBO, WEIGHTED], ["epsilon"]),
-        small={"epsilon": (0.5, 2.0, 8.0)},
-        paper={"epsilon": (0.5, 1.0, 2.0, 5.0, 10.0)},
-    ),
+    "fairx-exp2": _experiment("Exp 2: protocols of communication", "round", _exp2),
+    "fairx-exp3": _experiment("Exp 3: against the number of agents", "agents", _exp3),
+    "fairx-exp4": _experiment("Exp 4: against epsilon", "epsilon", _exp4),
     "fairx-solver": _experiment(
-        "solver",
         "what the papers leave open: solver steps and radius",
         "steps of the solver",
-        *(Grid([SILENT, FED], [sweep], "steps") for sweep in (*SOLVERS, AT_THE_ESTIMATE)),
-        Grid([SILENT, FED, PRIV], ["radius"], "radius"),
-        small={**SOLVERS, AT_THE_ESTIMATE: (0,), "radius": (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)},
+        _solver,
         panels={
             "steps": "Against the solver's steps, radius as printed",
             "radius": "Against the radius' scale",
@@ -195,29 +202,22 @@ EXPERIMENTS = {
         panel_axes={"radius": {"x": "scale of the radius"}},
     ),
     "fairx-private": _experiment(
-        "private",
         "whether private federation pays",
         "epsilon",
-        *_private("0.1", "FedExposure-v0", 0.1),
-        *_private("0.5", "FedExposureNoisy-v0", 0.5),
-        small={"epsilon": (0.5, 2.0, 8.0), "agents": (10,)},
-        paper={"agents": (10, 40)},
-        panels={"0.1": "Reward noise 0.1", "0.5": "Reward noise 0.5"},
+        _private,
+        PRIVATE_SCALES,
+        {"0.1": "Reward noise 0.1", "0.5": "Reward noise 0.5"},
     ),
     "fairx-shares": _experiment(
-        "shares",
         "shares of the pulls against deserved shares",
         "worker, in order of merit",
-        Grid(LEARNERS, env_kwargs={"contexts": _WORKERS, "instance_seed": 0}),
+        _shares,
         axes={"y": "share of the pulls", **LINEAR},
     ),
     "fairx-price": _experiment(
-        "price",
         "the price of fairness over merit scales",
         "fairness regret a round",
-        Grid(LEARNERS, ["merit"]),
-        small={"merit": (0.5, 2.0, 5.0, 10.0, 20.0, 50.0)},
-        paper={"merit": (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)},
+        _price,
         axes={"y": "reward regret a round", **LINEAR},
     ),
 }

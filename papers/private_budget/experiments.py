@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
+from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.experiment import LOG_LINEAR, Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
@@ -82,19 +83,22 @@ class Candidate:
             first, total = (float(np.sqrt(noise.variance(count))) for count in (1, releases))
             return multiplier * first, multiplier * total
         if self.how == "equal":
-            each = float(given["noise_multiplier"])
-            return each, each * float(np.sqrt(releases))
-        shares = decreasing(given["epsilon"], rounds)
-        sizes = [
-            classic_noise_multiplier(float(shares[min(z, shares.size - 1)]), given["delta"])
-            for z in range(releases)
-        ]
-        return sizes[0], float(np.sqrt(np.square(sizes).sum()))
+            sizes = np.full(releases, given["noise_multiplier"])
+        else:
+            multiplier = classic_noise_multiplier(given["epsilon"], given["delta"])
+            sizes = multiplier / _first_shares(rounds, releases)
+        return float(sizes[0]), float(np.sqrt(np.square(sizes).sum()))
 
 
 # The classic calibration is proven for epsilon below 1 only. A large delta for each value keeps each release's epsilon
 # below that.
 _LARGE_DELTA = 0.5
+
+
+def _first_shares(horizon: int, releases: int) -> Array:
+    """Returns P-FCB's shares of an epsilon of 1 for the first releases; all late ones are alike."""
+    shares = decreasing(1.0, horizon)
+    return shares[np.minimum(np.arange(releases), shares.size - 1)]
 
 
 def decreasing_shares(
@@ -112,11 +116,7 @@ def decreasing_shares(
     Returns:
         ``epsilon`` and ``delta``, for the classic calibration.
     """
-    shares = decreasing(1.0, horizon)
-    # All later releases get as much as the last.
-    spent = shares[np.minimum(np.arange(releases), shares.size - 1)] / classic_noise_multiplier(
-        1.0, _LARGE_DELTA
-    )
+    spent = _first_shares(horizon, releases) / classic_noise_multiplier(1.0, _LARGE_DELTA)
     mu = norm * float(np.sqrt(np.square(spent).sum()))
     return {"epsilon": (1 - 1e-9) / (analytic_noise_multiplier(epsilon, delta) * mu), "delta": _LARGE_DELTA}
 
@@ -171,6 +171,7 @@ def _continual(*starts: int) -> tuple[dict[str, Candidate], dict[str, tuple[str,
 
 
 _PAPERS = _doubling(200, 40_000)
+_DECREASING, _EQUAL = "P-FCB's rounds and shares", "P-FCB's rounds, equal shares"
 
 PROBLEMS = {
     "procurement": BudgetProblem(
@@ -179,20 +180,17 @@ PROBLEMS = {
         0.3,
         2,
         {
-            "P-FCB's rounds and shares": Candidate(_PAPERS, "decreasing", _GIVEN),
-            "P-FCB's rounds, equal shares": Candidate(_PAPERS, "equal", _GIVEN),
-            "P-FCB's rounds, equal shares, pair": Candidate(_PAPERS, "equal", _GOOD),
+            _DECREASING: Candidate(_PAPERS, "decreasing", _GIVEN),
+            _EQUAL: Candidate(_PAPERS, "equal", _GIVEN),
+            f"{_EQUAL}, pair": Candidate(_PAPERS, "equal", _GOOD),
             **{name: Candidate(when, "equal", _GOOD) for name, when in _few(32, 1024, 8192).items()},
             "ten, equal gaps": Candidate({"name": "fixed_gap", "gap": 0.1}, "equal", _GOOD),
         },
         {
-            "equal shares over decreasing ones": (
-                "P-FCB's rounds, equal shares",
-                "P-FCB's rounds and shares",
-            ),
+            "equal shares over decreasing ones": (_EQUAL, _DECREASING),
             "noise on good and defective units over noise on units and good ones": (
-                "P-FCB's rounds, equal shares, pair",
-                "P-FCB's rounds, equal shares",
+                f"{_EQUAL}, pair",
+                _EQUAL,
             ),
             "a first release in round 32 over one in 1024": (
                 "powers of two from 32",

@@ -17,7 +17,7 @@ Curves = dict[str, dict[float, Any]]
 Table = list[dict[str, Any]]
 
 
-class Payoff:
+class AgainstSilence:
     """Tables and curves of the comparison with tuned silence in one problem.
 
     Attributes:
@@ -38,7 +38,6 @@ class Payoff:
         """Returns the table of ratios at the full horizon, and whether they are within the bounds set in advance."""
         table = []
         for case in self.problem.cases:
-            asked = {TUNED: case.over_silence, PAPER: case.over_paper}
             results = self.runs.where(case=case.title).by("line")
             for line, result in results.items():
                 row = {
@@ -49,17 +48,17 @@ class Payoff:
                 }
                 for ours in (OURS, OURS_TUNED):
                     row |= {f"{ours} over it": "", f"asked of {ours}": ""}
-                    if line in asked:
+                    if line in case.asked:
                         value = ratio(results[ours], result, middle=self.problem.middle)
-                        row |= {f"{ours} over it": value, f"asked of {ours}": _verdict(value, asked[line])}
+                        row[f"{ours} over it"] = value
+                        row[f"asked of {ours}"] = _verdict(value, case.asked[line])
                 table.append(row)
         return table
 
     def lines(self) -> Table:
         """Returns the table of the regret of all lines at the sweeps' horizon."""
         table = []
-        for line in comparison_lines.LINES:
-            result = self.level[line]
+        for line, result in self.level.by("line").items():
             row = {
                 "run": line,
                 "baseline": self.names[line],
@@ -118,34 +117,30 @@ def _verdict(value: Ratio, bound: float | None) -> str:
     return f"at most {bound:.3g}: {met}; by the interval: {value.at_most(bound)}"
 
 
-class Agents:
-    """Ratios of regret to tuned silence's over the number of agents, in all problems.
+def against_agents(runs: PanelRuns) -> tuple[Table, Curves]:
+    """Returns the table of regret against the number of agents in all problems, and its ratios to tuned silence.
 
-    Attributes:
-        silence: The results of tuned silence by the number of agents, by problem.
-        curves: The ratios, by line and problem.
+    Args:
+        runs: The results of the panel.
+
+    Returns:
+        The table, and the ratios over the number of agents, by line and problem.
     """
-
-    def __init__(self, runs: PanelRuns) -> None:
-        """Takes the results of the panel."""
-        self.silence = {name: runs.by("agents", line=TUNED, problem=name) for name in PROBLEMS}
-        self.curves: Curves = {
-            f"{line}, {name}": over(runs.by("agents", line=line, problem=name), silence)
-            for name, silence in self.silence.items()
-            for line in (OURS, PAPER)
-        }
-
-    def table(self) -> Table:
-        """Returns the table of regret against the number of agents."""
-        return [
+    table: Table = []
+    curves: Curves = {}
+    for name in PROBLEMS:
+        silence = runs.by("agents", line=TUNED, problem=name)
+        ratios = {line: over(runs.by("agents", line=line, problem=name), silence) for line in (OURS, PAPER)}
+        curves |= {f"{line}, {name}": points for line, points in ratios.items()}
+        table += [
             {
                 "federation": f"{name}, {agents:g} agents",
-                f"{TUNED} (± 95 %)": final_regret(silence),
-                **{f"{line} / {TUNED}": self.curves[f"{line}, {name}"][agents] for line in (OURS, PAPER)},
+                f"{TUNED} (± 95 %)": final_regret(result),
+                **{f"{line} / {TUNED}": points[agents] for line, points in ratios.items()},
             }
-            for name, results in self.silence.items()
-            for agents, silence in results.items()
+            for agents, result in silence.items()
         ]
+    return table, curves
 
 
 def pays_from(points: Mapping[float, Ratio]) -> str:

@@ -1,5 +1,6 @@
 """Whether private federation pays: ours and the papers' forms against silence, tuned and not, in all four problems."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,19 +24,15 @@ class Case:
         title: What it is called.
         env_id: The environment.
         epsilon: Of the privatizers as registered.
-        over_silence: The most that ours may be of tuned silence's regret; None where no bound was set.
-        over_paper: The most that it may be of the regret of the paper's form; None likewise.
+        asked: The most that ours may be of the regret of another line, by that line; None where no bound was set.
         noise_sd: Standard deviation of a reward's noise, which policies know; None for the policies' default.
-        lines: What is compared.
     """
 
     title: str
     env_id: str
     epsilon: float
-    over_silence: float | None = None
-    over_paper: float | None = None
+    asked: Mapping[str, float | None]
     noise_sd: float | None = None
-    lines: tuple[str, ...] = (TUNED, PAPER, OURS, OURS_TUNED)
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ class ComparedProblem:
     """
 
     title: str
-    cases: tuple[Case, ...]
+    cases: Sequence[Case]
     delta: float
     middle: Middle = "mean"
     rounds: float = 1.0
@@ -66,10 +63,13 @@ class ComparedProblem:
 PROBLEMS = {
     "procurement": ComparedProblem(
         "Procurement",
-        (
-            Case("uniform law, epsilon 1 as P-FCB shares it out", "FedProcurement-v0", 1.0, 0.8, 0.25),
-            Case("normal law, epsilon 1 as P-FCB shares it out", "FedProcurementNormal-v0", 1.0, 0.8, 0.25),
-        ),
+        [
+            Case(f"{law}, epsilon 1 as P-FCB shares it out", env_id, 1.0, {TUNED: 0.8, PAPER: 0.25})
+            for law, env_id in (
+                ("uniform law", "FedProcurement-v0"),
+                ("normal law", "FedProcurementNormal-v0"),
+            )
+        ],
         delta=0.01,
         middle="median",
         trials=10,
@@ -78,27 +78,24 @@ PROBLEMS = {
     ),
     "linear": ComparedProblem(
         "Linear contextual bandits",
-        (Case("epsilon 1", "FedLinear-v0", 1.0, 0.65, 0.35),),
+        [Case("epsilon 1", "FedLinear-v0", 1.0, {TUNED: 0.65, PAPER: 0.35})],
         delta=0.1,
         rounds=0.3,
     ),
     "exposure": ComparedProblem(
         "Exposure fairness",
-        (
-            Case("epsilon 8", "FedExposure-v0", 8.0, 0.8, 1 / 3),
-            Case(
-                "epsilon 2, reward noise 0.5",
-                "FedExposureNoisy-v0",
-                2.0,
-                over_silence=0.8,
-                noise_sd=0.5,
-                lines=(TUNED, OURS, OURS_TUNED),
-            ),
-        ),
+        [
+            Case("epsilon 8", "FedExposure-v0", 8.0, {TUNED: 0.8, PAPER: 1 / 3}),
+            Case("epsilon 2, reward noise 0.5", "FedExposureNoisy-v0", 2.0, {TUNED: 0.8}, noise_sd=0.5),
+        ],
         delta=0.1,
     ),
     "arms": ComparedProblem(
-        "Bernoulli arms", (Case("epsilon 1", "FedArms-v0", 1.0),), delta=1e-5, trials=10, swept=10
+        "Bernoulli arms",
+        [Case("epsilon 1", "FedArms-v0", 1.0, {TUNED: None, PAPER: None})],
+        delta=1e-5,
+        trials=10,
+        swept=10,
     ),
 }
 """By the name of the problem, which is that of the panel."""
@@ -117,9 +114,9 @@ def _run(plan: Plan, name: str, line: str, where: Case, **labels: Any) -> RunSpe
             releases together, exactly composed.
     """
     problem = PROBLEMS[name]
-    part, trials = (
-        (1.0, problem.trials) if "case" in labels else (plan.scale.sweeps["part"][0], problem.swept)
-    )
+    (part,), trials = plan.scale.sweeps["part"], problem.swept
+    if "case" in labels:
+        part, trials = 1.0, problem.trials
     rounds = max(1, round(plan.scale.rounds * problem.rounds * part))
     policy: dict[str, Any] = {}
     if where.noise_sd is not None:
@@ -158,7 +155,11 @@ def runs(plan: Plan) -> list[RunSpec]:
     # The paper's form is swept at the last delta alone.
     claims = [(OURS, delta) for delta in sweeps["delta"]] + [(PAPER, sweeps["delta"][-1])]
     return [
-        *(_run(plan, name, line, case, case=case.title) for case in cases for line in case.lines),
+        *(
+            _run(plan, name, line, case, case=case.title)
+            for case in cases
+            for line in (*case.asked, OURS, OURS_TUNED)
+        ),
         *(_run(plan, name, line, cases[0]) for line in comparison_lines.LINES),
         *(
             _run(plan, name, line, cases[0], delta=delta, epsilon=epsilon)
@@ -168,27 +169,23 @@ def runs(plan: Plan) -> list[RunSpec]:
     ]
 
 
+def _scale(rounds: int, trials: int, part: float, **sweeps: tuple[float, ...]) -> Scale:
+    """Returns a scale at which sweeps have this part of the rounds."""
+    return Scale(rounds, trials, {"part": (part,), **sweeps})
+
+
 SCALES = {
-    "tiny": Scale(600, 2, {"part": (0.5,), "delta": (0.1,), "epsilon": (0.1, 10.0), "agents": (2, 4)}),
-    "small": Scale(
-        100_000,
-        4,
-        {
-            "part": (0.2,),
-            "delta": (0.1, 1e-5),
-            "epsilon": (0.01, 0.1, 1.0, 10.0),
-            "agents": (2, 5, 10, 30, 100),
-        },
+    "tiny": _scale(600, 2, 0.5, delta=(0.1,), epsilon=(0.1, 10.0), agents=(2, 4)),
+    "small": _scale(
+        100_000, 4, 0.2, delta=(0.1, 1e-5), epsilon=(0.01, 0.1, 1.0, 10.0), agents=(2, 5, 10, 30, 100)
     ),
-    "paper": Scale(
+    "paper": _scale(
         100_000,
         20,
-        {
-            "part": (1.0,),
-            "delta": (0.1, 1e-5),
-            "epsilon": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
-            "agents": (2, 5, 10, 20, 50, 100),
-        },
+        1.0,
+        delta=(0.1, 1e-5),
+        epsilon=(0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+        agents=(2, 5, 10, 20, 50, 100),
     ),
 }
 
