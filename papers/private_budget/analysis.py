@@ -48,15 +48,8 @@ class Budget:
             noise = (f"{deviation:.2f}" for deviation in candidate.deviations(self.rounds))
             regret, over_silence = final_regret(result), ratio(result, self.silence)
             rows.append((name, str(candidate), number, *noise, f"{spent:.4f}", regret, over_silence))
-        heads = (
-            "releases",
-            "how shared out",
-            "number",
-            "sd of the first",
-            "sd of their sum",
-            "epsilon spent",
-        )
-        heads += ("regret (± 95 %)", f"/ {TUNED}")
+        heads = ["releases", "how shared out", "number", "sd of the first", "sd of their sum"]
+        heads += ["epsilon spent", "regret (± 95 %)", f"/ {TUNED}"]
         return [dict(zip(heads, row, strict=True)) for row in rows]
 
     def curves(self) -> dict[str, list[tuple[int, Mean]]]:

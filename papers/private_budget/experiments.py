@@ -23,8 +23,6 @@ from fedbandit_envs.wrappers.transport.schedule import make_schedule
 EPSILON, DELTA = 1.0, 1e-5
 _GOOD, _GIVEN = "good_and_defective", "as_given"
 
-Rounds = Mapping[str, Any]
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -36,7 +34,7 @@ class Candidate:
         pair: The counts to which noise is added, where counts are released.
     """
 
-    when: Rounds
+    when: Mapping[str, Any]
     how: str
     pair: str = ""
 
@@ -142,12 +140,12 @@ class BudgetProblem:
     choices: Mapping[str, tuple[str, str]]
 
 
-def _doubling(start: int, stop: int | None = None) -> Rounds:
+def _doubling(start: int, stop: int | None = None) -> dict[str, Any]:
     """Returns the schedule that sends in rounds that are powers of two."""
     return {"name": "doubling", "start": start, "stop": stop}
 
 
-def _few(*starts: int) -> dict[str, Rounds]:
+def _few(*starts: int) -> dict[str, dict[str, Any]]:
     """Returns schedules of few releases by name: powers of two from these rounds on, and geometric progressions."""
     few = {f"powers of two from {start}": _doubling(start) for start in starts}
     return few | {
