@@ -128,7 +128,7 @@ def _solver(line: str) -> str:
 _FEW_AND_MANY = {"frank_wolfe": (1, 10), "projected_gradient": (10, 30)}
 
 
-class Solver:
+class SolverSteps:
     """Tables and curves of fairness regret over what no paper specifies: the solver's steps and the radius' scale.
 
     Attributes:

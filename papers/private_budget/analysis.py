@@ -11,7 +11,7 @@ from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.private_budget.experiments import PROBLEMS
 
 
-class Budget:
+class CandidateComparison:
     """Candidates of one problem beside tuned silence.
 
     Attributes:
