@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from numbers import Real
 from pkgutil import iter_modules
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -32,14 +32,6 @@ _CALLS = ("table", "sentences", "say", "record", "draw", "claims")
 
 Row = Mapping[str, Any]
 Points = Mapping[Any, Any] | Sequence[tuple[Any, Any]]
-
-
-@runtime_checkable
-class Measure(Protocol):
-    """A number with its uncertainty, which writes itself."""
-
-    def numbers(self) -> Mapping[str, float]:
-        """Returns its numbers, by columns of :data:`COLUMNS`."""
 
 
 class Section:
@@ -126,11 +118,13 @@ class Section:
             known = {row["x"] for row in self.rows if (row["name"], row["quantity"]) == (name, "ratio")}
             bars = []
             for x, point in points:
-                mean = point if isinstance(point, Mean | Ratio) else Mean(point, point, point)
+                mean = point if isinstance(point, Mean) else Mean(point, point, point)
                 bars.append((mean.value, mean.value - mean.low, mean.high - mean.value))
-                if x not in known:
-                    bare = mean.value if np.isnan(mean.low) and isinstance(mean, Mean) else mean
-                    self._record(name, "ratio" if isinstance(mean, Ratio) else "drawn", x, bare)
+                if x not in known and isinstance(mean, Ratio):
+                    self._record(name, "ratio", x, mean)
+                elif x not in known:
+                    # The range of too few trials is not drawn.
+                    self._record(name, "drawn", x, mean.value if np.isnan(mean.low) else mean)
             values, below, above = zip(*bars, strict=True)
             self.curves[name] = ([x for x, _ in points], list(values), np.array([below, above]))
         return ""
@@ -149,11 +143,9 @@ class Section:
         )
 
     def _record(self, name: str, quantity: str, x: Any, cell: Any, printed: str = "") -> None:
-        numbers: Mapping[str, float] = {}
-        if isinstance(cell, Measure):
+        numbers = {"value": float(cell)} if isinstance(cell, Real) else {}
+        if isinstance(cell, Mean):
             numbers = cell.numbers()
-        elif isinstance(cell, Real):
-            numbers = {"value": float(cell)}
         # Ten digits are more than any of them deserves.
         rounded = {column: float(f"{number:.10g}") for column, number in numbers.items()}
         known = {"panel": self.panel, "name": name, "quantity": quantity, "x": x, "printed": printed}
@@ -257,6 +249,5 @@ def over_seeds(values: Array, spec: str = ".0f", strata: Array | None = None) ->
         strata: Stratum of each seed, which the interval holds fixed.
     """
     mean, half = (float(part) for part in mean_and_half_width(values, strata=strata))
-    if np.isnan(half):
-        return Mean(mean, half, half, spec, float(values.min()), float(values.max()))
-    return Mean(mean, mean - half, mean + half, spec)
+    least, most = (float(values.min()), float(values.max())) if np.isnan(half) else (np.nan, np.nan)
+    return Mean(mean, mean - half, mean + half, least, most, spec=spec)
