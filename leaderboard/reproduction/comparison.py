@@ -133,18 +133,18 @@ def compare(above: Array, below: Array) -> Ratio:
     return Ratio(value, low, high, value, value)
 
 
-def elsewhere(numerator: RunResult, denominator: RunResult, checkpoint: int = -1) -> Ratio:
+def elsewhere(numerator: RunResult, denominator: RunResult) -> Ratio:
     """Returns a 95 % prediction interval of the ratio over as many other instances, drawn as these were.
 
     The number of a paper whose instances are not ours is expected there. The arguments are those of :func:`ratio`.
     """
-    above, below = _paired(numerator, denominator, checkpoint)
+    above, below = _paired(numerator, denominator)
     return Ratio(nan, *ratio_in_other_strata(above, below, strata_of_seeds(numerator)))
 
 
-def instance_ratios(numerator: RunResult, denominator: RunResult, checkpoint: int = -1) -> Array:
+def instance_ratios(numerator: RunResult, denominator: RunResult) -> Array:
     """Returns the ratio of each problem instance, ``(instances,)``, for the arguments of :func:`ratio`."""
-    above, below = _paired(numerator, denominator, checkpoint)
+    above, below = _paired(numerator, denominator)
     strata = strata_of_seeds(numerator)
     return stratum_means(above, strata) / stratum_means(below, strata)
 
@@ -154,7 +154,7 @@ def strata_of_seeds(result: RunResult) -> Array:
     return np.arange(result.regret.shape[1]) % result.strata.count
 
 
-def _paired(numerator: RunResult, denominator: RunResult, checkpoint: int) -> tuple[Array, Array]:
+def _paired(numerator: RunResult, denominator: RunResult, checkpoint: int = -1) -> tuple[Array, Array]:
     above, below = regret_by_seed(numerator, checkpoint), regret_by_seed(denominator, checkpoint)
     if (below.size, denominator.strata) != (above.size, numerator.strata):
         raise ValueError(
@@ -195,18 +195,17 @@ def all_at_most(ratios: Iterable[Ratio], bound: float = 1) -> Statement:
     return all_hold(value.at_most(bound) for value in ratios)
 
 
-def ordered(runs: Iterable[RunResult], checkpoint: int = -1) -> tuple[Statement, list[Ratio]]:
+def ordered(runs: Iterable[RunResult]) -> tuple[Statement, list[Ratio]]:
     """Returns the verdict on whether regret rises from each run to the next, and the ratios.
 
     Args:
         runs: In the order that is claimed, least regret first.
-        checkpoint: Index of the round.
 
     Returns:
         Whether the order holds, and the ratio of each run but the last to the one that follows it.
     """
-    ratios = [ratio(before, after, checkpoint) for before, after in pairwise(runs)]
-    return all_hold(link.at_most(1) for link in ratios), ratios
+    ratios = [ratio(before, after) for before, after in pairwise(runs)]
+    return all_at_most(ratios), ratios
 
 
 def lies_within(number: float, measure: Mean) -> str:

@@ -27,39 +27,69 @@ of a table, whose ``name`` is the first cell of its line and whose ``quantity`` 
 is what the page says there, letter by letter.
 """
 
-_CALLS = ("table", "sentences", "say", "record", "draw", "claims")
-"""Methods of :class:`Section` that templates call by their bare names."""
-
 Row = Mapping[str, Any]
 Points = Mapping[Any, Any] | Sequence[tuple[Any, Any]]
 
 
 class Section:
-    """The section of one panel: what its template calls, and the CSV rows and curves that the calls leave.
+    """The section of one panel: functions for its template, and the CSV rows and curves that their calls leave.
 
     Attributes:
-        panel: Name of the panel.
         rows: Rows of the CSV file, by :data:`COLUMNS`.
         curves: Curves of the picture by name: x, y and the lengths of the error bars below and above.
         beside: Curves that are drawn in the colour of another one, dotted: that one's name, by theirs.
     """
 
-    def __init__(self, panel: str) -> None:
-        """Starts an empty section."""
-        self.panel = panel
+    def __init__(self, experiment: Experiment, plan: Plan) -> None:
+        """Starts an empty section of an experiment's page.
+
+        Args:
+            experiment: The experiment.
+            plan: The panel and the other settings that the user has chosen.
+        """
+        self._experiment = experiment
+        self._plan = plan
         self.rows: list[dict[str, Any]] = []
         self.curves: dict[str, tuple[list[Any], list[float], Array]] = {}
         self.beside: dict[str, str] = {}
 
-    def render(self, experiment: Experiment, runs: PanelRuns) -> str:
-        """Returns the text of the section.
+    def render(self, template: str, **context: Any) -> str:
+        """Returns the text that a template of the experiment's folder makes.
+
+        Templates can use the public methods of this class; the public names of the folder's modules ``analysis`` and
+        ``experiments``, of this module, of :mod:`.comparison` and of
+        :mod:`~fedbandit_envs.leaderboard.runs.statistics`; the folder's modules by their names; ``plan``, ``scale``,
+        ``panel`` and ``mode``; and the filter ``fmt``, which writes a number by a format.
 
         Args:
-            experiment: The experiment.
-            runs: The results of the panel.
+            template: Name of the template.
+            **context: Further names, such as ``runs`` for the results of the panel.
         """
-        calls = {name: getattr(self, name) for name in _CALLS}
-        return render(experiment, experiment.template, runs.plan, runs=runs, **calls)
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        package = self._experiment.package
+        templates = Environment(
+            loader=PackageLoader(package.__name__, ""),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,  # Markdown
+            extensions=["jinja2.ext.do"],
+        )
+        templates.filters["fmt"] = format
+        modules = {
+            found.name: import_module(f"{package.__name__}.{found.name}")
+            for found in iter_modules(package.__path__)
+        }
+        sources = (
+            comparison, statistics, import_module(__name__), modules["experiments"], modules["analysis"],
+        )  # fmt: skip
+        known = {name: value for source in sources for name, value in vars(source).items() if name[0] != "_"}
+        known |= {**modules, "plan": self._plan, **self._plan._asdict()}
+        known |= {name: getattr(self, name) for name in vars(Section) if name[0] != "_"}
+        text = templates.get_template(template).render({**known, **context})
+        # Calls that return no text leave empty lines.
+        return re.sub(r"\n{3,}", "\n\n", text).strip()
 
     def table(self, lines: Iterable[Row]) -> str:
         """Returns a Markdown table, and adds its cells that hold digits to the CSV rows.
@@ -148,52 +178,8 @@ class Section:
             numbers = cell.numbers()
         # Ten digits are more than any of them deserves.
         rounded = {column: float(f"{number:.10g}") for column, number in numbers.items()}
-        known = {"panel": self.panel, "name": name, "quantity": quantity, "x": x, "printed": printed}
+        known = {"panel": self._plan.panel, "name": name, "quantity": quantity, "x": x, "printed": printed}
         self.rows.append({column: (known | rounded).get(column, "") for column in COLUMNS})
-
-
-def render(experiment: Experiment, template: str, plan: Plan, **context: Any) -> str:
-    """Renders a template of an experiment's folder.
-
-    Templates have the public names of the folder's modules ``analysis`` and ``experiments``, of this module, of
-    :mod:`.comparison` and of :mod:`~fedbandit_envs.leaderboard.runs.statistics`, the folder's modules by their names,
-    ``plan``, ``scale``, ``panel`` and ``mode``, and the filter ``fmt``, which writes a number by a format.
-
-    Args:
-        experiment: The experiment.
-        template: Name of the template.
-        plan: What the user has chosen.
-        **context: What the template is given besides.
-    """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    folder = experiment.package.__name__
-    templates = Environment(
-        loader=PackageLoader(folder, ""),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,  # Markdown
-        extensions=["jinja2.ext.do"],
-    )
-    templates.filters["fmt"] = format
-    modules = {
-        found.name: import_module(f"{folder}.{found.name}")
-        for found in iter_modules(experiment.package.__path__)
-    }
-    names: dict[str, Any] = {}
-    for module in (
-        comparison,
-        statistics,
-        import_module(__name__),
-        modules["experiments"],
-        modules["analysis"],
-    ):
-        names |= {name: value for name, value in vars(module).items() if not name.startswith("_")}
-    known = {"plan": plan, "scale": plan.scale, "panel": plan.panel, "mode": plan.mode}
-    text = templates.get_template(template).render({**names, **modules, **known, **context})
-    # Calls that return no text leave empty lines.
-    return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
 def over_rounds(result: RunResult) -> dict[int, Mean]:

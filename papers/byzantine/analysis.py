@@ -1,9 +1,9 @@
 """Tables and curves of the page on liars."""
 
-from typing import Any
+from collections.abc import Iterator
 
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, over, ratio
-from fedbandit_envs.leaderboard.reproduction.page import final_regret
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, over, ratio
+from fedbandit_envs.leaderboard.reproduction.page import Row, final_regret
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.papers.byzantine.experiments import BY_NUMBER, MEANINGS, SILENT
 
@@ -24,15 +24,13 @@ class Liars:
             for line in runs.values("line")
         }
 
-    def regrets(self) -> list[dict[str, Any]]:
+    def regrets(self) -> Iterator[Row]:
         """Returns the table of regret by baseline and share of liars."""
-        return [
-            {"honest agents' regret at T (± 95 %)": line, "what it does": MEANINGS[line]}
-            | {f"{share:.0%} liars": mean for share, mean in own.items()}
-            for line, own in self.curves().items()
-        ]
+        for line, own in self.curves().items():
+            heads = {"honest agents' regret at T (± 95 %)": line, "what it does": MEANINGS[line]}
+            yield heads | {f"{share:.0%} liars": mean for share, mean in own.items()}
 
-    def curves(self) -> dict[str, dict[float, Any]]:
+    def curves(self) -> dict[str, dict[float, Mean]]:
         """Returns the curve of each baseline's regret over the share of liars."""
         return {
             line: {share: final_regret(result) for share, result in own.items()}
@@ -47,21 +45,17 @@ class Liars:
             found[f"{line} / silent"] = over(own, self.honest[SILENT])
         return found
 
-    def bounds(self) -> list[dict[str, Any]]:
+    def bounds(self) -> Iterator[Row]:
         """Returns the table of what a fifth of liars does to the regret of each federated baseline."""
-        table = []
         for line, own in self.honest.items():
             if line != SILENT:
                 grown = ratio(own[SHARE], own[0.0])
-                table.append(
-                    {
-                        "algorithm": line,
-                        "holds?": grown.at_most(BOUND),
-                        "over its own without liars": grown,
-                        "over silence": ratio(own[SHARE], self.honest[SILENT][SHARE]),
-                    }
-                )
-        return table
+                yield {
+                    "algorithm": line,
+                    "holds?": grown.at_most(BOUND),
+                    "over its own without liars": grown,
+                    "over silence": ratio(own[SHARE], self.honest[SILENT][SHARE]),
+                }
 
     def is_biased(self) -> bool:
         """Returns whether trimming each number by itself costs more than the bound."""

@@ -1,11 +1,11 @@
 """Tables, ratios and curves of the page on FedLinUCB."""
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
 from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, compare, ratio
-from fedbandit_envs.leaderboard.reproduction.page import means, over_seeds
+from fedbandit_envs.leaderboard.reproduction.page import Row, means, over_seeds
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.papers.fedlinucb.experiments import MEANINGS
 
@@ -34,20 +34,17 @@ class Federations:
         """Returns the regret of the paper's algorithm over that of another line."""
         return ratio(self._runs[self.ours], self._runs[line])
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self) -> Iterator[Row]:
         """Returns the table of what all agents together have at T: regret and messages."""
-        return [
-            {
+        for name, result in self._runs.by("line").items():
+            sent = "-" if result.messages is None else over_seeds(result.messages[-1].sum(axis=1), ",.0f")
+            yield {
                 "algorithm": name,
                 "what it does": MEANINGS[name],
                 "regret at T (± 95 %)": over_seeds(result.regret[-1].sum(axis=1), ",.0f"),
                 f"/ {self.rival}": "1" if name == self.rival else ratio(result, self._runs[self.rival]),
-                "messages at T (± 95 %)": "-"
-                if result.messages is None
-                else over_seeds(result.messages[-1].sum(axis=1), ",.0f"),
+                "messages at T (± 95 %)": sent,
             }
-            for name, result in self._runs.by("line").items()
-        ]
 
     def curves(self) -> dict[str, dict[int, Mean]]:
         """Returns all agents' regret or messages over rounds, whichever the panel is about."""

@@ -1,13 +1,13 @@
 """Tables and curves of the page on the errors that Zhou and Chowdhury find in FedUCB."""
 
+from collections.abc import Iterator
 from math import isnan, log, sqrt
-from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.comparison import regret_by_seed
-from fedbandit_envs.leaderboard.reproduction.page import final_regret, over_seeds
+from fedbandit_envs.leaderboard.reproduction.page import Row, final_regret, over_seeds
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.papers.feducb.analysis import exponents
 from fedbandit_envs.papers.feducb.experiments import DELTA
@@ -15,7 +15,6 @@ from fedbandit_envs.papers.feducb_critique import experiments
 from fedbandit_envs.papers.feducb_critique.experiments import AGENTS, DIM
 from fedbandit_envs.wrappers.privacy.attacks import epsilon_from_rates, rate_at_least, rate_at_most
 
-Table = list[dict[str, Any]]
 Curves = dict[str, dict[float, float]]
 
 ERROR = 1e-4
@@ -51,10 +50,10 @@ class Attacks:
             for labels, found in runs.rows
         ]
 
-    def table(self) -> Table:
+    def table(self) -> Iterator[Row]:
         """Returns the table of attacks: lower bounds of epsilon beside the promise."""
-        return [
-            {
+        for labels, found, least in self.rows:
+            yield {
                 "when to send, and epsilon promised": f"{labels['line']}: {labels['epsilon']:g}",
                 "T": found.horizon,
                 "share of horizons that betray it": "-" if isnan(found.share) else f"{found.share:.2%}",
@@ -65,8 +64,6 @@ class Attacks:
                 "promise": "**refuted**" if least > labels["epsilon"] else "stands",
                 "what is claimed here": f"nothing: {found.reason}" if found.reason else "the promise",
             }
-            for labels, found, least in self.rows
-        ]
 
     def curves(self) -> Curves:
         """Returns lower bounds of epsilon over the epsilon promised, and the promise."""
@@ -108,31 +105,29 @@ class Noise:
         self.regrets = {form: runs.by("agents", line=form) for form in experiments.FORMS}
         self.exponent = over_seeds(exponents(self.regrets["FedUCB"]), ".2f")
 
-    def table(self) -> Table:
+    def table(self) -> Iterator[Row]:
         """Returns the table of standard deviations of the noise that is added to V, by M."""
-        return [
-            {
+        for agents, found in self.added.items():
+            yield {
                 "agents M": f"{agents:g}",
                 "noise in one agent's share": f"{found.single.std():.1f}",
                 "noise in the sum": f"{found.summed.std():.1f}",
                 "ratio": f"{self.ratios[agents]:.2f}",
                 "sqrt(M)": f"{sqrt(agents):.2f}",
             }
-            for agents, found in self.added.items()
-        ]
 
     def furthest_from_root(self) -> float:
         """Returns the largest relative difference between sqrt(M) and the ratio of noise."""
         return max(abs(value / sqrt(agents) - 1) for agents, value in self.ratios.items())
 
-    def regret_table(self) -> Table:
+    def regret_table(self) -> Iterator[Row]:
         """Returns the table of regret by M, and of the exponents of M fitted to it."""
-        return [
-            {"form": form}
-            | {f"M = {agents:g}": final_regret(result) for agents, result in points.items()}
-            | {"exponent of M (± 95 % over trials)": over_seeds(exponents(points), ".2f")}
-            for form, points in self.regrets.items()
-        ]
+        for form, points in self.regrets.items():
+            yield {
+                "form": form,
+                **{f"M = {agents:g}": final_regret(result) for agents, result in points.items()},
+                "exponent of M (± 95 % over trials)": over_seeds(exponents(points), ".2f"),
+            }
 
     def lies(self, power: float) -> str:
         """Returns, as text, where a power of M lies beside the interval of the exponent of ``FedUCB``."""
@@ -170,14 +165,17 @@ def log_growth(rounds: int, private: bool) -> float:
     return log(3 + rounds / (DIM * least))
 
 
-def printed_bound(rate: float, rounds: int, private: bool) -> float:
-    """Returns Proposition 1's bound of the number of synchronisations, given d T / D; see :func:`log_growth`."""
-    return 2 * sqrt(rate * log_growth(rounds, private)) + 4
+def printed_bound(rounds: int, private: bool, rate: float | None) -> tuple[float, float]:
+    """Returns Proposition 1's bound of the number of synchronisations, and d T / D.
 
-
-def printed_rate(rounds: int, private: bool) -> float:
-    """Returns d T / D for the D of Theorem 1; see :func:`log_growth` for the arguments."""
-    return (log_growth(rounds, private) + 1) / 2
+    Args:
+        rounds: T.
+        private: Whether there is noise.
+        rate: d T / D; None for the D of Theorem 1.
+    """
+    growth = log_growth(rounds, private)
+    rate = (growth + 1) / 2 if rate is None else rate
+    return 2 * sqrt(rate * growth) + 4, rate
 
 
 class Synchronisations:
@@ -195,17 +193,15 @@ class Synchronisations:
         for name, line in {"printed form": experiments.PRINTED, "true data": experiments.TRUE}.items():
             private, own = line == experiments.PRINTED, self.found.setdefault(name, {})
             for given, result in runs.by("rate", line=line).items():
-                rate = printed_rate(rounds, private) if given is None else given
                 counts = result.traffic["messages"].max(axis=1) / (AGENTS - 1)
-                own[given] = counts, printed_bound(rate, rounds, private), rate
+                own[given] = counts, *printed_bound(rounds, private, given)
 
-    def table(self) -> Table:
+    def table(self) -> Iterator[Row]:
         """Returns the table of synchronisations beside their bound, with noise and without."""
         heads = {
             "printed form": ("its bound", "is it kept?"),
             "true data": ("its bound with true data", "is that kept?"),
         }
-        table = []
         for given in self.found["printed form"]:
             cells = {"dT/D": "Theorem 1's" if given is None else f"{given:g}"}
             for name, (bound_head, kept_head) in heads.items():
@@ -213,8 +209,7 @@ class Synchronisations:
                 cells[name] = f"{counts.mean():,.1f}" + (f" (dT/D = {rate:.2f})" if given is None else "")
                 cells[bound_head] = f"{bound:,.1f}"
                 cells[kept_head] = "yes" if counts.max() <= bound else "**no**"
-            table.append(cells)
-        return table
+            yield cells
 
     def curves(self) -> Curves:
         """Returns means of synchronisations and their bounds over d T / D."""

@@ -1,16 +1,16 @@
 """Measurements of FedUCB besides regret: the rounds in which its agents first send, and how their noise adds up."""
 
 from collections.abc import Callable
-from math import ceil, log, log1p, nan
+from math import ceil, log, log1p, nan, sqrt
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.noise import regularise
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.features import highest
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.noise_variance import variance_of
 from fedbandit_envs.linear_v0 import parallel_env
@@ -119,9 +119,7 @@ def printed_trigger(baseline: str, epsilon: float, horizon: int) -> tuple[float,
         and with one long context.
     """
     env = _federation(baseline, ATTACKED, horizon, privatizer={"epsilon": epsilon})
-    noise = env.policy_spec.release[variance_of("statistic")]
-    assert isinstance(noise, spaces.Box)
-    worst = float(np.sqrt(noise.high.max()))
+    worst = sqrt(highest(env.policy_spec.release[variance_of("statistic")]))
     made = regularise(
         shift="per_agent",
         bias="printed",

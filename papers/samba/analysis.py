@@ -1,6 +1,6 @@
 """Tables, ratios and curves of SAMBA's Figure 8; those of the page on noise beside encryption are in ``privacy``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ from scipy.stats import linregress
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, all_hold, compare
-from fedbandit_envs.leaderboard.reproduction.page import over_seeds
+from fedbandit_envs.leaderboard.reproduction.page import Row, over_seeds
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.papers.samba.experiments import ALGORITHMS, MOST_ARMS, PAPER_ROUNDS
 
@@ -84,30 +84,26 @@ class Times:
         """Returns an algorithm's CPU seconds at a size by its straight line."""
         return float(self.lines[name].slope * size + self.lines[name].intercept)
 
-    def seconds(self) -> list[dict[str, Any]]:
+    def seconds(self) -> Iterator[Row]:
         """Returns the table of CPU seconds by algorithm and size."""
-        return [
-            {"CPU seconds, encrypted / in the open": title}
-            | {
-                f"{self.letter} = {size:,}": f"{over_seeds(spent, ',.2f')} / {self.plain[name][size].mean():.3f}"
-                for size, spent in self.encrypted[name].items()
-            }
-            for name, title in ALGORITHMS.items()
-        ]
+        for name, title in ALGORITHMS.items():
+            cells = {"CPU seconds, encrypted / in the open": title}
+            for size, spent in self.encrypted[name].items():
+                plain = f"{self.plain[name][size].mean():.3f}"
+                cells[f"{self.letter} = {size:,}"] = f"{over_seeds(spent, ',.2f')} / {plain}"
+            yield cells
 
-    def fits(self) -> list[dict[str, Any]]:
+    def fits(self) -> Iterator[Row]:
         """Returns the table of straight lines, and of the overhead of encryption at the largest size."""
         last = self.sizes[-1]
-        return [
-            {
-                "line through them": title,
-                f"ms for each of {self.letter}": f"{1e3 * self.lines[name].slope:.3f}",
-                "at 0, s": f"{self.lines[name].intercept:.2f}",
-                "R^2": f"{self.lines[name].rvalue ** 2:.4f}",
+        for name, line in self.lines.items():
+            yield {
+                "line through them": ALGORITHMS[name],
+                f"ms for each of {self.letter}": f"{1e3 * line.slope:.3f}",
+                "at 0, s": f"{line.intercept:.2f}",
+                "R^2": f"{line.rvalue**2:.4f}",
                 f"encrypted / open at {self.letter} = {last:,}": self.overheads[name][last],
             }
-            for name, title in ALGORITHMS.items()
-        ]
 
     def curves(self) -> dict[str, dict[int, Any]]:
         """Returns CPU seconds over size, of encrypted runs and of those in the open."""
@@ -178,18 +174,15 @@ class Rewards:
             for name, own in self.rewards.items()
         }
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self) -> Iterator[Row]:
         """Returns the table of rewards by algorithm and N."""
-        return [
-            {"reward, mean (sd)": title}
-            | {f"N = {budget:,}": _mean_sd(values) for budget, values in self.rewards[name].items()}
-            | {
-                "Thompson / it at the last N": "1"
-                if name == "thompson"
-                else self.ratios[name][self.budgets[-1]]
+        for name, own in self.rewards.items():
+            best = self.ratios[name][self.budgets[-1]]
+            yield {
+                "reward, mean (sd)": ALGORITHMS[name],
+                **{f"N = {budget:,}": _mean_sd(values) for budget, values in own.items()},
+                "Thompson / it at the last N": "1" if name == "thompson" else best,
             }
-            for name, title in ALGORITHMS.items()
-        ]
 
     def curves(self) -> dict[str, dict[int, Any]]:
         """Returns rewards over N by algorithm."""
@@ -207,23 +200,19 @@ class Rewards:
         """Returns the algorithms, most reward at the last N first."""
         return sorted(ALGORITHMS, key=lambda name: -self.rewards[name][self.budgets[-1]].mean())
 
-    def published(self) -> list[dict[str, Any]]:
+    def published(self) -> Iterator[Row]:
         """Returns the table that sets the authors' published runs beside ours."""
-        table = []
         for name, (mean, sd) in PUBLISHED.items():
             ours = self.rewards[name][PAPER_ROUNDS]
             away = ours.mean() - mean
             half = 1.96 * np.sqrt(ours.var(ddof=1) / ours.size + sd**2 / PUBLISHED_RUNS)
-            table.append(
-                {
-                    "reward, mean (sd)": ALGORITHMS[name],
-                    "theirs": f"{mean:,} ({sd:,})",
-                    "ours": _mean_sd(ours),
-                    "ours less theirs (± 95 %)": f"{away:+,.0f} ± {half:,.0f}",
-                    "agrees?": "agrees" if abs(away) <= half else f"**differs**, by {away / mean:+.1%}",
-                }
-            )
-        return table
+            yield {
+                "reward, mean (sd)": ALGORITHMS[name],
+                "theirs": f"{mean:,} ({sd:,})",
+                "ours": _mean_sd(ours),
+                "ours less theirs (± 95 %)": f"{away:+,.0f} ± {half:,.0f}",
+                "agrees?": "agrees" if abs(away) <= half else f"**differs**, by {away / mean:+.1%}",
+            }
 
 
 def _mean_sd(values: Array) -> str:
@@ -269,11 +258,11 @@ class RoleShares:
             compare(self.roles[name, most]["comp"], self.roles[name, fewest]["comp"]) for name in ALGORITHMS
         ]
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self) -> Iterator[Row]:
         """Returns the table of shares by run."""
         heads = {"Comp": "comp", "Controller": "controller", "data customer": "customer"}
-        return [
-            {
+        for run, roles in self.roles.items():
+            yield {
                 "algorithm": _title(run),
                 "CPU seconds": over_seeds(self.spent[run], ",.2f"),
                 **{head: f"{roles[name].mean():.1%}" for head, name in heads.items()},
@@ -281,8 +270,6 @@ class RoleShares:
                 "an owner": f"{self.owners[run].mean(axis=0).mean():.2%}",
                 "largest owner / smallest": f"{self.uneven[run]:.2f}",
             }
-            for run, roles in self.roles.items()
-        ]
 
     def curves(self) -> dict[str, dict[int, Any]]:
         """Returns percentages of an owner, Controller, the data customer and Comp, at 1 to 4, by run."""

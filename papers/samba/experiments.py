@@ -1,6 +1,5 @@
 """The experiments of the SAMBA paper (Ciucanu et al. 2022, Figure 8), and cryptography beside noise: what runs."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from fedbandit_envs.basics.checks import require_integer
@@ -50,9 +49,8 @@ def _run(
     *,
     plain: bool,
     seeds: int = TIMED,
-    noted: Sequence[int] = (),
     line: str = "",
-    **changes: Any,
+    **others: Any,
 ) -> Measurement:
     """Returns the runs of an algorithm on a vertical federation.
 
@@ -63,9 +61,8 @@ def _run(
         budget: N.
         plain: Whether scores are left in the open.
         seeds: Number of runs, if the scale has as many.
-        noted: Rounds after which the cumulative reward is kept as well.
         line: Name of the runs on the page; that of the algorithm if empty.
-        **changes: Other settings.
+        **others: Other arguments of :func:`~fedbandit_envs.papers.samba.runs.select`.
 
     Raises:
         MissingExtraError: The runs are encrypted, and the ``[secure]`` extra is not installed.
@@ -81,11 +78,11 @@ def _run(
         "budget": budget,
         "parameters": PARAMETERS[plan.panel].get(algorithm, {}),
         "plain": plain,
-        "noted": noted,
+        **others,
     }
     return Measurement(
         select,
-        settings | changes,
+        settings,
         range(min(seeds, plan.scale.trials)),
         _SEEDS_PER_SHARD if plain else 1,
         arms * budget * (1 if plain else _ENCRYPTION),

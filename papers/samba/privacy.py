@@ -1,12 +1,13 @@
 """Tables and curves of the page that sets noise beside encryption."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, compare
-from fedbandit_envs.leaderboard.reproduction.page import over_seeds
+from fedbandit_envs.leaderboard.reproduction.page import Row, over_seeds
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.samba.experiments import (
@@ -51,28 +52,24 @@ class Protections:
         self.earn_the_same = np.array_equal(self.encrypted.reward, self._open.reward[same])
         self.slowdown = compare(self.encrypted.spent, self._open.spent[same]).value
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self) -> Iterator[Row]:
         """Returns the table of regret, bytes and CPU time a pull, of who sees what, and of what is claimed."""
         best = max(self._open.means)
-        rows = []
         for labels, result in self._runs.rows:
             line, regret = labels["line"], self._regret(result)
             trust, epsilon = _claimed(result)
-            rows.append(
-                {
-                    "run": f"{line} {labels['epsilon']:g}" if "epsilon" in labels else line,
-                    "regret a pull (± 95 %)": over_seeds(regret, ",.4f"),
-                    "reward a pull": f"{best - regret.mean():.4f}",
-                    "cumulative reward": f"{self.pulls * (best - regret.mean()):,.0f}",
-                    "/ silent regret": "1" if line == SILENT else self._over(result, SILENT),
-                    "bytes a pull": f"{self.bytes(result):,.2f}",
-                    "CPU µs a pull": f"{_microseconds(result) / self.pulls:,.2f}",
-                    "who sees what": _SEES[line],
-                    "trust": trust,
-                    "epsilon claimed": epsilon,
-                }
-            )
-        return rows
+            yield {
+                "run": f"{line} {labels['epsilon']:g}" if "epsilon" in labels else line,
+                "regret a pull (± 95 %)": over_seeds(regret, ",.4f"),
+                "reward a pull": f"{best - regret.mean():.4f}",
+                "cumulative reward": f"{self.pulls * (best - regret.mean()):,.0f}",
+                "/ silent regret": "1" if line == SILENT else self._over(result, SILENT),
+                "bytes a pull": f"{self.bytes(result):,.2f}",
+                "CPU µs a pull": f"{_microseconds(result) / self.pulls:,.2f}",
+                "who sees what": _SEES[line],
+                "trust": trust,
+                "epsilon claimed": epsilon,
+            }
 
     def _regret(self, result: Any) -> Array:
         """Returns the whole federation's regret by the means of what was pulled, for each pull, ``(seeds,)``."""

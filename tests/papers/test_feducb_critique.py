@@ -16,7 +16,6 @@ from fedbandit_envs.papers.feducb_critique.analysis import (
     ERROR,
     epsilon_at_least,
     printed_bound,
-    printed_rate,
 )
 from fedbandit_envs.papers.feducb_critique.experiments import EXPERIMENTS, FIXED, PRINTED, TRUE
 from fedbandit_envs.papers.feducb_critique.runs import (
@@ -124,9 +123,10 @@ def test_proposition_1_as_printed():
     reach = math.sqrt(32) * depth * 2 * math.log(40)
     reach *= 4 * math.sqrt(10) + 2 * math.log(2 * 1000 * 10 / 0.01)
     inner = math.log(3 + 1000 / (10 * reach))
-    assert printed_bound(16, 1000, True) == pytest.approx(2 * math.sqrt(16 * inner) + 4)
-    assert printed_rate(1000, True) == pytest.approx((inner + 1) / 2)
-    assert printed_bound(4, 1000, False) == pytest.approx(4 * math.sqrt(math.log(1 + 1000)) + 4)
+    assert printed_bound(1000, True, 16) == (pytest.approx(2 * math.sqrt(16 * inner) + 4), 16)
+    rate = (inner + 1) / 2
+    assert printed_bound(1000, True, None) == pytest.approx((2 * math.sqrt(rate * inner) + 4, rate))
+    assert printed_bound(1000, False, 4)[0] == pytest.approx(4 * math.sqrt(math.log(1 + 1000)) + 4)
 
 
 def test_a_small_threshold_breaks_proposition_1():
@@ -136,7 +136,7 @@ def test_a_small_threshold_breaks_proposition_1():
     for line, private in ((PRINTED, True), (TRUE, False)):
         (run,) = (run for run in runs if (run.labels["line"], run.labels["rate"]) == (line, 64))
         found = played(run).traffic["messages"].max() / 9
-        assert (found > printed_bound(64, scale.rounds, private)) == private
+        assert (found > printed_bound(scale.rounds, private, 64)[0]) == private
 
 
 def test_shards_of_a_measurement_are_the_measurement():

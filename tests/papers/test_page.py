@@ -5,15 +5,17 @@ import math
 
 import pytest
 from pages import check_page
+from toy_paper.experiments import TOY
 
 from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio
+from fedbandit_envs.leaderboard.reproduction.experiment import Plan
 from fedbandit_envs.leaderboard.reproduction.page import COLUMNS, Section
 
 RATIO = Ratio(0.7034, 0.688, 0.718, 0.61, 0.8, "markets")
 
 
 def write(folder):
-    section = Section("uniform")
+    section = Section(TOY, Plan("uniform", TOY.scales["small"], "default"))
     other = Ratio(14.7, 14.4, 15, 14.7, 14.7)
     heads = ("algorithm", "regret (± 95 %)", "ratio", "share", "remark", "other")
     lines = [
