@@ -26,6 +26,7 @@ from fedbandit_envs.leaderboard.runs.statistics import (
 )
 
 Statement = Literal["holds", "does **not** hold", "undecided"]
+_FAILS: Statement = "does **not** hold"
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,11 @@ class Mean:
 
     def at_most(self, bound: float) -> Statement:
         """Returns the verdict on whether the value is at most ``bound``; undecided if the interval contains it."""
-        return "holds" if self.high <= bound else holds_if(False) if self.low > bound else "undecided"
+        return "holds" if self.high <= bound else _FAILS if self.low > bound else "undecided"
 
     def at_least(self, bound: float) -> Statement:
         """Returns the verdict on whether the value is at least ``bound``; undecided if the interval contains it."""
-        return "holds" if self.low >= bound else holds_if(False) if self.high < bound else "undecided"
+        return "holds" if self.low >= bound else _FAILS if self.high < bound else "undecided"
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,8 @@ def _paired(numerator: RunResult, denominator: RunResult, checkpoint: int = -1) 
 
 
 def holds_if(condition: bool) -> Statement:
-    """Returns the statement that something holds, or that it does not."""
-    return "holds" if condition else "does **not** hold"
+    """Returns the verdict "holds" or "does **not** hold"."""
+    return "holds" if condition else _FAILS
 
 
 def over(above: Mapping[Any, RunResult], below: RunResult | Mapping[Any, RunResult]) -> dict[Any, Ratio]:
@@ -187,7 +188,7 @@ def falls(points: Mapping[float, RunResult]) -> tuple[Statement, list[Ratio]]:
 def all_hold(statements: Iterable[Statement]) -> Statement:
     """Returns the joint verdict: that all statements hold, that one does not, or that it is undecided."""
     found = set(statements)
-    return holds_if(False) if holds_if(False) in found else "undecided" if "undecided" in found else "holds"
+    return _FAILS if _FAILS in found else "undecided" if "undecided" in found else "holds"
 
 
 def all_at_most(ratios: Iterable[Ratio], bound: float = 1) -> Statement:

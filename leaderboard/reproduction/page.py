@@ -1,4 +1,4 @@
-"""The functions that page templates call: tables, numbers and curves, each written to the CSV file as well."""
+"""Functions for page templates: tables, numbers and curves, all of which are written to the CSV file as well."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,11 +20,11 @@ from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
 
 COLUMNS = ("panel", "name", "quantity", "x", "value", "low", "high", "least", "most", "printed")
-"""Of the CSV file.
+"""Columns of the CSV file.
 
-A row is a ratio (``quantity`` "ratio"), a point of a curve ("drawn"), what a sentence says ("in the text") or a cell
-of a table, whose ``name`` is the first cell of its line and whose ``quantity`` is the head of its column. ``printed``
-is what the page says there, letter by letter.
+A row is a ratio (``quantity`` is "ratio"), a point of a curve ("drawn"), a value in a sentence ("in the text") or a
+cell of a table. Of a cell, ``name`` is the first cell of its line and ``quantity`` the head of its column. ``printed``
+is the text on the page, letter by letter.
 """
 
 Row = Mapping[str, Any]
@@ -37,7 +37,7 @@ class Section:
     Attributes:
         rows: Rows of the CSV file, by :data:`COLUMNS`.
         curves: Curves of the picture by name: x, y and the lengths of the error bars below and above.
-        beside: Curves that are drawn in the colour of another one, dotted: that one's name, by theirs.
+        beside: Curves that are dotted in the colour of another curve: the other's name by the dotted one's.
     """
 
     def __init__(self, experiment: Experiment, plan: Plan) -> None:
@@ -111,7 +111,7 @@ class Section:
         """Returns the table of a paper's sentences.
 
         Args:
-            *said: The sentence, letter by letter the paper's; what is measured here; and the verdict.
+            *said: For each line, the paper's sentence letter by letter; what is measured here; and the verdict.
         """
         return self.table(
             {"the paper says": f'"{sentence}"', "here": here, "verdict": verdict}
@@ -138,9 +138,9 @@ class Section:
         """Draws curves, and adds their points to the CSV rows; returns no text.
 
         Args:
-            curves: By their names in the legend, points by x, or pairs of x and point where an x comes several times:
-                means or ratios, drawn with their intervals, or numbers.
-            beside: Curves that are to be dotted in the colour of another one: that one's name, by theirs.
+            curves: By their names in the legend, points by x, or pairs of x and point where an x comes several times.
+                A point is a mean or a ratio, which is drawn with its interval, or a number.
+            beside: Curves to be dotted in the colour of another curve: the other's name by the dotted one's.
         """
         self.beside |= beside
         for name, given in curves.items():
@@ -160,7 +160,7 @@ class Section:
         return ""
 
     def claims(self, claims: Iterable[Claim]) -> str:
-        """Returns a table of privacy claims, see :attr:`RunResult.claims`."""
+        """Returns the table of privacy claims, such as those of :attr:`RunResult.claims`."""
         return self.table(
             {
                 "adjacency": claim.adjacency,
@@ -196,8 +196,8 @@ def means(x: Sequence[Any] | Array, values: Array, strata: Array | None = None) 
     """Returns means over seeds with their 95 % intervals, by x.
 
     Args:
-        x: Where, ``(points,)``.
-        values: One value a seed, ``(points, seeds)``.
+        x: Values of x, ``(points,)``.
+        values: One value for each seed, ``(points, seeds)``.
         strata: Stratum of each seed, which the intervals hold fixed.
     """
     mean, half = mean_and_half_width(values, strata=strata)
@@ -211,9 +211,9 @@ def swept(
 
     Args:
         runs: The results.
-        column: What is swept.
-        lines: Which lines; all by default.
-        **labels: Other labels that the runs have.
+        column: Label that is on the x axis.
+        lines: Lines of which curves are returned; all by default.
+        **labels: Other labels that the runs have to have.
     """
     return {
         line: {x: final_regret(result) for x, result in runs.by(column, line=line, **labels).items()}
@@ -227,11 +227,11 @@ def final_regret(result: RunResult) -> Mean:
 
 
 def over_seeds(values: Array, spec: str = ".0f", strata: Array | None = None) -> Mean:
-    """Returns the mean of one value a seed with its 95 % interval, or their range where they are too few for one.
+    """Returns the mean over seeds with its 95 % interval, or with the range of values where seeds are too few for one.
 
     Args:
-        values: The values, ``(seeds,)``.
-        spec: How to write numbers.
+        values: One value for each seed, ``(seeds,)``.
+        spec: Format of its numbers as text.
         strata: Stratum of each seed, which the interval holds fixed.
     """
     mean, half = (float(part) for part in mean_and_half_width(values, strata=strata))
