@@ -59,9 +59,8 @@ class Measurement:
         found = self.measure(self.seeds, lambda share: advance(share * self.size), **self.arguments)
         arrays = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
         others = {name: value for name, value in found.items() if name not in arrays}
-        return {
-            **arrays, "others": np.array(json.dumps(others)), "cpu_seconds": np.array(process_time() - start),
-        }  # fmt: skip
+        written = np.array(json.dumps(others))
+        return {**arrays, "others": written, "cpu_seconds": np.array(process_time() - start)}
 
     def join(self, parts: Sequence[Arrays]) -> SimpleNamespace:
         """Returns what the function has returned, as attributes, and ``cpu_seconds``; arrays are those of all seeds."""

@@ -81,9 +81,8 @@ class Section:
             found.name: import_module(f"{package.__name__}.{found.name}")
             for found in iter_modules(package.__path__)
         }
-        sources = (
-            comparison, statistics, import_module(__name__), modules["experiments"], modules["analysis"],
-        )  # fmt: skip
+        sources = [comparison, statistics, import_module(__name__)]
+        sources += [modules["experiments"], modules["analysis"]]
         known = {name: value for source in sources for name, value in vars(source).items() if name[0] != "_"}
         known |= {**modules, "plan": self._plan, **self._plan._asdict()}
         known |= {name: getattr(self, name) for name in vars(Section) if name[0] != "_"}

@@ -51,7 +51,7 @@ class Reproduction:
         require_choice(f"scale of {name}", scale, experiment.scales)
         require_choice(f"panel of {name}", panel, (*experiment.panels, "all"))
         require_choice(f"mode of {name}", mode, experiment.modes)
-        changes = {"rounds": rounds, "trials": trials}
+        changes: dict[str, Any] = {"rounds": rounds, "trials": trials}
         sizes = {key: value for key, value in changes.items() if value is not None}
         options: dict[str, Any] = {"scale": scale, **sizes}
         if panel != "all":

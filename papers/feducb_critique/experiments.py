@@ -34,50 +34,38 @@ def runs(plan: Plan) -> list[RunSpec | Measurement]:
     """
     sweeps = plan.scale.sweeps
     seeds = range(int(sweeps["samples"][0]))
+    made: list[RunSpec | Measurement] = []
     if plan.panel == "times":
         first, last = map(int, sweeps["horizons"])
-        attacks = {
+        attacks: dict[str, dict[str, Any]] = {
             MADE: {"baseline": PRINTED, "horizons": (first, first), "made_for": _ROUND},
             SEARCHED: {"baseline": PRINTED, "horizons": (first, last)},
             DOUBLING: {"baseline": FIXED, "horizons": (first, first), "made_for": _ROUND},
         }
-        return [
-            Measurement(
-                first_messages, {**attack, "epsilon": epsilon}, seeds, len(seeds), 2 * ATTACKED * last,
-                {"line": line, "epsilon": float(epsilon)},
-            )
-            for line, attack in attacks.items()
-            for epsilon in sweeps["epsilon"]
-        ]  # fmt: skip
-    if plan.panel == "noise":
-        return [
-            *(
-                Measurement(
-                    added_noise, {"baseline": FIXED, "agents": int(agents), "rounds": _NOISY_ROUNDS}, seeds,
-                    max(1, int(_INBOXES // agents**2)), agents * _NOISY_ROUNDS,
-                    {"line": SUMMED, "agents": float(agents)},
-                )
-                for agents in sweeps["agents"]
-            ),
-            *(linear_run(plan, form, agents=agents) for agents in sweeps["agents"] for form in FORMS),
-        ]  # fmt: skip
-    policies: dict[float | None, dict[str, float]] = {
-        float(rate): {"threshold": DIM * plan.scale.rounds / rate} for rate in sweeps["dT/D"]
-    }
-    size: dict[str, Any] = {"agents": AGENTS, "dim": DIM, "arms": ARMS}
-    return [
-        linear_run(plan, line, policy=policy, rate=rate, **size)
-        for rate, policy in (policies | {None: {}}).items()
-        for line in (PRINTED, TRUE)
-    ]
+        for line, attack in attacks.items():
+            for epsilon in sweeps["epsilon"]:
+                arguments, work = {**attack, "epsilon": epsilon}, 2 * ATTACKED * last
+                labels = {"line": line, "epsilon": float(epsilon)}
+                made.append(Measurement(first_messages, arguments, seeds, len(seeds), work, labels))
+    elif plan.panel == "noise":
+        for agents in map(int, sweeps["agents"]):
+            arguments = {"baseline": FIXED, "agents": agents, "rounds": _NOISY_ROUNDS}
+            per_shard, work = max(1, _INBOXES // agents**2), agents * _NOISY_ROUNDS
+            labels = {"line": SUMMED, "agents": float(agents)}
+            made.append(Measurement(added_noise, arguments, seeds, per_shard, work, labels))
+        made += [linear_run(plan, form, agents=agents) for agents in sweeps["agents"] for form in FORMS]
+    else:
+        size: dict[str, Any] = {"agents": AGENTS, "dim": DIM, "arms": ARMS}
+        for rate in (*map(float, sweeps["dT/D"]), None):
+            policy = {} if rate is None else {"threshold": DIM * plan.scale.rounds / rate}
+            made += [linear_run(plan, line, policy=policy, rate=rate, **size) for line in (PRINTED, TRUE)]
+    return made
 
 
 _TINY = {"epsilon": (1,), "samples": (200,), "horizons": (100, 250), "agents": (2, 5), "dT/D": (1, 64)}
-_SMALL = {
-    "epsilon": (0.1, 1, 3), "samples": (2000,), "horizons": (100, 2000), "agents": (2, 5, 10, 20),
-    "dT/D": (1, 4, 16, 64, 256),
-}  # fmt: skip
-_PAPER = _SMALL | {"agents": (*_SMALL["agents"], 50, 100), "dT/D": (*_SMALL["dT/D"], 1024)}
+_ATTACK = {"epsilon": (0.1, 1, 3), "samples": (2000,), "horizons": (100, 2000)}
+_SMALL = {**_ATTACK, "agents": (2, 5, 10, 20), "dT/D": (1, 4, 16, 64, 256)}
+_PAPER = {**_ATTACK, "agents": (*_SMALL["agents"], 50, 100), "dT/D": (*_SMALL["dT/D"], 1024)}
 
 EXPERIMENTS = {
     "feducb-critique": Experiment(
