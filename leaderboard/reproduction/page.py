@@ -58,8 +58,8 @@ class Section:
 
         Templates can use the public methods of this class; the public names of the folder's modules ``analysis`` and
         ``experiments``, of this module, of :mod:`.comparison` and of
-        :mod:`~fedbandit_envs.leaderboard.runs.statistics`; the folder's modules by their names; ``plan``, ``scale``,
-        ``panel`` and ``mode``; and the filter ``fmt``, which writes a number by a format.
+        :mod:`~fedbandit_envs.leaderboard.runs.statistics`; the folder's modules by their names; ``experiment``,
+        ``plan``, ``scale``, ``panel`` and ``mode``; and the filter ``fmt``, which writes a number by a format.
 
         Args:
             template: Name of the template.
@@ -84,7 +84,7 @@ class Section:
         sources = [comparison, statistics, import_module(__name__)]
         sources += [modules["experiments"], modules["analysis"]]
         known = {name: value for source in sources for name, value in vars(source).items() if name[0] != "_"}
-        known |= {**modules, "plan": self._plan, **self._plan._asdict()}
+        known |= {**modules, "experiment": self._experiment, "plan": self._plan, **self._plan._asdict()}
         known |= {name: getattr(self, name) for name in vars(Section) if name[0] != "_"}
         text = templates.get_template(template).render({**known, **context})
         # Calls that return no text leave empty lines.
