@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import t as student
 
 from fedbandit_envs.leaderboard.reproduction.comparison import (
-    Interval,
     Ratio,
     all_hold,
     instance_ratios,
@@ -120,7 +119,7 @@ def test_measures_write_themselves():
     value = Ratio(0.7, 0.68, 0.72, 0.6, 0.8, "markets")
     assert str(value) == "0.700 [0.680, 0.720], markets 0.60 to 0.80"
     assert str(replace(value, instances="")) == "0.700 [0.680, 0.720]"
-    span = Interval(0.6, 0.8)
+    span = Ratio(np.nan, 0.6, 0.8)
     assert str(span) == "[0.60, 0.80]"
     assert [span.holds(number) for number in (0.6, 0.8, 0.59, 0.81)] == [
         "holds", "holds", "does **not** hold", "does **not** hold",

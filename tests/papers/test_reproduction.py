@@ -14,7 +14,7 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     ratio,
 )
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale, experiments
-from fedbandit_envs.leaderboard.reproduction.page import render
+from fedbandit_envs.leaderboard.reproduction.page import Section
 from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
 from fedbandit_envs.papers.pfcb import experiments as pfcb
 
@@ -23,7 +23,7 @@ TINY_PLAN = Plan("uniform", TINY, "default")
 
 
 def described(scale, mode):
-    return render(experiments()["pfcb-exp1"], "setting.md.j2", Plan("uniform", scale, mode))
+    return Section(experiments()["pfcb-exp1"], Plan("uniform", scale, mode)).render("setting.md.j2")
 
 
 def reproduce(*words):

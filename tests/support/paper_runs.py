@@ -22,4 +22,4 @@ def section_of(experiment, panel, rows):
     """The text of a panel's section for results of the labels given, at the experiment's first scale."""
     plan = Plan(panel, next(iter(experiment.scales.values())), experiment.modes[0])
     runs = PanelRuns(plan, [LabelledResult(labels, result) for labels, result in rows])
-    return Section(panel).render(experiment, runs)
+    return Section(experiment, plan).render(experiment.template, runs=runs)

@@ -13,7 +13,7 @@ from fedbandit_envs.leaderboard.runs import source, store
 from fedbandit_envs.leaderboard.runs.execute import play
 from fedbandit_envs.leaderboard.runs.shard_lock import ShardLock, remove_strays
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
-from fedbandit_envs.papers.feducb_critique.runs import SendTimes
+from fedbandit_envs.papers.feducb_critique.runs import first_messages
 
 CELL = Drawn(tuple(range(4)), numbers=50)
 
@@ -98,10 +98,10 @@ def digests(monkeypatch, *modules, **changed):
     return found
 
 
-# Of a run, a cell of a paper, one of the board, one outside of the package, and of all.
+# Of a run, of a function that a paper measures with, one of the board, one outside of the package, and of all.
 MODULES = (
     RunSpec.__module__,
-    SendTimes.__module__,
+    first_messages.__module__,
     "fedbandit_envs.leaderboard.board.plays",
     "elsewhere",
     None,
