@@ -25,6 +25,9 @@ SCHEMA = 1
 # Longer integers are refused: no count has as many digits, and NumPy cannot hold them.
 _MOST_DIGITS = 18
 
+Group = tuple[str, int, str]
+"""Suite, its version and the edition's id: results of one group had common random numbers."""
+
 ARRAYS = ("rounds", "regret", "extra", "messages", "bytes", "seeds")
 """Attributes of :class:`TaskResult` that its ``arrays_digest`` covers."""
 
@@ -162,6 +165,21 @@ class ResultFile:
     machine: Mapping[str, Any]
     made: str
     schema: int = SCHEMA
+
+    @property
+    def group(self) -> Group:
+        """The group within which the result may be compared."""
+        return self.suite, self.suite_version, self.edition.id
+
+    @property
+    def run_tasks(self) -> Array:
+        """Number of the task of each run, int64 ``(runs,)``."""
+        return np.repeat(np.arange(len(self.tasks)), [len(task.seeds) for task in self.tasks])
+
+    @property
+    def last_regret(self) -> Array:
+        """Regret per agent at the horizon, float64 ``(runs,)``, task by task."""
+        return np.concatenate([task.regret_array[-1] for task in self.tasks])
 
     def as_json(self) -> dict[str, Any]:
         """Returns the attributes by name, checked.

@@ -5,8 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fedbandit_envs.leaderboard.board.report.first_figure import privacy_png
-from fedbandit_envs.leaderboard.board.report.markdown import markdown, renewed, summary
-from fedbandit_envs.leaderboard.board.report.page import page
+from fedbandit_envs.leaderboard.board.report.page import markdown, page, renewed, summary
 from fedbandit_envs.leaderboard.board.report.rows import rows_of
 from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile
 
@@ -23,7 +22,7 @@ def report(
         results: The results to rank; the same results in any order make the same files.
         out: The folder; it is made if it does not exist.
         withdrawn: Withdrawn rows, as records have them; they are listed and not ranked.
-        readme: A Markdown file in which the table between :data:`.markdown.BEGIN` and :data:`.markdown.END` is renewed.
+        readme: A Markdown file in which the table between :data:`.page.BEGIN` and :data:`.page.END` is renewed.
 
     Returns:
         Which of the files is not written, and why; empty if all are.

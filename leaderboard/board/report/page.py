@@ -1,26 +1,25 @@
-"""The HTML page: one file with all its data. ``page.html.j2`` lays it out; ``page.js`` draws, sorts and filters."""
+"""The report's texts, made by the jinja2 templates of this folder: the HTML page, Markdown tables, a README's table.
+
+The HTML page is one file with all its data. ``page.html.j2`` lays it out; ``page.js`` draws, sorts and filters.
+"""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from shlex import join
+from typing import Any
 
 from fedbandit_envs.leaderboard.board.report import formatting
-from fedbandit_envs.leaderboard.board.report.figure_data import FigureData
-from fedbandit_envs.leaderboard.board.report.figures import of_group, what_privacy_buys
-from fedbandit_envs.leaderboard.board.report.rows import Group, RankedRow, suite_label
-from fedbandit_envs.leaderboard.board.report.templates import render
+from fedbandit_envs.leaderboard.board.report.figures import GroupFigures
+from fedbandit_envs.leaderboard.board.report.rows import RankedRow, suite_label
+from fedbandit_envs.leaderboard.board.result import Group, ResultError
 from fedbandit_envs.leaderboard.board.scores import mean_with_interval
+from fedbandit_envs.leaderboard.sandbox.errors import printable
 
-
-class _Section(NamedTuple):
-    """One group's part of the page: its suite's label, rows with their own facts, facts that all share, and figures."""
-
-    label: str
-    rows: Sequence[tuple[RankedRow, Mapping[str, str]]]
-    common: Mapping[str, str]
-    privacy: Sequence[FigureData]
-    figures: Sequence[FigureData]
+BEGIN, END = "<!-- leaderboard -->", "<!-- /leaderboard -->"
+"""Lines of a README between which the table of best entries stands."""
 
 
 def page(groups: Mapping[Group, Sequence[RankedRow]], withdrawn: Sequence[Mapping[str, str]] = ()) -> str:
@@ -34,46 +33,93 @@ def page(groups: Mapping[Group, Sequence[RankedRow]], withdrawn: Sequence[Mappin
         ImportError: jinja2 is missing, which comes with the ``[report]`` extra.
     """
     sections = [_section(suite_label(group, groups), rows) for group, rows in groups.items()]
-    figures = [one for section in sections for one in section.privacy]
-    figures += [one for section in sections for one in section.figures]
+    figures = [one.as_json() for kind in ("privacy", "figures") for section in sections for one in section[kind]]
     results = [row.result for rows in groups.values() for row in rows]
-    data = json.dumps([figure.as_json() for figure in figures], separators=(",", ":"), allow_nan=False)
-    return render(
-        "page.html.j2",
-        style=_text("page.css"),
-        # The bundle with basic charts only.
-        plotly=_text("plotly-basic.min.js"),
-        script=_text("page.js"),
+    return _template("page.html.j2").render(
         # No text in the data can end its script element early.
-        data=data.replace("<", "\\u003c"),
+        data=json.dumps(figures, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
         sections=sections,
         versions=sorted({str(result.package["version"]) for result in results}),
         newest=max(result.made for result in results)[:10],
         tracks=sorted({result.track for result in results}),
         kinds=sorted({result.entry.kind for result in results}),
         withdrawn=withdrawn,
-        by_task=_by_task,
-        mean_with_interval=mean_with_interval,
     )
 
 
-def _text(name: str) -> str:
-    """Returns the text of a file of this folder."""
-    return (files(__name__.rpartition(".")[0]) / name).read_text(encoding="utf-8")
+def markdown(groups: Mapping[Group, Sequence[RankedRow]], withdrawn: Sequence[Mapping[str, str]] = ()) -> str:
+    """Returns ``leaderboard.md``: a table for each suite, edition and track, and one of withdrawn rows."""
+    return _template("leaderboard.md.j2").render(groups=groups, withdrawn=withdrawn)
 
 
-def _section(label: str, rows: Sequence[RankedRow]) -> _Section:
+def summary(groups: Mapping[Group, Sequence[RankedRow]]) -> str:
+    """Returns a table of each track's best entry and its score; entries that are shown the truth do not compete."""
+    suites = {
+        suite_label(group, groups): {r.result.track: r for r in rows if r.rank == 1 and not r.revealed}
+        for group, rows in groups.items()
+    }
+
+    # Silence first, then private tracks, then the others.
+    def place(track: str) -> tuple[bool, bool, str]:
+        return track != "silent", not track.startswith("private"), track
+
+    tracks = list(dict.fromkeys(track for best in suites.values() for track in sorted(best, key=place)))
+    return _template("summary.md.j2").render(suites=suites, tracks=tracks).rstrip()
+
+
+def renewed(text: str, table: str) -> str:
+    """Returns the text of a README with another table between its marks.
+
+    Raises:
+        ResultError: The text has not exactly one :data:`BEGIN` and one :data:`END` behind it, in lines of their own.
+    """
+    before, begin, rest = text.partition(f"{BEGIN}\n")
+    _, end, after = rest.partition(f"{END}\n")
+    if not (begin and end) or BEGIN in rest or END in before + after:
+        raise ResultError(f"text has not one line {BEGIN} and one line {END} behind it; both are required")
+    return f"{before}{begin}{table}\n{end}{after}"
+
+
+@cache
+def _template(name: str) -> Any:
+    """Returns the template of this name; HTML escapes whatever is not markup of the template."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError("reports need jinja2: pip install 'fedbandit-envs[report]'") from error
+
+    package = __name__.rpartition(".")[0]
+    environment = Environment(
+        loader=PackageLoader(package, ""),
+        autoescape=name.endswith(".html.j2"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= vars(formatting) | {
+        "by_task": _by_task,
+        "mean_with_interval": mean_with_interval,
+        "printable": printable,
+        "text_of": lambda file: (files(package) / file).read_text(encoding="utf-8"),
+    }
+    environment.filters |= {"shell": join, "cell": lambda text: re.sub(r"\n", " ", text.replace("|", "\\|"))}
+    return environment.get_template(name)
+
+
+def _section(label: str, rows: Sequence[RankedRow]) -> dict[str, Any]:
+    """Returns a group's part of the page: rows with facts of their own, facts that all rows share, and figures."""
     facts = [_facts(row) for row in rows]
-    common = dict.fromkeys(name for name in facts[0] if len({own[name] for own in facts}) == 1)
+    common = {name: text for name, text in facts[0].items() if all(own[name] == text for own in facts)}
     own = [{name: text for name, text in one.items() if name not in common} for one in facts]
-    bought = (what_privacy_buys(rows, number) for number in range(len(rows[0].result.tasks)))
-    return _Section(
-        label,
-        list(zip(rows, own, strict=True)),
-        {name: facts[0][name] for name in common},
-        [figure for figure in bought if figure is not None],
-        of_group(rows),
-    )
+    figures = GroupFigures(rows)
+    privacy = map(figures.privacy, range(len(rows[0].result.tasks)))
+    return {
+        "label": label,
+        "rows": list(zip(rows, own, strict=True)),
+        "common": common,
+        "privacy": [figure for figure in privacy if figure is not None],
+        "figures": figures.all(),
+    }
 
 
 def _facts(row: RankedRow) -> dict[str, str]:

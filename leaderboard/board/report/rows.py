@@ -1,5 +1,6 @@
 """Rows of the leaderboard: the results of one suite and edition, scored against each other and ranked by track."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
@@ -8,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, SILENT, TRUE, TUNED
+from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile, TaskResult
+from fedbandit_envs.leaderboard.board.result import Group, ResultError, ResultFile, TaskResult
 from fedbandit_envs.leaderboard.board.scores import (
     Estimate,
     normalised,
@@ -20,20 +22,15 @@ from fedbandit_envs.leaderboard.board.scores import (
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import Track, tracks_of
 
-LINES = (SILENT, TUNED, PLACEBO, TRUE)
-"""The baselines that private ones are compared with, by the part that they play in every suite."""
-
-UNKNOWN = Estimate(nan, nan, nan)
-
-
 def named_baselines(suite: str) -> Mapping[str, str]:
     """Returns the names of a suite's baselines by the part that they play; empty for a suite of an unknown problem."""
     return BASELINE_OF.get(suite.removesuffix("-quick"), {})
 
 
 def lines_of(suite: str) -> Mapping[str, str]:
-    """Returns the names of a suite's baselines that play one of :data:`LINES`; empty for an unknown problem."""
-    return {part: name for part, name in named_baselines(suite).items() if part in LINES}
+    """Returns the names of the baselines that private ones are compared with, by the part that they play."""
+    compared = (SILENT, TUNED, PLACEBO, TRUE)
+    return {part: name for part, name in named_baselines(suite).items() if part in compared}
 
 
 class Spent(NamedTuple):
@@ -70,14 +67,16 @@ class RankedRow:
             and for tuned silence itself.
         over: Difference of interquartile means to tuned silence; NaN likewise.
         rank: Rank on the track, from 1.
+        label: Name of the entry, with its track where the entry is on several.
     """
 
     result: ResultFile
     scores: Array
-    score: Estimate = UNKNOWN
-    better: Estimate = UNKNOWN
-    over: Estimate = UNKNOWN
+    score: Estimate = Estimate(nan)
+    better: Estimate = Estimate(nan)
+    over: Estimate = Estimate(nan)
     rank: int = 0
+    label: str = ""
 
     @property
     def name(self) -> str:
@@ -87,7 +86,7 @@ class RankedRow:
     @property
     def id(self) -> str:
         """Id of the HTML element that has its details."""
-        suite, version, edition = group_of(self.result)
+        suite, version, edition = self.result.group
         return f"{suite}-{version}-{edition}-{self.result.track}-{self.result.entry.kind}-{self.name}"
 
     @property
@@ -104,6 +103,16 @@ class RankedRow:
     def _track(self) -> Track | None:
         suite = SUITES.get(self.result.suite)
         return tracks_of(suite).get(self.result.track) if suite else None
+
+    @property
+    def is_placebo(self) -> bool:
+        """Whether it is a baseline whose messages are emptied of data."""
+        known = self.result.entry.kind == "baseline" and self.name in BASELINES
+        return known and "placebo" in BASELINES[self.name].wrappers
+
+    def regret(self, number: int) -> float:
+        """Returns the mean regret per agent at the horizon of the task of this number."""
+        return float(self.result.tasks[number].regret_array[-1].mean())
 
     @property
     def spent(self) -> Spent:
@@ -131,15 +140,6 @@ class RankedRow:
         return float(np.mean([np.mean(getattr(task, kind)) for task in self.result.tasks]))
 
 
-Group = tuple[str, int, str]
-"""Suite, its version and the edition's id: results of one group had common random numbers."""
-
-
-def group_of(result: ResultFile) -> Group:
-    """Returns the group within which a result may be compared."""
-    return result.suite, result.suite_version, result.edition.id
-
-
 def suite_label(group: Group, groups: Iterable[Group]) -> str:
     """Returns the name of a group's suite, with version and edition where there are several."""
     suite, version, edition = group
@@ -159,34 +159,32 @@ def rows_of(results: Iterable[ResultFile]) -> dict[Group, list[RankedRow]]:
     """
     groups: dict[Group, list[ResultFile]] = {}
     for result in results:
-        groups.setdefault(group_of(result), []).append(result)
-    order = list(SUITES)
-
-    def place(group: Group) -> tuple[int, Group]:
-        return order.index(group[0]) if group[0] in order else len(order), group
-
-    return {group: _ranked(groups[group]) for group in sorted(groups, key=place)}
+        groups.setdefault(result.group, []).append(result)
+    order = [*SUITES, *sorted({group[0] for group in groups} - SUITES.keys())]
+    return {group: _ranked(groups[group]) for group in sorted(groups, key=lambda one: (order.index(one[0]), one))}
 
 
 def _ranked(results: Sequence[ResultFile]) -> list[RankedRow]:
+    """Returns the rows of one group, sorted by track and rank."""
     _check_comparable(results)
-    name = results[0].suite
-    reference = _find(results, SUITES[name].reference if name in SUITES else "")
-    tuned = _find(results, lines_of(name).get(TUNED, ""))
-    by_track: dict[str, list[RankedRow]] = {}
-    for row in sorted((_scored(result, reference, tuned) for result in results), key=_order):
-        by_track.setdefault(row.result.track, []).append(row)
-    return [
-        replace(row, rank=rank)
-        for track in sorted(by_track)
-        for rank, row in enumerate(by_track[track], start=1)
-    ]
+    suite = results[0].suite
+    reference = _find(results, SUITES[suite].reference if suite in SUITES else "")
+    tuned = _find(results, lines_of(suite).get(TUNED, ""))
+    rows = sorted((_scored(result, reference, tuned) for result in results), key=_order)
+    names = Counter(row.name for row in rows)
+    ranks: Counter[str] = Counter()
+    for place, row in enumerate(rows):
+        track = row.result.track
+        ranks[track] += 1
+        label = f"{row.name} ({track})" if names[row.name] > 1 else row.name
+        rows[place] = replace(row, rank=ranks[track], label=label)
+    return sorted(rows, key=lambda row: row.result.track)
 
 
 def _order(row: RankedRow) -> tuple[bool, float, str]:
-    """Sorts the best score first; rows without a score come after those with one, by regret."""
+    """Returns a sort key: the best score first; rows without a score after those with one, by regret."""
     unknown = isnan(row.score.value)
-    return unknown, float(_regret(row.result).mean()) if unknown else -float(row.score.value), row.name
+    return unknown, float(row.result.last_regret.mean()) if unknown else -float(row.score.value), row.name
 
 
 def _check_comparable(results: Sequence[ResultFile]) -> None:
@@ -213,24 +211,14 @@ def _find(results: Sequence[ResultFile], name: str) -> ResultFile | None:
     return min(found, key=lambda result: result.track, default=None)
 
 
-def tasks_of(result: ResultFile) -> Array:
-    """Returns the number of the task of each run, int64 ``(runs,)``."""
-    return np.repeat(np.arange(len(result.tasks)), [len(task.seeds) for task in result.tasks])
-
-
-def _regret(result: ResultFile) -> Array:
-    """Returns regret per agent at the horizon, float64 ``(runs,)``, task by task."""
-    return np.concatenate([task.regret_array[-1] for task in result.tasks])
-
-
 def _scored(result: ResultFile, reference: ResultFile | None, tuned: ResultFile | None) -> RankedRow:
     if reference is None:
         return RankedRow(result, np.empty(0))
-    tasks = tasks_of(result)
-    scores = normalised(_regret(result), _regret(reference))
+    tasks = result.run_tasks
+    scores = normalised(result.last_regret, reference.last_regret)
     row = RankedRow(result, scores, with_interval(scores, tasks))
     if tuned is None or result is tuned:
         return row
-    silent = normalised(_regret(tuned), _regret(reference))
+    silent = normalised(tuned.last_regret, reference.last_regret)
     better = probability_of_improvement(scores, silent, tasks)
     return replace(row, better=better, over=paired_difference(scores, silent, tasks))

@@ -7,25 +7,19 @@ import pytest
 from board_results import EPSILONS, PRIVATE, claim, federation_pays, named, only, result
 
 from fedbandit_envs.baselines.comparison_lines import TUNED
-from fedbandit_envs.leaderboard.board.report.figure_data import Margins
-from fedbandit_envs.leaderboard.board.report.figures import (
-    exposure,
-    front,
-    of_group,
-    regret_curves,
-    what_privacy_buys,
-)
+from fedbandit_envs.leaderboard.board.report.figures import GroupFigures, ends_beside
 from fedbandit_envs.leaderboard.board.report.first_figure import privacy_panels, privacy_png
 from fedbandit_envs.leaderboard.board.report.rows import lines_of, rows_of
 from fedbandit_envs.leaderboard.board.suites import SUITES
 
 SUITE = "arms-quick"
 ADJACENCY = SUITES[SUITE].adjacency
+NOTHING = claim("infinity", ADJACENCY)
 
 
 def test_which_privacy_buys_what_has_every_private_baseline_and_all_lines(rows):
     for number in range(2):
-        picture = what_privacy_buys(rows, number)
+        picture = GroupFigures(rows).privacy(number)
         lines = lines_of(rows[0].result.suite)
         levels = {c.name: c.y for c in picture.curves if c.form == "level"}
         assert set(levels) == {f"{line}: {name}" for line, name in lines.items()}
@@ -47,7 +41,7 @@ def test_limited_messages_have_a_curve_of_their_own():
             for track, level in (("private-1", 0.3), ("private-1-few", 0.4))
         ]
     )
-    picture = what_privacy_buys(rows, 0)
+    picture = GroupFigures(rows).privacy(0)
     assert [c.name for c in picture.curves] == ["UCB1-weighted", "UCB1-weighted (few messages)"]
 
 
@@ -70,12 +64,12 @@ def test_first_figure_as_a_picture(tmp_path):
 def test_no_private_baseline_no_figure(tmp_path):
     assert not privacy_png(rows_of([result(SUITE, "UCB1", "silent", 0.5)]), tmp_path / "figure.png")
     assert not any(tmp_path.iterdir())
-    assert what_privacy_buys(only([result(SUITE, "UCB1", "silent", 0.5)]), 0) is None
+    assert GroupFigures(only([result(SUITE, "UCB1", "silent", 0.5)])).privacy(0) is None
 
 
 def test_front_by_brute_force(rows):
     for cost in ("epsilon", "bytes"):
-        picture = front(rows, 0, cost)
+        picture = GroupFigures(rows).front(0, cost)
         costs = [row.spent_by_task[0].epsilon if cost == "epsilon" else row.traffic("bytes") for row in rows]
         regrets = [np.mean(row.result.tasks[0].regret[-1]) for row in rows]
         places = list(zip(regrets, costs, strict=True))
@@ -102,21 +96,24 @@ def test_front_leaves_out_unknown_and_those_who_see_what_agents_do_not_know():
             result(SUITE, "c", "revealed", 0.001),
         ]
     )
-    picture = front(rows, 0, "epsilon")
+    picture = GroupFigures(rows).front(0, "epsilon")
     assert [c.name for c in picture.curves] == ["front", "b"]
     assert "1 whose epsilon is not known" in picture.caption
 
 
 def test_margins_put_zero_and_infinity_beside_the_scale():
-    margins = Margins([0.0, 0.1, 10.0, inf])
-    assert margins.place(0.0) < 0.1 < margins.place(1.0) < 10 < margins.place(inf) < inf
-    assert [text for _, text in margins.ticks("nothing", "all")] == ["nothing", "all"]
-    assert Margins([0.0]).place(0.0) > 0
+    ends = ends_beside([0.0, 0.1, 10.0, inf])
+    assert 0 < ends[0.0] < 0.1 < 10 < ends[inf] < inf
+    assert ends_beside([0.0])[0.0] > 0
+    rows = only([result(SUITE, "a", "silent", 0.5), result(SUITE, "b", "non-private", 0.3, [NOTHING], 3)])
+    picture = GroupFigures(rows).front(0, "epsilon")
+    assert [text for _, text in picture.ticks] == ["0", "\N{INFINITY}"]
+    assert {at for one in picture.curves for at in one.x} == {at for at, _ in picture.ticks}
 
 
 def test_exposure_shows_shares_beside_deserved_ones():
     rows = only(federation_pays("exposure-quick"))
-    picture = exposure(rows, 0)
+    picture = GroupFigures(rows).exposure(0)
     *entries, deserved = picture.curves
     assert deserved.name == "deserved"
     assert sum(deserved.y) == pytest.approx(1, abs=1e-3)
@@ -124,17 +121,16 @@ def test_exposure_shows_shares_beside_deserved_ones():
     # Who pulls at random gives all arms alike.
     (random,) = [c for c in entries if c.name == "equal-shares"]
     assert random.y == pytest.approx([0.2] * 5, abs=1e-3)
-    assert exposure(only(federation_pays(SUITE)), 0) is None
+    assert GroupFigures(only(federation_pays(SUITE))).exposure(0) is None
 
 
 def test_curves_can_be_drawn_on_logarithms(rows):
     suite = rows[0].result.suite
     nothing = result(suite, "sees-all", "revealed", 0.0)
-    for picture in of_group(only([*(row.result for row in rows), nothing])):
-        assert "sees-all" not in [one.name for one in picture.curves if picture.y.log]
+    for picture in GroupFigures(only([*(row.result for row in rows), nothing])).all():
+        assert "sees-all" not in [one.name for one in picture.curves if picture.log]
         for one in picture.curves:
-            if picture.y.log:
+            if picture.log:
                 assert all(value is None or value > 0 for value in [*one.y, *(one.low or [])])
-            if picture.x.log:
                 assert all(0 < place < inf for place in one.x)
-    assert regret_curves(rows, 0).curves[0].x[-1] == rows[0].result.tasks[0].rounds[-1]
+    assert GroupFigures(rows).regret_curves(0).curves[0].x[-1] == rows[0].result.tasks[0].rounds[-1]
