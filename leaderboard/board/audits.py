@@ -5,14 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import process_time
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.claim import Adjacency
-from fedbandit_envs.leaderboard.board.entries import baseline_of
 from fedbandit_envs.leaderboard.board.plays import EntryRun
 from fedbandit_envs.leaderboard.board.tracks import privatizer_of
 from fedbandit_envs.registry.registration import REGISTRY
@@ -47,18 +46,42 @@ class PrivatizerAttack:
     releases: int
     horizon: int
 
+    @classmethod
+    def on(cls, play: EntryRun) -> Self | None:
+        """Returns the attack on the privatizer that a play runs behind; None where there is none, or no claim is made."""
+        part = privatizer_of(play.baseline)
+        if part is None or not play.track.private:
+            return None
+        env = play.task.federation()
+        changes = play.track.changes(env, play.baseline, play.entry.settings)
+        arguments = play.baseline.wrapper_arguments(env, changes)[part]
+        make = play.baseline.wrappers[part].make
+        planned = arguments.get("releases")
+        if planned is None:
+            planned = play.task.rounds
+        elif not isinstance(planned, int):
+            planned = make_schedule(planned).count(play.task.rounds)
+        return cls(
+            mechanism=f"{make.__module__}:{make.__qualname__}",
+            arguments=arguments,
+            problem=REGISTRY[play.task.env_id].federation,
+            adjacency=play.track.adjacency,
+            delta=play.track.delta,
+            releases=max(1, min(_MOST_RELEASES, planned)),
+            horizon=play.task.rounds,
+        )
+
     @property
     def key(self) -> list[Any]:
         """All that its outcome follows from; see :attr:`~fedbandit_envs.leaderboard.runs.store.Cell.key`."""
-        return ["attack", self.mechanism, repr(self.arguments), self.problem, self.adjacency, self.delta,
-                self.releases, self.horizon, _SAMPLES]  # fmt: skip
+        return ["attack", repr(self), _SAMPLES]
 
     @property
     def size(self) -> float:
         """The number of agent-rounds that take about as long."""
         return 2.5 * _SAMPLES * self.releases
 
-    def split(self) -> list["PrivatizerAttack"]:
+    def split(self) -> list[Self]:
         """Returns the attack itself, its only shard."""
         return [self]
 
@@ -66,7 +89,7 @@ class PrivatizerAttack:
         """Attacks the privatizer, with noise that follows from the attack alone."""
         start = process_time()
         mechanism = resolve(self.mechanism)
-        evidence = attack(
+        found = attack(
             partial(mechanism, **self.arguments),
             resolve(self.problem),
             self.adjacency,
@@ -75,44 +98,17 @@ class PrivatizerAttack:
             altered=1 if issubclass(mechanism, ContinualPrivatizer) else None,
             samples=_SAMPLES,
             horizon=self.horizon,
-        )
-        found = evidence.against(self.delta, "exact")
+        ).against(self.delta, "exact")
         advance(self.size)
-        said = {
+        outcome = {
             "lower_bound": found.lower_bound if np.isfinite(found.lower_bound) else "infinity",
             "claim": found.claim.as_json(),
             "holds": found.holds,
             "releases": self.releases,
             "samples": _SAMPLES,
         }
-        return {"said": np.array(json.dumps(said)), "cpu_seconds": np.array(process_time() - start)}
+        return {"outcome": np.array(json.dumps(outcome)), "cpu_seconds": np.array(process_time() - start)}
 
     def join(self, parts: Sequence[Arrays]) -> dict[str, Any]:
         """Returns the outcome, in the form of a result's ``audit``."""
-        return dict(json.loads(str(parts[0]["said"])))
-
-
-def attack_on(play: EntryRun) -> PrivatizerAttack | None:
-    """Returns the attack on the privatizer that a play runs behind; None where there is none, or no claim is made."""
-    baseline = baseline_of(play.entry, play.track)
-    part = privatizer_of(baseline)
-    if part is None or not play.track.private:
-        return None
-    asked_for = {name: given for name, given in play.entry.settings.items() if name in baseline.wrappers}
-    env = play.federation()
-    arguments = baseline.wrapper_arguments(env, play.track.changes(env, baseline, asked_for))[part]
-    make = baseline.wrappers[part].make
-    planned = arguments.get("releases")
-    if planned is None:
-        planned = play.task.rounds
-    elif not isinstance(planned, int):
-        planned = make_schedule(planned).count(play.task.rounds)
-    return PrivatizerAttack(
-        mechanism=f"{make.__module__}:{make.__qualname__}",
-        arguments=arguments,
-        problem=REGISTRY[play.task.env_id].federation,
-        adjacency=play.track.adjacency,
-        delta=play.track.delta,
-        releases=max(1, min(_MOST_RELEASES, planned)),
-        horizon=play.task.rounds,
-    )
+        return dict(json.loads(str(parts[0]["outcome"])))

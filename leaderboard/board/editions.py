@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import secrets
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from fedbandit_envs.leaderboard.board.result import Edition, Entry, canonical
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
@@ -29,6 +29,11 @@ class EditionSecrets(NamedTuple):
     edition: Edition
     secret: bytes
 
+    @classmethod
+    def draw(cls) -> Self:
+        """Returns a new edition, drawn from the operating system's entropy."""
+        return cls(Edition.of(secrets.token_hex(_BYTES)), secrets.token_bytes(32))
+
     def entropy(self, purpose: str, suite: Suite, track: str, entry: Entry, task: Task) -> int:
         """Returns 128 bits for one purpose of one entry's run of one task, by HMAC-SHA256 with the secret.
 
@@ -44,16 +49,6 @@ class EditionSecrets(NamedTuple):
         """
         of = [purpose, suite.name, suite.version, asdict(self.edition), track, asdict(entry), task.digest]
         return int.from_bytes(hmac.digest(self.secret, canonical(of).encode(), "sha256")[:_BYTES])
-
-
-def draw() -> EditionSecrets:
-    """Returns a new edition, drawn from the operating system's entropy."""
-    return EditionSecrets(edition_of(secrets.token_hex(_BYTES)), secrets.token_bytes(32))
-
-
-def edition_of(salt: str) -> Edition:
-    """Returns the edition of a salt."""
-    return Edition(hashlib.sha256(f"edition {salt}".encode()).hexdigest()[:12], salt)
 
 
 def evaluation_seeds(suite: Suite, task: Task, edition: Edition) -> list[int]:

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.baselines.baseline import Baseline
+from fedbandit_envs.baselines.policy import Policy
+from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.leaderboard.board.editions import as_hex
-from fedbandit_envs.leaderboard.board.entries import PolicyFactory, baseline_of, in_all
 from fedbandit_envs.leaderboard.board.result import Entry, TaskResult
 from fedbandit_envs.leaderboard.board.suites import Task
 from fedbandit_envs.leaderboard.board.tracks import Track
@@ -21,8 +23,8 @@ from fedbandit_envs.leaderboard.runs.result import RunResult, claims_of, cpu_sec
 from fedbandit_envs.leaderboard.runs.row_check import RowCheck
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.runs.spec import split_seeds
-from fedbandit_envs.leaderboard.sandbox import EntryError
-from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
+from fedbandit_envs.leaderboard.sandbox.confinement import PARTS
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 
 # Information of transports and privatizers, which a result has elsewhere.
@@ -41,8 +43,8 @@ class EntryRun:
         noise_entropy: Entropy that the privatizer's noise follows from.
         row_check_seed: Seed of the choice of rows that are played alone as well.
         checked_rows: Number of these rows in each shard.
-        code: Where a submission's code is, as :class:`~fedbandit_envs.leaderboard.board.entries.PolicyFactory` takes
-            it; empty for a baseline.
+        code: Where a submission's code is, as :class:`~fedbandit_envs.leaderboard.sandbox.SandboxedPolicy` takes it;
+            empty for a baseline.
     """
 
     task: Task
@@ -64,7 +66,7 @@ class EntryRun:
     @cached_property
     def agents(self) -> int:
         """Number of agents in the environment."""
-        return self.federation().max_num_agents
+        return self.task.federation().max_num_agents
 
     @property
     def size(self) -> float:
@@ -75,28 +77,45 @@ class EntryRun:
         """Splits the seeds into shards of about 500 rows."""
         return [replace(self, seeds=seeds) for seeds in split_seeds(self.seeds, self.agents)]
 
-    def federation(self) -> FederatedEnv:
-        """Makes the task's environment, without wrappers."""
-        return make_federation(self.task.env_id, **{**self.task.env_kwargs, "max_cycles": self.task.rounds})
+    @cached_property
+    def baseline(self) -> Baseline:
+        """The baseline whose wrappers the entry runs behind; of a submission it has the wrappers alone."""
+        if self.entry.kind == "baseline":
+            return BASELINES[self.entry.source]
+        wrappers = self.track.submitted(self.entry.settings)
+        return Baseline("submitted", "-", FederatedEnv, SandboxedPolicy, {}, wrappers)
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether one of its wrappers adds noise."""
+        return find_layer(self.stack(), "noise") is not None
 
     def stack(self) -> FederatedEnv:
         """Makes the environment behind the track's and the entry's wrappers."""
-        baseline = baseline_of(self.entry, self.track)
-        changes = {part: given for part, given in self.entry.settings.items() if part in baseline.wrappers}
-        return self.track.wrap(self.federation(), baseline, self.noise_entropy, changes)
+        env = self.task.federation()
+        return self.track.wrap(env, self.baseline, self.noise_entropy, self.entry.settings)
 
     def play(self, advance: Callable[[float], None] = lambda played: None) -> Arrays:
         """Plays all seeds side by side; see :meth:`~fedbandit_envs.leaderboard.runs.store.Cell.play`.
+
+        Policies of a submission live in processes of their own until the run is over.
 
         Raises:
             TrackError: The episode does not keep what the track demands.
             MixedRowsError: The policy acts for a checked row as it would not for that row alone.
             EntryError: The policy of a submission breaks, or acts as no policy may.
         """
-        start = cpu_seconds()
-        env = self.stack()
+        start, env = cpu_seconds(), self.stack()
+        sandboxed: list[SandboxedPolicy] = []
         with ExitStack() as until_played:
-            make_policy = PolicyFactory(self.entry, self.code, until_played)
+
+            def make_policy() -> Policy:
+                if self.entry.kind == "baseline":
+                    return self.baseline.make_policy()
+                policy = SandboxedPolicy(self.code, settings=dict(self.entry.settings.get("policy", {})))
+                sandboxed.append(until_played.enter_context(policy))
+                return policy
+
             policy = RowCheck(make_policy(), make_policy, self.checked_rows, self.row_check_seed)
             try:
                 result = simulate(env, policy, self.seeds, advance)
@@ -116,15 +135,16 @@ class EntryRun:
             checked_rows=policy.rows,
             cpu_seconds=cpu_seconds() - start,
         )
-        return {**result.as_arrays(), "confined": np.array(json.dumps(make_policy.confined))}
+        confined = in_all([policy.confined for policy in sandboxed]) if sandboxed else None
+        return {**result.as_arrays(), "confined": np.array(json.dumps(confined))}
 
     def join(self, parts: Sequence[Arrays]) -> TaskResult:
         """Puts the task's part of a result file together from its shards; it has no audit yet."""
         result = RunResult.joined(parts)
-        sent = {
-            name: result.traffic.get(name, np.zeros((len(self.seeds), 1))) for name in ("messages", "bytes")
-        }
-        noisy = find_layer(self.stack(), "noise") is not None
+        nothing = np.zeros((len(self.seeds), 1))
+        messages, sent_bytes = (
+            result.traffic.get(name, nothing).mean(axis=1).tolist() for name in ("messages", "bytes")
+        )
         confined = [json.loads(str(part["confined"])) for part in parts]
         task = TaskResult(
             task=self.task.id,
@@ -133,17 +153,22 @@ class EntryRun:
             # The mean over agents is what is ranked.
             regret=result.regret.mean(axis=2).tolist(),
             extra={name: values.tolist() for name, values in extra_of(result).items()},
-            messages=sent["messages"].mean(axis=1).tolist(),
-            bytes=sent["bytes"].mean(axis=1).tolist(),
+            messages=messages,
+            bytes=sent_bytes,
             claims=[claim.as_json() for claim in result.claims or [result.privacy]],
             audit=None,
             seeds=[as_hex(seed) for seed in self.seeds],
-            noise_entropy=as_hex(self.noise_entropy) if noisy else None,
+            noise_entropy=as_hex(self.noise_entropy) if self.is_noisy else None,
             replayed_rows=[list(row) for row in result.checked_rows],
             confined=None if self.entry.kind == "baseline" else in_all(confined),
             cpu_seconds=result.cpu_seconds,
         )
         return replace(task, arrays_digest=task.digest_of_arrays())
+
+
+def in_all(held: Sequence[Sequence[str]]) -> list[str]:
+    """Returns the parts of confinement that every process held."""
+    return [part for part in PARTS if all(part in parts for parts in held)]
 
 
 def extra_of(result: RunResult) -> dict[str, Array]:

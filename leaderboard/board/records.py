@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from fedbandit_envs.leaderboard.board.editions import EditionSecrets, draw, edition_of
-from fedbandit_envs.leaderboard.board.result import ResultFile, canonical, digest_of
+from fedbandit_envs.leaderboard.board.editions import EditionSecrets
+from fedbandit_envs.leaderboard.board.result import Edition, ResultFile, canonical, digest_of
 from fedbandit_envs.leaderboard.board.suites import Suite
 
-Status = Literal["in", "out", "unknown"]
 _FIRST = "0" * 64
 _FIELDS = {
     "edition": {"suite", "digest", "salt", "id", "secret_digest"},
@@ -92,15 +91,11 @@ class Records:
             new: Whether to open one in any case.
         """
         with self._locked() as append:
-            for line in reversed([] if new else self.lines()):
-                if line["what"] == "edition" and (line["suite"], line["digest"]) == (
-                    suite.name,
-                    suite.digest,
-                ):
-                    edition = edition_of(line["salt"])
-                    if (secret := self.secret(edition.id)) is not None:
-                        return EditionSecrets(edition, secret)
-            drawn = draw()
+            for salt in reversed([] if new else self.salts(suite)):
+                edition = Edition.of(salt)
+                if (secret := self.secret(edition.id)) is not None:
+                    return EditionSecrets(edition, secret)
+            drawn = EditionSecrets.draw()
             self._secrets.mkdir(mode=0o700, exist_ok=True)
             file = os.open(self._secrets / drawn.edition.id, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(file, "wb") as out:
@@ -116,10 +111,12 @@ class Records:
         file = self._secrets / edition
         return file.read_bytes() if file.exists() else None
 
-    def has_edition(self, suite: Suite, salt: str) -> bool:
-        """Returns whether the edition of a salt was opened here for a suite."""
-        wanted = ("edition", salt, suite.digest)
-        return any((line["what"], line.get("salt"), line.get("digest")) == wanted for line in self.lines())
+    def salts(self, suite: Suite) -> list[str]:
+        """Returns the salts of the suite's editions, in the order in which they were opened here."""
+        lines = self.lines()
+        return [
+            line["salt"] for line in lines if line["what"] == "edition" and line["digest"] == suite.digest
+        ]
 
     def take_in(self, file: Path, make: Callable[[], ResultFile]) -> None:
         """Writes a row's file and records it, unless it is on record already or was withdrawn.
@@ -129,7 +126,7 @@ class Records:
             make: Makes the result.
         """
         with self._locked() as append:
-            if file.exists() and self.status(ResultFile.load(file).digest) != "unknown":
+            if file.exists() and ResultFile.load(file).digest in self.latest():
                 return
             result = make()
             result.save(file)
@@ -148,21 +145,18 @@ class Records:
             raise RecordError("reason is empty; a withdrawal says why")
         digest = result.digest
         with self._locked() as append:
-            if (status := self.status(digest)) != "in":
-                standing = "withdrawn already" if status == "out" else "not in the record"
-                raise RecordError(f"the row of {result.entry.name} is {standing}")
+            line = self.latest().get(digest, {"what": ""})
+            if line["what"] != "in":
+                state = "withdrawn already" if line["what"] == "out" else "not in the record"
+                raise RecordError(f"the row of {result.entry.name} is {state}")
             append(what="out", result=digest, entry=result.entry.name, reason=reason.strip())
 
-    def status(self, digest: str) -> Status:
-        """Returns whether the row of a digest is ``in`` the ranking, was taken ``out``, or is ``unknown``."""
-        return self._latest().get(digest, {"what": "unknown"})["what"]
+    def latest(self) -> dict[str, dict[str, Any]]:
+        """Returns the latest line about each row by the row's digest: ``what`` is ``in``, or ``out`` if withdrawn.
 
-    def why_out(self, digest: str) -> str:
-        """Returns why a row was withdrawn; empty if it was not."""
-        return str(self._latest().get(digest, {}).get("reason", ""))
-
-    def _latest(self) -> dict[str, Any]:
-        """Returns the latest line of each row, by the row's digest."""
+        Raises:
+            RecordError: The record was changed.
+        """
         return {line["result"]: line for line in self.lines() if "result" in line}
 
     def standing(self) -> list[ResultFile]:
@@ -172,9 +166,8 @@ class Records:
             RecordError: The record was changed.
             ResultError: A file is no result.
         """
-        latest = self._latest()
-        results = self._results().values()
-        return [one for one in results if latest.get(one.digest, {}).get("what") == "in"]
+        taken_in = {digest for digest, line in self.latest().items() if line["what"] == "in"}
+        return [result for result in self._results().values() if result.digest in taken_in]
 
     def withdrawn(self) -> list[dict[str, str]]:
         """Returns the rows that were withdrawn, in the order of their withdrawals.
@@ -199,13 +192,14 @@ class Records:
         """
         files = {name: result.digest for name, result in self._results().items()}
         rows = {line["file"]: line["result"] for line in self.lines() if line["what"] == "in"}
-        wrong = sorted(name for name in files.keys() | rows.keys() if files.get(name) != rows.get(name))
-        return [
-            f"{name}: no row on record" if name not in rows
-            else f"{name}: the file is gone" if name not in files
-            else f"{name}: not as it was taken in"
-            for name in wrong
-        ]  # fmt: skip
+        gone = [f"{name}: the file is gone" for name in rows.keys() - files.keys()]
+        unknown = [f"{name}: no row on record" for name in files.keys() - rows.keys()]
+        changed = [
+            f"{name}: not as it was taken in"
+            for name in files.keys() & rows.keys()
+            if files[name] != rows[name]
+        ]
+        return sorted(gone + unknown + changed)
 
     def _results(self) -> dict[str, ResultFile]:
         return {file.name: ResultFile.load(file) for file in sorted(self._file.parent.glob("*.json"))}

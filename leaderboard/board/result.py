@@ -134,6 +134,11 @@ class Edition:
     id: str
     salt: str
 
+    @classmethod
+    def of(cls, salt: str) -> Self:
+        """Returns the edition of a salt."""
+        return cls(hashlib.sha256(f"edition {salt}".encode()).hexdigest()[:12], salt)
+
 
 @dataclass(frozen=True)
 class ResultFile:
@@ -188,7 +193,7 @@ class ResultFile:
             ResultError: An attribute is not as the schema requires.
         """
         data: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
-        check(data)
+        _check(data)
         return data
 
     @property
@@ -214,7 +219,7 @@ class ResultFile:
         Raises:
             ResultError: The data does not follow the schema; the message says where.
         """
-        check(data)
+        _check(data)
         nested = {
             "edition": Edition(**data["edition"]),
             "entry": Entry(**data["entry"]),
@@ -262,7 +267,7 @@ def _validator() -> Any:
     return Draft202012Validator(json.loads(text))
 
 
-def check(data: Any) -> None:
+def _check(data: Any) -> None:
     """Checks JSON against the schema, and the lengths of its arrays against each other.
 
     Raises:

@@ -1,8 +1,8 @@
 """The figures of the page: regret against epsilon, regret curves, Pareto fronts, performance profiles and exposure."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf, isfinite, isnan, log10
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,60 +19,6 @@ Form = Literal["line", "band", "level", "points", "front"]
 """How a curve is drawn: as points with error bars, a line in a band, a horizontal line, points alone, or steps."""
 
 
-def _rounded(numbers: Iterable[float], digits: int) -> list[float | None]:
-    """Returns numbers rounded to more digits than any figure shows; None for those that are not finite."""
-    rounded = [float(f"{number:.{digits}g}") if isfinite(number) else None for number in numbers]
-    # JSON writes integers without ".0".
-    return [int(one) if one is not None and one.is_integer() else one for one in rounded]
-
-
-class Curve(NamedTuple):
-    """One curve of a figure.
-
-    Attributes:
-        name: Label in the legend.
-        x: Abscissas of the points; of a level, of its two ends.
-        y: Ordinates.
-        low: Lower ends of the intervals; None where there are none.
-        high: Upper ends, likewise.
-        form: How it is drawn.
-        shown: Whether it is drawn at first, or only on request.
-        texts: Labels of the points, where they differ from ``name``.
-    """
-
-    name: str
-    x: Sequence[float]
-    y: Sequence[float | None]
-    low: Sequence[float | None] | None
-    high: Sequence[float | None] | None
-    form: Form
-    shown: bool
-    texts: Sequence[str] | None
-
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        x: Iterable[float],
-        y: Estimate,
-        form: Form = "line",
-        shown: bool = True,
-        texts: Sequence[str] | None = None,
-    ) -> Self:
-        """Returns a curve of estimates, rounded; it has no intervals if one of the points has none.
-
-        Args:
-            name: Label in the legend.
-            x: Abscissas, ``(points,)``.
-            y: Estimates: the value has shape ``(points,)``, the ends of the intervals too, unless there are none.
-            form: How the curve is drawn.
-            shown: Whether the curve is drawn at first.
-            texts: Labels of the points.
-        """
-        ends = [None, None] if np.isnan(y.low).any() else [_rounded(y.low, 3), _rounded(y.high, 3)]
-        return cls(name, [float(f"{at:.6g}") for at in x], _rounded(y.value, 4), *ends, form, shown, texts)
-
-
 class FigureData(NamedTuple):
     """A figure of the page.
 
@@ -83,7 +29,7 @@ class FigureData(NamedTuple):
         words: What can be seen in it, for readers who do not see it.
         x: Title of the horizontal axis: quantity and unit.
         y: Title of the vertical axis.
-        curves: The curves.
+        curves: The curves, each made by :func:`curve`.
         log: Whether both axes are logarithmic.
         ticks: Additional labelled positions beside the scale of the horizontal axis: position, and label.
     """
@@ -94,17 +40,47 @@ class FigureData(NamedTuple):
     words: str
     x: str
     y: str
-    curves: Sequence[Curve]
+    curves: Sequence[Mapping[str, Any]]
     log: bool = True
     ticks: Sequence[tuple[float, str]] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """Returns all that ``page.js`` needs to draw the figure; caption and words are in the page itself."""
-        drawn = {**self._asdict(), "curves": [curve._asdict() for curve in self.curves]}
-        return {name: value for name, value in drawn.items() if name not in ("caption", "words")}
+
+def curve(
+    name: str,
+    x: Iterable[float],
+    y: Estimate,
+    form: Form = "line",
+    shown: bool = True,
+    texts: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Returns a curve of estimates as ``page.js`` draws it.
+
+    Args:
+        name: Label in the legend.
+        x: Abscissas of the points, ``(points,)``; of a level, of its two ends.
+        y: Estimates: the value has shape ``(points,)``, the ends of the intervals too, unless there are none.
+        form: How the curve is drawn.
+        shown: Whether it is drawn at first, or only on request.
+        texts: Labels of the points, where they differ from ``name``.
+
+    Returns:
+        The arguments by name, in place of ``y`` the lists ``y``, ``low`` and ``high`` with more digits than a figure
+        shows; None for a number that is not finite, no ``low`` and ``high`` if one of the points has no interval.
+    """
+    parts = {"y": _rounded(y.value, 4)}
+    if not np.isnan(y.low).any():
+        parts |= {"low": _rounded(y.low, 3), "high": _rounded(y.high, 3)}
+    places = [float(f"{at:.6g}") for at in x]
+    return {"name": name, "x": places, **parts, "form": form, "shown": shown, "texts": list(texts)}
 
 
-def ends_beside(values: Sequence[float]) -> dict[float, float]:
+def _rounded(numbers: Iterable[float], digits: int) -> list[float | None]:
+    rounded = [float(f"{number:.{digits}g}") if isfinite(number) else None for number in numbers]
+    # JSON writes integers without ".0".
+    return [int(one) if one is not None and one.is_integer() else one for one in rounded]
+
+
+def _ends_beside(values: Sequence[float]) -> dict[float, float]:
     """Returns the positions of zero and infinity, by these two numbers, beside a logarithmic axis of the values."""
     finite = [value for value in values if 0 < value < inf] or [1.0]
     low, high = min(finite), max(finite)
@@ -145,27 +121,28 @@ class GroupFigures:
             return row.spent_by_task[number].epsilon
 
         regrets = {
-            line: [row.regret(number) for row in self._rows if row.name == name] for line, name in lines.items()
+            line: [row.regret(number) for row in self._rows if row.name == name]
+            for line, name in lines.items()
         }
         levels = {line: float(np.mean(every)) for line, every in regrets.items() if every}
         noisy = [row for row in self._rows if 0 < epsilon(row) < inf and not row.is_placebo]
         private: dict[str, list[RankedRow]] = {}
         for row in sorted(noisy, key=epsilon):
             if row.name not in lines.values():
-                private.setdefault(row.name + (" (few messages)" if row.limited else ""), []).append(row)
+                private.setdefault(
+                    row.name + (" (few messages)" if row.track.messages is not None else ""), []
+                ).append(row)
         if not private:
             return None
         least = {name: min(row.regret(number) for row in own) for name, own in private.items()}
         epsilons = [epsilon(row) for own in private.values() for row in own]
         span = [min(epsilons) / 2, max(epsilons) * 2]
         curves = [
-            Curve.of(f"{line}: {lines[line]}", span, Estimate(np.full(2, level)), "level")
+            curve(f"{line}: {lines[line]}", span, Estimate(np.full(2, level)), "level")
             for line, level in levels.items()
         ]
         best = sorted(least, key=lambda name: least[name])
-        curves += [
-            Curve.of(name, map(epsilon, private[name]), _regrets(private[name], number)) for name in best
-        ]
+        curves += [curve(name, map(epsilon, private[name]), _regrets(private[name], number)) for name in best]
         return FigureData(
             id=self._id("buys", task.task),
             title=task.task,
@@ -186,7 +163,9 @@ class GroupFigures:
             """Returns checkpoints and regret; a logarithmic axis cannot show that one who knows all has no regret."""
             own = row.result.tasks[number]
             # At most 15 checkpoints, evenly spaced, the last among them.
-            keep = np.unique(np.linspace(0, len(own.rounds) - 1, min(len(own.rounds), 15)).round().astype(int))
+            keep = np.unique(
+                np.linspace(0, len(own.rounds) - 1, min(len(own.rounds), 15)).round().astype(int)
+            )
             regret = mean_with_interval(own.regret_array[keep])
             drawn = regret.value > 0
             return np.asarray(own.rounds)[keep][drawn], Estimate(*(part[drawn] for part in regret))
@@ -206,7 +185,7 @@ class GroupFigures:
     def front(self, number: int, cost: Literal["epsilon", "bytes"]) -> FigureData | None:
         """Returns the figure of regret on a task against a cost, with its Pareto front; None without known costs."""
         task = self._result.tasks[number]
-        competing = [row for row in self._rows if not row.revealed]
+        competing = [row for row in self._rows if not row.track.revealed]
         # Cost and regret of each row, by its id.
         at = {}
         for row in competing:
@@ -218,7 +197,7 @@ class GroupFigures:
         if not drawn:
             return None
         prices = [at[row.id][0] for row in drawn]
-        ends = ends_beside(prices)
+        ends = _ends_beside(prices)
 
         def is_beaten(row: RankedRow) -> bool:
             mine = at[row.id]
@@ -228,12 +207,12 @@ class GroupFigures:
             return [ends.get(at[row.id][0], at[row.id][0]) for row in rows]
 
         best = [row for row in drawn if not is_beaten(row)]
-        curves = [Curve.of("front", places(best), Estimate(np.array([at[row.id][1] for row in best])), "front")]
+        curves = [curve("front", places(best), Estimate(np.array([at[row.id][1] for row in best])), "front")]
         beaten = [row for row in drawn if is_beaten(row)]
         for name, own in (*((row.label, [row]) for row in best), ("beaten", beaten)):
             if own:
                 texts = [row.label for row in own]
-                curves.append(Curve.of(name, places(own), _regrets(own, number), "points", texts=texts))
+                curves.append(curve(name, places(own), _regrets(own, number), "points", texts=texts))
         unit = {"epsilon": "epsilon claimed", "bytes": "bytes an agent sends in an episode"}[cost]
         labels = {0.0: "0", inf: "\N{INFINITY}"}
         missing = len(competing) - len(drawn)
@@ -294,13 +273,13 @@ class GroupFigures:
         return FigureData(
             id=self._id("exposure", task.task),
             title=f"Shares, {task.task}",
-            caption="Shares of the pulls by arm, in order of what arms deserve, beside what they deserve: the mean over "
-            "seeds and agents.",
+            caption="Shares of the pulls by arm, in order of what arms deserve, beside what they deserve: the mean "
+            "over seeds and agents.",
             words=f"Absolute differences from deserved shares, added up over arms: {_listed(off)}.",
             x="arm, by what it deserves",
             y="share of pulls",
             # Drawn last, on top of the curves that come near it.
-            curves=[*curves, Curve.of("deserved", places, Estimate(deserved), "front")],
+            curves=[*curves, curve("deserved", places, Estimate(deserved), "front")],
             log=False,
         )
 
@@ -311,14 +290,14 @@ class GroupFigures:
 
     def _best_first(self, number: int) -> list[RankedRow]:
         """Returns rows by their regret on a task; those that were shown what agents do not know come last."""
-        return sorted(self._rows, key=lambda row: (row.revealed, row.regret(number)))
+        return sorted(self._rows, key=lambda row: (row.track.revealed, row.regret(number)))
 
     def _crowd(
         self,
         rows: Sequence[RankedRow],
         points: Callable[[RankedRow], tuple[Any, Estimate]],
         form: Form,
-    ) -> list[Curve]:
+    ) -> list[dict[str, Any]]:
         """Returns the curves of many rows; at first the best, silence and submissions are shown.
 
         Args:
@@ -328,7 +307,7 @@ class GroupFigures:
         """
         silent = {self._lines.get(line) for line in (SILENT, TUNED)}
         curves = [
-            Curve.of(
+            curve(
                 row.label,
                 *points(row),
                 form,
@@ -336,7 +315,7 @@ class GroupFigures:
             )
             for place, row in enumerate(rows)
         ]
-        return [curve for curve in curves if curve.y]
+        return [one for one in curves if one["y"]]
 
 
 def _regrets(rows: Sequence[RankedRow], number: int) -> Estimate:

@@ -2,12 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.baselines.comparison_lines import OURS, OURS_TUNED, PLACEBO, SILENT, TRUE, TUNED
-from fedbandit_envs.leaderboard.board.report.figures import Curve, GroupFigures
-from fedbandit_envs.leaderboard.board.report.rows import RankedRow, named_baselines
+from fedbandit_envs.baselines.comparison_lines import (
+    BASELINE_OF,
+    OURS,
+    OURS_TUNED,
+    PLACEBO,
+    SILENT,
+    TRUE,
+    TUNED,
+)
+from fedbandit_envs.leaderboard.board.report.figures import GroupFigures
+from fedbandit_envs.leaderboard.board.report.rows import RankedRow
 from fedbandit_envs.leaderboard.board.result import Group, digest_of
 from fedbandit_envs.leaderboard.runs.plots import Style, panels_png
 
@@ -36,8 +45,8 @@ def privacy_png(groups: Mapping[Group, Sequence[RankedRow]], path: Path) -> bool
     panels = privacy_panels(groups)
     numbers = {
         title: {
-            name: [[f"{number:.4g}" for number in part or ()] for part in (c.x, c.y, c.low, c.high)]
-            for name, c in curves.items()
+            name: [[f"{number:.4g}" for number in one.get(part, ())] for part in ("x", "y", "low", "high")]
+            for name, one in curves.items()
         }
         for title, curves in panels.items()
     }
@@ -48,15 +57,15 @@ def privacy_png(groups: Mapping[Group, Sequence[RankedRow]], path: Path) -> bool
     return bool(panels)
 
 
-def privacy_panels(groups: Mapping[Group, Sequence[RankedRow]]) -> dict[str, dict[str, Curve]]:
+def privacy_panels(groups: Mapping[Group, Sequence[RankedRow]]) -> dict[str, dict[str, Mapping[str, Any]]]:
     """Returns the curves of each panel, by its title and by the part that a baseline plays in all suites."""
-    panels: dict[str, dict[str, Curve]] = {}
+    panels: dict[str, dict[str, Mapping[str, Any]]] = {}
     for (suite, _, edition), rows in groups.items():
-        figure, names = GroupFigures(rows).privacy(0), named_baselines(suite)
+        figure, names = GroupFigures(rows).privacy(0), BASELINE_OF.get(suite.removesuffix("-quick"), {})
         if figure is None:
             continue
-        levels = {curve.name.partition(":")[0]: curve for curve in figure.curves if curve.form == "level"}
-        lines = {curve.name: curve for curve in figure.curves if curve.form == "line"}
+        levels = {one["name"].partition(":")[0]: one for one in figure.curves if one["form"] == "level"}
+        lines = {one["name"]: one for one in figure.curves if one["form"] == "line"}
         private = {
             part: lines[name]
             for part, name in names.items()
@@ -64,17 +73,19 @@ def privacy_panels(groups: Mapping[Group, Sequence[RankedRow]]) -> dict[str, dic
             if name in lines and (part, name) != (OURS_TUNED, names[OURS])
         }
         if private:
-            panels[figure.title + (f", edition {edition}" if figure.title in panels else "")] = levels | private
+            panels[figure.title + (f", edition {edition}" if figure.title in panels else "")] = (
+                levels | private
+            )
     return panels
 
 
-def _points(curves: Mapping[str, Curve], name: str) -> tuple[Sequence[float], object, object]:
+def _points(curves: Mapping[str, Mapping[str, Any]], name: str) -> tuple[Sequence[float], object, object]:
     """Returns abscissas, ordinates and error bars of a curve; a level has the abscissas of the other curves."""
     curve = curves[name]
-    if curve.form == "level":
-        x = sorted({at for other in curves.values() if other.form != "level" for at in other.x})
-        return x, np.full(len(x), curve.y[0]), None
-    y = np.array(curve.y, np.float64)
+    if curve["form"] == "level":
+        x = sorted({at for other in curves.values() if other["form"] != "level" for at in other["x"]})
+        return x, np.full(len(x), curve["y"][0]), None
+    y = np.array(curve["y"], np.float64)
     # With too few seeds there are no intervals.
-    ends = None if curve.low is None else [y - np.array(curve.low), np.array(curve.high) - y]
-    return curve.x, y, ends
+    ends = [y - np.array(curve["low"]), np.array(curve["high"]) - y] if "low" in curve else None
+    return curve["x"], y, ends

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from math import floor, inf, isnan, log10, nan
 from typing import Any
 
+import numpy as np
+
 from fedbandit_envs.leaderboard.board.report.rows import RankedRow, Spent
 from fedbandit_envs.leaderboard.board.scores import Estimate
 
@@ -48,11 +50,12 @@ def claimed(spent: Spent) -> str:
 
 def audited(row: RankedRow) -> tuple[float, str]:
     """Returns the largest lower bound on epsilon that attacks showed, NaN without an attack, and its text."""
-    if not row.audits:
+    audits = [task.audit for task in row.result.tasks if task.audit is not None]
+    if not audits:
         return nan, ABSENT
     # "infinity" is text that float() reads.
-    worst = max(float(audit["lower_bound"]) for audit in row.audits)
-    broken = not all(audit["holds"] for audit in row.audits)
+    worst = max(float(audit["lower_bound"]) for audit in audits)
+    broken = not all(audit["holds"] for audit in audits)
     return worst, f"at least {epsilon(worst)}" + (", claim broken" if broken else "")
 
 
@@ -68,11 +71,8 @@ def sort_value(number: float) -> str:
 
 def bar(score: Estimate) -> tuple[float, float, float]:
     """Returns a score and its interval as percentages of the drawn scale: left end, width, and the score itself."""
-    ends = [score.low, score.value, score.high] if not isnan(score.low) else [score.value] * 3
-    span = 1 - _LEAST_SCORE
-    low, middle, high = (
-        100 * (min(max(float(end), _LEAST_SCORE), 1.0) - _LEAST_SCORE) / span for end in ends
-    )
+    ends = [score.value] * 3 if isnan(score.low) else [score.low, score.value, score.high]
+    low, middle, high = 100 * (np.clip(ends, _LEAST_SCORE, 1) - _LEAST_SCORE) / (1 - _LEAST_SCORE)
     return low, max(high - low, 0.5), middle
 
 

@@ -33,7 +33,11 @@ def page(groups: Mapping[Group, Sequence[RankedRow]], withdrawn: Sequence[Mappin
         ImportError: jinja2 is missing, which comes with the ``[report]`` extra.
     """
     sections = [_section(suite_label(group, groups), rows) for group, rows in groups.items()]
-    figures = [one.as_json() for kind in ("privacy", "figures") for section in sections for one in section[kind]]
+    figures = [
+        one._asdict() for kind in ("privacy", "figures") for section in sections for one in section[kind]
+    ]
+    # Captions and words are in the page itself.
+    figures = [{name: one[name] for name in one if name not in ("caption", "words")} for one in figures]
     results = [row.result for rows in groups.values() for row in rows]
     return _template("page.html.j2").render(
         # No text in the data can end its script element early.
@@ -55,7 +59,7 @@ def markdown(groups: Mapping[Group, Sequence[RankedRow]], withdrawn: Sequence[Ma
 def summary(groups: Mapping[Group, Sequence[RankedRow]]) -> str:
     """Returns a table of each track's best entry and its score; entries that are shown the truth do not compete."""
     suites = {
-        suite_label(group, groups): {r.result.track: r for r in rows if r.rank == 1 and not r.revealed}
+        suite_label(group, groups): {r.result.track: r for r in rows if r.rank == 1 and not r.track.revealed}
         for group, rows in groups.items()
     }
 

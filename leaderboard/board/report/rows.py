@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -22,15 +22,14 @@ from fedbandit_envs.leaderboard.board.scores import (
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import Track, tracks_of
 
-def named_baselines(suite: str) -> Mapping[str, str]:
-    """Returns the names of a suite's baselines by the part that they play; empty for a suite of an unknown problem."""
-    return BASELINE_OF.get(suite.removesuffix("-quick"), {})
+
+UNKNOWN = Estimate(nan)
 
 
 def lines_of(suite: str) -> Mapping[str, str]:
     """Returns the names of the baselines that private ones are compared with, by the part that they play."""
-    compared = (SILENT, TUNED, PLACEBO, TRUE)
-    return {part: name for part, name in named_baselines(suite).items() if part in compared}
+    named = BASELINE_OF.get(suite.removesuffix("-quick"), {})
+    return {part: named[part] for part in (SILENT, TUNED, PLACEBO, TRUE) if named}
 
 
 class Spent(NamedTuple):
@@ -44,15 +43,15 @@ class Spent(NamedTuple):
     epsilon: float
     claim: Mapping[str, Any] | None
 
-
-def spent(task: TaskResult, adjacency: str) -> Spent:
-    """Returns the strongest claim on a task under an adjacency, or under any adjacency if none is of this one."""
-    claims = [claim for claim in task.claims if claim["adjacency"] == adjacency] or task.claims
-    if not claims:
-        return Spent(inf if np.any(task.messages) else 0.0, None)
-    # "infinity" is text that float() reads.
-    known = [Spent(float(claim["epsilon"]), claim) for claim in claims if claim["epsilon"] is not None]
-    return min(known, key=lambda one: one.epsilon, default=Spent(nan, claims[0]))
+    @classmethod
+    def on(cls, task: TaskResult, adjacency: str) -> Self:
+        """Returns the strongest claim on a task under an adjacency, or under any if none is of this one."""
+        claims = [claim for claim in task.claims if claim["adjacency"] == adjacency] or task.claims
+        if not claims:
+            return cls(inf if np.any(task.messages) else 0.0, None)
+        # "infinity" is text that float() reads.
+        known = [cls(float(claim["epsilon"]), claim) for claim in claims if claim["epsilon"] is not None]
+        return min(known, key=lambda one: one.epsilon, default=cls(nan, claims[0]))
 
 
 @dataclass(frozen=True)
@@ -72,9 +71,9 @@ class RankedRow:
 
     result: ResultFile
     scores: Array
-    score: Estimate = Estimate(nan)
-    better: Estimate = Estimate(nan)
-    over: Estimate = Estimate(nan)
+    score: Estimate = UNKNOWN
+    better: Estimate = UNKNOWN
+    over: Estimate = UNKNOWN
     rank: int = 0
     label: str = ""
 
@@ -90,19 +89,10 @@ class RankedRow:
         return f"{suite}-{version}-{edition}-{self.result.track}-{self.result.entry.kind}-{self.name}"
 
     @property
-    def limited(self) -> bool:
-        """Whether its track limits the number of messages."""
-        return self._track is not None and self._track.messages is not None
-
-    @property
-    def revealed(self) -> bool:
-        """Whether it was shown what agents do not know, and therefore does not compete."""
-        return self._track is not None and self._track.revealed
-
-    @property
-    def _track(self) -> Track | None:
-        suite = SUITES.get(self.result.suite)
-        return tracks_of(suite).get(self.result.track) if suite else None
+    def track(self) -> Track:
+        """Its track; one without limits where the suite or the track is unknown."""
+        tracks = tracks_of(SUITES[self.result.suite]) if self.result.suite in SUITES else {}
+        return tracks.get(self.result.track, Track(self.result.track, inf, 0.0, ""))
 
     @property
     def is_placebo(self) -> bool:
@@ -123,12 +113,7 @@ class RankedRow:
     def spent_by_task(self) -> list[Spent]:
         """The privacy loss that is claimed, one a task."""
         suite = SUITES.get(self.result.suite)
-        return [spent(task, suite.adjacency if suite else "") for task in self.result.tasks]
-
-    @property
-    def audits(self) -> list[Mapping[str, Any]]:
-        """Outcomes of the attacks on its privatizer, for tasks where there was one."""
-        return [task.audit for task in self.result.tasks if task.audit is not None]
+        return [Spent.on(task, suite.adjacency if suite else "") for task in self.result.tasks]
 
     @property
     def cpu_seconds(self) -> float:
@@ -161,7 +146,9 @@ def rows_of(results: Iterable[ResultFile]) -> dict[Group, list[RankedRow]]:
     for result in results:
         groups.setdefault(result.group, []).append(result)
     order = [*SUITES, *sorted({group[0] for group in groups} - SUITES.keys())]
-    return {group: _ranked(groups[group]) for group in sorted(groups, key=lambda one: (order.index(one[0]), one))}
+    return {
+        group: _ranked(groups[group]) for group in sorted(groups, key=lambda one: (order.index(one[0]), one))
+    }
 
 
 def _ranked(results: Sequence[ResultFile]) -> list[RankedRow]:
@@ -188,13 +175,13 @@ def _order(row: RankedRow) -> tuple[bool, float, str]:
 
 
 def _check_comparable(results: Sequence[ResultFile]) -> None:
-    played = [[(task.task, task.digest, list(task.seeds)) for task in result.tasks] for result in results]
-    seen = set()
-    for result, tasks in zip(results, played, strict=True):
+    first, seen = results[0], set()
+    played = [(task.task, task.digest, list(task.seeds)) for task in first.tasks]
+    for result in results:
         entry = result.entry
-        if tasks != played[0]:
+        if [(task.task, task.digest, list(task.seeds)) for task in result.tasks] != played:
             raise ResultError(
-                f"results has {entry.name!r} and {results[0].entry.name!r} of {result.suite} in edition "
+                f"results has {entry.name!r} and {first.entry.name!r} of {result.suite} in edition "
                 f"{result.edition.id}, which have not played the same tasks under the same seeds"
             )
         if (place := (entry.name, entry.kind, result.track)) in seen:

@@ -9,7 +9,7 @@ from board_results import EDITION, EPSILONS, SALT, claim, federation_pays, named
 
 from fedbandit_envs.baselines.comparison_lines import TUNED
 from fedbandit_envs.leaderboard.board.report.figures import GroupFigures
-from fedbandit_envs.leaderboard.board.report.rows import lines_of, rows_of, spent
+from fedbandit_envs.leaderboard.board.report.rows import Spent, lines_of, rows_of
 from fedbandit_envs.leaderboard.board.result import Edition
 from fedbandit_envs.leaderboard.board.suites import SUITES
 
@@ -103,7 +103,7 @@ def test_submission_cannot_be_the_reference():
 )
 def test_what_was_spent(claims, sent, epsilon):
     (task, _) = result(SUITE, "a", "any", 0.5, claims, sent).tasks
-    found = spent(task, ADJACENCY).epsilon
+    found = Spent.on(task, ADJACENCY).epsilon
     assert isnan(found) if epsilon is None else found == epsilon
 
 
