@@ -58,8 +58,3 @@ def evaluation_seeds(suite: Suite, task: Task, edition: Edition) -> list[int]:
     )
     digests = (hashlib.sha256(canonical(name).encode()).digest() for name in named)
     return [int.from_bytes(digest[:_BYTES]) for digest in digests]
-
-
-def as_hex(number: int) -> str:
-    """Returns 128 bits as 32 hexadecimal digits."""
-    return f"{number:032x}"

@@ -32,10 +32,10 @@ class RecordError(RuntimeError):
     """A record was changed, or something is asked of it that is impossible."""
 
 
-def _is_valid(said: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> bool:
+def _is_valid(line: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> bool:
     """Returns whether a line has the fields of its kind, and withdraws only a row that was added before."""
-    whole = said.keys() == {"what", "at", "before"} | _FIELDS[said["what"]]
-    return whole and (said["what"] != "out" or any(line.get("result") == said["result"] for line in lines))
+    whole = line.keys() == {"what", "at", "before", "seal"} | _FIELDS[line["what"]]
+    return whole and (line["what"] != "out" or any(one.get("result") == line["result"] for one in lines))
 
 
 class Records:
@@ -69,10 +69,8 @@ class Records:
         for number, text in enumerate(self._file.read_text().splitlines(), 1):
             try:
                 line = json.loads(text)
-                said = {name: value for name, value in line.items() if name != "seal"}
-                intact = (
-                    line["before"] == before and line["seal"] == digest_of(said) and _is_valid(said, found)
-                )
+                sealed = digest_of({name: value for name, value in line.items() if name != "seal"})
+                intact = (line["before"], line["seal"]) == (before, sealed) and _is_valid(line, found)
             except (ValueError, TypeError, KeyError, AttributeError):
                 intact = False
             if not intact:
@@ -211,10 +209,10 @@ class Records:
         with self._file.open("a+", encoding="utf-8") as out:
             fcntl.flock(out, fcntl.LOCK_EX)
 
-            def append(**said: str) -> None:
+            def append(**fields: str) -> None:
                 lines = self.lines()
                 before = lines[-1]["seal"] if lines else _FIRST
-                line = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "before": before, **said}
+                line = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "before": before, **fields}
                 out.write(canonical({**line, "seal": digest_of(line)}) + "\n")
                 out.flush()
                 os.fsync(out.fileno())

@@ -278,12 +278,13 @@ def _check(data: Any) -> None:
     if first is not None:
         raise ResultError(f"{first.json_path} is wrong: {first.message[:300]}")
     for number, task in enumerate(data["tasks"]):
-        by_seed = {f"regret[{i}]": row for i, row in enumerate(task["regret"])}
-        by_seed |= {f"extra.{name}": values for name, values in task["extra"].items()}
-        by_seed |= {name: task[name] for name in ("messages", "bytes")}
-        required = {**dict.fromkeys(by_seed, len(task["seeds"])), "regret": len(task["rounds"])}
-        for name, values in {**by_seed, "regret": task["regret"]}.items():
-            if len(values) != required[name]:
+        seeds = len(task["seeds"])
+        lengths = [("regret", task["regret"], len(task["rounds"]))]
+        lengths += [(f"regret[{i}]", row, seeds) for i, row in enumerate(task["regret"])]
+        lengths += [(f"extra.{name}", values, seeds) for name, values in task["extra"].items()]
+        lengths += [(name, task[name], seeds) for name in ("messages", "bytes")]
+        for name, values, required in lengths:
+            if len(values) != required:
                 raise ResultError(
-                    f"$.tasks[{number}].{name} has {len(values)} entries; {required[name]} are required"
+                    f"$.tasks[{number}].{name} has {len(values)} entries; {required} are required"
                 )

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from fedbandit_envs.leaderboard.board.editions import EditionSecrets, as_hex, evaluation_seeds
+from fedbandit_envs.leaderboard.board.editions import EditionSecrets, evaluation_seeds
 from fedbandit_envs.leaderboard.board.engine import SOURCES, Row
 from fedbandit_envs.leaderboard.board.entries import baseline_entry, find_code
 from fedbandit_envs.leaderboard.board.plays import EntryRun, in_all
@@ -89,7 +89,7 @@ def _checks_before_replay(result: ResultFile, folder: Path) -> Iterator[Finding]
     yield _same("digests of arrays", [task.arrays_digest for task in tasks], arrays)
     yield _same("edition", result.edition.id, Edition.of(result.edition.salt).id)
     for task, recorded in zip(suite.tasks, tasks, strict=True):
-        drawn = [as_hex(seed) for seed in evaluation_seeds(suite, task, result.edition)]
+        drawn = [f"{seed:032x}" for seed in evaluation_seeds(suite, task, result.edition)]
         yield _same(f"seeds of {task.id}", list(recorded.seeds), drawn)
     yield from _on_record(result, folder)
     yield _confinement(result)
@@ -174,7 +174,7 @@ def _noise(play: EntryRun, recorded: TaskResult, known: bool) -> Iterator[Findin
     if noisy != (recorded.noise_entropy is not None):
         yield Finding("noise", False, f"{task}: the entry {'has' if noisy else 'has no'} noise")
     elif noisy and known:
-        yield _same(f"noise of {task}", recorded.noise_entropy, as_hex(play.noise_entropy))
+        yield _same(f"noise of {task}", recorded.noise_entropy, f"{play.noise_entropy:032x}")
     elif noisy:
         yield Finding("noise", None, f"{task}: the secret that it must follow from is not known here")
 

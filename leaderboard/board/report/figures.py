@@ -1,19 +1,42 @@
-"""The figures of the page: regret against epsilon, regret curves, Pareto fronts, performance profiles and exposure."""
+"""The figures of the page: regret against epsilon, regret curves, Pareto fronts, performance profiles and exposure.
+
+The first is also drawn as a PNG, for places that show no HTML.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf, isfinite, isnan, log10
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.baselines.comparison_lines import SILENT, TUNED
+from fedbandit_envs.baselines.comparison_lines import (
+    BASELINE_OF,
+    OURS,
+    OURS_TUNED,
+    PLACEBO,
+    SILENT,
+    TRUE,
+    TUNED,
+)
 from fedbandit_envs.leaderboard.board.report.rows import RankedRow, lines_of
+from fedbandit_envs.leaderboard.board.result import Group, digest_of
 from fedbandit_envs.leaderboard.board.scores import Estimate, mean_with_interval, performance_profile
+from fedbandit_envs.leaderboard.runs.plots import Style, panels_png
 
 _DRAWN = 6
 """Number of entries that a crowded figure shows before the reader asks for all."""
 
 _REGRET = "regret per agent (log)"
+
+_AXES = {"x": "epsilon claimed", "y": "regret per agent", "xscale": "log", "yscale": "log"}
+# As on the page: what private baselines are compared with is grey and black. Dots show what lies beneath.
+_LEVELS = {
+    SILENT: Style("#8a929b", "solid"),
+    TUNED: Style("black", "solid"),
+    PLACEBO: Style("#8a929b", "dotted"),
+    TRUE: Style("black", "dashed"),
+}
 
 Form = Literal["line", "band", "level", "points", "front"]
 """How a curve is drawn: as points with error bars, a line in a band, a horizontal line, points alone, or steps."""
@@ -214,7 +237,6 @@ class GroupFigures:
                 texts = [row.label for row in own]
                 curves.append(curve(name, places(own), _regrets(own, number), "points", texts=texts))
         unit = {"epsilon": "epsilon claimed", "bytes": "bytes an agent sends in an episode"}[cost]
-        labels = {0.0: "0", inf: "\N{INFINITY}"}
         missing = len(competing) - len(drawn)
         return FigureData(
             id=self._id(f"front-{cost}", task.task),
@@ -225,7 +247,7 @@ class GroupFigures:
             x=f"{unit} (log)",
             y=_REGRET,
             curves=curves,
-            ticks=[(ends[end], label) for end, label in labels.items() if end in prices],
+            ticks=[(ends[end], label) for end, label in ((0.0, "0"), (inf, "\N{INFINITY}")) if end in prices],
         )
 
     def profiles(self) -> FigureData | None:
@@ -323,3 +345,64 @@ def _regrets(rows: Sequence[RankedRow], number: int) -> Estimate:
     return Estimate(
         *np.transpose([mean_with_interval(row.result.tasks[number].regret_array[-1]) for row in rows])
     )
+
+
+def privacy_png(groups: Mapping[Group, Sequence[RankedRow]], path: Path) -> bool:
+    """Draws regret against epsilon on the first task of each group.
+
+    The file has under ``Description`` a digest of the numbers that are drawn, to four digits.
+
+    Args:
+        groups: Rows, by group.
+        path: The file; its folder must exist.
+
+    Returns:
+        Whether there was anything to draw.
+    """
+    panels = privacy_panels(groups)
+    numbers = {
+        title: {
+            name: [[f"{number:.4g}" for number in one.get(part, ())] for part in ("x", "y", "low", "high")]
+            for name, one in curves.items()
+        }
+        for title, curves in panels.items()
+    }
+    if panels:
+        drawn = {title: {name: _points(curves, name) for name in curves} for title, curves in panels.items()}
+        digest = digest_of(numbers)
+        panels_png(drawn, _AXES, "Which privacy buys what", path, given=_LEVELS, description=digest)
+    return bool(panels)
+
+
+def privacy_panels(groups: Mapping[Group, Sequence[RankedRow]]) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """Returns the curves of each panel, by its title and by the part that a baseline plays in all suites."""
+    panels: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for (suite, _, edition), rows in groups.items():
+        figure, names = GroupFigures(rows).privacy(0), BASELINE_OF.get(suite.removesuffix("-quick"), {})
+        if figure is None:
+            continue
+        levels = {one["name"].partition(":")[0]: one for one in figure.curves if one["form"] == "level"}
+        lines = {one["name"]: one for one in figure.curves if one["form"] == "line"}
+        private = {
+            part: lines[name]
+            for part, name in names.items()
+            # In some problems ours has the constants of tuned silence, and no tuned form of its own.
+            if name in lines and (part, name) != (OURS_TUNED, names[OURS])
+        }
+        if private:
+            panels[figure.title + (f", edition {edition}" if figure.title in panels else "")] = (
+                levels | private
+            )
+    return panels
+
+
+def _points(curves: Mapping[str, Mapping[str, Any]], name: str) -> tuple[Sequence[float], object, object]:
+    """Returns abscissas, ordinates and error bars of a curve; a level has the abscissas of the other curves."""
+    curve = curves[name]
+    if curve["form"] == "level":
+        x = sorted({at for other in curves.values() if other["form"] != "level" for at in other["x"]})
+        return x, np.full(len(x), curve["y"][0]), None
+    y = np.array(curve["y"], np.float64)
+    # With too few seeds there are no intervals.
+    ends = [y - np.array(curve["low"]), np.array(curve["high"]) - y] if "low" in curve else None
+    return curve["x"], y, ends

@@ -169,6 +169,9 @@
   const body = document.querySelector("#ranking tbody");
   const rows = all("tr", body);
   const filters = ["suite", "track", "kind"].map((name) => [name, document.getElementById(`filter-${name}`)]);
+  for (const [name, select] of filters) {
+    for (const value of [...new Set(rows.map((row) => row.dataset[name]))].sort()) select.append(element("option", value));
+  }
   const search = document.getElementById("filter-name");
   const count = document.getElementById("count");
 

@@ -11,17 +11,11 @@ import numpy as np
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, SILENT, TRUE, TUNED
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.leaderboard.board import scores as statistics
 from fedbandit_envs.leaderboard.board.result import Group, ResultError, ResultFile, TaskResult
-from fedbandit_envs.leaderboard.board.scores import (
-    Estimate,
-    normalised,
-    paired_difference,
-    probability_of_improvement,
-    with_interval,
-)
+from fedbandit_envs.leaderboard.board.scores import Estimate
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import Track, tracks_of
-
 
 UNKNOWN = Estimate(nan)
 
@@ -202,10 +196,10 @@ def _scored(result: ResultFile, reference: ResultFile | None, tuned: ResultFile 
     if reference is None:
         return RankedRow(result, np.empty(0))
     tasks = result.run_tasks
-    scores = normalised(result.last_regret, reference.last_regret)
-    row = RankedRow(result, scores, with_interval(scores, tasks))
+    scores = statistics.normalised(result.last_regret, reference.last_regret)
+    row = RankedRow(result, scores, statistics.with_interval(scores, tasks))
     if tuned is None or result is tuned:
         return row
-    silent = normalised(tuned.last_regret, reference.last_regret)
-    better = probability_of_improvement(scores, silent, tasks)
-    return replace(row, better=better, over=paired_difference(scores, silent, tasks))
+    silent = statistics.normalised(tuned.last_regret, reference.last_regret)
+    better = statistics.probability_of_improvement(scores, silent, tasks)
+    return replace(row, better=better, over=statistics.paired_difference(scores, silent, tasks))

@@ -8,7 +8,7 @@ from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.leaderboard.board.entries import baseline_entry
 from fedbandit_envs.leaderboard.board.provenance import machine, package
 from fedbandit_envs.leaderboard.board.records import Records
-from fedbandit_envs.leaderboard.board.report.first_figure import privacy_png
+from fedbandit_envs.leaderboard.board.report.figures import privacy_png
 from fedbandit_envs.leaderboard.board.report.page import markdown, renewed, summary
 from fedbandit_envs.leaderboard.board.report.rows import rows_of
 from fedbandit_envs.leaderboard.board.result import ResultFile

@@ -7,8 +7,7 @@ import pytest
 from board_results import EPSILONS, PRIVATE, claim, federation_pays, named, only, result
 
 from fedbandit_envs.baselines.comparison_lines import TUNED
-from fedbandit_envs.leaderboard.board.report.figures import GroupFigures
-from fedbandit_envs.leaderboard.board.report.first_figure import privacy_panels, privacy_png
+from fedbandit_envs.leaderboard.board.report.figures import GroupFigures, privacy_panels, privacy_png
 from fedbandit_envs.leaderboard.board.report.rows import lines_of, rows_of
 from fedbandit_envs.leaderboard.board.suites import SUITES
 

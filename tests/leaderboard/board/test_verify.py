@@ -10,7 +10,7 @@ import pytest
 from tiny_board import TINY
 
 from fedbandit_envs.leaderboard.board import verify as module
-from fedbandit_envs.leaderboard.board.editions import EditionSecrets, as_hex, evaluation_seeds
+from fedbandit_envs.leaderboard.board.editions import EditionSecrets, evaluation_seeds
 from fedbandit_envs.leaderboard.board.records import Records
 from fedbandit_envs.leaderboard.board.result import Edition, ResultFile
 from fedbandit_envs.leaderboard.board.verify import verify
@@ -124,7 +124,7 @@ def test_searched_seeds(honest):
 def test_searched_salts_are_of_no_edition_on_record(honest):
     folder, result = honest
     edition = Edition.of("0" * 32)
-    seeds = [as_hex(seed) for seed in evaluation_seeds(TINY, TINY.tasks[0], edition)]
+    seeds = [f"{seed:032x}" for seed in evaluation_seeds(TINY, TINY.tasks[0], edition)]
     searched = replace(changed(result, seeds=seeds), edition=edition)
     assert refuted(searched, folder) == ["edition on record"]
     # An id that is another salt's.
@@ -166,7 +166,7 @@ def test_noise_is_looked_for_where_it_must_be(private, tmp_path):
     assert refuted(changed(result, noise_entropy=None), tmp_path) == ["noise"]
     opened = Records(tmp_path).edition(TINY)
     forged = changed(
-        result, seeds=[as_hex(seed) for seed in evaluation_seeds(TINY, TINY.tasks[0], opened.edition)]
+        result, seeds=[f"{seed:032x}" for seed in evaluation_seeds(TINY, TINY.tasks[0], opened.edition)]
     )
     (play,) = next(verify_rows(result)).runs(opened)
     found = list(module._noise(play, forged.tasks[0], known=True))
