@@ -18,12 +18,7 @@ _NAME = "fedbandit-envs"
 
 def package() -> dict[str, Any]:
     """Returns the package's version, commit, digest of its source, and versions of its dependencies."""
-    return {
-        "version": version(_NAME),
-        "commit": _commit(),
-        "source_digest": source_digest(),
-        "lock": _lock(),
-    }
+    return {"version": version(_NAME), "commit": _commit(), "source_digest": source_digest(), "lock": _lock()}
 
 
 def machine() -> dict[str, Any]:

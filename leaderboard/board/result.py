@@ -237,13 +237,11 @@ class ResultFile:
         """
         text = path.read_bytes()
         try:
-            data = json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_integer)
-        except (ValueError, RecursionError) as error:
-            raise ResultError(f"{path} is no JSON: {error}") from error
-        try:
-            return cls.of(data)
+            return cls.of(json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_integer))
         except ResultError as error:
             raise ResultError(f"{path}: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise ResultError(f"{path} is no JSON: {error}") from error
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -48,7 +48,6 @@ class Track:
         epsilon: Largest privacy loss; 0 for silence, infinity where none is required.
         delta: Delta at which epsilon is claimed.
         adjacency: Adjacency under which it is claimed.
-        trust: The trust that the claim may rest on.
         messages: The most releases of an agent in an episode; None for no limit.
         revealed: Whether entries are shown what agents do not know, and do not compete.
 
@@ -61,7 +60,6 @@ class Track:
     epsilon: float
     delta: float
     adjacency: Adjacency
-    trust: str = "local"
     messages: int | None = None
     revealed: bool = False
 
@@ -130,9 +128,8 @@ class Track:
             raise TrackError(f"no epsilon can be asked of {make} on track {self.name}")
         # As many releases as the transport's schedule has; without one, as the privatizer's argument says.
         schedules = [given.get("schedule") for given in baseline.wrapper_arguments(env).values()]
-        planned = [make_schedule(one).count(env.max_cycles) for one in schedules if one is not None]
-        planned.append(baseline.wrapper_arguments(env, asked_for)[part].get("releases"))
-        releases = planned[0]
+        planned = (make_schedule(one).count(env.max_cycles) for one in schedules if one is not None)
+        releases = next(planned, baseline.wrapper_arguments(env, asked_for)[part].get("releases"))
         if not isinstance(releases, int):
             raise TrackError("a privatizer that shares epsilon out must know how many releases there will be")
         if self.adjacency not in _TOGETHER:
@@ -158,8 +155,8 @@ class Track:
         if claim.epsilon is None or claim.epsilon > self.epsilon * (1 + 1e-9):
             reason = claim.reason or "by what was released"
             wrong = f"epsilon is {claim.epsilon}, {reason}; at most {self.epsilon:g}"
-        elif claim.trust != self.trust:
-            wrong = f"trust is {claim.trust!r}; {self.trust!r}"
+        elif claim.trust != "local":
+            wrong = f"trust is {claim.trust!r}; 'local'"
         elif self.private and claim.noise == "repeatable":
             wrong = f"noise is {claim.noise!r}; 'secret'"
         if wrong:

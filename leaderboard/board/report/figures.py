@@ -74,7 +74,7 @@ def curve(
     y: Estimate,
     form: Form = "line",
     shown: bool = True,
-    texts: Sequence[str] = (),
+    texts: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Returns a curve of estimates as ``page.js`` draws it.
 
@@ -88,13 +88,13 @@ def curve(
 
     Returns:
         The arguments by name, in place of ``y`` the lists ``y``, ``low`` and ``high`` with more digits than a figure
-        shows; None for a number that is not finite, no ``low`` and ``high`` if one of the points has no interval.
+        shows: None for a number that is not finite, no ``low`` and ``high`` if one of the points has no interval.
     """
-    parts = {"y": _rounded(y.value, 4)}
-    if not np.isnan(y.low).any():
-        parts |= {"low": _rounded(y.low, 3), "high": _rounded(y.high, 3)}
     places = [float(f"{at:.6g}") for at in x]
-    return {"name": name, "x": places, **parts, "form": form, "shown": shown, "texts": list(texts)}
+    ends = (None, None) if np.isnan(y.low).any() else (_rounded(y.low, 3), _rounded(y.high, 3))
+    parts = {"x": places, "y": _rounded(y.value, 4), "low": ends[0], "high": ends[1], "texts": texts}
+    given = {part: values for part, values in parts.items() if values is not None}
+    return {"name": name, "form": form, "shown": shown, **given}
 
 
 def _rounded(numbers: Iterable[float], digits: int) -> list[float | None]:
@@ -143,18 +143,16 @@ class GroupFigures:
         def epsilon(row: RankedRow) -> float:
             return row.spent_by_task[number].epsilon
 
-        regrets = {
-            line: [row.regret(number) for row in self._rows if row.name == name]
-            for line, name in lines.items()
-        }
-        levels = {line: float(np.mean(every)) for line, every in regrets.items() if every}
+        levels = {}
+        for line, name in lines.items():
+            if regrets := [row.regret(number) for row in self._rows if row.name == name]:
+                levels[line] = float(np.mean(regrets))
         noisy = [row for row in self._rows if 0 < epsilon(row) < inf and not row.is_placebo]
         private: dict[str, list[RankedRow]] = {}
         for row in sorted(noisy, key=epsilon):
+            name = row.name if row.track.messages is None else f"{row.name} (few messages)"
             if row.name not in lines.values():
-                private.setdefault(
-                    row.name + (" (few messages)" if row.track.messages is not None else ""), []
-                ).append(row)
+                private.setdefault(name, []).append(row)
         if not private:
             return None
         least = {name: min(row.regret(number) for row in own) for name, own in private.items()}
@@ -209,41 +207,37 @@ class GroupFigures:
         """Returns the figure of regret on a task against a cost, with its Pareto front; None without known costs."""
         task = self._result.tasks[number]
         competing = [row for row in self._rows if not row.track.revealed]
-        # Cost and regret of each row, by its id.
-        at = {}
+        points = []
         for row in competing:
             spent = row.spent_by_task[number].epsilon
             price = spent if cost == "epsilon" else float(np.mean(row.result.tasks[number].bytes))
             if not isnan(price):
-                at[row.id] = price, row.regret(number)
-        drawn = sorted((row for row in competing if row.id in at), key=lambda row: at[row.id])
-        if not drawn:
+                points.append((price, row.regret(number), row))
+        if not points:
             return None
-        prices = [at[row.id][0] for row in drawn]
+        prices = [price for price, _, _ in points]
         ends = _ends_beside(prices)
-
-        def is_beaten(row: RankedRow) -> bool:
-            mine = at[row.id]
-            return any(other != mine and other[0] <= mine[0] and other[1] <= mine[1] for other in at.values())
-
-        def places(rows: Sequence[RankedRow]) -> list[float]:
-            return [ends.get(at[row.id][0], at[row.id][0]) for row in rows]
-
-        best = [row for row in drawn if not is_beaten(row)]
-        curves = [curve("front", places(best), Estimate(np.array([at[row.id][1] for row in best])), "front")]
-        beaten = [row for row in drawn if is_beaten(row)]
-        for name, own in (*((row.label, [row]) for row in best), ("beaten", beaten)):
-            if own:
-                texts = [row.label for row in own]
-                curves.append(curve(name, places(own), _regrets(own, number), "points", texts=texts))
+        best: list[tuple[float, RankedRow]] = []
+        beaten: list[tuple[float, RankedRow]] = []
+        for price, regret, row in sorted(points, key=lambda point: point[:2]):
+            others = (point[:2] for point in points if point[:2] != (price, regret))
+            is_beaten = any(less <= price and lower <= regret for less, lower in others)
+            (beaten if is_beaten else best).append((ends.get(price, price), row))
+        steps = Estimate(np.array([row.regret(number) for _, row in best]))
+        curves = [curve("front", [at for at, _ in best], steps, "front")]
+        for name, drawn in (*((one[1].label, [one]) for one in best), ("beaten", beaten)):
+            if drawn:
+                places, rows = zip(*drawn, strict=True)
+                texts = [row.label for row in rows]
+                curves.append(curve(name, places, _regrets(rows, number), "points", texts=texts))
         unit = {"epsilon": "epsilon claimed", "bytes": "bytes an agent sends in an episode"}[cost]
-        missing = len(competing) - len(drawn)
+        missing = len(competing) - len(points)
         return FigureData(
             id=self._id(f"front-{cost}", task.task),
             title=f"Regret against {cost}, {task.task}",
             caption=f"Every row at its regret and its {unit}. On the front are those that no other beats in both"
             + (f"; {missing} whose {cost} is not known are left out." if missing else "."),
-            words=f"On the front, from the least {cost} on: {', '.join(row.label for row in best)}.",
+            words=f"On the front, from the least {cost} on: {', '.join(row.label for _, row in best)}.",
             x=f"{unit} (log)",
             y=_REGRET,
             curves=curves,
@@ -315,10 +309,7 @@ class GroupFigures:
         return sorted(self._rows, key=lambda row: (row.track.revealed, row.regret(number)))
 
     def _crowd(
-        self,
-        rows: Sequence[RankedRow],
-        points: Callable[[RankedRow], tuple[Any, Estimate]],
-        form: Form,
+        self, rows: Sequence[RankedRow], points: Callable[[RankedRow], tuple[Any, Estimate]], form: Form
     ) -> list[dict[str, Any]]:
         """Returns the curves of many rows; at first the best, silence and submissions are shown.
 

@@ -36,7 +36,7 @@
   const faint = (colour) => colour + "2e";
 
   function traces(suite, curve) {
-    const common = { name: curve.name, legendgroup: curve.name, x: curve.x, y: curve.y, visible: curve.shown, ...(curve.texts.length && { text: curve.texts }) };
+    const common = { name: curve.name, legendgroup: curve.name, x: curve.x, y: curve.y, visible: curve.shown, ...(curve.texts && { text: curve.texts }) };
     if (curve.form === "level") {
       const [colour, dash] = LEVELS[curve.name.split(":")[0]] ?? ["--soft", "dashdot"];
       return [{ ...common, mode: "lines", line: { color: paint(colour), dash, width: 2 } }];
@@ -121,7 +121,7 @@
     for (const curve of picture.curves) {
       curve.y.forEach((y, i) => {
         const line = element("tr");
-        line.append(element("th", curve.texts[i] ?? curve.name, { scope: "row" }));
+        line.append(element("th", curve.texts?.[i] ?? curve.name, { scope: "row" }));
         const x = curve.form === "level" ? "everywhere" : names.get(curve.x[i]) ?? curve.x[i];
         for (const value of [x, y, curve.low?.[i], curve.high?.[i]]) line.append(element("td", value ?? "\u2013", { class: "number" }));
         if (curve.form !== "level" || i === 0) body.append(line);
