@@ -11,11 +11,10 @@ from pathlib import Path
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.leaderboard.board.editions import EditionSecrets, evaluation_seeds
 from fedbandit_envs.leaderboard.board.entries import baseline_entry
 from fedbandit_envs.leaderboard.board.plays import EntryRun, PrivatizerAttack
 from fedbandit_envs.leaderboard.board.provenance import machine, package
-from fedbandit_envs.leaderboard.board.records import RecordError, Records
+from fedbandit_envs.leaderboard.board.records import EditionSecrets, RecordError, Records, evaluation_seeds
 from fedbandit_envs.leaderboard.board.result import Entry, ResultFile
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
 from fedbandit_envs.leaderboard.board.tracks import Track, TrackError

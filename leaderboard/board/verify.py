@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from fedbandit_envs.leaderboard.board.editions import EditionSecrets, evaluation_seeds
 from fedbandit_envs.leaderboard.board.engine import SOURCES, Row
 from fedbandit_envs.leaderboard.board.entries import baseline_entry, find_code
 from fedbandit_envs.leaderboard.board.plays import EntryRun, in_all
-from fedbandit_envs.leaderboard.board.records import RecordError, Records
+from fedbandit_envs.leaderboard.board.records import EditionSecrets, RecordError, Records, evaluation_seeds
 from fedbandit_envs.leaderboard.board.result import Edition, ResultFile, TaskResult
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import tracks_of

@@ -103,14 +103,6 @@ def _rounded(numbers: Iterable[float], digits: int) -> list[float | None]:
     return [int(one) if one is not None and one.is_integer() else one for one in rounded]
 
 
-def _ends_beside(values: Sequence[float]) -> dict[float, float]:
-    """Returns the positions of zero and infinity, by these two numbers, beside a logarithmic axis of the values."""
-    finite = [value for value in values if 0 < value < inf] or [1.0]
-    low, high = min(finite), max(finite)
-    gap = 10 ** max(0.25, 0.12 * log10(high / low))
-    return {0.0: low / gap, inf: high * gap}
-
-
 def _listed(values: Iterable[tuple[str, float]]) -> str:
     return "; ".join(f"{name} {value:.4g}" for name, value in values)
 
@@ -216,7 +208,10 @@ class GroupFigures:
         if not points:
             return None
         prices = [price for price, _, _ in points]
-        ends = _ends_beside(prices)
+        finite = [price for price in prices if 0 < price < inf] or [1.0]
+        # Zero and infinity have their places beside the logarithmic scale.
+        gap = 10 ** max(0.25, 0.12 * log10(max(finite) / min(finite)))
+        ends = {0.0: min(finite) / gap, inf: max(finite) * gap}
         best: list[tuple[float, RankedRow]] = []
         beaten: list[tuple[float, RankedRow]] = []
         for price, regret, row in sorted(points, key=lambda point: point[:2]):

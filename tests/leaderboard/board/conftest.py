@@ -5,7 +5,7 @@ from board_results import federation_pays, only
 from tiny_board import TINY, played
 
 from fedbandit_envs.leaderboard.board import plays
-from fedbandit_envs.leaderboard.board.editions import EditionSecrets
+from fedbandit_envs.leaderboard.board.records import EditionSecrets
 from fedbandit_envs.leaderboard.board.result import Edition
 from fedbandit_envs.leaderboard.board.suites import SUITES
 

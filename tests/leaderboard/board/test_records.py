@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 from tiny_board import TINY, played
 
-from fedbandit_envs.leaderboard.board.editions import EditionSecrets, evaluation_seeds
 from fedbandit_envs.leaderboard.board.engine import rows_of
-from fedbandit_envs.leaderboard.board.records import RecordError, Records
+from fedbandit_envs.leaderboard.board.records import EditionSecrets, RecordError, Records, evaluation_seeds
 from fedbandit_envs.leaderboard.board.result import Edition, ResultError, ResultFile, canonical, digest_of
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import tracks_of

@@ -10,8 +10,7 @@ import pytest
 from tiny_board import TINY
 
 from fedbandit_envs.leaderboard.board import verify as module
-from fedbandit_envs.leaderboard.board.editions import EditionSecrets, evaluation_seeds
-from fedbandit_envs.leaderboard.board.records import Records
+from fedbandit_envs.leaderboard.board.records import EditionSecrets, Records, evaluation_seeds
 from fedbandit_envs.leaderboard.board.result import Edition, ResultFile
 from fedbandit_envs.leaderboard.board.verify import verify
 from fedbandit_envs.leaderboard.sandbox.confinement import PARTS
