@@ -179,7 +179,7 @@ def _noise(play: EntryRun, recorded: TaskResult, known: bool) -> Iterator[Findin
 
 
 def _replayed_rows(play: EntryRun, recorded: TaskResult) -> Iterator[Finding]:
-    """Checks that as many rows were played alone as must be; which rows, follows from a secret."""
+    """Checks that enough rows were played alone as well; which rows these are follows from the edition's secret."""
     required = sum(min(part.checked_rows, len(part.seeds) * play.agents) for part in play.split())
     rows = {(i, j) for i, j in recorded.replayed_rows if i < len(play.seeds) and j < play.agents}
     count = len(recorded.replayed_rows)

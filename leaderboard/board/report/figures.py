@@ -108,7 +108,7 @@ def _listed(values: Iterable[tuple[str, float]]) -> str:
 
 
 class GroupFigures:
-    """The figures of the rows of one suite and edition. Tasks are named by their number in the suite."""
+    """The figures of one suite in one edition; a task is given by its number in the suite, from 0."""
 
     def __init__(self, rows: Sequence[RankedRow]) -> None:
         """Prepares to draw.
@@ -173,7 +173,7 @@ class GroupFigures:
         best = self._best_first(number)
 
         def positive(row: RankedRow) -> tuple[Any, Estimate]:
-            """Returns checkpoints and regret; a logarithmic axis cannot show that one who knows all has no regret."""
+            """Returns checkpoints and regret where it is positive: a logarithmic axis cannot show 0."""
             own = row.result.tasks[number]
             # At most 15 checkpoints, evenly spaced, the last among them.
             keep = np.unique(

@@ -21,7 +21,7 @@ UNKNOWN = Estimate(nan)
 
 
 def lines_of(suite: str) -> Mapping[str, str]:
-    """Returns the names of the baselines that private ones are compared with, by the part that they play."""
+    """Returns the names of the baselines that private ones are compared with, by part; empty for unknown suites."""
     named = BASELINE_OF.get(suite.removesuffix("-quick"), {})
     return {part: named[part] for part in (SILENT, TUNED, PLACEBO, TRUE) if named}
 
