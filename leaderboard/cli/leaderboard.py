@@ -102,7 +102,7 @@ def submit(
             raise ValueError(f"track is {track!r}, for lines to compare with; another one is required")
         submission = submission_of(policy, _name(policy, name), _settings(set_ or []), out / engine.SOURCES)
         row = engine.Row(chosen, where, *submission)
-        engine.try_out(row)
+        row.try_out()
     _play([row], out, played_by, new_edition)
 
 
