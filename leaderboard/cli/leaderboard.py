@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
@@ -16,12 +15,12 @@ from fedbandit_envs.leaderboard.board import engine
 from fedbandit_envs.leaderboard.board.entries import baselines_of, submission_of
 from fedbandit_envs.leaderboard.board.records import RecordError, Records
 from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile
-from fedbandit_envs.leaderboard.board.suites import SUITES, Suite
-from fedbandit_envs.leaderboard.board.tracks import Track, TrackError, tracks_of
+from fedbandit_envs.leaderboard.board.suites import SUITES
+from fedbandit_envs.leaderboard.board.tracks import TrackError, tracks_of
 from fedbandit_envs.leaderboard.board.verify import verify as findings_of
 from fedbandit_envs.leaderboard.cli.backend import BackendOption, SchedulerOption, WorkersOption, backend_of
-from fedbandit_envs.leaderboard.cli.terminal import ended, explained, out_console, play_missing
-from fedbandit_envs.leaderboard.runs.assignments import read_assignments
+from fedbandit_envs.leaderboard.cli.terminal import chosen, explained, play_missing, print_table
+from fedbandit_envs.leaderboard.runs.assignments import read_assignment
 from fedbandit_envs.leaderboard.runs.backends import Backend, BackendError
 from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
 from fedbandit_envs.leaderboard.sandbox import EntryError
@@ -62,19 +61,22 @@ def run(
     """Runs baselines of a suite on the tracks that they fit. Can be stopped and started again."""
     with explained(ValueError):
         played_by = backend_of(backend, scheduler, workers)
-        chosen = _suite(suite)
-        known = baselines_of(chosen)
+        played = chosen("suite", suite, SUITES)
+        known = baselines_of(played)
         names = list(dict.fromkeys(baselines or known))
         for name in names:
             require_choice("BASELINE", name, known)
-        unlimited = [one for one in tracks_of(chosen).values() if not one.messages]
-        tracks = [_track(chosen, name) for name in track] if track else unlimited
-    rows, left_out = engine.rows_of(chosen, names, tracks)
+        tracks = tracks_of(played)
+        unlimited = [one for one in tracks.values() if not one.messages]
+        played_on = [chosen("track", name, tracks) for name in track or []] or unlimited
+    rows, left_out = engine.rows_of(played, names, played_on)
     for who, why in left_out.items():
         typer.echo(f"left out: {who}: {why}", err=True)
     with explained(ValueError):
         if not rows:
-            raise ValueError(f"none of {', '.join(names)} fits {', '.join(track.name for track in tracks)}")
+            raise ValueError(
+                f"none of {', '.join(names)} fits {', '.join(track.name for track in played_on)}"
+            )
     _play(rows, out, played_by, new_edition)
 
 
@@ -96,12 +98,12 @@ def submit(
     """Runs an own policy in a process that sees observations and nothing else, and adds its row to the ranking."""
     with explained(ValueError, TypeError, OSError, ImportError):
         played_by = backend_of(backend, scheduler, workers)
-        chosen = _suite(suite)
-        where = _track(chosen, track)
+        played = chosen("suite", suite, SUITES)
+        where = chosen("track", track, tracks_of(played))
         if where.revealed:
             raise ValueError(f"track is {track!r}, for lines to compare with; another one is required")
         submission = submission_of(policy, _name(policy, name), _settings(set_ or []), out / engine.SOURCES)
-        row = engine.Row(chosen, where, *submission)
+        row = engine.Row(played, where, *submission)
         engine.try_out(row)
     _play([row], out, played_by, new_edition)
 
@@ -165,28 +167,17 @@ def withdraw(
 
 def _play(rows: Sequence[engine.Row], out: Path, backend: Backend, new_edition: bool) -> None:
     """Plays rows with a progress bar, and prints their regret and files."""
-    with ended(*_REFUSALS):
+    with explained(ending=_REFUSALS):
         with explained(OSError, option="--out"):
             out.mkdir(parents=True, exist_ok=True)
             edition = Records(out).edition(rows[0].suite, new_edition)
         files = engine.run(rows, edition, out, partial(play_missing, rows[0].suite.name, backend))
-    title = f"edition {edition.edition.id}"
-    table = Table("track", "entry", "regret per agent, by task", "file", title=title)
+    cells = []
     for row, file in zip(rows, files, strict=True):
         last = [sum(task.regret[-1]) / len(task.seeds) for task in ResultFile.load(file).tasks]
-        table.add_row(row.track.name, row.entry.name, ", ".join(f"{mean:,.1f}" for mean in last), file.name)
-    out_console.print(table)
-
-
-def _suite(name: str) -> Suite:
-    require_choice("suite", name, SUITES)
-    return SUITES[name]
-
-
-def _track(suite: Suite, name: str) -> Track:
-    tracks = tracks_of(suite)
-    require_choice("track", name, tracks)
-    return tracks[name]
+        cells.append((row.track.name, row.entry.name, ", ".join(f"{mean:,.1f}" for mean in last), file.name))
+    heads = ("track", "entry", "regret per agent, by task", "file")
+    print_table(f"edition {edition.edition.id}", heads, cells)
 
 
 def _name(policy: str, given: str | None) -> str:
@@ -203,7 +194,8 @@ def _name(policy: str, given: str | None) -> str:
 
 def _settings(words: Sequence[str]) -> dict[str, dict[str, Any]]:
     settings: dict[str, dict[str, Any]] = {}
-    for word, (part, name, value) in zip(words, read_assignments(words), strict=True):
+    for word in words:
+        part, name, value = read_assignment(word)
         if not part:
             raise ValueError(f"--set {word!r} is not part.key=value")
         settings.setdefault(part, {})[name] = value

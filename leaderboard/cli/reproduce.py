@@ -7,7 +7,7 @@ import typer
 
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.leaderboard.cli.backend import BackendOption, SchedulerOption, WorkersOption, backend_of
-from fedbandit_envs.leaderboard.cli.terminal import ended, explained, make_folder, play_missing
+from fedbandit_envs.leaderboard.cli.terminal import explained, make_folder, play_missing
 from fedbandit_envs.leaderboard.reproduction.experiment import experiments
 from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
 from fedbandit_envs.leaderboard.runs.backends import BackendError
@@ -35,7 +35,7 @@ def reproduce(
 
     With `all`, experiments that do not have the panel or the mode asked for are left out.
     """
-    with explained(ValueError), ended():
+    with explained(ValueError):
         known = experiments()
         played_by = backend_of(backend, scheduler, workers)
         require_choice("EXPERIMENT", experiment, (*known, "all"))
@@ -48,11 +48,8 @@ def reproduce(
             for name in (names or known if experiment == "all" else [experiment])
         }  # fmt: skip
     make_folder(out)
-    with (
-        explained(SettingsError, BudgetExhaustedError, BackendError),
-        explained(OSError, option="--out"),
-        ended(),
-    ):
+    wrong = explained(SettingsError, BudgetExhaustedError, BackendError)
+    with wrong, explained(OSError, option="--out"):
         for name, reproduction in reproductions.items():
             play_missing(name, played_by, reproduction.cells, reproduction.folder)
             for path in reproduction.report():

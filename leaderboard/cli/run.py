@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from fedbandit_envs.leaderboard.cli.terminal import ended, explained, out_console, progress_bar
+from fedbandit_envs.leaderboard.cli.terminal import explained, out_console, print_table, progress
 from fedbandit_envs.leaderboard.runs.assignments import read_value
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
@@ -49,23 +48,24 @@ def run(
     """
     # A user's own policy lies in the current folder; installed modules come first.
     sys.path.append(str(Path.cwd()))
-    with explained(SettingsError, BudgetExhaustedError), ended(MixedRowsError):
-        spec = RunSpec.from_assignments(
-            baseline, env_id, rounds, seeds, first_seed, set_ or [], read_value(stack)
-        )
+    with explained(SettingsError, BudgetExhaustedError, ending=[MixedRowsError]):
+        spec = RunSpec(baseline, env_id, rounds, seeds, first_seed, stack=read_value(stack))
+        spec = spec.assigned(set_ or [])
         result = run_with_progress(spec, 3 if check_rows else 0)
     written = {**result.as_json(), "settings": spec.recorded()}
     if as_json:
         typer.echo(json.dumps(written, indent=2))
     else:
-        table = Table(
-            "round", "regret per agent", "95 % interval", title=f"{baseline} on {env_id}, {seeds} seeds"
+        rows = (
+            (
+                str(row["round"]),
+                f"{row['regret_mean']:.1f}",
+                " .. ".join(f"{end:.1f}" for end in row["regret_ci"] or []) or "-",
+            )
+            for row in written["checkpoints"]
         )
-        for row in written["checkpoints"]:
-            interval = row["regret_ci"]
-            between = "-" if interval is None else f"{interval[0]:.1f} .. {interval[1]:.1f}"
-            table.add_row(str(row["round"]), f"{row['regret_mean']:.1f}", between)
-        out_console.print(table)
+        heads = ("round", "regret per agent", "95 % interval")
+        print_table(f"{baseline} on {env_id}, {seeds} seeds", heads, rows)
         for name, mean in written["info_mean"].items():
             out_console.print(f"{name} a round and agent: {mean:g}")
         if check_rows:
@@ -76,6 +76,5 @@ def run(
 
 def run_with_progress(spec: RunSpec, check_rows: int = 0) -> RunResult:
     """Plays a run, see :meth:`RunSpec.run`, with a progress bar."""
-    with progress_bar() as progress:
-        task = progress.add_task(spec.baseline, total=spec.size)
-        return spec.run(lambda played: progress.advance(task, played), check_rows)
+    with progress(spec.baseline, spec.size) as update:
+        return spec.run(lambda played: update(advance=played), check_rows)

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.leaderboard.cli.backend import BackendOption, SchedulerOption, WorkersOption, backend_of
-from fedbandit_envs.leaderboard.cli.terminal import explained, make_folder, out_console, play_missing
+from fedbandit_envs.leaderboard.cli.terminal import explained, make_folder, play_missing, print_table
 from fedbandit_envs.leaderboard.runs.backends import BackendError
 from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
 from fedbandit_envs.leaderboard.runs.store import load
@@ -44,11 +43,13 @@ def tune(
     with wrong, explained(OSError, option="--out"):
         play_missing("tune", played_by, cells, folder)
     found = best_constants(runs, lambda run: load(run, folder))
-    table = Table("tuned form", "of", "constants", "regret", "at the papers' radius", title="Tuned")
+    rows = []
     for name, entry in found.items():
-        least, papers = min(regret for _, regret in entry["tried"]), entry["tried"][-1][1]
-        table.add_row(name, entry["of"], json.dumps(entry["chosen"]), f"{least:.1f}", f"{papers:.1f}")
-    out_console.print(table)
+        regrets = [regret for _, regret in entry["tried"]]
+        rows.append(
+            (name, entry["of"], json.dumps(entry["chosen"]), f"{min(regrets):.1f}", f"{regrets[-1]:.1f}")
+        )
+    print_table("Tuned", ("tuned form", "of", "constants", "regret", "at the papers' radius"), rows)
     path = out / "tuned.json"
     changed = "".join(f" --{name} {value}" for name, value in (("rounds", rounds), ("seeds", seeds)) if value)
     path.write_text(written(found, f"fedbandit tune {problem}{changed}"))

@@ -145,9 +145,8 @@ def spec_of(choice: Choice) -> RunSpec:
         stack.append(["fedbandit_envs.wrappers:Participation", {"law": law}])
     if attack := parts.pop("attack", None):
         stack.append(["fedbandit_envs.wrappers:Byzantine", {"agents": choice.liars, "attack": attack}])
-    spec = RunSpec.from_assignments(
-        choice.baseline, choice.problem, choice.rounds, choice.seeds, 0, list(choice.assignments), stack
-    )
+    spec = RunSpec(choice.baseline, choice.problem, choice.rounds, choice.seeds, stack=stack)
+    spec = spec.assigned(choice.assignments)
     schedule = parts.get("schedule")
     if schedule and schedule["name"] == "geometric":
         schedule.setdefault("horizon", choice.rounds)

@@ -3,43 +3,29 @@
 import inspect
 import json
 from ast import literal_eval
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 _REST = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 
 
-class Assignment(NamedTuple):
-    """One ``part.name=value``.
-
-    Attributes:
-        part: What the argument belongs to, such as ``policy``; empty in ``name=value``.
-        name: Name of the argument.
-        value: Its value; see :func:`read_value`.
-    """
-
-    part: str
-    name: str
-    value: Any
-
-
-def read_assignments(words: Sequence[str]) -> list[Assignment]:
-    """Reads the words of ``--set``.
+def read_assignment(word: str) -> tuple[str, str, Any]:
+    """Reads a word of ``--set``.
 
     Args:
-        words: ``name=value`` or ``part.name=value`` each.
+        word: ``name=value`` or ``part.name=value``.
+
+    Returns:
+        The part (what the argument belongs to, such as ``policy``; empty in ``name=value``), the argument's name and
+        its value; see :func:`read_value`.
 
     Raises:
-        ValueError: A word is neither; the message names it.
+        ValueError: The word is neither; the message names it.
     """
-    found = []
-    for word in words:
-        key, equals, text = word.partition("=")
-        part, dot, name = key.rpartition(".")
-        if not (equals and name.isidentifier() and (part.isidentifier() or not dot)):
-            raise ValueError(f"--set is {word!r}; key=value or part.key=value is required")
-        found.append(Assignment(part, name, read_value(text)))
-    return found
+    key, equals, text = word.partition("=")
+    part, dot, name = key.rpartition(".")
+    if not (equals and name.isidentifier() and (part.isidentifier() or not dot)):
+        raise ValueError(f"--set is {word!r}; key=value or part.key=value is required")
+    return part, name, read_value(text)
 
 
 def read_value(text: str) -> Any:

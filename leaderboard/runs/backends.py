@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from threading import Thread
 from time import sleep
-from typing import Any, Protocol
+from typing import Any
 
 from joblib import Parallel
 
@@ -23,20 +23,6 @@ class BackendError(RuntimeError):
     """A backend cannot play shards; the message says why."""
 
 
-class Backend(Protocol):
-    """Plays shards."""
-
-    def run(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
-        """Yields results in the order in which tasks are done.
-
-        Args:
-            tasks: Calls; each is taken when a process or worker is free for it.
-
-        Raises:
-            BackendError: No process or worker can be reached, or one has died.
-        """
-
-
 @dataclass(frozen=True)
 class Local:
     """Processes of this machine.
@@ -48,7 +34,14 @@ class Local:
     jobs: int = 1
 
     def run(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
-        """See :meth:`Backend.run`."""
+        """Yields results in the order in which tasks are done.
+
+        Args:
+            tasks: Calls; each is taken when a process is free for it.
+
+        Raises:
+            BackendError: A process has died.
+        """
         # One shard per task, so that each is stored as soon as it is done; worker processes end when this process ends.
         parallel = Parallel(
             self.jobs,
@@ -88,7 +81,14 @@ class Dask:
     scheduler: str
 
     def run(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
-        """See :meth:`Backend.run`."""
+        """Yields results in the order in which tasks are done.
+
+        Args:
+            tasks: Calls; each is taken when a worker is free for it.
+
+        Raises:
+            BackendError: No worker can be reached, or a task has ended several workers.
+        """
         try:
             from distributed import Client, KilledWorker, as_completed
         except ImportError as error:
@@ -121,3 +121,7 @@ class Dask:
                 except KilledWorker as error:
                     raise BackendError(f"a shard ends whoever plays it: {error}") from error
                 submit()
+
+
+Backend = Local | Dask
+"""Plays shards."""

@@ -16,8 +16,8 @@ from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 
-# The attributes that map names to arrays; a shard's file stores them as ``group/name``.
-_GROUPS = ("info", "traffic", "totals")
+# The attributes that map names to arrays; a shard's file stores them as ``info/name`` and so on.
+_BY_NAME = ("info", "traffic", "totals")
 
 
 @dataclass(frozen=True)
@@ -94,15 +94,12 @@ class RunResult:
             group: One of :attr:`groups`.
         """
         agents = list(self.groups[group])
-        return replace(
-            self,
-            regret=self.regret[:, :, agents],
-            info={name: values[:, agents] for name, values in self.info.items()},
-            traffic={name: values[:, agents] for name, values in self.traffic.items()},
-            messages=None if self.messages is None else self.messages[:, :, agents],
-            totals={name: values[:, agents] for name, values in self.totals.items()},
-            groups={},
-        )
+        by_name = {
+            kind: {name: values[:, agents] for name, values in getattr(self, kind).items()}
+            for kind in _BY_NAME
+        }
+        messages = None if self.messages is None else self.messages[:, :, agents]
+        return replace(self, regret=self.regret[:, :, agents], messages=messages, groups={}, **by_name)
 
     def as_json(self) -> dict[str, Any]:
         """Returns a summary as JSON has it.
@@ -153,19 +150,17 @@ class RunResult:
             ImportError: pandas is missing, which comes with the ``[report]`` extra.
         """
         checkpoint, replica, agent = np.indices(self.regret.shape).reshape(3, -1)
-        messages = {} if self.messages is None else {"messages": self.messages.ravel()}
         columns = {
+            # Lists: one value for all rows may itself be a list.
+            **{name: [value] * self.regret.size for name, value in self.labels.items()},
             "num_agents": self.regret.shape[2],
             "seed": [self.seeds[i] for i in replica],
             "agent": agent,
             "round": self.rounds[checkpoint],
             "regret": self.regret.ravel(),
-            **messages,
+            **({} if self.messages is None else {"messages": self.messages.ravel()}),
         }
-        frame = report_library("pandas").DataFrame(columns)
-        for place, (name, value) in enumerate(self.labels.items()):
-            frame.insert(place, name, [value] * len(frame))
-        return frame
+        return report_library("pandas").DataFrame(columns)
 
     def plot(self) -> Any:
         """Returns a ``matplotlib`` figure of mean cumulative regret per agent over rounds, with its 95 % interval.
@@ -198,7 +193,7 @@ class RunResult:
             "rounds": self.rounds,
             "regret": self.regret,
             **({} if self.messages is None else {"messages": self.messages}),
-            **{f"{group}/{name}": a for group in _GROUPS for name, a in getattr(self, group).items()},
+            **{f"{kind}/{name}": a for kind in _BY_NAME for name, a in getattr(self, kind).items()},
             "said": np.array(json.dumps(said)),
             "cpu_seconds": np.array(self.cpu_seconds),
         }
@@ -213,28 +208,22 @@ class RunResult:
         said = [json.loads(str(part["said"])) for part in parts]
         first = np.cumsum([0, *(len(one["seeds"]) for one in said)])
 
-        def by_name(group: str) -> Arrays:
-            names = [name for name in parts[0] if name.startswith(f"{group}/")]
-            return {
-                name.removeprefix(f"{group}/"): np.concatenate([part[name] for part in parts])
-                for name in names
-            }
+        def whole(name: str, axis: int = 0) -> Array:
+            return np.concatenate([part[name] for part in parts], axis)
 
+        by_name: dict[str, Arrays] = {kind: {} for kind in _BY_NAME}
+        for kind, _, name in (stored.partition("/") for stored in parts[0]):
+            if name:
+                by_name[kind][name] = whole(f"{kind}/{name}")
         claims: dict[tuple[str, str], list[Claim]] = {}
         for claim in (_claim(claim) for one in said for claim in one["claims"]):
             claims.setdefault((claim.adjacency, claim.composition), []).append(claim)
         return cls(
             rounds=parts[0]["rounds"],
-            regret=np.concatenate([part["regret"] for part in parts], axis=1),
+            regret=whole("regret", 1),
             seeds=[seed for one in said for seed in one["seeds"]],
-            messages=(
-                np.concatenate([part["messages"] for part in parts], axis=1)
-                if "messages" in parts[0]
-                else None
-            ),
-            info=by_name("info"),
-            traffic=by_name("traffic"),
-            totals=by_name("totals"),
+            messages=whole("messages", 1) if "messages" in parts[0] else None,
+            **by_name,
             groups=said[0]["groups"],
             privacy=weakest([_claim(one["privacy"]) for one in said]),
             claims=[weakest(alike) for alike in claims.values()],

@@ -7,7 +7,6 @@ from functools import cached_property, partial
 from importlib.metadata import version
 from typing import Any
 
-from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.baselines.registry import find_baseline
 from fedbandit_envs.basics.arrays import Arrays
@@ -17,10 +16,10 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.stack import Stack, checked
 from fedbandit_envs.core.stack import build as build_stack
-from fedbandit_envs.leaderboard.runs.assignments import arguments, read_assignments
+from fedbandit_envs.leaderboard.runs.assignments import arguments, read_assignment
 from fedbandit_envs.leaderboard.runs.result import ONE_STRATUM, RunResult, Strata, claims_of, cpu_seconds
 from fedbandit_envs.leaderboard.runs.row_check import RowCheck
-from fedbandit_envs.leaderboard.runs.simulate import play_episodes
+from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import REGISTRY
 
@@ -117,45 +116,35 @@ class RunSpec:
             require_integer("first_seed", self.first_seed, 0)
             checked(self.stack)
 
-    @classmethod
-    def from_assignments(
-        cls, baseline: str, env_id: str, rounds: int, seeds: int, first_seed: int, words: Sequence[str],
-        stack: Stack = (),
-    ) -> "RunSpec":  # fmt: skip
-        """Builds a run from ``key=value`` words of a command line.
+    def assigned(self, words: Sequence[str]) -> "RunSpec":
+        """Returns the run with the arguments that ``--set`` gives on a command line.
 
         Args:
-            baseline: Name of the baseline.
-            env_id: Id of the environment.
-            rounds: Horizon.
-            seeds: Number of seeds.
-            first_seed: The first of them.
-            words: See :func:`~fedbandit_envs.leaderboard.runs.assignments.read_assignments`. A key is an argument of
-                the environment, of the policy or of a wrapper; ``env.key``, ``policy.key``, ``channel.key`` and so on
-                say of which.
-            stack: See :class:`RunSpec`.
+            words: ``key=value`` each, where a key is an argument of the environment, of the policy or of a wrapper;
+                ``env.key``, ``policy.key``, ``channel.key`` and so on name which of them.
 
         Raises:
-            SettingsError: A name is unknown, a number out of range, a word malformed, or its key unknown or ambiguous.
+            SettingsError: A word is malformed, or its key unknown or ambiguous.
         """
-        spec = cls(baseline, env_id, rounds, seeds, first_seed, stack=stack)
-        found = find_baseline(baseline)
+        baseline = find_baseline(self.baseline)
         known = {
-            "env": arguments(resolve(REGISTRY[env_id].federation)).keys() - {"max_cycles", "render_mode"},
-            "policy": arguments(found.policy).keys(),
-            **{part: arguments(wrapper.make).keys() - {"env"} for part, wrapper in found.wrappers.items()},
+            "env": arguments(resolve(REGISTRY[self.env_id].federation)).keys()
+            - {"max_cycles", "render_mode"},
+            "policy": arguments(baseline.policy).keys(),
+            **{part: arguments(wrapper.make).keys() - {"env"} for part, wrapper in baseline.wrappers.items()},
         }
-        targets = {"env": spec.env_kwargs, "policy": spec.policy_kwargs}
-        targets |= {part: spec.wrapper_kwargs.setdefault(part, {}) for part in found.wrappers}
+        given: dict[str, dict[str, Any]] = {part: {} for part in known}
         with _refusing(ValueError):
             for word in words:
-                ((part, name, value),) = read_assignments([word])
+                part, name, value = read_assignment(word)
                 parts = [part] if part else [one for one, names in known.items() if name in names]
                 if len(parts) != 1 or name not in known.get(parts[0], ()):
                     allowed = ", ".join(f"{one}.{n}" for one, names in known.items() for n in sorted(names))
                     raise ValueError(f"--set {word!r} is not key=value with a key among {allowed}")
-                targets[parts[0]][name] = value
-        return spec
+                given[parts[0]][name] = value
+        return replace(
+            self, env_kwargs=given.pop("env"), policy_kwargs=given.pop("policy"), wrapper_kwargs=given
+        )
 
     @property
     def all_seeds(self) -> range:
@@ -194,17 +183,14 @@ class RunSpec:
         with _refusing(*_WRONG, ImportError, AttributeError):
             return build_stack(entry.federation, (*entry.stack, *self.stack), **kwargs)
 
-    def build(self, baseline: Baseline | None = None) -> tuple[FederatedEnv, Policy]:
+    def build(self) -> tuple[FederatedEnv, Policy]:
         """Makes the wrapped environment and the policy of the run.
-
-        Args:
-            baseline: In place of the registered one, the same with other wrappers.
 
         Raises:
             SettingsError: An argument is out of its range or has the wrong type, or the baseline does not play this
                 environment.
         """
-        baseline = baseline or find_baseline(self.baseline)
+        baseline = find_baseline(self.baseline)
         with _refusing(*_WRONG, ImportError, OSError):
             env = baseline.wrap(self.federation(), self.wrapper_kwargs)
             return env, baseline.make_policy(**self.policy_kwargs)
@@ -212,53 +198,35 @@ class RunSpec:
     def run(self, advance: Callable[[float], None] = lambda played: None, check_rows: int = 0) -> RunResult:
         """Plays all seeds side by side.
 
+        Errors after environment and policy are reset are not due to the settings and are raised unchanged.
+
         Args:
             advance: Called with the number of agent-rounds played since its last call, for progress bars.
             check_rows: How many rows are played alone as well, which must choose the same actions; see
                 :class:`~fedbandit_envs.leaderboard.runs.row_check.RowCheck`.
 
         Raises:
-            SettingsError: The run cannot be set up as asked.
+            SettingsError: The run cannot be set up as asked, the environment cannot start with these arguments, or the
+                policy cannot play behind these wrappers.
             BudgetExhaustedError: A privatizer refuses a release.
             MixedRowsError: The policy acts for a row that was checked as it would not for that row alone.
         """
-        start = cpu_seconds()
+        began, seeds = cpu_seconds(), self.all_seeds
         env, policy = self.build()
-        if check_rows:
-            make_alone = partial(find_baseline(self.baseline).make_policy, **self.policy_kwargs)
-            policy = RowCheck(policy, make_alone, check_rows)
-        result = self.play_built(env, policy, advance)
-        rows = policy.rows if isinstance(policy, RowCheck) else ()
-        return replace(result, checked_rows=rows, cpu_seconds=cpu_seconds() - start)
-
-    def play_built(
-        self,
-        env: FederatedEnv,
-        policy: Policy,
-        advance: Callable[[float], None] = lambda played: None,
-    ) -> RunResult:
-        """Runs a policy on an environment, both made by :meth:`build`.
-
-        Errors after both are reset are not due to the settings and are raised unchanged.
-
-        Args:
-            env: The wrapped environment.
-            policy: Plays every agent.
-            advance: See :meth:`run`.
-
-        Raises:
-            SettingsError: The environment cannot start with these arguments, or the policy cannot play behind these
-                wrappers.
-            BudgetExhaustedError: A privatizer refuses a release.
-        """
-        seeds = self.all_seeds
+        checked_policy = RowCheck(
+            policy, partial(find_baseline(self.baseline).make_policy, **self.policy_kwargs), check_rows
+        )
         with _refusing(*_WRONG):
             start = env.reset_batch(seeds)
         with _refusing(UnfitError):
-            policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
-        result = play_episodes(env, policy, start, seeds, advance)
+            checked_policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
         return replace(
-            result, claims=claims_of(env, self.delta), strata=self.strata, labels=self._all_labels()
+            simulate(env, checked_policy, seeds, advance, start),
+            claims=claims_of(env, self.delta),
+            checked_rows=checked_policy.rows,
+            cpu_seconds=cpu_seconds() - began,
+            strata=self.strata,
+            labels=self._all_labels(),
         )
 
     def play(self, advance: Callable[[float], None]) -> Arrays:

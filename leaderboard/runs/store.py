@@ -88,17 +88,12 @@ def read(file: Path) -> Arrays:
         DamagedShardError: The file does not hold what was written to it.
         FileNotFoundError: There is no file.
     """
-    with np.load(BytesIO(_content(file))) as arrays:
-        return {name: arrays[name] for name in arrays.files}
-
-
-def _content(file: Path) -> bytes:
-    """Returns the content of a shard's file without its digest; see :func:`read`."""
     whole = file.read_bytes()
     content, seal = whole[:-_SEAL], whole[-_SEAL:]
     if seal != _seal(content, file.stem):
         raise DamagedShardError(f"{file} is damaged: it does not hold what was written to it")
-    return content
+    with np.load(BytesIO(content)) as arrays:
+        return dict(arrays)
 
 
 def is_kept(file: Path) -> bool:
@@ -108,7 +103,7 @@ def is_kept(file: Path) -> bool:
         DamagedShardWarning: The file is damaged; the message names it.
     """
     try:
-        _content(file)
+        read(file)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except DamagedShardError as error:

@@ -116,7 +116,7 @@ def test_a_full_disk_ends_a_sweep(tmp_path, monkeypatch):
 
 def test_a_worker_of_another_source_is_refused(tmp_path):
     (shard,) = Drawn((1,)).split()
-    _, error = _played(shard, tmp_path / "other.npz", tmp_path / "none", 0)
+    _, error = _played(shard, tmp_path / "other.npz")
     assert isinstance(error, BackendError)
     assert "a worker has another source" in str(error)
 
