@@ -18,11 +18,19 @@ from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import TrackError, tracks_of
 from fedbandit_envs.leaderboard.board.verify import verify as findings_of
-from fedbandit_envs.leaderboard.cli.backend import BackendOption, SchedulerOption, WorkersOption, backend_of
-from fedbandit_envs.leaderboard.cli.terminal import chosen, explained, play_missing, print_table
-from fedbandit_envs.leaderboard.runs.assignments import read_assignment
-from fedbandit_envs.leaderboard.runs.backends import Backend, BackendError
+from fedbandit_envs.leaderboard.cli.terminal import (
+    BackendOption,
+    SchedulerOption,
+    WorkersOption,
+    backend_of,
+    chosen,
+    explained,
+    play_missing,
+    print_table,
+)
+from fedbandit_envs.leaderboard.runs.execute import Backend, BackendError
 from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
+from fedbandit_envs.leaderboard.runs.spec import read_assignment
 from fedbandit_envs.leaderboard.sandbox import EntryError
 from fedbandit_envs.leaderboard.sandbox.errors import printable
 

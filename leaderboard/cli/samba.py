@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from fedbandit_envs.leaderboard.cli.terminal import explained, out_console, print_table, progress
-from fedbandit_envs.leaderboard.runs.assignments import read_assignment
+from fedbandit_envs.leaderboard.runs.spec import read_assignment
 from fedbandit_envs.samba.crypto.certificates import issue_certificates
 from fedbandit_envs.samba.crypto.keys import Keyring, deal_keys
 from fedbandit_envs.samba.crypto.libraries import require_extra
@@ -63,18 +63,9 @@ def samba(
     name = f"{algorithm}{' without encryption' if plain else ''}"
     with explained(*_CAUSED_BY_WORDS), progress(name, total) as update:
         settings = SambaSettings(
-            algorithm=algorithm,
-            ratings=ratings,
-            arms=arms,
-            budget=budget,
-            seed=seed,
-            transport=cast(Transport, transport),
-            parameters=_parameters(set_),
-            owners_per_role=owners_per_role,
-            tls=tls,
-            timeout=timeout,
-            plain=plain,
-        )
+            algorithm, ratings, arms, budget, seed, cast(Transport, transport), _parameters(set_),
+            owners_per_role, tls, timeout, plain,
+        )  # fmt: skip
         result = run_samba(settings, lambda rounds: update(advance=rounds))
         update(completed=total)
     if as_json:

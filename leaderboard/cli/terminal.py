@@ -1,11 +1,11 @@
-"""Terminal code shared by all commands: output, errors in the user's input, progress bars, the output folder."""
+"""Terminal code shared by all commands: tables, errors in the user's input, progress bars, common options."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 from rich.console import Console
@@ -13,14 +13,20 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Column, Table
 
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.leaderboard.runs.backends import Backend
-from fedbandit_envs.leaderboard.runs.execute import play
-from fedbandit_envs.leaderboard.runs.store import Cell, missing_shards
+from fedbandit_envs.leaderboard.runs.execute import Backend, Dask, Local, play
+from fedbandit_envs.leaderboard.runs.store import Cell, Store
 from fedbandit_envs.samba.errors import MissingExtraError, SecureError
 
 T = TypeVar("T")
 
 out_console = Console()
+
+WorkersOption = Annotated[int, typer.Option(help="Number of processes.", min=1)]
+BackendOption = Annotated[
+    str,
+    typer.Option(help="joblib: processes of this machine; dask: a scheduler's workers, with --scheduler."),
+]
+SchedulerOption = Annotated[str | None, typer.Option(help="Of dask: tcp://HOST:PORT.")]
 
 
 @contextmanager
@@ -79,6 +85,25 @@ def progress(name: str, total: float | None) -> Iterator[Callable[..., None]]:
         yield partial(bar.update, bar.add_task(name, total=total))
 
 
+def backend_of(name: str, scheduler: str | None, workers: int) -> Backend:
+    """Returns the backend that a command's options name.
+
+    Args:
+        name: ``joblib`` or ``dask``.
+        scheduler: Address of Dask's.
+        workers: Number of processes; Dask has its own.
+
+    Raises:
+        ValueError: The name is unknown, or there is no scheduler where one is needed, or one where none is.
+    """
+    require_choice("--backend", name, ("joblib", "dask"))
+    if (scheduler is None) is (name == "dask"):
+        raise ValueError(
+            f"--scheduler is {scheduler!r}; an address is required with --backend dask, and only there"
+        )
+    return Local(workers) if scheduler is None else Dask(scheduler)
+
+
 def play_missing(name: str, backend: Backend, cells: Sequence[Cell], folder: Path) -> None:
     """Plays the shards of cells that a folder does not have yet, with a progress bar.
 
@@ -88,7 +113,7 @@ def play_missing(name: str, backend: Backend, cells: Sequence[Cell], folder: Pat
         cells: The cells.
         folder: Folder of the shards.
     """
-    missing = missing_shards(cells, folder)
+    missing = Store(folder).missing(cells)
     with progress(name, sum(shard.size for shard in missing)) as update:
         play(missing, folder, backend, lambda played: update(advance=played))
 

@@ -10,9 +10,8 @@ from warnings import catch_warnings
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.wrapper import Layer
-from fedbandit_envs.leaderboard.runs.assignments import arguments
 from fedbandit_envs.leaderboard.runs.result import RunResult
-from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
+from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError, arguments
 from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.byzantine import ATTACKS

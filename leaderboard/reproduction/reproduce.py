@@ -10,7 +10,7 @@ from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan
 from fedbandit_envs.leaderboard.reproduction.page import COLUMNS, Section, render
 from fedbandit_envs.leaderboard.reproduction.panel_runs import LabelledResult, PanelRuns
 from fedbandit_envs.leaderboard.runs.plots import panels_png
-from fedbandit_envs.leaderboard.runs.store import Cell, load
+from fedbandit_envs.leaderboard.runs.store import Cell, Store
 
 
 class Reproduction:
@@ -79,7 +79,9 @@ class Reproduction:
         sections = []
         seconds = 0.0
         for plan in self._plans:
-            results = [LabelledResult(run.labels, load(run, self.folder)) for run in self._runs[plan.panel]]
+            results = [
+                LabelledResult(run.labels, Store(self.folder).load(run)) for run in self._runs[plan.panel]
+            ]
             seconds += sum(row.result.cpu_seconds for row in results)
             runs = PanelRuns(plan, results)
             section = Section(plan.panel)

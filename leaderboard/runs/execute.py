@@ -1,20 +1,134 @@
-"""Plays shards on a backend and keeps each as soon as it is done."""
+"""Plays shards, on processes of this machine or the workers of a Dask scheduler, and keeps each when it is done."""
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from threading import Event, Thread
 from time import sleep
 from traceback import format_exc
 from typing import Any
 
-from joblib import delayed
+from joblib import Parallel, delayed
 
-from fedbandit_envs.leaderboard.runs.backends import Backend, BackendError, Local
-from fedbandit_envs.leaderboard.runs.shard_lock import ShardLock, progress_of, remove_strays
-from fedbandit_envs.leaderboard.runs.store import Cell, is_kept, packed, path
+from fedbandit_envs.leaderboard.runs.store import Cell, ShardLock, Store
 
 _SECONDS = 0.5
+_TIMEOUT = 10  # seconds
+
+Task = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+"""A call, as :func:`joblib.delayed` makes it."""
+
+
+class BackendError(RuntimeError):
+    """A backend cannot play shards; the message says why."""
+
+
+@dataclass(frozen=True)
+class Local:
+    """Processes of this machine.
+
+    Attributes:
+        jobs: Number of processes; one is this process itself.
+    """
+
+    jobs: int = 1
+
+    def run(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
+        """Yields results in the order in which tasks are done.
+
+        Args:
+            tasks: Calls; each is taken when a process is free for it.
+
+        Raises:
+            BackendError: A process has died.
+        """
+        # One shard per task, so that each is stored as soon as it is done; worker processes end when this process ends.
+        parallel = Parallel(
+            self.jobs,
+            batch_size=1,
+            pre_dispatch="n_jobs",
+            return_as="generator_unordered",
+            initializer=_end_with,
+            initargs=(os.getpid(),),
+        )
+        try:
+            yield from parallel(tasks)
+        except BrokenProcessPool as error:
+            raise BackendError(
+                f"a process that played has been ended; what is finished is kept, so start again: {error}"
+            ) from error
+
+
+def _end_with(parent: int) -> None:
+    """Lets this process end soon after its parent, which may be killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(_SECONDS)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
+@dataclass(frozen=True)
+class Dask:
+    """Workers of a Dask scheduler; they may come and go, and a dead worker's task is given to another.
+
+    Attributes:
+        scheduler: Its address, ``tcp://host:port``.
+    """
+
+    scheduler: str
+
+    def run(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
+        """Yields results in the order in which tasks are done.
+
+        Args:
+            tasks: Calls; each is taken when a worker is free for it.
+
+        Raises:
+            BackendError: No worker can be reached, or a task has ended several workers.
+        """
+        try:
+            from distributed import Client, KilledWorker, as_completed
+        except ImportError as error:
+            raise BackendError(
+                "backend is 'dask', which needs the [dask] extra: python -m pip install 'fedbandit-envs[dask]'"
+            ) from error
+        try:
+            client = Client(self.scheduler, timeout=_TIMEOUT, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise BackendError(
+                f"scheduler is {self.scheduler!r}, where none answers as tcp://HOST:PORT: {error}"
+            ) from error
+        with closing(client):
+            try:
+                client.wait_for_workers(1, timeout=_TIMEOUT)
+            except TimeoutError as error:
+                raise BackendError(f"the scheduler at {self.scheduler} has no workers") from error
+            left, running = iter(tasks), as_completed([], loop=client.loop)
+
+            def submit() -> None:
+                # As many tasks wait at the scheduler as are played, so that no worker has to wait.
+                room = 2 * sum(client.ncores().values()) - running.count()
+                for function, arguments, named in islice(left, max(1, room)):
+                    running.add(client.submit(function, *arguments, **named, pure=False))
+
+            submit()
+            for played in running:
+                try:
+                    yield played.result()
+                except KilledWorker as error:
+                    raise BackendError(f"a shard ends whoever plays it: {error}") from error
+                submit()
+
+
+Backend = Local | Dask
+"""Plays shards."""
 
 
 def play(
@@ -38,8 +152,9 @@ def play(
         BackendError: Shards cannot be played there.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    remove_strays(folder)
-    sweep = _Sweep({path(shard, folder): shard for cell in cells for shard in cell.split()})
+    store = Store(folder)
+    store.remove_strays()
+    sweep = _Sweep(store.shards(cells))
     try:
         with sweep.reporting(advance):
             while sweep.left:
@@ -84,7 +199,7 @@ class _Sweep:
             if self._errors:
                 return
             lock = ShardLock.take(file)
-            if lock and is_kept(file):
+            if lock and Store.has(file):
                 lock.give_up()
                 del self.left[file]
             elif lock:
@@ -126,12 +241,12 @@ def _played(shard: Cell, file: Path) -> tuple[Path, bytes | Exception]:
         The file, and its content or what went wrong: an error raised here would end what others are playing.
     """
     try:
-        if path(shard, file.parent) != file:
+        if Store(file.parent).path(shard) != file:
             raise BackendError(
                 "a worker has another source of fedbandit-envs than this process, so that its results would be others; "
                 "start it again with the same one"
             )
-        return file, packed(shard.play(progress_of(file)), file.stem)
+        return file, Store.content(shard.play(ShardLock.progress(file)), file)
     except Exception as error:
         error.add_note(f"While a shard was played:\n{format_exc()}")
         return file, error

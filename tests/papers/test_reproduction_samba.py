@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale, experiments
-from fedbandit_envs.leaderboard.runs import store
 from fedbandit_envs.leaderboard.runs.execute import play
+from fedbandit_envs.leaderboard.runs.store import Store
 from fedbandit_envs.papers.samba import experiments as samba
 from fedbandit_envs.papers.samba.analysis import PUBLISHED
 from fedbandit_envs.papers.samba.runs import Selected, Selection
@@ -83,7 +83,7 @@ def test_every_experiment_of_samba_writes_its_page(tmp_path, monkeypatch, name):
 def played(cell, folder):
     for shard in cell.split():
         play([shard], folder)
-    return store.load(cell, folder)
+    return Store(folder).load(cell)
 
 
 @pytest.mark.parametrize("algorithm", samba.ALGORITHMS)
@@ -117,7 +117,7 @@ def test_a_key_tells_every_setting_apart(tmp_path):
     cell = Selection(settings, 2)
     others = [replace(cell, settings=replace(settings, **{name: value})) for name, value in OTHER.items()]
     others += [replace(cell, seeds=3), replace(cell, note=(120,))]
-    assert len({store.path(one, tmp_path) for one in [cell, *others]}) == len(others) + 1
+    assert len({Store(tmp_path).path(one) for one in [cell, *others]}) == len(others) + 1
 
 
 def test_cells_that_cannot_be_are_refused():

@@ -19,15 +19,15 @@ from fedbandit_envs.leaderboard.board.report.figure_data import Curve
 from fedbandit_envs.leaderboard.board.report.figures import what_privacy_buys
 from fedbandit_envs.leaderboard.board.report.rows import Group, RankedRow, named_baselines
 from fedbandit_envs.leaderboard.board.result import digest_of
-from fedbandit_envs.leaderboard.runs.plots import Style, panels_png
+from fedbandit_envs.leaderboard.runs.plots import panels_png
 
 _AXES = {"x": "epsilon claimed", "y": "regret per agent", "xscale": "log", "yscale": "log"}
 # As on the page: what private baselines are compared with is grey and black. Dots show what lies beneath.
 _LEVELS = {
-    SILENT: Style("#8a929b", "solid"),
-    TUNED: Style("black", "solid"),
-    PLACEBO: Style("#8a929b", "dotted"),
-    TRUE: Style("black", "dashed"),
+    SILENT: ("#8a929b", "solid"),
+    TUNED: ("black", "solid"),
+    PLACEBO: ("#8a929b", "dotted"),
+    TRUE: ("black", "dashed"),
 }
 
 
