@@ -1,4 +1,4 @@
-"""The command line: put together here."""
+"""The command line, put together from the commands in the files of this folder."""
 
 import typer
 
@@ -8,13 +8,8 @@ app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Federated bandits: environments and baselines."
 )
 app.command(name="list")(runs.list_)
-app.command()(runs.run)
-app.command()(runs.quickstart)
-app.command()(audit.audit)
-app.command()(sweeps.reproduce)
-app.command()(sweeps.tune)
-app.command()(samba.samba)
-app.command()(samba.samba_keys)
-app.command()(samba.samba_role)
-app.command()(lab.lab)
+for command in (runs.run, runs.quickstart, audit.audit, sweeps.reproduce, sweeps.tune):
+    app.command()(command)
+for command in (samba.samba, samba.samba_keys, samba.samba_role, lab.lab):
+    app.command()(command)
 app.add_typer(leaderboard.app, name="leaderboard")

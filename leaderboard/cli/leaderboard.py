@@ -18,16 +18,7 @@ from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import TrackError, tracks_of
 from fedbandit_envs.leaderboard.board.verify import verify as findings_of
-from fedbandit_envs.leaderboard.cli.terminal import (
-    BackendOption,
-    SchedulerOption,
-    WorkersOption,
-    backend_of,
-    chosen,
-    explained,
-    play_missing,
-    print_table,
-)
+from fedbandit_envs.leaderboard.cli import terminal
 from fedbandit_envs.leaderboard.runs.execute import Backend, BackendError
 from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
 from fedbandit_envs.leaderboard.runs.spec import read_assignment
@@ -61,26 +52,26 @@ def run(
     track: Annotated[
         list[str] | None, typer.Option(help="Tracks; by default all that do not limit messages. Repeatable.")
     ] = None,
-    workers: WorkersOption = 2,
-    backend: BackendOption = "joblib",
-    scheduler: SchedulerOption = None,
+    workers: terminal.WorkersOption = 2,
+    backend: terminal.BackendOption = "joblib",
+    scheduler: terminal.SchedulerOption = None,
     new_edition: _NewOption = False,
 ) -> None:
     """Runs baselines of a suite on the tracks that they fit. Can be stopped and started again."""
-    with explained(ValueError):
-        played_by = backend_of(backend, scheduler, workers)
-        played = chosen("suite", suite, SUITES)
+    with terminal.explained(ValueError):
+        played_by = terminal.backend_of(backend, scheduler, workers)
+        played = terminal.chosen("suite", suite, SUITES)
         known = baselines_of(played)
         names = list(dict.fromkeys(baselines or known))
         for name in names:
             require_choice("BASELINE", name, known)
         tracks = tracks_of(played)
         unlimited = [one for one in tracks.values() if not one.messages]
-        played_on = [chosen("track", name, tracks) for name in track or []] or unlimited
+        played_on = [terminal.chosen("track", name, tracks) for name in track or []] or unlimited
     rows, left_out = engine.rows_of(played, names, played_on)
     for who, why in left_out.items():
         typer.echo(f"left out: {who}: {why}", err=True)
-    with explained(ValueError):
+    with terminal.explained(ValueError):
         if not rows:
             raise ValueError(
                 f"none of {', '.join(names)} fits {', '.join(track.name for track in played_on)}"
@@ -98,16 +89,16 @@ def submit(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="policy., channel. or privatizer.key=value. Repeatable.")
     ] = None,
-    workers: WorkersOption = 2,
-    backend: BackendOption = "joblib",
-    scheduler: SchedulerOption = None,
+    workers: terminal.WorkersOption = 2,
+    backend: terminal.BackendOption = "joblib",
+    scheduler: terminal.SchedulerOption = None,
     new_edition: _NewOption = False,
 ) -> None:
     """Runs an own policy in a process that sees observations and nothing else, and adds its row to the ranking."""
-    with explained(ValueError, TypeError, OSError, ImportError):
-        played_by = backend_of(backend, scheduler, workers)
-        played = chosen("suite", suite, SUITES)
-        where = chosen("track", track, tracks_of(played))
+    with terminal.explained(ValueError, TypeError, OSError, ImportError):
+        played_by = terminal.backend_of(backend, scheduler, workers)
+        played = terminal.chosen("suite", suite, SUITES)
+        where = terminal.chosen("track", track, tracks_of(played))
         if where.revealed:
             raise ValueError(f"track is {track!r}, for lines to compare with; another one is required")
         submission = submission_of(policy, _name(policy, name), _settings(set_ or []), out / engine.SOURCES)
@@ -124,7 +115,7 @@ def verify(
     anew: Annotated[bool, typer.Option("--anew", help="Also compare with new random numbers.")] = False,
 ) -> None:
     """Checks a result by replaying it; exit code 1 if the replay differs."""
-    with explained(ResultError, OSError):
+    with terminal.explained(ResultError, OSError):
         loaded = ResultFile.load(result)
     holds = True
     for finding in findings_of(loaded, result.parent, None if whole else seeds, anew):
@@ -147,7 +138,7 @@ def report(
     # Imported here, since it is slow and no other command draws.
     from fedbandit_envs.leaderboard.board.report import report as write
 
-    with explained(ResultError, RecordError, OSError, ImportError):
+    with terminal.explained(ResultError, RecordError, OSError, ImportError):
         records = Records(results)
         rows = records.standing()
         if not rows:
@@ -167,7 +158,7 @@ def withdraw(
     reason: Annotated[str, typer.Option(help="Why; the record keeps it.")],
 ) -> None:
     """Withdraws a row from the ranking; its file stays, and the record says why."""
-    with explained(ResultError, RecordError, OSError):
+    with terminal.explained(ResultError, RecordError, OSError):
         loaded = ResultFile.load(result)
         Records(result.parent).take_out(loaded, reason)
     typer.echo(f"withdrawn: {loaded.entry.name} on {loaded.track} of {loaded.suite}")
@@ -175,17 +166,17 @@ def withdraw(
 
 def _play(rows: Sequence[engine.Row], out: Path, backend: Backend, new_edition: bool) -> None:
     """Plays rows with a progress bar, and prints their regret and files."""
-    with explained(ending=_REFUSALS):
-        with explained(OSError, option="--out"):
+    with terminal.explained(ending=_REFUSALS):
+        with terminal.explained(OSError, option="--out"):
             out.mkdir(parents=True, exist_ok=True)
             edition = Records(out).edition(rows[0].suite, new_edition)
-        files = engine.run(rows, edition, out, partial(play_missing, rows[0].suite.name, backend))
+        files = engine.run(rows, edition, out, partial(terminal.play_missing, rows[0].suite.name, backend))
     cells = []
     for row, file in zip(rows, files, strict=True):
         last = [sum(task.regret[-1]) / len(task.seeds) for task in ResultFile.load(file).tasks]
         cells.append((row.track.name, row.entry.name, ", ".join(f"{mean:,.1f}" for mean in last), file.name))
     heads = ("track", "entry", "regret per agent, by task", "file")
-    print_table(f"edition {edition.edition.id}", heads, cells)
+    terminal.print_table(f"edition {edition.edition.id}", heads, cells)
 
 
 def _name(policy: str, given: str | None) -> str:

@@ -62,10 +62,10 @@ def samba(
     total = max(1, budget - arms)
     name = f"{algorithm}{' without encryption' if plain else ''}"
     with explained(*_CAUSED_BY_WORDS), progress(name, total) as update:
+        via, parameters = cast(Transport, transport), _parameters(set_)
         settings = SambaSettings(
-            algorithm, ratings, arms, budget, seed, cast(Transport, transport), _parameters(set_),
-            owners_per_role, tls, timeout, plain,
-        )  # fmt: skip
+            algorithm, ratings, arms, budget, seed, via, parameters, owners_per_role, tls, timeout, plain
+        )
         result = run_samba(settings, lambda rounds: update(advance=rounds))
         update(completed=total)
     if as_json:

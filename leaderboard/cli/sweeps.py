@@ -8,16 +8,7 @@ from typing import Annotated
 import typer
 
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.leaderboard.cli.terminal import (
-    BackendOption,
-    SchedulerOption,
-    WorkersOption,
-    backend_of,
-    explained,
-    make_folder,
-    play_missing,
-    print_table,
-)
+from fedbandit_envs.leaderboard.cli import terminal
 from fedbandit_envs.leaderboard.reproduction.experiment import experiments
 from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
 from fedbandit_envs.leaderboard.runs.execute import BackendError
@@ -38,18 +29,18 @@ def reproduce(
     trials: Annotated[
         int | None, typer.Option(help="Runs of each problem instance, if not the scale's.")
     ] = None,
-    workers: WorkersOption = 2,
-    backend: BackendOption = "joblib",
-    scheduler: SchedulerOption = None,
+    workers: terminal.WorkersOption = 2,
+    backend: terminal.BackendOption = "joblib",
+    scheduler: terminal.SchedulerOption = None,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("fedbandit-reproduction"),
 ) -> None:
     """Repeats a paper's experiment and sets its numbers beside ours. Can be stopped and started again.
 
     With `all`, experiments that do not have the panel or the mode asked for are left out.
     """
-    with explained(ValueError):
+    with terminal.explained(ValueError):
         known = experiments()
-        played_by = backend_of(backend, scheduler, workers)
+        played_by = terminal.backend_of(backend, scheduler, workers)
         require_choice("EXPERIMENT", experiment, (*known, "all"))
         names = [name for name, one in known.items() if mode in one.modes and panel in (*one.panels, "all")]
         reproductions = {
@@ -59,11 +50,11 @@ def reproduce(
             )
             for name in (names or known if experiment == "all" else [experiment])
         }  # fmt: skip
-    make_folder(out)
-    wrong = explained(SettingsError, BudgetExhaustedError, BackendError)
-    with wrong, explained(OSError, option="--out"):
+    terminal.make_folder(out)
+    wrong = terminal.explained(SettingsError, BudgetExhaustedError, BackendError)
+    with wrong, terminal.explained(OSError, option="--out"):
         for name, reproduction in reproductions.items():
-            play_missing(name, played_by, reproduction.cells, reproduction.folder)
+            terminal.play_missing(name, played_by, reproduction.cells, reproduction.folder)
             for path in reproduction.report():
                 typer.echo(path)
 
@@ -72,9 +63,9 @@ def tune(
     problem: Annotated[str, typer.Argument(help=f"One of {', '.join(TUNINGS)}, or all.")],
     rounds: Annotated[int | None, typer.Option(help="Horizon T, if not the problem's.")] = None,
     seeds: Annotated[int | None, typer.Option(help="Number of seeds, if not the problem's.")] = None,
-    workers: WorkersOption = 2,
-    backend: BackendOption = "joblib",
-    scheduler: SchedulerOption = None,
+    workers: terminal.WorkersOption = 2,
+    backend: terminal.BackendOption = "joblib",
+    scheduler: terminal.SchedulerOption = None,
     out: Annotated[Path, typer.Option(help="Folder for the constants found.")] = Path("fedbandit-tuning"),
 ) -> None:
     """Tunes a problem's baselines, silent ones first: one grid, one budget, seeds that no experiment plays.
@@ -82,18 +73,18 @@ def tune(
     Writes tuned.json; the package has a copy of it, from which `SS-UCB-tuned` and other tuned baselines read their
     constants. Can be stopped and started again.
     """
-    with explained(ValueError):
-        played_by = backend_of(backend, scheduler, workers)
+    with terminal.explained(ValueError):
+        played_by = terminal.backend_of(backend, scheduler, workers)
         require_choice("PROBLEM", problem, (*TUNINGS, "all"))
         runs: dict[str, list[list[RunSpec]]] = {}
         for name in TUNINGS if problem == "all" else [problem]:
             runs |= tuning_runs(name, rounds, seeds)
-    make_folder(out)
+    terminal.make_folder(out)
     folder = out / "shards"
     cells = [run for grid in runs.values() for tried in grid for run in tried]
-    wrong = explained(SettingsError, BudgetExhaustedError, BackendError)
-    with wrong, explained(OSError, option="--out"):
-        play_missing("tune", played_by, cells, folder)
+    wrong = terminal.explained(SettingsError, BudgetExhaustedError, BackendError)
+    with wrong, terminal.explained(OSError, option="--out"):
+        terminal.play_missing("tune", played_by, cells, folder)
     found = best_constants(runs, Store(folder).load)
     rows = []
     for name, entry in found.items():
@@ -101,7 +92,7 @@ def tune(
         rows.append(
             (name, entry["of"], json.dumps(entry["chosen"]), f"{min(regrets):.1f}", f"{regrets[-1]:.1f}")
         )
-    print_table("Tuned", ("tuned form", "of", "constants", "regret", "at the papers' radius"), rows)
+    terminal.print_table("Tuned", ("tuned form", "of", "constants", "regret", "at the papers' radius"), rows)
     path = out / "tuned.json"
     changed = "".join(f" --{name} {value}" for name, value in (("rounds", rounds), ("seeds", seeds)) if value)
     command = f"fedbandit tune {problem}{changed}"
