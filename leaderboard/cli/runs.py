@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -14,9 +14,10 @@ from fedbandit_envs.leaderboard.runs.plots import regret_figure, regret_html
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
 from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError, read_value
-from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
 from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+
+_QUICK = ("uniform-random", "one-of-each", "SS-UCB")
 
 
 def list_() -> None:
@@ -68,19 +69,12 @@ def run(
     with explained(SettingsError, BudgetExhaustedError, ending=[MixedRowsError]):
         spec = RunSpec(baseline, env_id, rounds, seeds, first_seed, stack=read_value(stack))
         spec = spec.assigned(set_ or [])
-        result = run_with_progress(spec, 3 if check_rows else 0)
+        result = _played(spec, 3 if check_rows else 0)
     written = {**result.as_json(), "settings": spec.recorded()}
     if as_json:
         typer.echo(json.dumps(written, indent=2))
     else:
-        rows = (
-            (
-                str(row["round"]),
-                f"{row['regret_mean']:.1f}",
-                " .. ".join(f"{end:.1f}" for end in row["regret_ci"] or []) or "-",
-            )
-            for row in written["checkpoints"]
-        )
+        rows = ((str(row["round"]), *_cells(row, ".1f")) for row in written["checkpoints"])
         heads = ("round", "regret per agent", "95 % interval")
         print_table(f"{baseline} on {env_id}, {seeds} seeds", heads, rows)
         for name, mean in written["info_mean"].items():
@@ -89,15 +83,6 @@ def run(
             out_console.print(
                 f"rows that agree with a policy that sees them alone: {written['checked_rows']}"
             )
-
-
-def run_with_progress(spec: RunSpec, check_rows: int = 0) -> RunResult:
-    """Plays a run, see :meth:`RunSpec.run`, with a progress bar."""
-    with progress(spec.baseline, spec.size) as update:
-        return spec.run(lambda played: update(advance=played), check_rows)
-
-
-_BASELINES = ("uniform-random", "one-of-each", "SS-UCB")
 
 
 def quickstart(
@@ -110,17 +95,16 @@ def quickstart(
     Needs the extra `report`.
     """
     with explained(SettingsError):
-        runs = [RunSpec(name, "FedProcurement-v0", rounds, seeds) for name in _BASELINES]
+        runs = [RunSpec(name, "FedProcurement-v0", rounds, seeds) for name in _QUICK]
     make_folder(out)
     curves: dict[str, RunResult] = {}
     rows = []
     for spec in runs:
-        result = curves[spec.baseline] = run_with_progress(spec)
-        mean, half_width = mean_and_half_width(result.regret.mean(axis=2))
-        low, high = mean[-1] - half_width[-1], mean[-1] + half_width[-1]
-        between = "-" if np.isnan(half_width[-1]) else f"{low:,.0f} .. {high:,.0f}"
-        share = 100 * (1 - np.interp(rounds // 2, result.rounds, mean) / mean[-1])
-        rows.append((spec.baseline, f"{mean[-1]:,.0f}", between, f"{share:.0f} %"))
+        result = curves[spec.baseline] = _played(spec)
+        checkpoints = result.as_json()["checkpoints"]
+        means = [row["regret_mean"] for row in checkpoints]
+        share = 100 * (1 - np.interp(rounds // 2, result.rounds, means) / means[-1])
+        rows.append((spec.baseline, *_cells(checkpoints[-1], ",.0f"), f"{share:.0f} %"))
     print_table(
         f"FedProcurement-v0: 10 agents, 30 producers, {rounds} rounds, {seeds} seeds",
         ("baseline", "regret per agent", "95 % interval", "in the last half"),
@@ -135,3 +119,15 @@ def quickstart(
         regret_html(curves, title, out / "regret.html")
     for name in ("regret.png", "regret.html"):
         typer.echo(f"regret plot: {(out / name).resolve()}")
+
+
+def _played(spec: RunSpec, check_rows: int = 0) -> RunResult:
+    """Plays a run, see :meth:`RunSpec.run`, with a progress bar."""
+    with progress(spec.baseline, spec.size) as update:
+        return spec.run(lambda played: update(advance=played), check_rows)
+
+
+def _cells(checkpoint: dict[str, Any], decimals: str) -> tuple[str, str]:
+    """Returns the cells of a table with mean and interval of a checkpoint of :meth:`RunResult.as_json`."""
+    ends = (format(end, decimals) for end in checkpoint["regret_ci"] or ())
+    return format(checkpoint["regret_mean"], decimals), " .. ".join(ends) or "-"

@@ -41,7 +41,7 @@ def styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str, 
     return found | {name: (found[other][0], "dotted") for name, other in beside.items()}
 
 
-def write_numbers_out(panel: Any) -> None:
+def _write_numbers_out(panel: Any) -> None:
     """Labels logarithmic axes of matplotlib from 0.001 to a million with 0.6 and 40,000, not 6 x 10^-1 and 4 x 10^4."""
     from matplotlib.ticker import LogFormatterSciNotation
 
@@ -77,7 +77,7 @@ def regret_figure(curves: Mapping[str, RunResult], title: str) -> Any:
         axes.plot(curve.rounds, mean, color=colour, linestyle=dashes, label=name, linewidth=1.8)
         axes.fill_between(curve.rounds, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
     axes.set(xscale="log", yscale="log", xlabel=_ROUND, ylabel=_REGRET, title=title)
-    write_numbers_out(axes)
+    _write_numbers_out(axes)
     axes.grid(alpha=0.3)
     axes.legend()
     return figure
@@ -162,7 +162,7 @@ def panels_png(
             )  # fmt: skip
         own = {**axes, **apart.get(name, {})}
         place.set(xscale=own["xscale"], yscale=own["yscale"], xlabel=own["x"], ylabel=own["y"], title=name)
-        write_numbers_out(place)
+        _write_numbers_out(place)
         points = sorted({float(at) for x, _, _ in curves.values() for at in x})
         if own["xscale"] == "log" and 0 < len(points) <= _MOST_TICKS:
             place.set_xticks(points, [f"{at:.3g}" for at in points])
