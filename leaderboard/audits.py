@@ -25,7 +25,7 @@ from fedbandit_envs.wrappers import (
 from fedbandit_envs.wrappers.privacy.audit import Audit, Evidence, attack
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 
-# By default: with more the event that betrays pure mechanisms gets too rare to be seen.
+# By default: with more releases, the event that reveals a pure mechanism gets too rare to be observed.
 _RELEASES = 2
 
 

@@ -24,7 +24,7 @@ Task = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class BackendError(RuntimeError):
-    """A backend cannot play shards; the message says why."""
+    """A backend cannot play shards; the message has the reason."""
 
 
 @dataclass(frozen=True)

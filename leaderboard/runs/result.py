@@ -40,7 +40,7 @@ _SILENCE = Claim(0.0, 0.0, "", "basic", "nothing has been released")
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run: cumulative regret of every agent at log-spaced rounds, and what else the run left.
+    """The result of a run: cumulative regret of every agent at log-spaced rounds, and other measures.
 
     Attributes:
         rounds: Log-spaced rounds, the checkpoints, ``(checkpoints,)``.
@@ -51,7 +51,7 @@ class RunResult:
         traffic: Total ``messages`` and ``bytes`` of the episode, ``(replicas, agents)``; empty without a transport.
         totals: Other sums over the episode by name, ``(replicas, agents, ...)``; see
             :attr:`~fedbandit_envs.core.federated_env.FederatedEnv.totals`.
-        groups: Agents whose results are reported apart, by the group's name.
+        groups: Indices of the agents that reports show separately, by the group's name.
         privacy: The environment's privacy claim for the episode, for the agent of all replicas that has spent most.
         claims: The same by every composition under every adjacency; empty without a privatizer, and in results of
             :func:`~fedbandit_envs.leaderboard.runs.simulate.simulate`.
@@ -182,7 +182,7 @@ class RunResult:
 
     def as_arrays(self) -> Arrays:
         """Returns the result as named arrays, the content of a shard's file; :meth:`joined` reads them."""
-        said = {
+        written = {
             "seeds": list(self.seeds),
             "groups": {name: list(agents) for name, agents in self.groups.items()},
             "privacy": self.privacy.as_json(),
@@ -194,7 +194,7 @@ class RunResult:
             "regret": self.regret,
             **({} if self.messages is None else {"messages": self.messages}),
             **{f"{kind}/{name}": a for kind in _BY_NAME for name, a in getattr(self, kind).items()},
-            "said": np.array(json.dumps(said)),
+            "said": np.array(json.dumps(written)),
             "cpu_seconds": np.array(self.cpu_seconds),
         }
 
@@ -205,8 +205,8 @@ class RunResult:
         Args:
             parts: What :meth:`as_arrays` returned for each.
         """
-        said = [json.loads(str(part["said"])) for part in parts]
-        first = np.cumsum([0, *(len(one["seeds"]) for one in said)])
+        written = [json.loads(str(part["said"])) for part in parts]
+        first = np.cumsum([0, *(len(one["seeds"]) for one in written)])
 
         def whole(name: str, axis: int = 0) -> Array:
             return np.concatenate([part[name] for part in parts], axis)
@@ -216,20 +216,20 @@ class RunResult:
             if name:
                 by_name[kind][name] = whole(f"{kind}/{name}")
         claims: dict[tuple[str, str], list[Claim]] = {}
-        for claim in (_claim(claim) for one in said for claim in one["claims"]):
+        for claim in (_claim(claim) for one in written for claim in one["claims"]):
             claims.setdefault((claim.adjacency, claim.composition), []).append(claim)
         return cls(
             rounds=parts[0]["rounds"],
             regret=whole("regret", 1),
-            seeds=[seed for one in said for seed in one["seeds"]],
+            seeds=[seed for one in written for seed in one["seeds"]],
             messages=whole("messages", 1) if "messages" in parts[0] else None,
             **by_name,
-            groups=said[0]["groups"],
-            privacy=weakest([_claim(one["privacy"]) for one in said]),
+            groups=written[0]["groups"],
+            privacy=weakest([_claim(one["privacy"]) for one in written]),
             claims=[weakest(alike) for alike in claims.values()],
             checked_rows=[
                 (int(offset + replica), agent)
-                for offset, one in zip(first, said, strict=False)
+                for offset, one in zip(first, written, strict=False)
                 for replica, agent in one["checked_rows"]
             ],
             cpu_seconds=float(sum(part["cpu_seconds"] for part in parts)),

@@ -29,7 +29,7 @@ from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import REGISTRY
 
 ROWS_PER_SHARD = 500
-"""Rows (one agent in one replica each) whose arrays stay in a processor's cache."""
+"""Rows of a shard by default; a row is one agent in one replica. Arrays of so many stay in a processor's cache."""
 
 _REST = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 # Errors of the set-up: numbers that are too large overflow, or ask for more memory than there is.
@@ -37,7 +37,7 @@ _WRONG = (ValueError, TypeError, ArithmeticError, MemoryError)
 
 
 class SettingsError(ValueError):
-    """A run cannot be set up as asked: the message says which parameter is wrong."""
+    """A run cannot be set up as asked; the message names the wrong parameter."""
 
 
 def split_seeds(

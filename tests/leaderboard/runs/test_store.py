@@ -162,6 +162,22 @@ def test_stray_partial_files_go_and_those_of_the_living_stay(kept, tmp_path):
     assert sorted(tmp_path.iterdir()) == sorted([*kept, living])
 
 
+def test_a_partial_file_holds_what_was_played(tmp_path):
+    lock = ShardLock.take(tmp_path / "a.npz")
+    assert lock.played == 0.0
+    advance = ShardLock.progress(tmp_path / "a.npz")
+    for more in (1e15 / 3, 0.1, 2e15):
+        advance(more)
+    assert lock.played == 1e15 / 3 + 0.1 + 2e15
+    # Played again, from the beginning.
+    ShardLock.progress(tmp_path / "a.npz")(1.0)
+    assert lock.played == 1.0
+    lock.write(b"whole")
+    advance(1.0)
+    assert list(tmp_path.iterdir()) == [tmp_path / "a.npz"]
+    assert (tmp_path / "a.npz").read_bytes() == b"whole"
+
+
 def test_a_claim_is_one_process_s_until_it_ends(tmp_path):
     file = tmp_path / "a.npz"
     claim = ShardLock.take(file)
