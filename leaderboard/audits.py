@@ -29,6 +29,10 @@ from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 _RELEASES = 2
 
 
+Attacks = tuple[tuple[Adjacency, Composition], ...]
+"""Adjacencies and compositions under which claims are attacked."""
+
+
 class AuditTarget(NamedTuple):
     """A privatizer to be attacked, and how.
 
@@ -44,24 +48,24 @@ class AuditTarget(NamedTuple):
 
     make: Callable[..., Privatizer]
     delta: float
-    attacks: tuple[tuple[Adjacency, Composition], ...]
+    attacks: Attacks
     problem: type[Problem] = ProcurementEnv
     altered: int | None = None
     releases: int | None = None
 
 
-_EXACT: tuple[tuple[Adjacency, Composition], ...] = tuple(
+_EXACT: Attacks = tuple(
     (adjacency, "exact") for adjacency in ("one-quantity", "one-round", "one-observation", "one-outcome")
 )
-_PURE: tuple[tuple[Adjacency, Composition], ...] = (("one-quantity", "basic"), ("one-quantity", "parallel"))
-_OUTCOME = (("one-outcome", "exact"), ("one-outcome", "basic"), ("one-outcome", "parallel"))
+_PURE: Attacks = (("one-quantity", "basic"), ("one-quantity", "parallel"))
+_OUTCOME: Attacks = (("one-outcome", "exact"), ("one-outcome", "basic"), ("one-outcome", "parallel"))
 _GAUSSIAN = (*_EXACT, *_PURE, ("one-quantity", "zcdp"))
 
 
 def _continual(problem: type[Problem] = LinearEnv, **kwargs: Any) -> AuditTarget:
     """A mechanism of continual release; one window differs, and all releases of it count."""
     make = partial(ContinualPrivatizer, **kwargs)
-    attacks = (("one-observation", "exact"), ("one-observation-added", "exact"))
+    attacks: Attacks = (("one-observation", "exact"), ("one-observation-added", "exact"))
     return AuditTarget(make, 0.1, attacks, problem, altered=1, releases=6)
 
 

@@ -48,7 +48,8 @@ def _write_numbers_out(panel: Any) -> None:
     class WrittenOut(LogFormatterSciNotation):
         def __call__(self, x: float, pos: int | None = None) -> str:
             text: str = super().__call__(x, pos)
-            least, most = sorted(self.axis.get_view_interval())
+            axis: Any = self.axis
+            least, most = sorted(axis.get_view_interval())
             return f"{x:,.6g}" if text and least >= 1e-3 and most < 1e6 else text
 
     for axis in (panel.xaxis, panel.yaxis):
@@ -174,6 +175,11 @@ def panels_png(
         empty.set_visible(False)
     if crowded:
         # Inside it would hide the curves.
-        below_all = {"loc": "outside lower center", "ncols": _LEGEND_COLUMNS * columns, "handlelength": 3}
-        figure.legend(handles=list(shown.values()), fontsize="small", **below_all)
+        figure.legend(
+            handles=list(shown.values()),
+            loc="outside lower center",
+            ncols=_LEGEND_COLUMNS * columns,
+            fontsize="small",
+            handlelength=3,
+        )
     figure.savefig(path, metadata={"Description": description} if description else None)

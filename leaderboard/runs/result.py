@@ -94,7 +94,7 @@ class RunResult:
             group: One of :attr:`groups`.
         """
         agents = list(self.groups[group])
-        by_name = {
+        by_name: dict[str, Any] = {
             kind: {name: values[:, agents] for name, values in getattr(self, kind).items()}
             for kind in _BY_NAME
         }
@@ -211,7 +211,7 @@ class RunResult:
         def whole(name: str, axis: int = 0) -> Array:
             return np.concatenate([part[name] for part in parts], axis)
 
-        by_name: dict[str, Arrays] = {kind: {} for kind in _BY_NAME}
+        by_name: dict[str, Any] = {kind: {} for kind in _BY_NAME}
         for kind, _, name in (stored.partition("/") for stored in parts[0]):
             if name:
                 by_name[kind][name] = whole(f"{kind}/{name}")
