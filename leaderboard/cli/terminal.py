@@ -41,9 +41,10 @@ def explained(
         ending: Types of errors that end a command without a result, with exit code 1; those of encrypted runs and of
             missing extras are always among them.
     """
+    ended: tuple[type[Exception], ...] = (SecureError, MissingExtraError, *ending)
     try:
         yield
-    except (SecureError, MissingExtraError, *ending) as error:
+    except ended as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from error
     except errors as error:
