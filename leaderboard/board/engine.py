@@ -19,8 +19,7 @@ from fedbandit_envs.leaderboard.board.result import Entry, ResultFile
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
 from fedbandit_envs.leaderboard.board.tracks import Track, TrackError
 from fedbandit_envs.leaderboard.runs import execute as sweep
-from fedbandit_envs.leaderboard.runs import store
-from fedbandit_envs.leaderboard.runs.store import Cell
+from fedbandit_envs.leaderboard.runs.store import Cell, Store
 from fedbandit_envs.randomness.streams import row_seeds
 
 SHARDS = ".shards"
@@ -172,10 +171,10 @@ def run(
 
 def _gathered(row: Row, opened: EditionSecrets, out: Path) -> ResultFile:
     """Puts a row's result together from its shards."""
-    tasks = []
+    tasks, shards = [], Store(out / SHARDS)
     for run in row.runs(opened):
-        attack, task = PrivatizerAttack.on(run), store.load(run, out / SHARDS)
-        tasks.append(task if attack is None else replace(task, audit=store.load(attack, out / SHARDS)))
+        attack, task = PrivatizerAttack.on(run), shards.load(run)
+        tasks.append(task if attack is None else replace(task, audit=shards.load(attack)))
     return ResultFile(
         suite=row.suite.name,
         suite_version=row.suite.version,

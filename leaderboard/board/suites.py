@@ -17,8 +17,8 @@ from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.claim import Adjacency
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.leaderboard.board.result import digest_of
-from fedbandit_envs.leaderboard.runs.assignments import arguments
 from fedbandit_envs.leaderboard.runs.simulate import log_spaced
+from fedbandit_envs.leaderboard.runs.spec import arguments
 from fedbandit_envs.registry.discovery import registered
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from fedbandit_envs.leaderboard.cli.terminal import ended, explained
+from fedbandit_envs.leaderboard.cli.terminal import explained
 from fedbandit_envs.leaderboard.lab.serve import MissingLabError, serve
 
 
@@ -25,5 +25,5 @@ def lab(
         if browser:
             typer.launch(address)
 
-    with explained(OSError, option="--port"), ended(MissingLabError):
+    with explained(OSError, option="--port", ending=[MissingLabError]):
         serve(port, show)

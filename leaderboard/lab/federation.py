@@ -10,9 +10,8 @@ from warnings import catch_warnings
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.wrapper import Layer
-from fedbandit_envs.leaderboard.runs.assignments import arguments
 from fedbandit_envs.leaderboard.runs.result import RunResult
-from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
+from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError, arguments
 from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.byzantine import ATTACKS
@@ -145,9 +144,8 @@ def spec_of(choice: Choice) -> RunSpec:
         stack.append(["fedbandit_envs.wrappers:Participation", {"law": law}])
     if attack := parts.pop("attack", None):
         stack.append(["fedbandit_envs.wrappers:Byzantine", {"agents": choice.liars, "attack": attack}])
-    spec = RunSpec.from_assignments(
-        choice.baseline, choice.problem, choice.rounds, choice.seeds, 0, list(choice.assignments), stack
-    )
+    spec = RunSpec(choice.baseline, choice.problem, choice.rounds, choice.seeds, stack=stack)
+    spec = spec.assigned(choice.assignments)
     schedule = parts.get("schedule")
     if schedule and schedule["name"] == "geometric":
         schedule.setdefault("horizon", choice.rounds)

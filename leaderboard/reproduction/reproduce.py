@@ -10,7 +10,7 @@ from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan
 from fedbandit_envs.leaderboard.reproduction.page import COLUMNS, Section
 from fedbandit_envs.leaderboard.reproduction.panel_runs import LabelledResult, PanelRuns
 from fedbandit_envs.leaderboard.runs.plots import panels_png
-from fedbandit_envs.leaderboard.runs.store import Cell, load
+from fedbandit_envs.leaderboard.runs.store import Cell, Store
 
 
 class Reproduction:
@@ -79,7 +79,7 @@ class Reproduction:
         sections: dict[str, Section] = {}
         seconds = 0.0
         for plan, runs in self._runs:
-            results = [LabelledResult(run.labels, load(run, self.folder)) for run in runs]
+            results = [LabelledResult(run.labels, Store(self.folder).load(run)) for run in runs]
             seconds += sum(row.result.cpu_seconds for row in results)
             title = panels[plan.panel]
             section = sections[title] = Section(experiment, plan)

@@ -77,7 +77,7 @@ def test_the_setting_says_where_it_is_not_the_paper_s():
 def test_all_leaves_out_what_lacks_the_mode(tmp_path, monkeypatch):
     played = []
     monkeypatch.setattr(
-        "fedbandit_envs.leaderboard.cli.reproduce.play_missing",
+        "fedbandit_envs.leaderboard.cli.terminal.play_missing",
         lambda name, backend, cells, folder: played.append(len(cells)),
     )
     monkeypatch.setattr(Reproduction, "report", lambda self: [self._file("md")])

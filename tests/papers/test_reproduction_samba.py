@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from fedbandit_envs.leaderboard.cli import app
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale, experiments
 from fedbandit_envs.leaderboard.reproduction.measurement import Measurement
-from fedbandit_envs.leaderboard.runs import store
 from fedbandit_envs.leaderboard.runs.execute import play
+from fedbandit_envs.leaderboard.runs.store import Store
 from fedbandit_envs.papers.samba import experiments as samba
 from fedbandit_envs.papers.samba.analysis import PUBLISHED
 from fedbandit_envs.papers.samba.runs import select
@@ -84,7 +84,7 @@ def test_every_experiment_of_samba_writes_its_page(tmp_path, monkeypatch, name):
 def played(cell, folder):
     for shard in cell.split():
         play([shard], folder)
-    return store.load(cell, folder)
+    return Store(folder).load(cell)
 
 
 @pytest.mark.parametrize("algorithm", samba.ALGORITHMS)

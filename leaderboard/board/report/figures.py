@@ -22,7 +22,7 @@ from fedbandit_envs.baselines.comparison_lines import (
 from fedbandit_envs.leaderboard.board.report.rows import RankedRow, lines_of
 from fedbandit_envs.leaderboard.board.result import Group, digest_of
 from fedbandit_envs.leaderboard.board.scores import Estimate, mean_with_interval, performance_profile
-from fedbandit_envs.leaderboard.runs.plots import Style, panels_png
+from fedbandit_envs.leaderboard.runs.plots import panels_png
 
 _DRAWN = 6
 """Number of entries that a crowded figure shows before the reader asks for all."""
@@ -32,10 +32,10 @@ _REGRET = "regret per agent (log)"
 _AXES = {"x": "epsilon claimed", "y": "regret per agent", "xscale": "log", "yscale": "log"}
 # As on the page: what private baselines are compared with is grey and black. Dots show what lies beneath.
 _LEVELS = {
-    SILENT: Style("#8a929b", "solid"),
-    TUNED: Style("black", "solid"),
-    PLACEBO: Style("#8a929b", "dotted"),
-    TRUE: Style("black", "dashed"),
+    SILENT: ("#8a929b", "solid"),
+    TUNED: ("black", "solid"),
+    PLACEBO: ("#8a929b", "dotted"),
+    TRUE: ("black", "dashed"),
 }
 
 Form = Literal["line", "band", "level", "points", "front"]

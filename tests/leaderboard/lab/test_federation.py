@@ -69,7 +69,7 @@ def test_every_known_setting_can_be_typed_as_it_is_shown(name):
     assert not any(".max_cycles" in line or ".env" in line for line in shown)
     for line in shown:
         if "=" in line:
-            RunSpec.from_assignments(name, env_id, 10, 1, 0, [line])
+            RunSpec(name, env_id, 10, 1, 0).assigned([line])
 
 
 def test_the_preset_s_own_values_are_shown():
