@@ -11,6 +11,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class _Player:
             spec, seeds = pickle.load(file)
         self._actions = _mapped(actions, writable=True)
         self._policy.reset(spec, seeds)
-        channel.send(self._end, channel.READY)
+        self._end.send(channel.READY)
 
     def see(self, layout: bytes, descriptors: list[int]) -> None:
         """Takes a new layout of the observations, and memory for them if there is new one."""
@@ -77,7 +78,7 @@ class _Player:
             message += json.dumps(fields).encode()
         for name, part in parts.items():
             np.copyto(self._cut[name], part)
-        channel.send(self._end, message)
+        self._end.send(message)
 
 
 def _mapped(descriptor: int, *, writable: bool) -> SharedMemory:
@@ -92,7 +93,7 @@ def _label(name: str) -> str:
 
 def _serve(end: socket.socket, source: Source, settings: dict[str, Any]) -> None:
     player = _Player(end, source.resolve()(**settings))
-    channel.send(end, channel.READY)
+    end.send(channel.READY)
     while True:
         message, descriptors, _, _ = socket.recv_fds(end, channel.LARGEST, channel.MOST_DESCRIPTORS)
         if not message:
@@ -130,13 +131,12 @@ def main() -> None:
         resource.setrlimit(limit, (most, most))
     try:
         confined = confine(given["parent"], given["readable"], os.getcwd())
-        channel.send(end, channel.READY + json.dumps(confined).encode())
+        end.send(channel.READY + json.dumps(confined).encode())
         _serve(end, Source(**given["source"]), given["settings"])
-    except channel.ClosedError:
-        pass
     except BaseException as error:
-        # SystemExit too: a policy that ends the interpreter is reported as such.
-        channel.send(end, channel.FAILED + json.dumps(_failure(error)).encode())
+        # SystemExit too: a policy that ends the interpreter is reported as such, unless the parent has gone.
+        with suppress(OSError):
+            end.send(channel.FAILED + json.dumps(_failure(error)).encode())
     # Ends the process at once, whatever threads and exit handlers a policy has left.
     os._exit(0)
 

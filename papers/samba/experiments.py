@@ -13,7 +13,7 @@ from fedbandit_envs.leaderboard.reproduction.experiment import (
 )
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.papers.samba.runs import Selection
-from fedbandit_envs.samba.runs.simulation import SambaSettings
+from fedbandit_envs.samba.runs import SambaSettings
 
 ALGORITHMS = {
     "epsilon-greedy": "fixed epsilon",

@@ -12,7 +12,7 @@ from fedbandit_envs.arms.ratings_source import arm_means
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.samba.crypto.libraries import require_extra
 from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.runs.simulation import SambaSettings, run_plain, run_samba
+from fedbandit_envs.samba.runs import SambaSettings, run_plain, run_samba
 
 _SEEDS_A_SHARD = 5
 _ENCRYPTION = 50

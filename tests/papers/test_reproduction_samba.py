@@ -19,7 +19,7 @@ from fedbandit_envs.papers.samba.analysis import PUBLISHED
 from fedbandit_envs.papers.samba.runs import Selected, Selection
 from fedbandit_envs.samba.crypto import paillier
 from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.runs.simulation import SambaSettings
+from fedbandit_envs.samba.runs import SambaSettings
 
 TINY = {
     "samba-fig8a": Scale(220, 2, {"share": (0.5, 1.0)}),
