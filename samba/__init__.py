@@ -5,7 +5,7 @@ encrypted score of its arm; *Controller*, which cannot decrypt scores, permutes 
 they are, decrypts them and picks one; the owner picked pulls its arm. At the end the *customer* decrypts the sum of all
 rewards, and nothing else. :func:`run_secure` runs the protocol; it needs the ``[secure]`` extra.
 
-The rooms, from the bottom up:
+The parts, from the bottom up:
 
 * ``crypto/``: keys, pseudorandom streams, encrypted scores and marks, Paillier, sealed links, certificates.
 * ``owners/``: what a data owner computes: bandit algorithms, their state, Bernoulli arms.

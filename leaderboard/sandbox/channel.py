@@ -10,6 +10,7 @@ LARGEST = 1 << 16
 MOST_DESCRIPTORS = 2
 """Largest number of file descriptors that come with one message."""
 RESET, SEE = b"r", b"s"
-"""First byte of the parent's messages: reset; observations are there, followed by their layout if it has changed."""
+"""First byte of the parent's messages: reset, once, with descriptors of the arguments and of memory for actions;
+observations are there, followed by their layout if it has changed, with a descriptor if their memory is new."""
 READY, ACTED, FAILED = b"r", b"a", b"f"
 """First byte of the child's: ready; an action is there, followed by its layout if it has changed; it has failed."""

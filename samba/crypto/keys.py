@@ -97,7 +97,11 @@ class Keyring:
             ring = cls(
                 role=str(parts["role"]),
                 group_sizes={str(name): int(size) for name, size in parts["group_sizes"].items()},
-                links={peer: tuple(_keys(keys, 2)) for peer, keys in parts["links"].items()},
+                links={
+                    peer: (sending, receiving)
+                    for peer, texts in parts["links"].items()
+                    for sending, receiving in [_keys(texts, 2)]
+                },
                 secrets=dict(zip(parts["secrets"], _keys(parts["secrets"].values()), strict=True)),
                 owners=tuple(OwnerKeys(*_keys(keys, 4)) for keys in parts["owners"]),
                 certificate=parts["certificate"] and Certificate(*parts["certificate"]),

@@ -156,7 +156,7 @@ class Controller(Role):
 
         Args:
             keyring: Controller's keys.
-            algorithm: The algorithm of the run, which says together with the coin in which rounds owners explore.
+            algorithm: The algorithm of the run, which determines together with the coin in which rounds owners explore.
             record: An empty record.
         """
         super().__init__(keyring, algorithm, record)

@@ -92,7 +92,7 @@ class Session:
         self._is_hub = role.name == HUB
         self._loop = asyncio.get_running_loop()
         self.over: asyncio.Future[None] = self._loop.create_future()
-        self._connections: dict[asyncio.Task[None] | None, StreamWriter] = {}
+        self._connections: dict[StreamWriter, asyncio.Task[None]] = {}
         # Of the peers that have proven who they are; None once the connection has ended.
         self._writers: dict[str, StreamWriter | None] = {}
         self._turned_away = ""
@@ -111,7 +111,8 @@ class Session:
     async def connect(self, reader: StreamReader, writer: StreamWriter) -> None:
         """Serves one connection: two frames that prove who is at the other side, then frames for the role."""
         task, peer = asyncio.current_task(), ""
-        self._connections[task] = writer
+        assert task is not None
+        self._connections[writer] = task
         proven = sum(one is not None for one in self._writers.values())
         try:
             if len(self._connections) - proven <= len(self.missing) + _MAX_UNPROVEN:
@@ -138,7 +139,7 @@ class Session:
             writer.close()
             with suppress(OSError):
                 await writer.wait_closed()
-            del self._connections[task]
+            del self._connections[writer]
 
     async def _prove(self, reader: StreamReader, writer: StreamWriter) -> str:
         """Sends this role's name, and returns the name of the role at the other side; empty if it has gone.
@@ -237,10 +238,10 @@ class Session:
         try:
             await self.over
         finally:
-            for writer in self._connections.values():
+            for writer in self._connections:
                 writer.close()
             if self._connections:
-                await asyncio.wait(self._connections, timeout=_CLOSING_SECONDS)
+                await asyncio.wait(self._connections.values(), timeout=_CLOSING_SECONDS)
 
     def _send(self, frames: list[Frame]) -> None:
         for _, to, data in frames:

@@ -61,10 +61,18 @@ def play_in_processes(
                 raise SecureError(f"{', '.join(late)} sent nothing for {patience:g} s", late[0])
             for pipe in ready:
                 assert isinstance(pipe, Pipe)
-                event, value = _receive(pipe, pipes[pipe])
+                role = pipes[pipe]
+                try:
+                    event, value = pipe.recv()
+                except (EOFError, OSError) as error:
+                    raise SecureError(
+                        f"the process of {role} has died before its part was done", role
+                    ) from error
+                if event == "failed":
+                    raise SecureError(*value)
                 if event == "done":
-                    reports[pipes[pipe]] = value
-                elif event == "round" and pipes[pipe] == HUB:
+                    reports[role] = value
+                elif event == "round" and role == HUB:
                     advance(value - played)
                     played = value
                 elif event == "listening":
@@ -99,21 +107,5 @@ def _play_in_child(setup: RoleSetup, address: str, timeout: float, pipe: Pipe) -
     except Exception as error:
         culprit = getattr(error, "culprit", "") or setup.keyring.role
         known = isinstance(error, SecureError | ValueError | TypeError | OSError)
-        pipe.send(("failed", (culprit, str(error) if known else repr(error))))
+        pipe.send(("failed", (str(error) if known else repr(error), culprit)))
         sys.exit(1)
-
-
-def _receive(pipe: Pipe, role: str) -> tuple[str, Any]:
-    """Returns the event that a role's process has sent.
-
-    Raises:
-        SecureError: The role has failed, or its process has died.
-    """
-    try:
-        event, value = pipe.recv()
-    except (EOFError, OSError) as error:
-        raise SecureError(f"the process of {role} has died before its part was done", role) from error
-    if event == "failed":
-        culprit, reason = value
-        raise SecureError(reason, culprit)
-    return event, value
