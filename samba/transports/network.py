@@ -124,9 +124,9 @@ class Session:
             ):
                 self.receive(peer, frame)
             if not peer and not self._is_hub:
-                raise SecureError(f"{HUB} has turned {self.role.name} away", HUB)
+                self.fail(SecureError(f"{HUB} has turned {self.role.name} away", HUB))
             if peer and self.role.needs(peer):
-                raise SecureError(f"{peer} has gone {self._when()}, before its part was done", peer)
+                self.fail(SecureError(f"{peer} has gone {self._when()}, before its part was done", peer))
         except (SecureError, TimeoutError) as error:
             if peer or not self._is_hub:
                 self.fail(error)
