@@ -13,11 +13,9 @@ from fedbandit_envs.samba.crypto.certificates import issue_certificates
 from fedbandit_envs.samba.crypto.keys import Keyring, deal_keys
 from fedbandit_envs.samba.crypto.libraries import require_extra
 from fedbandit_envs.samba.owners.algorithm import PLAYABLE, Algorithm
-from fedbandit_envs.samba.roles.make_role import RoleSetup
-from fedbandit_envs.samba.runs.secure import TIMEOUT, Transport
-from fedbandit_envs.samba.runs.simulation import SambaSettings, run_samba, seed_or_random
-from fedbandit_envs.samba.transports.session import HUB
-from fedbandit_envs.samba.transports.tcp import parse_address, play_over_network
+from fedbandit_envs.samba.roles.parties import RoleSetup
+from fedbandit_envs.samba.runs import TIMEOUT, SambaSettings, Transport, run_samba, seed_or_random
+from fedbandit_envs.samba.transports.network import HUB, parse_address, play_over_network
 
 _KEY_FILE = "keys.json"
 _NAMES = f"One of {', '.join(PLAYABLE)}"

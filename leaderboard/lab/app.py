@@ -142,7 +142,7 @@ def _(
             **numbers.value,
         )  # fmt: skip
         with mo.status.progress_bar(total=_choice.rounds or 1, remove_on_exit=True) as _bar:
-            _outcome = federation.outcome_of(_choice, lambda more: _bar.update(int(more)))
+            _outcome = _choice.play(lambda more: _bar.update(int(more)))
     except (SettingsError, BudgetExhaustedError, TypeError) as _error:
         set_refusal(str(_error))
     else:

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedbandit_envs.arms.ratings_source import arm_means
 from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.runs.simulation import SambaSettings, run_plain, run_samba
+from fedbandit_envs.samba.runs import SambaSettings, run_plain, run_samba
 
 
 def select(
@@ -20,7 +20,7 @@ def select(
         seeds: One for each run.
         advance: Called with the share of the work that was done since its last call.
         noted: Rounds after which the cumulative reward is kept as well; of runs in the open alone.
-        **settings: Fields of :class:`~fedbandit_envs.samba.runs.simulation.SambaSettings` but the seed.
+        **settings: Fields of :class:`~fedbandit_envs.samba.runs.SambaSettings` but the seed.
 
     Returns:
         ``reward``: cumulative reward, int64 ``(seeds,)``; ``bytes``: bytes of all frames, int64 ``(seeds,)``, 0 in the
