@@ -3,6 +3,7 @@
 from itertools import takewhile
 from typing import Any, get_args
 
+import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.core.federated_env import FederatedEnv
@@ -10,7 +11,7 @@ from fedbandit_envs.core.wrapper import FederatedWrapper, Layer, layers
 from fedbandit_envs.testing import federation
 from fedbandit_envs.testing.assertions import require, require_same
 from fedbandit_envs.testing.batch_api import check_rendering
-from fedbandit_envs.testing.episodes import SEEDS, Make, Wrap, around, episode, fresh, random_actions
+from fedbandit_envs.testing.episodes import Make, Trial, Wrap, around
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 """All layers, from the inside out."""
@@ -52,21 +53,19 @@ def _check_what_passes(wrap: Wrap, make: Make) -> None:
     added = {level.layer for level in _added(inside, wrap(inside))}
     if "data" in added:
         return
-    env, bare = fresh(around(wrap, make)), fresh(make)
-    chosen = (
-        isinstance(env.single_action_space, spaces.Dict)
-        and env.single_action_space != bare.single_action_space
-    )
+    outside, bare = Trial(around(wrap, make)), Trial(make)
+    space = outside.env.single_action_space
+    chosen = isinstance(space, spaces.Dict) and space != bare.env.single_action_space
+    bare.actions = [action["action"] for action in outside.actions] if chosen else outside.actions
+    for trial in (outside, bare):
+        trial.senders = np.zeros_like(trial.senders)
     parts = ["reward", "truncated", "info"] + ([] if "observation" in added else ["observation"])
-    actions = random_actions(env)
-    outers = episode(env, SEEDS, actions)
-    inners = episode(bare, SEEDS, [action["action"] for action in actions] if chosen else actions)
-    for outer, inner in zip(outers, inners, strict=True):
+    for outer, inner in zip(outside.episode(), bare.episode(), strict=True):
         if "observation" in added:
             outer["reward"] = outer["info"].get("raw_reward", outer.get("reward"))
         for part in [part for part in parts if part in inner]:
             require_same(
-                f"outside and inside of {type(env).__name__}, {part}",
+                f"outside and inside of {type(outside.env).__name__}, {part}",
                 _of_the_names_in(inner[part], outer[part]),
                 inner[part],
                 "equality is required: only data layers change what agents live through, and only observation "
@@ -112,8 +111,8 @@ def _require_order(
     try:
         build()
     except ValueError as error:
-        told = str(error)
-        named = any(outer.__name__ in told and inner.__name__ in told for outer, inner in forbidden)
+        message = str(error)
+        named = any(outer.__name__ in message and inner.__name__ in message for outer, inner in forbidden)
         required = f"that order is allowed: from the inside out, {', '.join(LAYERS)}"
         if forbidden:
             required = "the ValueError of FederatedWrapper.__init__, which names both layers, is required"
@@ -150,4 +149,4 @@ def check_wrapper(wrap: Wrap, make: Make) -> None:
     draws = type(wrap(make())).render is not FederatedWrapper.render
     for check_wrapped in federation.CHECKS:
         if draws or check_wrapped is not check_rendering:
-            check_wrapped(around(wrap, make))
+            check_wrapped(Trial(around(wrap, make)))

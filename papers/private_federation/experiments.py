@@ -19,7 +19,7 @@ from fedbandit_envs.leaderboard.reproduction.experiment import LOG_LOG, Experime
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.leaderboard.runs.statistics import Middle
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
-from fedbandit_envs.wrappers.transport.fixed_schedules import Doubling
+from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
 NEVER_ABOVE = 1.02
 """Ours is shown to have more regret than silence with the same constants where the interval lies above it."""
@@ -193,7 +193,7 @@ def _run(
     privatizer: dict[str, Any] = {"epsilon": epsilon}
     if claim is not None and compared.shared:
         # Under "one-quantity" good and defective units grow by the capacity together.
-        releases = max(1, Doubling().count(rounds))
+        releases = max(1, make_schedule("doubling").count(rounds))
         privatizer = {**equal_shares(epsilon, delta, releases), "pair": "good_and_defective"}
     elif claim is not None:
         privatizer["delta"] = delta

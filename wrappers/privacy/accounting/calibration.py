@@ -8,7 +8,7 @@ References:
     * B. Balle, Y.-X. Wang: Improving the Gaussian Mechanism for Differential Privacy. ICML 2018, Theorems 5
       and 8.
     * J. Dong, A. Roth, W. Su: Gaussian Differential Privacy. JRSS B 2022, Corollary 1.
-    * M. Bun, T. Steinke: Concentrated Differential Privacy. TCC 2016, Propositions 1.3, 1.4 and 1.6.
+    * M. Bun, T. Steinke: Concentrated Differential Privacy. TCC 2016, Proposition 1.3.
 """
 
 from functools import lru_cache
@@ -136,16 +136,6 @@ def _solve_epsilon(target: npt.NDArray[np.float64], mu: npt.NDArray[np.float64])
             break
         epsilon = moved
     return moved
-
-
-def gaussian_rho(mu: Float | float) -> Float:
-    """Returns mu^2/2: the zCDP of a Gaussian release (Bun and Steinke, Proposition 1.6)."""
-    return np.square(mu) / 2
-
-
-def pure_rho(epsilon: Float | float) -> Float:
-    """Returns epsilon^2/2: the zCDP of any epsilon-private release (Bun and Steinke, Proposition 1.4)."""
-    return np.square(epsilon) / 2
 
 
 def zcdp_epsilon(delta: float, rho: Float | float) -> Float:

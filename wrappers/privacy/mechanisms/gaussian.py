@@ -103,8 +103,12 @@ class Gaussian(AdditiveMechanism):
                 stacklevel=4,
             )
 
-    def _shares_over(self, horizon: int) -> Array:
-        return super()._shares_over(horizon) if self._given is None else np.array([self._epsilon])
+    def _share_out(self, horizon: int) -> None:
+        if self._given is None:
+            super()._share_out(horizon)
+        else:
+            self._shares = np.array([self._epsilon])
+            self._calibrate()
 
     def noise_multiplier(self, share: float) -> float:
         """Returns the standard deviation of the noise in units of sensitivity, calibrated to ``share`` at delta."""
