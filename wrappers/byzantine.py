@@ -13,7 +13,7 @@ from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEn
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.wrappers.rules import make_rule
+from fedbandit_envs.wrappers.rules import checked, make_rule
 
 Attack = Callable[[Array, bool, np.random.Generator], Array]
 """A function that returns a false statistic, in the shape of the true one, from the agent's true statistic up to this
@@ -21,18 +21,18 @@ release, of any shape and dtype; whether the last two axes hold symmetric matric
 round."""
 
 
+@checked(lambda scale=1.0: require_number("scale", scale, 0, np.inf, open_below=True))
 def _garbage(
     total: Array, symmetric: bool, generator: np.random.Generator, *, scale: float = 1000.0
 ) -> Array:
-    require_number("scale", scale, 0, np.inf, open_below=True)
     drawn = generator.standard_normal(total.shape)
     if symmetric:
         drawn = np.tril(drawn) + np.swapaxes(np.tril(drawn, -1), -1, -2)
     return float(scale) * np.sqrt(np.square(total, dtype=np.float64).mean()) * drawn
 
 
+@checked(lambda scale=1.0: require_number("scale", scale, -np.inf, np.inf))
 def _scaled(total: Array, symmetric: bool, generator: np.random.Generator, *, scale: float = 1000.0) -> Array:
-    require_number("scale", scale, -np.inf, np.inf)
     return float(scale) * total
 
 
@@ -104,9 +104,7 @@ class Byzantine(FederatedWrapper):
         """
         super().__init__(env)
         self._liars = _numbers(agents, self.max_num_agents)
-        self._attack: Attack = make_rule(
-            "attack", attack, ATTACKS, np.zeros(1), False, np.random.default_rng(0)
-        )
+        self._attack: Attack = make_rule("attack", attack, ATTACKS)
         self.single_release_space = spaces.Dict(
             {name: _widened(space) for name, space in env.single_release_space.items()}
         )

@@ -13,7 +13,7 @@ from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEn
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.wrappers.rules import make_rule
+from fedbandit_envs.wrappers.rules import checked, make_rule
 
 Law = Callable[[int, np.random.Generator, int], Array]
 """The distribution of the set of agents that act in a round of one replica: a function of the round, counted from 1,
@@ -29,16 +29,23 @@ def _in_turn(t: int, generator: np.random.Generator, num_agents: int) -> Array:
     return np.arange(num_agents) == (t - 1) % num_agents
 
 
+@checked(lambda probability: require_number("probability", probability, 0, 1))
 def _probability(t: int, generator: np.random.Generator, num_agents: int, *, probability: float) -> Array:
-    require_number("probability", probability, 0, 1)
     return generator.random(num_agents) < probability
 
 
+def _check_rounds(rounds: Any) -> None:
+    if isinstance(rounds, str) or not isinstance(rounds, Sequence) or not rounds:
+        raise ValueError(f"rounds is {rounds!r}; a sequence of at least one round is required")
+    for place, given in enumerate(rounds):
+        for agent in given if isinstance(given, Sequence) else [given]:
+            require_integer(f"rounds[{place}]", agent, 0)
+
+
+@checked(_check_rounds)
 def _sequence(
     t: int, generator: np.random.Generator, num_agents: int, *, rounds: Sequence[int | Sequence[int]]
 ) -> Array:
-    if isinstance(rounds, str) or not isinstance(rounds, Sequence) or not rounds:
-        raise ValueError(f"rounds is {rounds!r}; a sequence of at least one round is required")
     return np.isin(np.arange(num_agents), rounds[(t - 1) % len(rounds)])
 
 
@@ -111,9 +118,11 @@ class Participation(FederatedWrapper):
             raise ValueError("env has a Participation already; one is allowed")
         self._law: Law | None = None
         if law not in ("all", {"name": "all"}):
-            tried = (1, np.random.default_rng(0), self.max_num_agents)
-            self._law = make_rule("law", law, LAWS, *tried, also=", or 'all',")
-            self._check_rounds(getattr(self._law, "keywords", {}).get("rounds", ()))
+            self._law = make_rule("law", law, LAWS, ", or 'all',")
+            rounds = getattr(self._law, "keywords", {}).get("rounds", ())
+            largest = max((agent for given in rounds for agent in np.atleast_1d(given).tolist()), default=0)
+            if largest >= self.max_num_agents:
+                raise ValueError(f"rounds has agent {largest}; at most {self.max_num_agents - 1} is required")
         self.single_observation_space = spaces.Dict(
             {
                 **env.single_observation_space.spaces,
@@ -149,16 +158,6 @@ class Participation(FederatedWrapper):
         seen["active"][..., 0] = self._next
         self._next = self._drawn(self._round + 2, self._generators)
         return step._replace(observation={**step.observation, **self._buffers.views})
-
-    def _check_rounds(self, rounds: Sequence[int | Sequence[int]]) -> None:
-        """Checks the indices of agents in the rounds of the distribution ``sequence``."""
-        for place, given in enumerate(rounds):
-            for agent in given if isinstance(given, Sequence) else [given]:
-                require_integer(f"rounds[{place}]", agent, 0)
-                if agent >= self.max_num_agents:
-                    raise ValueError(
-                        f"rounds has agent {agent}; at most {self.max_num_agents - 1} is required"
-                    )
 
     def _drawn(self, t: int, generators: list[np.random.Generator]) -> Array:
         """Returns which agents act in round ``t``, bool ``(replicas, agents)``."""

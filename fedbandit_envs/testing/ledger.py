@@ -91,26 +91,26 @@ def check_increments(trial: Trial) -> None:
 
 def check_ownership(trial: Trial) -> None:
     """Checks that writing into what release, hidden and sensitivity return is impossible or changes nothing."""
-    marred, twin = trial, trial.again()
-    marred.env.reset_batch(SEEDS)
+    altered, twin = trial, trial.again()
+    altered.env.reset_batch(SEEDS)
     twin.env.reset_batch(SEEDS)
-    for action, sends in zip(marred.actions, marred.senders, strict=True):
+    for action, sends in zip(altered.actions, altered.senders, strict=True):
         written, kept = (
             {"release": env.release(sends), "hidden": env.hidden(), "sensitivity": env.sensitivity().scale}
-            for env in (marred.env, twin.env)
+            for env in (altered.env, twin.env)
         )
         # Copied before anything is written.
         found = copied(written)
-        mapped(_mar, written)
+        mapped(_overwrite, written)
         require_same(
             "after somebody wrote into what release, hidden and sensitivity returned, the next",
-            {**found, **results(marred.env.step_batch(action))},
+            {**found, **results(altered.env.step_batch(action))},
             {**kept, **results(twin.env.step_batch(action))},
             "what a twin shows is required: hand out arrays that are nobody's buffers",
         )
 
 
-def _mar(array: Array) -> None:
+def _overwrite(array: Array) -> None:
     if array.flags.writeable:
         array.fill(1)
 

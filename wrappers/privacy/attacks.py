@@ -97,7 +97,7 @@ def tail_events(trained: Pair, tested: Pair, ends: tuple[Array, Array]) -> Itera
     direction = float(np.sign(trained[1].sums.mean() - trained[0].sums.mean()))
     for likely, unlikely, side in ((1, 0, direction), (0, 1, -direction)):
         start, step = ends[unlikely], ends[likely] - ends[unlikely]
-        # Where there is no noise a unit must exist all the same.
+        # Without noise the deviation is 0, and the unit must not be.
         deviation = np.maximum(trained[unlikely].differing.std(axis=0), 1e-9 * np.abs(step))
         unit = np.sign(step) / deviation
         learned, true, false = (

@@ -1,7 +1,7 @@
 """Attacks on privatizers: a lower bound on the epsilon that they really give.
 
 An attacker who knows two neighbouring histories watches one agent's releases and guesses which it was. How often that
-succeeds bounds epsilon from below, whatever the proof says. What is attacked is the real thing: the problem names its
+succeeds bounds epsilon from below, whatever has been proven. The attack is on the implementation: the problem names its
 worst neighbouring histories, federations play them behind the privatizer, and their agents are the samples.
 :mod:`fedbandit_envs.wrappers.privacy.attacks` has the events by which an attacker distinguishes histories.
 
@@ -254,7 +254,7 @@ def _observe(episodes: Iterable[Iterable[Array]], weights: Array, differs: Array
 
 
 def _matched_filter(before: Array, after: Array) -> Array:
-    """Returns the weights, ``(releases, values)``, of the linear filter that tells two Gaussian clouds apart best.
+    """Returns the weights, ``(releases, values)``, of the linear filter that separates two Gaussian clouds best.
 
     Args:
         before: All that was released in training under one history, ``(releases, samples, values)``.
@@ -264,6 +264,6 @@ def _matched_filter(before: Array, after: Array) -> Array:
     before, after = (windows.swapaxes(0, 1).reshape(samples, -1) for windows in (before, after))
     shift = after.mean(axis=0) - before.mean(axis=0)
     covariance = np.atleast_2d(np.cov(before, rowvar=False))
-    # Where there is no noise the filter must exist all the same.
+    # Without noise the covariance is singular, and the filter must exist, too.
     ridge = 1e-9 * max(float(np.trace(covariance)), 1e-9) * np.eye(len(shift))
     return np.linalg.solve(covariance + ridge, shift).reshape(releases, values)

@@ -29,8 +29,8 @@ class Privatizer(FederatedWrapper):
     numbers.
 
     Noise follows from the episode's seed unless ``noise_seed`` is given. Runs then repeat, and whoever knows or finds
-    that seed can draw the noise again: the claim says ``repeatable``. With a ``noise_seed`` of 64 bits or more that
-    nobody else knows it says ``secret``; such a seed is for one run only.
+    that seed can draw the noise again: the claim's noise is ``repeatable``. With a ``noise_seed`` of 64 bits or more,
+    which nobody else must know, it is ``secret``; such a seed is for one run only.
 
     Releases also carry the variance of their noise: beside each array ``name`` stands ``{name}_noise_variance``, of its
     shape (:mod:`fedbandit_envs.core.noise_variance`). The size of noise depends on what is public to the claims:
@@ -72,7 +72,7 @@ class Privatizer(FederatedWrapper):
                 By default the promises for single values are added up (``basic``) under the first adjacency
                 that the environment names, without a limit.
             on_exhausted: Whether a release that would exceed the budget is an error or does not happen
-                silently (:meth:`allowed_senders` then says so in advance).
+                silently (:meth:`allowed_senders` then leaves the agent out).
             noise_seed: Entropy of its own for the noise, a non-negative integer of any size or several; None lets it
                 follow from the episode's seed.
 
@@ -146,8 +146,8 @@ class Privatizer(FederatedWrapper):
     def step_batch(self, action: Array) -> BatchStep:
         """Plays one round; see :meth:`FederatedEnv.step_batch`.
 
-        ``info["epsilon_spent"]``, float64 ``(replicas, agents)``, is what was spent until now, measured as
-        :attr:`budget` says and infinite where that measure has no answer.
+        ``info["epsilon_spent"]``, float64 ``(replicas, agents)``, is what was spent until now, measured by the
+        rules of :attr:`budget` and infinite where that measure has no answer.
         """
         step = self.env.step_batch(action)
         if self._measured_at != self._ledger.num_releases:
@@ -195,7 +195,7 @@ class Privatizer(FederatedWrapper):
         self._epsilon_spent[...] = self._accountant.epsilon_by_agent(**self._measured)
 
     def _claim(self) -> Claim:
-        """Returns the claim about what was spent, measured as :attr:`budget` says."""
+        """Returns the claim about what was spent, measured by the rules of :attr:`budget`."""
         return self.accountant.epsilon(**self._measured)
 
     def _can_afford(self, senders: Array) -> Array:

@@ -29,7 +29,7 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.core.noise_variance import variance_of
-from fedbandit_envs.wrappers.rules import make_rule
+from fedbandit_envs.wrappers.rules import checked, make_rule
 from fedbandit_envs.wrappers.transport.schedule import SCHEDULES, Schedule, make_schedule
 
 Answers = Callable[[int, Array, Arrays, Arrays], Array]
@@ -51,11 +51,19 @@ def _scheduled(t: int, uploaded: Array, held: Arrays, news: Arrays, *, schedule:
     return schedule.senders(t, uploaded)
 
 
+def _check_determinant(growth: Any, ridge: Any = 1.0) -> None:
+    require_number("growth", growth, 1, np.inf)
+    require_number("ridge", ridge, 0, np.inf, open_below=True)
+
+
+@checked(_check_determinant)
 def _determinant(
     t: int, uploaded: Array, held: Arrays, news: Arrays, *, growth: float, ridge: float = 1.0
 ) -> Array:
-    require_number("growth", growth, 1, np.inf)
-    require_number("ridge", ridge, 0, np.inf, open_below=True)
+    answered = np.zeros_like(uploaded)
+    which = np.flatnonzero(uploaded.any(axis=1))
+    if not which.size:
+        return answered
     announced = {variance_of(name) for name in held}
     shapes = {name: array.shape[1:] for name, array in held.items() if name not in announced}
     matrices = [name for name, shape in shapes.items() if len(shape) == 2 and shape[0] == shape[1] > 1]
@@ -64,16 +72,13 @@ def _determinant(
             f"answers are by determinant, and the environment releases {list(held)}, of which {matrices} are "
             "square matrices; one is required"
         )
-    answered = np.zeros_like(uploaded)
-    which = np.flatnonzero(uploaded.any(axis=1))
-    if which.size:
-        # Without the last row and column, the rewards'.
-        total, new = (arrays[matrices[0]][which][..., :-1, :-1] for arrays in (held, news))
-        ridges = ridge * np.eye(new.shape[-1])
-        total, new = total + ridges, new + ridges
-        known = np.linalg.slogdet(total)[1]
-        received = np.linalg.slogdet(total[:, np.newaxis] - new + ridges)[1]
-        answered[which] = known[:, np.newaxis] - received > log(growth)
+    # Without the last row and column, the rewards'.
+    total, new = (arrays[matrices[0]][which][..., :-1, :-1] for arrays in (held, news))
+    ridges = ridge * np.eye(new.shape[-1])
+    total, new = total + ridges, new + ridges
+    known = np.linalg.slogdet(total)[1]
+    received = np.linalg.slogdet(total[:, np.newaxis] - new + ridges)[1]
+    answered[which] = known[:, np.newaxis] - received > log(growth)
     return answered
 
 
@@ -93,13 +98,14 @@ def make_answers(spec: Answers | Schedule | str | Mapping[str, Any], released: s
         ValueError: The name is unknown, an argument is out of its range, or the rule does not fit what is released.
     """
     name = spec.get("name") if isinstance(spec, Mapping) else spec
-    if isinstance(spec, Schedule) or (isinstance(name, str) and name in SCHEDULES):
+    if isinstance(spec, Schedule) or (isinstance(spec, str | Mapping) and str(name) in SCHEDULES):
         schedule = make_schedule(spec)
         if not schedule.fixed_in_advance:
             raise ValueError(
                 f"answers is {schedule!r}; a schedule fixed in advance, 'uploads' or 'determinant' is required"
             )
         return partial(_scheduled, schedule=schedule)
-    tried = (1, np.zeros((1, 1), np.bool_), zeros(released, (1,)), zeros(released, (1, 1)))
-    rule: Answers = make_rule("answers", spec, ANSWERS, *tried, also=", or a schedule's,")
+    rule: Answers = make_rule("answers", spec, ANSWERS, ", or a schedule's,")
+    # Called once, so that a rule that does not fit raises its error now.
+    rule(1, np.ones((1, 1), np.bool_), zeros(released, (1,)), zeros(released, (1, 1)))
     return rule

@@ -82,7 +82,8 @@ class Channel(Transport):
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: An argument is out of its range, ``env`` has a transport already, or the schedule needs
-                every agent to reach every other and one does not (of drawn graphs, ``reset_batch`` says so).
+                every agent to reach every other and one does not (where graphs are drawn, ``reset_batch`` raises this
+                error).
         """
         require_flag("cliques", cliques)
         if time_to_live is not None:

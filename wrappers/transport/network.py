@@ -125,6 +125,7 @@ class Network:
     def __post_init__(self) -> None:
         """Explores the graph if it is fixed."""
         self._num_nodes = self.topology.num_agents + self.topology.relays
+        self._seeds: list[int] = []
         if self.topology.fixed is not None:
             self._explore([self.topology.fixed], [0])
 

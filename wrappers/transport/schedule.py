@@ -36,14 +36,14 @@ The first six are fixed in advance, so that sending times reveal nothing about d
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_integer
-from fedbandit_envs.wrappers.rules import make_rule
+from fedbandit_envs.wrappers.rules import checked, make_rule
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,17 @@ class Schedule:
     fixed_in_advance: bool = True
     needs_all_connected: bool = False
 
+    @cached_property
+    def _counted(self) -> Callable[[int], int]:
+        return partial(self.rule, **self.arguments)
+
     def count(self, horizon: int) -> int:
         """Returns the largest number of rounds among 1 to ``horizon`` (>= 0) in which an agent sends."""
-        return int(self.rule(int(horizon), **self.arguments))
+        return int(self._counted(int(horizon)))
 
     def sends(self, t: int) -> bool:
         """Returns whether messages are sent, or may be sent, in round ``t``, counted from 1."""
-        return self.count(t) > self.count(t - 1)
+        return self._counted(t) > self._counted(t - 1)
 
     def senders(self, t: int, asked: Array) -> Array:
         """Returns which agents send in a round, bool ``(replicas, agents)``.
@@ -101,16 +105,20 @@ def _every_round(t: int) -> int:
     return t
 
 
+@checked(lambda gap: require_integer("gap", gap, 1))
 def _fixed_gap(t: int, *, gap: int) -> int:
-    require_integer("gap", gap, 1)
     return t // gap
 
 
-def _doubling(t: int, *, start: int = 200, stop: int | None = 40_000, mode: str = "powers_of_two") -> int:
+def _check_doubling(start: Any = 200, stop: Any = 40_000, mode: Any = "powers_of_two") -> None:
     require_integer("start", start, 1)
     if stop is not None:
         require_integer("stop", stop, int(start))
     require_choice("mode", mode, ("powers_of_two", "printed"))
+
+
+@checked(_check_doubling)
+def _doubling(t: int, *, start: int = 200, stop: int | None = 40_000, mode: str = "powers_of_two") -> int:
     last = t if stop is None else min(t, int(stop))
     if last < start:
         return 0
@@ -120,17 +128,21 @@ def _doubling(t: int, *, start: int = 200, stop: int | None = 40_000, mode: str 
     return min(last - int(start) + 1, last.bit_length())
 
 
+@checked(lambda limit: require_integer("limit", limit, 1))
 def _growing_then_fixed(t: int, *, limit: int) -> int:
-    require_integer("limit", limit, 1)
     last_doubling = 1 << (int(limit) - 1).bit_length()
     return min(t, last_doubling).bit_length() + max(0, t - last_doubling) // limit
 
 
-def _geometric(t: int, *, count: int, horizon: int) -> int:
+def _check_geometric(count: Any, horizon: Any) -> None:
     require_integer("horizon", horizon, 1)
     require_integer("count", count, 1)
     if count > horizon:
         raise ValueError(f"count is {count!r}; an integer of at most horizon = {horizon} is required")
+
+
+@checked(_check_geometric)
+def _geometric(t: int, *, count: int, horizon: int) -> int:
     return bisect_right(_progression(int(count), int(horizon)), t)
 
 
@@ -169,7 +181,7 @@ def make_schedule(spec: Schedule | str | Mapping[str, Any]) -> Schedule:
     """
     if isinstance(spec, Schedule):
         return spec
-    rule: partial[int] = partial(make_rule("schedule", spec, SCHEDULES, 0))
+    rule: partial[int] = partial(make_rule("schedule", spec, SCHEDULES))
     name = spec["name"] if isinstance(spec, Mapping) else spec
     asks = name in ("on_request", "synchronise")
     return Schedule(rule.func, rule.keywords, not asks, name == "synchronise")

@@ -20,7 +20,7 @@ class Server(Transport):
     ``schedule`` decides when agents upload, ``answers`` which of them download, see
     :mod:`fedbandit_envs.wrappers.transport.answers`. Uploads of a round reach the server before it answers, so that
     without delay a download of the same round contains them. An agent that is inactive, or did not ask, may receive a
-    download all the same. The server is the only sender of an inbox: a download is the sum of all that other agents
+    download nevertheless. The server is the only sender of an inbox: a download is the sum of all that other agents
     have uploaded since the agent's last download. With ``echo`` it contains the agent's own uploads as well, as in
     protocols in which agents copy the server's state, and observations gain ``sent``, bool ``(1,)``: whether everything
     that the agent has uploaded has been in a download.
@@ -153,8 +153,8 @@ class Server(Transport):
         arriving = rows & ~lost
         content = {}
         for name, array in waiting.arrays.items():
-            content[name] = np.zeros_like(array)
-            content[name][arriving] = array[arriving]
+            each = arriving.reshape(arriving.shape + (1,) * (array.ndim - 2))
+            content[name] = np.where(each, array, 0.0)
             array[arriving] = 0.0
         waiting.something[arriving] = False
         return arriving, content

@@ -24,7 +24,7 @@ BYTES_PER_NUMBER = 8
 
 
 class SendRequiredError(TypeError):
-    """A policy's action does not say whether to send, under a schedule that lets agents choose when to send."""
+    """An action lacks the choice of whether to send, under a schedule that lets agents choose when to send."""
 
 
 class Transport(FederatedWrapper):

@@ -15,6 +15,7 @@ from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.wrappers.byzantine import ATTACKS
 from fedbandit_envs.wrappers.participation import LAWS
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.rules import checked
 from fedbandit_envs.wrappers.transport.schedule import SCHEDULES
 
 SMALL = {"num_agents": 4, "num_arms": 5}
@@ -37,6 +38,7 @@ def test_every_baseline_is_offered_somewhere(baseline):
 
 
 def test_what_is_registered_later_appears_and_plays(monkeypatch):
+    @checked(lambda gap: None)
     def twice(t, *, gap):
         """A schedule that came later."""
         return t // gap

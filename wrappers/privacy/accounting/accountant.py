@@ -10,7 +10,7 @@ Compositions, each of them an upper bound on what was spent:
 * ``zcdp``: concentrated privacy adds up and is converted at the delta asked for.
 * ``exact``: Gaussian releases are together exactly mu-GDP with mu^2 = sum (sensitivity/sigma)^2. Other
   mechanisms, and mixtures, go through numerical privacy loss distributions if dp-accounting is installed; if
-  it is not, ``basic`` stands in, and the claim says so.
+  it is not, ``basic`` stands in, and the claim names it as the reason.
 * ``parallel``: windows, what was released since the last release, are disjoint, and what differs between
   neighbours lies in one of them; so the largest exact guarantee of one release is that of all. It has no
   answer once data has been released twice.

@@ -29,8 +29,8 @@ Float = np.float64 | npt.NDArray[np.float64]
 def classic_noise_multiplier(epsilon: float, delta: float) -> float:
     """Returns sqrt(2 ln(1.25/delta))/epsilon (Dwork and Roth, Theorem A.1; P-FCB, eq. 10 and 11).
 
-    It is proven to give (epsilon, delta) for epsilon < 1 only; :func:`gaussian_delta` says what it gives
-    beyond.
+    It is proven to give (epsilon, delta) for epsilon < 1 only; :func:`gaussian_delta` returns the delta that it
+    gives beyond.
 
     Args:
         epsilon: Privacy of one release, > 0; infinity gives 0.

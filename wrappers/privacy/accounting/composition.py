@@ -103,7 +103,7 @@ def _of_mu(delta: float, mu: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _composed(releases: tuple[tuple[Event, int], ...], adjacency: Adjacency, delta: float) -> float:
-    """Composes the releases of one agent, each event as often as is said."""
+    """Returns the epsilon of the releases of one agent, given as pairs of an event and how often it happened."""
     happened = [(event, times) for event, times in releases if times]
     if any(event.exposes(adjacency) for event, _ in happened):
         return np.inf
@@ -112,7 +112,7 @@ def _composed(releases: tuple[tuple[Event, int], ...], adjacency: Adjacency, del
         (e.kind, e.loss, n * e.change(adjacency).values) for e, n in happened if e.kind != "gaussian"
     )
     gaussian = _of_mu(delta, float(mu))
-    # Pure losses add up, and whatever else composes them better must not say more.
+    # Pure losses add up, and a better composition must not give a larger epsilon.
     added = gaussian + float(sum(loss * times for _, loss, times in others))
     if not others or delta == 0 or not loss_distributions.available():
         return added

@@ -137,18 +137,16 @@ class MatrixMechanism(Mechanism):
         self._noise = NOISES[self.matrix or ("sqrt_toeplitz" if planned <= _FEW else "blt")](planned)
         norm = sensitivity.changes[protected].norm
         # Sensitivity of all planned releases together, for noise whose draws have a standard deviation of 1.
-        betrayed = norm * sqrt(self._noise.column_square(planned))
+        shown = norm * sqrt(self._noise.column_square(planned))
         if self.sigma == "exact":
             # A hair more than needed: rounding must not claim more than was promised.
-            self._noise_multiplier = (
-                betrayed * analytic_noise_multiplier(self.epsilon, self.delta) * (1 + 1e-11)
-            )
+            self._noise_multiplier = shown * analytic_noise_multiplier(self.epsilon, self.delta) * (1 + 1e-11)
         else:
             # Dubey and Pentland (NeurIPS 2020), Algorithm 2.
             depth = 1 + (planned - 1).bit_length()
             sigma = 4 * sqrt(depth) * log(2 / self.delta) / self.epsilon
             self._noise_multiplier = sqrt(2) * sigma if sensitivity.symmetric else sigma
-            mu = betrayed / self._noise_multiplier if self._noise_multiplier else 0.0
+            mu = shown / self._noise_multiplier if self._noise_multiplier else 0.0
             given = gaussian_delta(self.epsilon, mu)
             if given > self.delta:
                 raise ValueError(

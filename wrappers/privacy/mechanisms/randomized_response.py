@@ -113,7 +113,7 @@ class RandomizedResponsePrivatizer(Privatizer):
             releases: The number of releases that get equal shares, after which the budget is exhausted; None for
                 P-FCB's decreasing shares of ``epsilon``, which depend on the horizon and have no end.
             budget: See :class:`Privatizer`. By default all releases are added up (``basic``) under ``one-outcome``,
-                without a limit; since an outcome is released but once, ``parallel`` says less.
+                without a limit; since an outcome is released only once, ``parallel`` gives a smaller epsilon.
             on_exhausted: Likewise.
             noise_seed: Likewise.
 
