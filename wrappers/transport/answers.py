@@ -98,7 +98,7 @@ def make_answers(spec: Answers | Schedule | str | Mapping[str, Any], released: s
         ValueError: The name is unknown, an argument is out of its range, or the rule does not fit what is released.
     """
     name = spec.get("name") if isinstance(spec, Mapping) else spec
-    if isinstance(spec, Schedule) or (isinstance(spec, str | Mapping) and str(name) in SCHEDULES):
+    if isinstance(spec, Schedule | str | Mapping) and (isinstance(spec, Schedule) or str(name) in SCHEDULES):
         schedule = make_schedule(spec)
         if not schedule.fixed_in_advance:
             raise ValueError(

@@ -101,7 +101,8 @@ class Transport(FederatedWrapper):
             for name, space in released.items()
         }
         marks = {"inbox_mask": senders} | ({"inbox_own": senders, "sent": 1} if self._echo else {})
-        self._inbox_spaces |= {name: spaces.Box(0, 1, (size,), np.bool_) for name, size in marks.items()}
+        for name, size in marks.items():
+            self._inbox_spaces[name] = spaces.Box(0, 1, (size,), np.bool_)
         self.single_observation_space = spaces.Dict(
             {**env.single_observation_space.spaces, **self._inbox_spaces}
         )
