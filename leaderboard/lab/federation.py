@@ -28,7 +28,7 @@ PARTS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
 """The parts of a run that menus change, with their options by name."""
 
 _SUGGESTED = {"gap": 100, "limit": 100, "count": 8, "probability": 0.5, "degree": 4, "rounds": [0, 1]}
-_FOLLOWING = {"num_agents", "generator", "horizon"}  # from the environment
+_FOLLOWING = {"num_agents", "generator", "horizon", "t", "total", "symmetric"}  # from the environment
 
 
 def suggestion(part: str, option: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from fedbandit_envs.leaderboard.reproduction.experiment import LOG_LOG, Experime
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.leaderboard.runs.statistics import Middle
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
-from fedbandit_envs.wrappers.transport.fixed_schedules import Doubling
+from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
 NEVER_ABOVE = 1.02
 """Ours is shown to have more regret than silence with the same constants where the interval lies above it."""
@@ -127,7 +127,7 @@ def _run(plan: Plan, name: str, line: str, where: Case, **labels: Any) -> RunSpe
     privatizer: dict[str, Any] = {"epsilon": where.epsilon}
     if "epsilon" in labels and problem.shared:
         # Under "one-quantity" good and defective units grow by the capacity together.
-        releases = max(1, Doubling().count(rounds))
+        releases = max(1, make_schedule("doubling").count(rounds))
         privatizer = {**equal_shares(labels["epsilon"], delta, releases), "pair": "good_and_defective"}
     elif "epsilon" in labels:
         privatizer = {"epsilon": labels["epsilon"], "delta": delta}

@@ -12,10 +12,10 @@ from fedbandit_envs.leaderboard.lab import federation
 from fedbandit_envs.leaderboard.lab.federation import PARTS, Choice, known_settings, suggestion
 from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
-from fedbandit_envs.wrappers.byzantine import ATTACKS, SignFlip
-from fedbandit_envs.wrappers.participation import LAWS, InTurn
+from fedbandit_envs.wrappers.byzantine import ATTACKS
+from fedbandit_envs.wrappers.participation import LAWS
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
-from fedbandit_envs.wrappers.transport.fixed_schedules import FixedGap
+from fedbandit_envs.wrappers.rules import checked
 from fedbandit_envs.wrappers.transport.schedule import SCHEDULES
 
 SMALL = {"num_agents": 4, "num_arms": 5}
@@ -38,14 +38,16 @@ def test_every_baseline_is_offered_somewhere(baseline):
 
 
 def test_what_is_registered_later_appears_and_plays(monkeypatch):
-    class Twice(FixedGap):
+    @checked(lambda gap: None)
+    def twice(t, *, gap):
         """A schedule that came later."""
+        return t // gap
 
     monkeypatch.setitem(REGISTRY, "FedLater-v0", REGISTRY["FedArms-v0"]._replace(env_id="FedLater-v0"))
     monkeypatch.setitem(BASELINES, "later", BASELINES["Fed-UCB1"])
-    monkeypatch.setitem(SCHEDULES, "twice", Twice)
-    monkeypatch.setitem(ATTACKS, "later_lie", SignFlip)
-    monkeypatch.setitem(LAWS, "later_law", InTurn)
+    monkeypatch.setitem(SCHEDULES, "twice", twice)
+    monkeypatch.setitem(ATTACKS, "later_lie", ATTACKS["sign_flip"])
+    monkeypatch.setitem(LAWS, "later_law", LAWS["in_turn"])
     assert "later" in federation.baselines("FedLater-v0")
     assert "twice" in PARTS["schedule"]
     assert suggestion("schedule", "twice") == {"gap": 100}
