@@ -14,13 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators.protocol import Aggregate, InboxSpec
+from fedbandit_envs.baselines.aggregators.aggregator import Aggregator, InboxSpec
 from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 
 
-@dataclass(frozen=True)
-class Precision:
+@dataclass
+class Precision(Aggregator):
     """Replaces noisy sums by as many exact observations as they are worth.
 
     Attributes:
@@ -50,12 +51,7 @@ class Precision:
         """
         require_number("reward_variance", self.reward_variance, 0, np.inf, open_below=True)
 
-    def start(self, inbox: InboxSpec) -> Aggregate:
-        """Returns counts or Gram matrices of no observations; see :meth:`Aggregator.start`.
-
-        Raises:
-            UnfitError: Agents receive their own messages, or the arrays do not say what they are worth.
-        """
+    def _begin(self, inbox: InboxSpec) -> None:
         if inbox.echoed:
             raise UnfitError(
                 "agents receive what they have sent themselves, through noise, which the aggregator 'precision' would "
@@ -66,4 +62,8 @@ class Precision:
                 f"nobody has said what noisy arrays {list(inbox.shapes)} are worth; an InboxSpec with 'weigh', as "
                 "counts and Gram matrices have, is required for the aggregator 'precision'"
             )
-        return inbox.weigh(inbox, float(self.reward_variance))
+        self._worth = inbox.weigh(float(self.reward_variance)).start(inbox)
+        self._totals = self._worth.totals
+
+    def _add(self, observation: Arrays, arrived: Array, exact: Arrays, weight: float) -> None:
+        self._worth.add(observation, arrived, exact, weight)

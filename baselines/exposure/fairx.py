@@ -5,7 +5,7 @@ from math import log
 import numpy as np
 
 from fedbandit_envs.baselines.aggregators import AggregatorSpec
-from fedbandit_envs.baselines.exposure.optimism import SOLVERS, Ellipsoids, SolverName, centre, optimise
+from fedbandit_envs.baselines.exposure.optimism import SOLVERS, SolverName, centre, optimise
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.noise import BiasName, Regularisation, ShiftName
 from fedbandit_envs.baselines.policy import UnfitError
@@ -84,7 +84,7 @@ class FairX(FedUCB):
             require_integer("steps", steps, 0)
         require_flag("ridge_each", ridge_each)
         self._solver: SolverName = solver
-        self._steps = 0 if beta_scale == 0 else SOLVERS[solver].steps if steps is None else int(steps)
+        self._steps = 0 if beta_scale == 0 else SOLVERS[solver] if steps is None else int(steps)
         self._ridge_each = bool(ridge_each)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
@@ -126,9 +126,9 @@ class FairX(FedUCB):
             round_, *self._ridges, *self._confidence, self._noise_sd, -log(self._own_failure()),
             self._beta_scale, self._parameter, self._radius,
         )  # fmt: skip
-        ellipsoids = Ellipsoids(self._ridges.inverse, self._parameter, self._radius)
         _, logarithms = optimise(
-            self._solver, self._steps, round_, contexts, ellipsoids, self._merits, observation.get("merit"), self._means
+            self._solver, self._steps, round_, contexts, self._ridges.inverse, self._parameter, self._radius,
+            self._merits, observation.get("merit"), self._means,
         )  # fmt: skip
         share_out(logarithms, self._shares)
         return self._shares

@@ -21,13 +21,3 @@ def schedule(env: FederatedEnv) -> dict[str, Any]:
     """Returns the schedule's specification for the horizon, agents and dimension of an environment."""
     dim = (env.single_observation_space["pulled_context"].shape or (1,))[0]
     return {"name": "growing_then_fixed", "limit": longest_gap(env.max_cycles, env.max_num_agents, dim)}
-
-
-def scheduled(env: FederatedEnv) -> dict[str, Any]:
-    """Returns the arguments of a channel with this schedule."""
-    return {"schedule": schedule(env)}
-
-
-def planned(env: FederatedEnv) -> dict[str, Any]:
-    """Returns the arguments of a privatizer that plans its noise for this schedule."""
-    return {"releases": schedule(env)}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.baselines.learned.layers import network_file, require_names, require_shapes
+from fedbandit_envs.baselines.learned.layers import HIDDEN, checked_layers, read_layers
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
@@ -119,32 +119,23 @@ class SendingRule:
         Raises:
             ValueError: An array is missing or of a wrong shape, or a number is not finite.
         """
-        require_names(layers, LAYERS)
-        *rules, hidden = np.shape(layers["last"])
-        shapes = {
-            "first": (*rules, len(FEATURES), hidden),
-            "first_bias": (*rules, hidden),
-            "last": (*rules, hidden),
-            "last_bias": (*rules, 1),
-        }
-        require_shapes(layers, shapes)
+        shapes = zip(LAYERS, ((len(FEATURES), HIDDEN), (HIDDEN,), (HIDDEN,), (1,)), strict=True)
+        arrays = checked_layers(layers, dict(shapes), stacked=True)
         # A single rule is kept as a stack of one.
-        several = (-1,) if rules else (1,)
-        self.layers = [
-            np.array(layers[name], np.float64).reshape(*several, *shapes[name][len(rules) :])
-            for name in LAYERS
-        ]
+        self.layers = arrays if arrays[-1].ndim > 1 else [array[np.newaxis] for array in arrays]
 
     @classmethod
     def load(cls, path: str | Path) -> "SendingRule":
         """Reads a rule that :meth:`save` wrote; no code in the file is executed.
 
+        Args:
+            path: Path of the file, or the name of a rule that comes with the package.
+
         Raises:
             FileNotFoundError: There is no such file.
             ValueError: It does not hold a rule.
         """
-        with np.load(path, allow_pickle=False) as arrays:
-            return cls({name: arrays[name] for name in LAYERS if name in arrays})
+        return cls(read_layers(path))
 
     def save(self, path: str | Path) -> None:
         """Writes the rule, the first one if there are several, as a ``.npz`` file of float32 arrays."""
@@ -186,9 +177,7 @@ class LearnedSend(FedUCB):
             ValueError: The file holds no rule, or a constant is out of its range.
         """
         super().__init__(**constants)
-        if not isinstance(weights, SendingRule):
-            weights = SendingRule.load(network_file(weights))
-        self._rule = weights
+        self._rule = weights if isinstance(weights, SendingRule) else SendingRule.load(weights)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets own and received data and what was sent; see :meth:`Policy.reset`.

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from fedbandit_envs.baselines.exposure import FairX
-from fedbandit_envs.baselines.exposure.optimism import SOLVERS, Ellipsoids, centre, optimise, project
+from fedbandit_envs.baselines.exposure.optimism import SOLVERS, centre, optimise, project
 from fedbandit_envs.baselines.exposure.protocol import longest_gap, schedule
 from fedbandit_envs.baselines.linear.noise import lift_eigenvalues
 from fedbandit_envs.baselines.policy import UnfitError
@@ -75,15 +75,15 @@ def solve(solver, steps, contexts, inverse, middle, radius, merit=None):
     rows = contexts.shape[:2]
     means = np.zeros(contexts.shape[:3])
     merits = Merits((merit or Exponential(10.0),), one_each=False)
-    where, rounds = Ellipsoids(inverse, middle, radius), np.zeros((*rows, 1), np.int64)
-    return optimise(solver, steps, rounds, contexts, where, merits, None, means)[0]
+    rounds = np.zeros((*rows, 1), np.int64)
+    return optimise(solver, steps, rounds, contexts, inverse, middle, radius, merits, None, means)[0]
 
 
 @pytest.mark.parametrize("merit", [Exponential(10.0), Exponential(1000.0), Linear(0.1)])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_optimistic_parameter_lies_in_the_ellipsoid(solver, merit):
     contexts, gram, inverse, middle, radius = instances(300, 1)
-    theta = solve(solver, SOLVERS[solver].steps, contexts, inverse, middle, radius, merit)
+    theta = solve(solver, SOLVERS[solver], contexts, inverse, middle, radius, merit)
     away = (theta - middle)[0]
     length = np.sqrt(np.einsum("nd,nde,ne->n", away, gram, away))
     assert (length <= radius[0] * (1 + 1e-9)).all()
