@@ -124,7 +124,7 @@ class FedLinUCB(LinUCB):
         mask = observation["inbox_mask"]
         if mask.any():
             self._download(observation, mask)
-        arm = self._choose(observation, self._failure)
+        arm = self._choose(observation, -np.log(self._failure))
         self._wants(observation, arm)
         return {"action": arm, "send": self._send}
 
@@ -169,31 +169,22 @@ class AsyncLinUCB(FedUCB):
         self,
         growth: float = 6.0,
         beta: float | None = None,
-        ridge: float = 1.0,
         noise_sd: float = 0.3,
-        parameter_bound: float = 1.0,
-        failure: float = 0.01,
-        beta_scale: float = 1.0,
+        **feducb: Any,
     ) -> None:
-        """Sets the policy's constants; see :class:`LinUCB` for those not named here.
+        """Sets the policy's constants.
 
         Args:
             growth: gamma_U, >= 1.
             beta: A constant radius; None for that of :class:`LinUCB`.
-            ridge: See there.
-            noise_sd: See there.
-            parameter_bound: See there.
-            failure: See there.
-            beta_scale: See there.
+            noise_sd: R, the sub-Gaussian constant of rewards.
+            **feducb: See :class:`FedUCB`.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        super().__init__(
-            ridge=ridge, noise_sd=noise_sd, parameter_bound=parameter_bound, failure=failure,
-            beta_scale=beta_scale, alpha=beta,
-        )  # fmt: skip
+        super().__init__(noise_sd=noise_sd, alpha=beta, **feducb)
         require_number("growth", growth, 1, np.inf)
         self._log_growth = log(growth)
 

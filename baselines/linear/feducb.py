@@ -22,7 +22,7 @@ from fedbandit_envs.baselines.linear.noise import (
     lift_eigenvalues,
     regularise,
 )
-from fedbandit_envs.baselines.linear.optimism import Confidence, choose_min
+from fedbandit_envs.baselines.linear.optimism import Confidence, choose
 from fedbandit_envs.baselines.linear.triggers import is_due
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
@@ -154,7 +154,7 @@ class FedUCB(LinUCB):
             # It only sets the trigger's starting value, which then is the one without noise.
             self._worst = 0.0
         self._echo = "sent" in seen
-        self._start(rows, dim, self._estimators)
+        self._start(spec, rows, self._estimators)
         self._own = np.zeros((*rows, self._estimators, dim + 1, dim + 1))
         self._lifted = np.zeros_like(self._own)
         self._known_senders = np.zeros((*rows, self._senders), np.bool_)
@@ -171,6 +171,7 @@ class FedUCB(LinUCB):
             one = (*rows, 1)
             self._alone = Ridges.without_data(one, dim, self._ridge)
             self._alone_confidence = Confidence.without_noise(one, dim, self._ridge, self._parameter_bound)
+            self._alone_bound = np.zeros_like(self._bound)
         self._asks = isinstance(spec.action, gym_spaces.Dict)
         self._due = (
             self._default_threshold(spec.horizon, highest(seen["contexts"]), start)
@@ -297,11 +298,10 @@ class FedUCB(LinUCB):
     def _pull(self, observation: Arrays) -> Array:
         failure = self._own_failure()
         if self._combine == "pooled":
-            return self._choose(observation, failure)
-        choose_min(
+            return self._choose(observation, -np.log(failure))
+        choose(
             observation.get("active", self._everyone), observation["round"], arms_last(observation["contexts"]),
-            *self._ridges, *self._confidence, *self._alone, *self._alone_confidence,
-            self._noise_sd, -log(failure), -log(self._failure / 2), self._beta_scale, self._constant,
-            self._parameter, self._arm,
+            *self._alone, *self._alone_confidence, self._noise_sd, -log(self._failure / 2), self._beta_scale,
+            self._constant, self._parameter, self._no_cap, self._alone_bound, self._arm,
         )  # fmt: skip
-        return self._arm
+        return self._choose(observation, -log(failure), self._alone_bound)

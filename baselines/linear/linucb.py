@@ -91,13 +91,15 @@ class LinUCB:
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets all observations; see :meth:`Policy.reset`."""
-        self._start(seeds.shape, (spec.observation["contexts"].shape or (0, 0))[1], 1)
+        self._start(spec, seeds.shape, 1)
 
-    def _start(self, rows: tuple[int, ...], dim: int, estimators: int) -> None:
+    def _start(self, spec: PolicySpec, rows: tuple[int, ...], estimators: int) -> None:
+        arms, dim = spec.observation["contexts"].shape or (0, 0)
         shape = (*rows, estimators)
         self._ridges = Ridges.without_data(shape, dim, self._ridge)
         self._confidence = Confidence.without_noise(shape, dim, self._ridge, self._parameter_bound)
         self._parameter = np.zeros((*rows, dim))
+        self._bound, self._no_cap = np.zeros((*rows, arms)), np.zeros((0, 0, 0))
         self._arm = np.zeros(rows, np.int64)
         self._everyone = np.ones((*rows, 1), np.bool_)
 
@@ -106,12 +108,14 @@ class LinUCB:
         observe(
             observation["round"], observation["pulled_context"], observation["last_reward"], *self._ridges
         )
-        return self._choose(observation, self._failure)
+        return self._choose(observation, -np.log(self._failure))
 
-    def _choose(self, observation: Arrays, failure: float) -> Array:
+    def _choose(self, observation: Arrays, log_failure: float, cap: Array | None = None) -> Array:
+        """Returns the arms with the largest bounds, none of which exceeds ``cap``, ``(replicas, agents, arms)``."""
         choose(
             observation.get("active", self._everyone), observation["round"],
-            arms_last(observation["contexts"]), *self._ridges, *self._confidence,
-            self._noise_sd, -np.log(failure), self._beta_scale, self._constant, self._parameter, self._arm,
+            arms_last(observation["contexts"]), *self._ridges, *self._confidence, self._noise_sd, log_failure,
+            self._beta_scale, self._constant, self._parameter, self._no_cap if cap is None else cap, self._bound,
+            self._arm,
         )  # fmt: skip
         return self._arm
