@@ -166,7 +166,7 @@ class ArmsEnv(Problem, name="arms_v0"):
             regret: Whose means regret is measured by, the agent's ``"own"`` or the ``"federation"``'s on average.
             slots: m, how many arms an agent pulls in a round; at most ``num_arms``.
             oracle: Which superarm is the best: ``"largest"``, the one of the largest means, or the entry point of an
-                :class:`~fedbandit_envs.arms.oracle.Oracle`, where not every set of m arms is a superarm.
+                :data:`~fedbandit_envs.arms.oracle.Oracle`, where not every set of m arms is a superarm.
             awake: In (0, 1]: the probability with which an arm can be pulled, for each agent and round by itself.
             instance_seed: None draws new means each episode; an integer fixes them; of several, an episode takes the
                 one at its own seed modulo their number.

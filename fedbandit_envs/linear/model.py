@@ -12,7 +12,7 @@ from fedbandit_envs.basics.checks import chosen_sizes, require_choice, require_n
 from fedbandit_envs.core.policy_spec import ActionFormat
 from fedbandit_envs.core.problem import MOST, Problem
 from fedbandit_envs.core.sensitivity import Sensitivity
-from fedbandit_envs.linear.contexts import FixedContexts, LawName, Offer, make_law
+from fedbandit_envs.linear.contexts import FixedContexts, LawName, make_law
 from fedbandit_envs.linear.neighbours import sensitivity
 from fedbandit_envs.linear.rewards import RewardLaw, RewardName
 from fedbandit_envs.linear.rounds import take_in
@@ -155,13 +155,18 @@ class LinearProblem(Problem):
     def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
         rows, (arms, dim) = self._reward.shape, self._observation["contexts"].shape[2:]
         self._theta = np.stack([self._draw_parameter(seed, dim) for seed in instance_seeds])
-        self._offer = Offer.of_nothing(rows, arms, dim)
-        self._observation["contexts"], self._means = self._offer
-        self._law.begin(randomness, self._theta, self._offer)
+        self._observation["contexts"] = np.zeros((*rows, dim, arms)).swapaxes(2, 3)
+        self._means = np.zeros((*rows, arms))
+        self._law.begin(randomness, self._theta, self._across, self._means)
         self._rewards.begin(randomness)
 
+    @property
+    def _across(self) -> Array:
+        """The contexts as they lie in memory, ``(replicas, agents, dim, arms)``: arms last, for vector instructions."""
+        return self._observation["contexts"].swapaxes(2, 3)
+
     def _draw_round(self) -> None:
-        self._law.draw(self._offer, self._active)
+        self._law.draw(self._active, self._across, self._means)
 
     def _draw_parameter(self, seed: int, dim: int) -> Array:
         if self._parameter is not None:
@@ -175,7 +180,7 @@ class LinearProblem(Problem):
         seen = self._observation
         self._rewards.draw(self._active, arm, self._means, self._reward, self._info["clipped"])
         take_in(
-            self._active, arm, self._offer.across, self._reward, seen["last_reward"], seen["pulled_context"],
+            self._active, arm, self._across, self._reward, seen["last_reward"], seen["pulled_context"],
             seen["total_statistic"],
         )  # fmt: skip
 
