@@ -142,9 +142,6 @@ class Sum(Aggregator):
 
     def _add(self, observation: Arrays, arrived: Array, exact: Arrays, weight: float) -> None:
         for name, total in self.totals.items():
-            _add_up(arrived, flat(observation[f"inbox_{name}"], 3), weight, flat(total, 2))
-
-
-def flat(array: Array, axes: int) -> Array:
-    """Returns an array whose axes after the first ``axes`` are made one."""
-    return array.reshape(*array.shape[:axes], -1)
+            messages = observation[f"inbox_{name}"]
+            messages = messages.reshape(*messages.shape[:3], -1)
+            _add_up(arrived, messages, weight, total.reshape(*total.shape[:2], -1))

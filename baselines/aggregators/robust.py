@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators.aggregator import Aggregator, InboxSpec, flat
+from fedbandit_envs.baselines.aggregators.aggregator import Aggregator, InboxSpec
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
@@ -142,9 +142,9 @@ class _BySender(Aggregator):
         if "inbox_own" in observation:
             self._own |= observation["inbox_own"]
         for name, sent in self._sent.items():
-            known, total = self._known[name], flat(self.totals[name], 2)
-            _remember(arrived, flat(observation[f"inbox_{name}"], 3), weight, sent, known)
-            self._combine(arrived, sent, known, self._own, total)
+            known = self._known[name]
+            _remember(arrived, observation[f"inbox_{name}"].reshape(sent.shape), weight, sent, known)
+            self._combine(arrived, sent, known, self._own, self.totals[name].reshape(*sent.shape[:2], -1))
 
     @abstractmethod
     def _combine(self, arrived: Array, sent: Array, known: Array, own: Array, total: Array) -> None:

@@ -24,7 +24,7 @@ LawName = Literal["band", "unit_ball", "hypercube", "signed_hypercube"]
 LOW, HIGH, WIDTH = 0.5, 0.6, 0.1
 
 
-class Band:
+class _Band:
     """The distribution of the FedUCB paper (section 4.4), with a gap between the best arm and all others.
 
     All arms but one have <x, theta*> uniform on [0.5, 0.6], and one, at a place drawn anew each round, on
@@ -104,8 +104,8 @@ def _fill_band(
             fill_bits(of_words[r, j, 0], of_words[r, j, 1], now, words)
             mean, x = means[r, j], contexts[r, j]
             for k in range(arms):
-                mean[k] = LOW + WIDTH * fraction(words[k])
-            best = int(fraction(words[arms]) * arms)
+                mean[k] = LOW + WIDTH * _fraction(words[k])
+            best = int(_fraction(words[arms]) * arms)
             mean[best] += best_low - LOW
             _add_up(normals, v, square, along)
             for k in range(arms):
@@ -149,12 +149,12 @@ def _add_up(normals, mirror, square, along):
 
 
 @kernel(inline="always")
-def fraction(word):
+def _fraction(word):
     """Returns a float64 uniform on (0, 1), to 32 bits, from one word."""
     return (np.float64(word) + 0.5) * 2.0**-32
 
 
-class IndependentContexts:
+class _Independent:
     """Contexts that are independent and uniform in a ball or a cube.
 
     The ball has radius L; the cube is [0, L / sqrt(d)]^d or, with signs, [-L / sqrt(d), L / sqrt(d)]^d (He et al.
@@ -167,12 +167,12 @@ class IndependentContexts:
         self._bound = bound
 
     def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
-        """Starts an episode; see :meth:`Band.begin` for the arguments."""
+        """Starts an episode; see :meth:`_Band.begin` for the arguments."""
         self._draws = randomness.draws(Purpose.CONTEXT)
         self._parameter = parameter
 
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Draws the next round; see :meth:`Band.draw` for the arguments."""
+        """Draws the next round; see :meth:`_Band.draw` for the arguments."""
         episode = (active, self._draws.round, self._draws.key, self._parameter)
         if self._name == "unit_ball":
             _fill_ball(*episode, self._bound, contexts, means)
@@ -219,7 +219,7 @@ def _fill_cube(active, round_, key, parameter, low, width, contexts, means):
             for i in range(dim):
                 some, x = words[i * arms : (i + 1) * arms], contexts[r, j, i]
                 for k in range(arms):
-                    x[k] = low + width * fraction(some[k])
+                    x[k] = low + width * _fraction(some[k])
             expect(contexts[r, j], parameter[r], means[r, j])
 
 
@@ -254,7 +254,7 @@ class FixedContexts:
             )
 
     def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
-        """Writes the contexts into all rows; see :meth:`Band.begin` for the arguments."""
+        """Writes the contexts into all rows; see :meth:`_Band.begin` for the arguments."""
         contexts[...] = self.matrix.swapaxes(-1, -2)
         own = np.broadcast_to(parameter[:, np.newaxis], (*means.shape[:2], parameter.shape[1]))
         expected_rewards(contexts.swapaxes(2, 3), own, means)
@@ -263,7 +263,7 @@ class FixedContexts:
         """Does nothing: contexts are fixed."""
 
 
-def make_law(contexts: Any, bound: float, gap: float) -> Band | IndependentContexts | FixedContexts:
+def make_law(contexts: Any, bound: float, gap: float) -> _Band | _Independent | FixedContexts:
     """Returns the distribution of contexts with a name, or fixed contexts.
 
     Args:
@@ -278,5 +278,5 @@ def make_law(contexts: Any, bound: float, gap: float) -> Band | IndependentConte
         return FixedContexts(contexts, bound)
     require_choice("contexts", contexts, get_args(LawName))
     if contexts == "band":
-        return Band(bound, gap)
-    return IndependentContexts(contexts, bound)
+        return _Band(bound, gap)
+    return _Independent(contexts, bound)

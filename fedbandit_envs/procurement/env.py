@@ -178,7 +178,9 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         require_choice("regret_oracle", regret_oracle, ("exact", "greedy"))
         require_choice("violation", violation, ("max", "optimum"))
         self._market = make_market(market, num_agents, num_producers, quality_threshold)
-        agents, producers = self._market.shape
+        # Numbers of agents and producers are those of every market; drawn costs are at most 1.
+        costs = self._market.draw(0).cost
+        agents, producers = costs.shape
         most_units = self._market.max_capacity
         self._drift = drift
         self._threshold = quality_threshold
@@ -194,7 +196,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
             observation={
                 "quality_threshold": spaces.Box(0.0, 1.0, (1,), np.float64),
                 "unit_revenue": spaces.Box(0.0, unit_revenue, (1,), np.float64),
-                "cost": spaces.Box(0.0, self._market.max_cost, each, np.float64),
+                "cost": spaces.Box(0.0, max(1.0, float(costs.max())), each, np.float64),
                 "capacity": units,
                 "delivered": units,
                 "good": units,

@@ -35,20 +35,9 @@ class Market:
     capacity: Array
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Number of agents and of producers."""
-        agents, producers = self.cost.shape
-        return agents, producers
-
-    @property
     def max_capacity(self) -> int:
         """The largest capacity there is."""
         return int(self.capacity.max())
-
-    @property
-    def max_cost(self) -> float:
-        """The largest cost there can be: 1, or more where the market has it."""
-        return max(1.0, float(self.cost.max()))
 
     def draw(self, seed: int) -> "Market":
         """Returns this market, whatever the seed."""
@@ -143,16 +132,6 @@ class MarketLaw:
                 "every quality equals every cost and every regret is 0"
             )
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of agents and of producers."""
-        return self.num_agents, self.num_producers
-
-    @property
-    def max_cost(self) -> float:
-        """The largest cost there can be."""
-        return 1.0
-
     def draw(self, seed: int) -> Market:
         """Draws the market that belongs to ``seed``."""
         qualities, costs, capacities, access = (stream(seed, Purpose.MARKET, part) for part in range(4))
@@ -203,7 +182,7 @@ def make_market(
     sizes = chosen_sizes(asked, {}, {"num_agents": 10, "num_producers": 30}, "")
     if "name" not in spec:
         market = Market.from_arrays(spec, sizes["num_agents"])
-        given = dict(zip(("num_agents", "num_producers"), market.shape, strict=True))
+        given = dict(zip(("num_agents", "num_producers"), market.cost.shape, strict=True))
         chosen_sizes(asked, given, {}, "in the market given")
         return market
     options = {key: value for key, value in spec.items() if key != "name"}

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from fedbandit_envs.baselines.exposure import FairX
 from fedbandit_envs.baselines.exposure.optimism import SOLVERS, centre, optimise, project
-from fedbandit_envs.baselines.exposure.protocol import longest_gap, schedule
+from fedbandit_envs.baselines.exposure.protocol import schedule
 from fedbandit_envs.baselines.linear.noise import lift_eigenvalues
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
@@ -200,7 +200,6 @@ def test_where_no_direction_is_better_the_estimate_stays():
 
 def test_gaps_double_and_then_stay():
     """T = 1e5, ten agents, d = 5: G = 5, and 20,002 releases."""
-    assert longest_gap(100_000, 10, 5) == 5
     env = BASELINES["Fed-FairX-LinUCB"].wrap(parallel_env(max_cycles=100_000))
     assert schedule(env) == {"name": "growing_then_fixed", "limit": 5}
     assert env._schedule.count(100_000) == 20_002
