@@ -116,7 +116,7 @@ def _upper_confidence_bounds(weight, sum_, factor):
 
 
 @kernel
-def procure_optimistically(
+def _procure_optimistically(
     active, round_, units, good, received_units, received_good, cost, capacity, threshold, unit_revenue,
     exploration, radius_scale, log_agents, divisor, margin, exact, quantity,
 ):  # fmt: skip
@@ -241,7 +241,7 @@ class SSUCB:
 
     def act(self, observation: Arrays) -> Array:
         """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
-        procure_optimistically(
+        _procure_optimistically(
             observation.get("active", self._everyone), observation.get("own_round", observation["round"]),
             observation["total_delivered"], observation["total_good"],
             self._received_units, self._received_good, observation["cost"], observation["capacity"],

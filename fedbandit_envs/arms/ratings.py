@@ -18,7 +18,11 @@ from fedbandit_envs.basics.checks import require_choice, require_integer, requir
 
 Definition = Literal["received", "all_users"]
 
+DataName = Literal["movielens", "jester"]
+"""Names of the data sets of means that come with the package."""
+
 _NOT_RATED = 99.0
+_MOVIELENS_FIELDS = 4
 
 
 class _MalformedError(ValueError):
@@ -82,7 +86,7 @@ def movielens_means(
 
     def read(line: str) -> None:
         fields = line.split("\t")
-        if len(fields) != 4:
+        if len(fields) != _MOVIELENS_FIELDS:
             raise _MalformedError(
                 f"has {len(fields)} fields; user, film, rating and time, separated by tabs, are"
             )
@@ -151,6 +155,27 @@ def jester_means(
         raise ValueError(f"{path} has no ratings; one at least is required")
     high = (rated & (matrix >= threshold)).sum(axis=0)[jokes]
     return RatedItems(jokes + 1, high / (received[jokes] if definition == "received" else len(users)))
+
+
+def arm_means(source: str, arms: int) -> Array:
+    """Returns the largest means of a source, in the order of the source, float64 ``(arms,)``.
+
+    Args:
+        source: ``"movielens"`` or ``"jester"`` for those that come with the package, else a file: MovieLens' ``u.data``
+            (four fields a line, separated by tabs) or Jester's matrix as text.
+        arms: Number of arms, K.
+
+    Raises:
+        OSError: The file cannot be read.
+        TypeError: ``arms`` is no integer.
+        ValueError: The source has fewer arms, or the file is malformed.
+    """
+    if source in get_args(DataName):
+        return keep_largest(packaged_means(source), arms)
+    with open(source, encoding="utf-8", errors="replace") as file:
+        fields = file.readline(1 << 16).count("\t") + 1
+    read = movielens_means if fields == _MOVIELENS_FIELDS else jester_means
+    return keep_largest(read(source).means, arms)
 
 
 def _read_lines(path: Path, read: Callable[[str], None]) -> None:

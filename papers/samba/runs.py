@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.arms.ratings_source import arm_means
+from fedbandit_envs.arms.ratings import arm_means
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.samba.crypto.libraries import require_extra
 from fedbandit_envs.samba.owners.algorithm import Algorithm
