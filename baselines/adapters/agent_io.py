@@ -37,9 +37,8 @@ class AgentIO:
         Raises:
             TypeError: ``features`` is no bool.
         """
-        require_flag("features", features)
+        self._featured = require_flag("features", features)
         self._name = action_format
-        self._featured = features
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Prepares for an episode; see :meth:`Policy.reset`.

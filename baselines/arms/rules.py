@@ -147,8 +147,7 @@ class EpsilonGreedy(Rule):
             TypeError: It is no number.
             ValueError: It is out of its range.
         """
-        require_number("epsilon", epsilon, 0, 1)
-        self._epsilon = float(epsilon)
+        self._epsilon = require_number("epsilon", epsilon, 0, 1)
 
     def exploration(self, round_: Array) -> Array | float:
         """Returns epsilon; see :meth:`Rule.exploration`."""
@@ -212,10 +211,8 @@ class UCB(Rule):
             TypeError: ``scale`` is no number.
             ValueError: A parameter is out of its range.
         """
-        require_number("scale", scale, 0, inf, open_below=True)
-        require_choice("logarithm", logarithm, get_args(LogName))
-        self._scale = float(scale)
-        self._of_horizon = logarithm == "horizon"
+        self._scale = require_number("scale", scale, 0, inf, open_below=True)
+        self._of_horizon = require_choice("logarithm", logarithm, get_args(LogName)) == "horizon"
 
     def begin(self, setting: Setting) -> None:
         """Stores the horizon's logarithm; see :meth:`Rule.begin`."""
@@ -270,8 +267,7 @@ class Softmax(Rule):
             TypeError: It is no number.
             ValueError: It is out of its range.
         """
-        require_number("temperature", temperature, 1 / 690, inf)
-        self._temperature = float(temperature)
+        self._temperature = require_number("temperature", temperature, 1 / 690, inf)
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
         """Writes exp(mean / temperature); see :meth:`Rule.scores`."""
@@ -301,8 +297,7 @@ class Pursuit(Rule):
             TypeError: It is no number.
             ValueError: It is out of its range.
         """
-        require_number("rate", rate, 0, 1, open_below=True)
-        self._rate = float(rate)
+        self._rate = require_number("rate", rate, 0, 1, open_below=True)
 
     def begin(self, setting: Setting) -> None:
         """Sets all probabilities to 1 / arms; see :meth:`Rule.begin`."""

@@ -101,9 +101,9 @@ class FedUCB(LinUCB):
             ValueError: A parameter is out of its range, or ``shift`` and ``bias`` do not go together.
         """
         super().__init__(**linucb)
-        require_choice("shift", shift, get_args(ShiftName))
-        require_choice("bias", bias, get_args(BiasName))
-        require_choice("combine", combine, get_args(CombineName))
+        self._shift: ShiftName = require_choice("shift", shift, get_args(ShiftName))
+        self._bias: BiasName = require_choice("bias", bias, get_args(BiasName))
+        self._combine = require_choice("combine", combine, get_args(CombineName))
         if shift == "floor" and bias != "euclidean":
             raise ValueError(
                 f"bias is {bias!r}; 'euclidean' is required with shift='floor', under which V has no known rho_min"
@@ -115,9 +115,6 @@ class FedUCB(LinUCB):
             )
         if threshold is not None:
             require_number("threshold", threshold, 0, np.inf)
-        self._shift: ShiftName = shift
-        self._bias: BiasName = bias
-        self._combine = combine
         self._threshold = threshold
         self._pool = make_aggregator(pool)
 

@@ -75,18 +75,13 @@ class LinUCB:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        require_number("ridge", ridge, 0, np.inf, open_below=True)
-        require_number("noise_sd", noise_sd, 0, np.inf)
-        require_number("parameter_bound", parameter_bound, 0, np.inf)
-        require_number("failure", failure, 0, 1, open_below=True)
-        require_number("beta_scale", beta_scale, 0, np.inf)
+        self._ridge = require_number("ridge", ridge, 0, np.inf, open_below=True)
+        self._noise_sd = require_number("noise_sd", noise_sd, 0, np.inf)
+        self._parameter_bound = require_number("parameter_bound", parameter_bound, 0, np.inf)
+        self._failure = require_number("failure", failure, 0, 1, open_below=True)
+        self._beta_scale = require_number("beta_scale", beta_scale, 0, np.inf)
         if alpha is not None:
             require_number("alpha", alpha, 0, np.inf)
-        self._ridge = float(ridge)
-        self._noise_sd = float(noise_sd)
-        self._parameter_bound = float(parameter_bound)
-        self._failure = float(failure)
-        self._beta_scale = float(beta_scale)
         self._constant = -1.0 if alpha is None else float(alpha)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:

@@ -141,12 +141,10 @@ class HybridLinUCB:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        require_number("alpha", alpha, 0, np.inf)
-        require_number("ridge", ridge, 0, np.inf, open_below=True)
+        self._alpha = require_number("alpha", alpha, 0, np.inf)
+        self._ridge = require_number("ridge", ridge, 0, np.inf, open_below=True)
         if shared is not None:
             require_integer("shared", shared, 1)
-        self._alpha = float(alpha)
-        self._ridge = float(ridge)
         self._shared = shared
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:

@@ -119,9 +119,8 @@ class SupLinUCB:
         """
         if alpha is not None:
             require_number("alpha", alpha, 0, np.inf)
-        require_number("failure", failure, 0, 1, open_below=True)
+        self._failure = require_number("failure", failure, 0, 1, open_below=True)
         self._alpha = alpha
-        self._failure = float(failure)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets all observations; see :meth:`Policy.reset`."""

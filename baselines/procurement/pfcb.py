@@ -126,14 +126,11 @@ class PFCB(SSUCB):
             ValueError: A parameter is out of its range.
         """
         super().__init__(**ss_ucb)
-        require_number("omega1", omega1, 0, np.inf)
-        require_number("omega2", omega2, 0, np.inf)
-        require_choice("radius", radius, get_args(RadiusName))
-        self._omega1 = float(omega1)
-        self._omega2 = float(omega2)
+        self._omega1 = require_number("omega1", omega1, 0, np.inf)
+        self._omega2 = require_number("omega2", omega2, 0, np.inf)
+        self._radius = require_choice("radius", radius, get_args(RadiusName))
         self._check = bool(check)
         self._guards = bool(guards)
-        self._radius = radius
         self._pool = make_aggregator(pool)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:

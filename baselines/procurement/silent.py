@@ -88,8 +88,7 @@ class Clairvoyant:
         Args:
             oracle: ``"exact"`` (integer optimum) or ``"greedy"`` (Greedy SSA).
         """
-        require_choice("oracle", oracle, get_args(OracleName))
-        self._exact = oracle == "exact"
+        self._exact = require_choice("oracle", oracle, get_args(OracleName)) == "exact"
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Checks that qualities are revealed; see :meth:`Policy.reset`.
@@ -211,17 +210,13 @@ class SSUCB:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        require_integer("exploration_rounds", exploration_rounds, 0)
+        self._exploration_rounds = require_integer("exploration_rounds", exploration_rounds, 0)
         if zeta is not None:
             require_number("zeta", zeta, 0, np.inf, open_below=True)
-        require_number("radius_scale", radius_scale, 0, np.inf)
-        require_number("margin", margin, -1, 1)
-        require_choice("oracle", oracle, get_args(OracleName))
-        self._exploration_rounds = exploration_rounds
+        self._radius_scale = require_number("radius_scale", radius_scale, 0, np.inf)
+        self._margin = require_number("margin", margin, -1, 1)
+        self._exact = require_choice("oracle", oracle, get_args(OracleName)) == "exact"
         self._zeta = zeta
-        self._radius_scale = float(radius_scale)
-        self._margin = float(margin)
-        self._exact = oracle == "exact"
         self._log_agents = 0.0
         self._divisor = 1.0
 

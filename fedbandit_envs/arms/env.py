@@ -176,17 +176,14 @@ class ArmsEnv(Problem, name="arms_v0"):
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        require_choice("regret", regret, ("own", "federation"))
-        require_number("awake", awake, 0, 1, open_below=True)
-        require_integer("slots", slots, 1)
+        self._of_federation = require_choice("regret", regret, ("own", "federation")) == "federation"
+        self._chance = require_number("awake", awake, 0, 1, open_below=True)
+        self._slots = require_integer("slots", slots, 1)
         self._law = Means(means, num_agents, num_arms, spread)
         agents, arms = self._law.shape
         if slots > arms:
             raise ValueError(f"slots is {slots}; at most {arms}, the number of arms, is required")
-        self._of_federation = regret == "federation"
-        self._slots = int(slots)
         self._oracle = make_oracle(oracle)
-        self._chance = float(awake)
         arm, counts = ArmNumbers(arms, slots), spaces.Box(0, MOST, (arms,), np.int64)
         seen: dict[str, spaces.Space[Any]] = {"total_pulls": counts, "total_successes": counts}
         if awake < 1:

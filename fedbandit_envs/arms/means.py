@@ -37,8 +37,7 @@ class Means:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range, or does not fit the others.
         """
-        require_number("spread", spread, 0, 1)
-        self._spread = float(spread)
+        self._spread = require_number("spread", spread, 0, 1)
         self._given: Array | None = None
         if isinstance(means, str):
             require_choice("means", means, get_args(DataName))

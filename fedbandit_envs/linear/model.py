@@ -84,9 +84,9 @@ class LinearProblem(Problem):
         contexts = self.defaults["contexts"] if contexts is None else contexts
         law: RewardName = self.defaults["reward"] if reward is None else reward
         parameter = self.defaults["parameter"] if parameter is None else parameter
-        require_number("context_bound", context_bound, 0, np.inf, open_below=True)
+        self._context_bound = require_number("context_bound", context_bound, 0, np.inf, open_below=True)
         self._rewards = RewardLaw(law, reward_sd, reward_bound)
-        self._law = make_law(contexts, float(context_bound), gap)
+        self._law = make_law(contexts, self._context_bound, gap)
         if isinstance(parameter, str):
             require_choice("parameter", parameter, get_args(ParameterName))
         self._parameter_law = parameter if isinstance(parameter, str) else None
@@ -95,7 +95,7 @@ class LinearProblem(Problem):
         arms, dim = sizes["num_arms"], sizes["dim"]
         if parameter == "diagonal":
             self._parameter = np.full(dim, dim**-0.5)
-        self._context_bound, self._reward_bound = float(context_bound), float(reward_bound)
+        self._reward_bound = float(reward_bound)
         self._refuse_improbable_means(contexts, law)
         formats, longest = self._formats(sizes["num_agents"], arms, dim), self._context_bound
         super().__init__(

@@ -38,13 +38,10 @@ class RewardLaw:
             TypeError: A parameter is no number.
             ValueError: A name is unknown, or a number out of its range.
         """
-        require_choice("reward", name, get_args(RewardName))
-        require_number("reward_sd", sd, 0, np.inf)
-        require_number("reward_bound", bound, 0, np.inf, open_below=True)
+        self._law = get_args(RewardName).index(require_choice("reward", name, get_args(RewardName)))
+        self._sd = require_number("reward_sd", sd, 0, np.inf)
+        self._bound = require_number("reward_bound", bound, 0, np.inf, open_below=True)
         self.needs_probabilities = name != "normal"
-        self._law = get_args(RewardName).index(name)
-        self._sd = float(sd)
-        self._bound = float(bound)
 
     def begin(self, randomness: EpisodeRandomness) -> None:
         """Prepares the draws of an episode."""

@@ -172,21 +172,16 @@ class ProcurementEnv(Problem, name="procurement_v0"):
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        require_number("drift", drift, 0, 1)
-        require_number("quality_threshold", quality_threshold, 0, 1)
-        require_number("unit_revenue", unit_revenue, 0, np.inf, open_below=True)
-        require_choice("regret_oracle", regret_oracle, ("exact", "greedy"))
-        require_choice("violation", violation, ("max", "optimum"))
+        self._drift = require_number("drift", drift, 0, 1)
+        self._threshold = require_number("quality_threshold", quality_threshold, 0, 1)
+        self._unit_revenue = require_number("unit_revenue", unit_revenue, 0, np.inf, open_below=True)
+        self._exact_regret = require_choice("regret_oracle", regret_oracle, ("exact", "greedy")) == "exact"
+        self._violation = require_choice("violation", violation, ("max", "optimum"))
         self._market = make_market(market, num_agents, num_producers, quality_threshold)
         # Numbers of agents and producers are those of every market; drawn costs are at most 1.
         costs = self._market.draw(0).cost
         agents, producers = costs.shape
         most_units = self._market.max_capacity
-        self._drift = drift
-        self._threshold = quality_threshold
-        self._unit_revenue = unit_revenue
-        self._exact_regret = regret_oracle == "exact"
-        self._violation = violation
         self._tabled = drift == 0.0 and most_units <= TABLED_CAPACITY
         quantities = Quantities(producers, most_units)
         each, units = (producers,), spaces.Box(0, most_units, (producers,), np.int32)
