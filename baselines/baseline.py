@@ -1,14 +1,13 @@
 """Baselines: a policy, the wrappers around its environment, and the paper that it comes from."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.interleaved import Interleaved
-from fedbandit_envs.wrappers.placebo import Placebo
 from fedbandit_envs.wrappers.reveal import Reveal
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.server import Server
@@ -93,46 +92,6 @@ class Baseline:
     def make_policy(self, **changes: Any) -> Policy:
         """Returns the baseline's policy, with other arguments where ``changes`` names them."""
         return self.policy(**{**self.policy_kwargs, **changes})
-
-    def placebo(self, name: str) -> "Baseline":
-        """Returns the placebo: the same, sending messages emptied of data.
-
-        Args:
-            name: Name of this baseline, for the summary.
-        """
-        return replace(
-            self,
-            summary=f"{name} on messages that are noise alone",
-            reference="placebo",
-            wrappers={"placebo": WrapperSpec(Placebo), **self.wrappers},
-        )
-
-    def on_true_data(self, name: str) -> "Baseline":
-        """Returns the same without noise.
-
-        Args:
-            name: Name of this baseline, for the summary.
-        """
-        return replace(
-            self,
-            summary=f"{name} on true data",
-            reference="tuned control",
-            wrappers={part: wrapper for part, wrapper in self.wrappers.items() if part != "privatizer"},
-        )
-
-    def tuned(self, name: str, constants: Mapping[str, Any]) -> "Baseline":
-        """Returns the same with tuned constants.
-
-        Args:
-            name: Name of this baseline, for the summary.
-            constants: Arguments of the policy.
-        """
-        return replace(
-            self,
-            summary=f"{name} with tuned constants",
-            reference="tuned on seeds of its own; `fedbandit tune`",
-            policy_kwargs={**self.policy_kwargs, **constants},
-        )
 
 
 _PARTS: Mapping[str, Callable[..., FederatedEnv]] = {

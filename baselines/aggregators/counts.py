@@ -1,6 +1,6 @@
 """Counts of binary outcomes as an inbox, and what noisy counts are worth.
 
-A message (w, y) says that of w outcomes y were successes; r = y / w, clipped to [0, 1], estimates the success
+A message (w, y) states that y of w outcomes were successes; r = y / w, clipped to [0, 1], estimates the success
 probability q. With variances v_w and v_y of the noise and their covariance v_wy the variance of r is about
 (v_y - 2 r v_wy + r^2 v_w + q (1 - q) w) / w^2, that of n = q (1 - q) / variance exact outcomes; so the message counts
 as n outcomes, n r of them successes. In the place of q stands (Y + 1) / (W + 2), clipped to [0.02, 0.98], where W and Y

@@ -1,9 +1,9 @@
 """Weighing what is received by the noise it announces: each message counts for what it is worth.
 
 Messages announce the variance of their noise (:mod:`fedbandit_envs.core.noise_variance`). What was received
-is replaced by the number of exact observations that would tell as much, and added to the agent's own data, which stay
+is replaced by the number of exact observations that are as informative, and added to the agent's own data, which stay
 exact. So pure noise counts for next to nothing, a placebo is as good as no communication, and nothing need be checked
-or regularised because of noise. The estimates of worth are plug-in estimates, no bounds; how they are made is said in
+or regularised because of noise. The estimates of worth are plug-in estimates, no bounds; they are defined in
 :mod:`~fedbandit_envs.baselines.aggregators.counts` and :mod:`~fedbandit_envs.baselines.aggregators.grams`.
 
 This is not robust: a sender that announces less noise than it has added counts for more than it should, as does one

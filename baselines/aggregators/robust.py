@@ -64,7 +64,7 @@ def _trim_groups(arrived, sent, known, own, groups, share, total):
                 total[r, j, i] = trusted
                 if found > 0:
                     means[:found].sort()
-                    # A share of 0.29 of 100 senders is 29, also where rounding says 28.99.
+                    # A share of 0.29 of 100 senders is 29, also where rounding makes it 28.99.
                     dropped = min(int(share * found + 1e-9), (found - 1) // 2)
                     middle = 0.0
                     for g in range(dropped, found - dropped):

@@ -1,7 +1,7 @@
-"""The classic bandit algorithms as policies: each scores arms by what the agent knows itself and has received.
+"""The classic bandit algorithms as policies: each scores arms by the agent's own and received counts.
 
-Where nothing else is said, a policy takes the constants of its rule (see :mod:`fedbandit_envs.baselines.arms.rules`),
-and ``pool``, the aggregator of what is received.
+Unless its constructor differs, a policy takes the constants of its rule, which are defined in
+:mod:`fedbandit_envs.baselines.arms.rules`, and ``pool``, the aggregator of what is received.
 """
 
 from fedbandit_envs.arms.oracle import make_oracle

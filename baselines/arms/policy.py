@@ -72,7 +72,7 @@ def _pick(active, awake, pulls, scores, chance, proportional, key, round_, free,
         chance: Probability of exploring, ``(rows,)``.
         proportional: Whether arms are picked in proportion to scores, else by the largest.
         key: Keys of random numbers, uint32 ``(rows, 2)``. Slot s uses pair s of the round: its second word draws the
-            arm, and the first word of slot 0 says whether the row explores.
+            arm, and the first word of slot 0 decides whether the row explores.
         round_: t >= 1, ``(rows,)``.
         free: Scratch, bool ``(rows, all arms)``.
         arms: Receives arms, int64 ``(rows, slots)``; 0 for slots beyond the number of available arms.

@@ -1,6 +1,6 @@
 """The classic bandit algorithms as scores of arms (SAMBA, Figure 4; thesis, 2.3 and 2.4).
 
-A rule computes an arm's score from that arm's pulls and rewards alone, and says whether the arm with the largest score
+A rule computes an arm's score from that arm's pulls and rewards alone, and sets whether the arm with the largest score
 is pulled or one in proportion to scores. It is used in two places: a policy picks among the arms of a row
 (:mod:`fedbandit_envs.baselines.arms.policy`), and in the vertical federation each owner scores its own arm and a
 selector picks (``fedbandit_envs.samba``). Rows are agents of replicas, or the one vertical federation.

@@ -99,7 +99,7 @@ def _solve(factor, right, solution):
 
 
 @kernel
-def project(inverse, middle, radius, point):
+def _project(inverse, middle, radius, point):
     """Moves a point to the nearest point of the ellipsoid ||point - middle||_V <= radius, in Euclidean distance.
 
     With W = V^-1 and u = point - middle it is middle + W a, where (W + nu I) a = u and nu >= 0 is such that the norm is
@@ -156,7 +156,7 @@ def _step(projected, round_, contexts, means, logarithms, slopes, inverse, middl
             if projected:
                 for i in range(dim):
                     parameter[r, j, i] += _SIZE * gradient[i]
-                project(inverse[r, j, e], middle[r, j], radius[r, j], parameter[r, j])
+                _project(inverse[r, j, e], middle[r, j], radius[r, j], parameter[r, j])
                 continue
             estimate(inverse[r, j, e], gradient, product)
             form = 0.0

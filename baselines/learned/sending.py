@@ -94,7 +94,7 @@ def _decide(
 
 
 class SendingRule:
-    """A network with one hidden layer of tanh units on :data:`FEATURES`, whose sign says whether to send.
+    """A network with one hidden layer of tanh units on :data:`FEATURES`, whose sign decides whether an agent sends.
 
     It may hold several rules, which replicas use in turn, so that training evaluates many rules side by side.
 
@@ -146,7 +146,7 @@ class SendingRule:
 
 
 class LearnedSend(FedUCB):
-    """FedUCB whose agents ask to send where a small network says so, each by what it knows itself.
+    """FedUCB in which a small network of each agent's own data decides when the agent asks to send.
 
     It replaces only FedUCB's trigger (Algorithm 1, line 12), and needs a schedule by which agents ask. Exact data
     decide when messages are sent, so that nothing is claimed about the privacy of their times.

@@ -1,7 +1,7 @@
 """FedUCB: LinUCB on an agent's own data and on what it has received (Dubey and Pentland 2020, Algorithms 1 and 3).
 
-The policy says what an agent does with the statistics that it receives. When agents send, to whom and through how much
-noise is the business of channel and privatizer; without a channel this is LinUCB.
+The policy defines how an agent uses the statistics that it receives. Channel and privatizer decide when agents send, to
+whom and with how much noise; without a channel this is LinUCB.
 """
 
 from math import log, pi, sqrt
@@ -39,10 +39,10 @@ class FedUCB(LinUCB):
 
     V = sum of the agent's own x x^T + sum of what it received + shift I. Own data are exact and count for ever, unless
     the channel echoes: then, as printed in the paper, an agent learns from the released, noisy version of its own data
-    and keeps of the exact data what it has not released yet. What the noise does to V and to the estimate is said in
-    :mod:`fedbandit_envs.baselines.linear.noise`; its variance is read from the messages, which announce it. Without
-    noise the shift is a ridge. Noise that is not announced is not accounted for, but V is lifted where it would not be
-    positive definite.
+    and keeps of the exact data what it has not released yet. The effect of the noise on V and on the estimate is
+    derived in :mod:`fedbandit_envs.baselines.linear.noise`; its variance is read from the messages, which announce it.
+    Without noise the shift is a ridge. Noise that is not announced is not accounted for, but V is lifted where it would
+    not be positive definite.
 
     With a robust aggregator (``pool``) its result is used as if it were the sum. The variance of its noise is taken to
     be what the same aggregator makes of the announced variances: robust aggregation costs a little more than that, at

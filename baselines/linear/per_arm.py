@@ -15,7 +15,7 @@ from fedbandit_envs.linear.ridge import arms_last, correct, largest
 
 
 @kernel
-def observe_hybrid(
+def _observe_hybrid(
     round_, pulled, reward, arm, inverse, parameter, coupling, shared_inverse, shared_parameter
 ):  # fmt: skip
     """Takes in the last round of all rows by rank-one updates of ridge regressions on [z; x at the place of the arm].
@@ -64,7 +64,7 @@ def observe_hybrid(
 
 
 @kernel
-def predict_hybrid(
+def _predict_hybrid(
     contexts, inverse, parameter, coupling, shared_inverse, shared_parameter, residual, product, mean, variance
 ):  # fmt: skip
     """Writes <z, beta> + <x, theta_a> and its variance (line 13) for every arm of one row.
@@ -101,7 +101,7 @@ def _choose_hybrid(contexts, inverse, parameter, coupling, shared_inverse, share
     product, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
-            predict_hybrid(
+            _predict_hybrid(
                 contexts[r, j], inverse[r, j], parameter[r, j], coupling[r, j], shared_inverse[r, j],
                 shared_parameter[r, j], residual, product, mean, variance,
             )  # fmt: skip
@@ -168,7 +168,7 @@ class HybridLinUCB:
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
-        observe_hybrid(
+        _observe_hybrid(
             observation["round"], observation["pulled_context"], observation["last_reward"], self._arm,
             *self._ridges,
         )  # fmt: skip

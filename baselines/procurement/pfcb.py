@@ -1,7 +1,7 @@
 """P-FCB and FCB: SS-UCB on own and received data (Solanki et al. 2022, Algorithms 1 and 2).
 
-The policy says what an agent does with what it receives; when agents send and through how much noise is the business of
-channel and privatizer. Without a channel it is SS-UCB.
+The policy defines how an agent uses what it receives; channel and privatizer decide when agents send, and with how much
+noise. Without a channel it is SS-UCB.
 """
 
 from math import log

@@ -65,7 +65,7 @@ class OneOfEach:
 
 
 class Clairvoyant:
-    """Procures what the oracle says for the true qualities.
+    """Procures the quantities that are best for the true qualities (or those of Greedy SSA).
 
     They must be in its observation: see :class:`~fedbandit_envs.wrappers.reveal.Reveal`.
 

@@ -179,8 +179,8 @@ class ArmsEnv(Problem, name="arms_v0"):
         self._of_federation = require_choice("regret", regret, ("own", "federation")) == "federation"
         self._chance = require_number("awake", awake, 0, 1, open_below=True)
         self._slots = require_integer("slots", slots, 1)
-        self._law = Means(means, num_agents, num_arms, spread)
-        agents, arms = self._law.shape
+        self._distribution = Means(means, num_agents, num_arms, spread)
+        agents, arms = self._distribution.shape
         if slots > arms:
             raise ValueError(f"slots is {slots}; at most {arms}, the number of arms, is required")
         self._oracle = make_oracle(oracle)
@@ -203,7 +203,7 @@ class ArmsEnv(Problem, name="arms_v0"):
         )
 
     def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
-        self._means = self._law.draw(instance_seeds)
+        self._means = self._distribution.draw(instance_seeds)
         self._cutoffs = _cutoff(self._means)
         self._values = self._means
         if self._of_federation:
@@ -218,7 +218,7 @@ class ArmsEnv(Problem, name="arms_v0"):
     def _measure(self) -> None:
         """Computes the value of the best superarm, against which regret is measured."""
         best = self._oracle(np.where(self._awake, self._values, -np.inf), self._slots)
-        shape, arms = (*self._best.shape, self._slots), self._law.shape[1]
+        shape, arms = (*self._best.shape, self._slots), self._distribution.shape[1]
         if best.shape != shape:
             raise ValueError(
                 f"oracle returns shape {best.shape}; (replicas, agents, slots) = {shape} is required"

@@ -18,7 +18,7 @@ from fedbandit_envs.randomness.streams import Purpose
 from fedbandit_envs.randomness.threefry import fill_bits, padded
 from fedbandit_envs.randomness.variates import fill_exponentials, fill_normals
 
-LawName = Literal["band", "unit_ball", "hypercube", "signed_hypercube"]
+DistributionName = Literal["band", "unit_ball", "hypercube", "signed_hypercube"]
 
 # The paper's: suboptimal arms have means in [LOW, HIGH], the optimal one WIDTH wide above the gap.
 LOW, HIGH, WIDTH = 0.5, 0.6, 0.1
@@ -90,7 +90,7 @@ def _fill_band(
     dim, arms = contexts.shape[2:]
     normals = np.empty(padded(arms * (dim - 1)), np.float32)
     exponentials = np.empty(padded(arms), np.float32)
-    # One more word says where the best arm is.
+    # One more word is the place of the best arm.
     words = np.empty(padded(arms + 1), np.uint32)
     square, along = np.empty(arms), np.empty(arms)
     for r in range(contexts.shape[0]):
@@ -263,7 +263,7 @@ class FixedContexts:
         """Does nothing: contexts are fixed."""
 
 
-def make_law(contexts: Any, bound: float, gap: float) -> _Band | _Independent | FixedContexts:
+def make_distribution(contexts: Any, bound: float, gap: float) -> _Band | _Independent | FixedContexts:
     """Returns the distribution of contexts with a name, or fixed contexts.
 
     Args:
@@ -276,7 +276,7 @@ def make_law(contexts: Any, bound: float, gap: float) -> _Band | _Independent | 
     """
     if not isinstance(contexts, str):
         return FixedContexts(contexts, bound)
-    require_choice("contexts", contexts, get_args(LawName))
+    require_choice("contexts", contexts, get_args(DistributionName))
     if contexts == "band":
         return _Band(bound, gap)
     return _Independent(contexts, bound)

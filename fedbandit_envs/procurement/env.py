@@ -13,7 +13,7 @@ from fedbandit_envs.core.problem import MOST, Problem
 from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.procurement.actions import Quantities, quantities_by_portions, quantities_by_quality
 from fedbandit_envs.procurement.features import ProcurementFeatures
-from fedbandit_envs.procurement.market import LawName, make_market
+from fedbandit_envs.procurement.market import DistributionName, make_market
 from fedbandit_envs.procurement.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement.outcomes import TABLED_CAPACITY, outcome_tables
@@ -137,7 +137,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         num_agents: int | None = None,
         num_producers: int | None = None,
         max_cycles: int = 1000,
-        market: LawName | Mapping[str, Any] = "uniform",
+        market: DistributionName | Mapping[str, Any] = "uniform",
         instance_seed: int | Sequence[int] | None = None,
         drift: float = 0.0,
         quality_threshold: float = 0.4,
@@ -155,8 +155,8 @@ class ProcurementEnv(Problem, name="procurement_v0"):
             market: The distribution of markets: its name, ``"uniform"`` or ``"normal"`` (around
                 ``quality_threshold``); a mapping of the name and further arguments,
                 ``{"name": "normal", "sd": 0.2, "homogeneous": True}``, see
-                :class:`~fedbandit_envs.procurement.market.MarketLaw`; or an explicit market, a mapping of ``quality``
-                (producers,), ``cost`` and ``capacity`` (agents, producers), arrays or nested lists.
+                :class:`~fedbandit_envs.procurement.market.MarketDistribution`; or an explicit market, a mapping of
+                ``quality`` (producers,), ``cost`` and ``capacity`` (agents, producers), arrays or nested lists.
             instance_seed: None draws a new market each episode; an integer fixes the drawn market; of several, an
                 episode takes the one at its own seed modulo their number.
             drift: Standard deviation of the step that each quality takes after each round (reflected at 0

@@ -17,7 +17,7 @@ from fedbandit_envs.basics.checks import (
 )
 from fedbandit_envs.randomness.streams import Purpose, stream
 
-LawName = Literal["uniform", "normal"]
+DistributionName = Literal["uniform", "normal"]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Market:
 
 
 @dataclass(frozen=True)
-class MarketLaw:
+class MarketDistribution:
     """A distribution over markets.
 
     Qualities, costs, capacities and access are drawn from streams of their own, and agent j's values do not
@@ -98,7 +98,7 @@ class MarketLaw:
             P-FCB paper's future work); all of them if None.
     """
 
-    name: LawName
+    name: DistributionName
     num_agents: int
     num_producers: int
     mean: float
@@ -114,7 +114,7 @@ class MarketLaw:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        require_choice("market name", self.name, get_args(LawName))
+        require_choice("market name", self.name, get_args(DistributionName))
         for name in ("num_agents", "num_producers", "max_capacity"):
             require_integer(name, getattr(self, name), 1)
         require_flag("homogeneous", self.homogeneous)
@@ -158,7 +158,7 @@ _OPTIONS = {"uniform": _SHARED, "normal": ("sd", *_SHARED)}
 
 def make_market(
     spec: Any, num_agents: int | None, num_producers: int | None, quality_threshold: float
-) -> Market | MarketLaw:
+) -> Market | MarketDistribution:
     """Returns a given market, or the distribution from which markets are drawn.
 
     Args:
@@ -189,4 +189,6 @@ def make_market(
     require_choice("market name", spec["name"], _OPTIONS)
     for option in options:
         require_choice(f"market option of {spec['name']!r}", option, _OPTIONS[spec["name"]])
-    return MarketLaw(spec["name"], sizes["num_agents"], sizes["num_producers"], quality_threshold, **options)
+    return MarketDistribution(
+        spec["name"], sizes["num_agents"], sizes["num_producers"], quality_threshold, **options
+    )

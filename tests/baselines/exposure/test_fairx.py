@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fedbandit_envs.baselines.exposure import FairX
-from fedbandit_envs.baselines.exposure.optimism import SOLVERS, centre, optimise, project
+from fedbandit_envs.baselines.exposure import FairX, optimism
+from fedbandit_envs.baselines.exposure.optimism import SOLVERS, centre, optimise
 from fedbandit_envs.baselines.exposure.protocol import schedule
 from fedbandit_envs.baselines.linear.noise import lift_eigenvalues
 from fedbandit_envs.baselines.policy import UnfitError
@@ -166,7 +166,7 @@ def test_the_projection_is_the_euclidean_one(size):
     for n in range(20):
         point = middle[0, n] + size * np.random.default_rng(n).normal(size=5)
         moved = point.copy()
-        project(inverse[0, n, 0], middle[0, n], radius[0, n], moved)
+        optimism._project(inverse[0, n, 0], middle[0, n], radius[0, n], moved)
         away = moved - middle[0, n]
         length = np.sqrt(away @ gram[n] @ away)
         if np.array_equal(moved, point):
@@ -182,7 +182,7 @@ def test_radial_rescaling_is_no_projection():
     _, gram, inverse, middle, radius = instances(1, 4)
     point = middle[0, 0] + np.array([3.0, 0, 0, 0, 0])
     moved = point.copy()
-    project(inverse[0, 0, 0], middle[0, 0], radius[0, 0], moved)
+    optimism._project(inverse[0, 0, 0], middle[0, 0], radius[0, 0], moved)
     away = point - middle[0, 0]
     radial = middle[0, 0] + away * radius[0, 0] / np.sqrt(away @ gram[0] @ away)
     assert np.linalg.norm(moved - point) < 0.99 * np.linalg.norm(radial - point)

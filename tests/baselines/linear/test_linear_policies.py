@@ -10,13 +10,9 @@ import pytest
 from linear_histories import band_history, ridge_by_least_squares
 from linear_references import OFUL, Disjoint, Hybrid, Stacked, Sup
 
+from fedbandit_envs.baselines.linear import per_arm
 from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.per_arm import (
-    DisjointLinUCB,
-    HybridLinUCB,
-    observe_hybrid,
-    predict_hybrid,
-)
+from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
 from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
@@ -125,7 +121,7 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
     for t in range(601):
         row = [array[0, 0] for array in state]
         across = contexts[t].T.copy()
-        predict_hybrid(across, *row, residual, product, mean, variance)
+        per_arm._predict_hybrid(across, *row, residual, product, mean, variance)
         for reference in references:
             expected_mean, expected_variance = reference.predict(contexts[t])
             worst = max(worst, np.abs(mean - expected_mean).max(), np.abs(variance - expected_variance).max())
@@ -133,7 +129,7 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
             np.testing.assert_allclose(variance, expected_variance, rtol=0, atol=1e-9)
         if t < 600:
             x, y = contexts[t, pulls[t]], rewards[t]
-            observe_hybrid(
+            per_arm._observe_hybrid(
                 np.full((1, 1, 1), t + 1),
                 x[None, None],
                 np.full((1, 1, 1), y),
@@ -156,7 +152,7 @@ def test_hybrid_parameters_after_1e5_updates():
     for arm in range(4):
         features[pulls == arm, 10 + 10 * arm : 20 + 10 * arm] = contexts[pulls == arm]
     for t in range(rewards.size):
-        observe_hybrid(
+        per_arm._observe_hybrid(
             np.full((1, 1, 1), t + 1), contexts[t, None, None], np.full((1, 1, 1), rewards[t]),
             pulls[t].reshape(1, 1), *state,
         )  # fmt: skip
