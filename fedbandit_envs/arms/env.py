@@ -9,9 +9,10 @@ from gymnasium import spaces
 
 from fedbandit_envs.arms.actions import ArmNumbers, arms_by_means
 from fedbandit_envs.arms.features import ArmsFeatures
-from fedbandit_envs.arms.means import DataName, Means
+from fedbandit_envs.arms.means import Means
 from fedbandit_envs.arms.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.arms.oracle import make_oracle
+from fedbandit_envs.arms.ratings import DataName
 from fedbandit_envs.arms.rounds import add_values, play_round, wake
 from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.basics.arrays import Array, Arrays
