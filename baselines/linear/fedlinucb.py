@@ -77,9 +77,7 @@ class FedLinUCB(LinUCB):
             ValueError: A parameter is out of its range.
         """
         super().__init__(noise_sd=noise_sd, alpha=beta, **linucb)
-        if alpha is not None:
-            require_number("alpha", alpha, 0, np.inf, open_below=True)
-        self._alpha = alpha
+        self._alpha = None if alpha is None else require_number("alpha", alpha, 0, np.inf, open_below=True)
         self._beta = beta
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
@@ -92,7 +90,7 @@ class FedLinUCB(LinUCB):
         super().reset(spec, seeds)
         contexts = spec.observation["contexts"]
         dim = (contexts.shape or (0, 0))[1]
-        self._growth = spec.agents**-2 if self._alpha is None else float(self._alpha)
+        self._growth = spec.agents**-2 if self._alpha is None else self._alpha
         if self._beta is None:
             theory = self._theory(spec.agents, dim, spec.horizon, highest(contexts))
             self._constant = self._beta_scale * theory

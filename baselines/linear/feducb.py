@@ -113,9 +113,7 @@ class FedUCB(LinUCB):
                 f"bias is {bias!r} and shift {shift!r}; bias='none' is required with 'lift', which bounds no error, "
                 "and with it alone"
             )
-        if threshold is not None:
-            require_number("threshold", threshold, 0, np.inf)
-        self._threshold = threshold
+        self._threshold = None if threshold is None else require_number("threshold", threshold, 0, np.inf)
         self._pool = make_aggregator(pool)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:

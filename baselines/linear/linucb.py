@@ -80,9 +80,7 @@ class LinUCB:
         self._parameter_bound = require_number("parameter_bound", parameter_bound, 0, np.inf)
         self._failure = require_number("failure", failure, 0, 1, open_below=True)
         self._beta_scale = require_number("beta_scale", beta_scale, 0, np.inf)
-        if alpha is not None:
-            require_number("alpha", alpha, 0, np.inf)
-        self._constant = -1.0 if alpha is None else float(alpha)
+        self._constant = -1.0 if alpha is None else require_number("alpha", alpha, 0, np.inf)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets all observations; see :meth:`Policy.reset`."""

@@ -143,9 +143,7 @@ class HybridLinUCB:
         """
         self._alpha = require_number("alpha", alpha, 0, np.inf)
         self._ridge = require_number("ridge", ridge, 0, np.inf, open_below=True)
-        if shared is not None:
-            require_integer("shared", shared, 1)
-        self._shared = shared
+        self._shared = None if shared is None else require_integer("shared", shared, 1)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets all observations; see :meth:`Policy.reset`.

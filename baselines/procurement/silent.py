@@ -211,12 +211,10 @@ class SSUCB:
             ValueError: A parameter is out of its range.
         """
         self._exploration_rounds = require_integer("exploration_rounds", exploration_rounds, 0)
-        if zeta is not None:
-            require_number("zeta", zeta, 0, np.inf, open_below=True)
         self._radius_scale = require_number("radius_scale", radius_scale, 0, np.inf)
         self._margin = require_number("margin", margin, -1, 1)
         self._exact = require_choice("oracle", oracle, get_args(OracleName)) == "exact"
-        self._zeta = zeta
+        self._zeta = None if zeta is None else require_number("zeta", zeta, 0, np.inf, open_below=True)
         self._log_agents = 0.0
         self._divisor = 1.0
 
