@@ -56,6 +56,9 @@ class Rule:
     choice: ClassVar[Choice] = "argmax"
     iterations: ClassVar[int] = 1
 
+    def __init__(self) -> None:
+        """Takes no constants; a rule that has some overrides this."""
+
     def begin(self, setting: Setting) -> None:
         """Forgets the last episode and prepares for one; by default there is nothing to do."""
 
