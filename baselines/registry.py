@@ -1,18 +1,21 @@
 """All baselines by name, collected from the ``registered.py`` of each folder.
 
-Each folder lists its baselines in ``BASELINES``, and says in ``PLACEBOS`` and ``ON_TRUE_DATA`` which of them there are
-in these forms, too; tuned forms follow from ``tuned.json``.
+Each folder lists its baselines in ``BASELINES``. ``PLACEBOS`` and ``ON_TRUE_DATA`` give the names of further forms of
+some of them: the placebo, whose messages are emptied of data, and the form without noise. Tuned forms follow from
+``tuned.json``.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from fedbandit_envs import baselines
-from fedbandit_envs.baselines.baseline import Baseline
+from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
 from fedbandit_envs.baselines.tuned import TUNED_NAMES, constants
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.registry.discovery import registered
+from fedbandit_envs.wrappers.placebo import Placebo
 
 BASELINES: dict[str, Baseline] = {}
 """Every baseline of this package by name."""
@@ -22,11 +25,19 @@ def _collected() -> Iterator[tuple[str, Baseline]]:
     for family in registered(baselines):
         yield from family.BASELINES.items()
         for of, name in getattr(family, "PLACEBOS", {}).items():
-            yield name, family.BASELINES[of].placebo(of)
+            base = family.BASELINES[of]
+            wrappers = {"placebo": WrapperSpec(Placebo), **base.wrappers}
+            summary = f"{of} on messages that are noise alone"
+            yield name, replace(base, summary=summary, reference="placebo", wrappers=wrappers)
         for of, name in getattr(family, "ON_TRUE_DATA", {}).items():
-            yield name, family.BASELINES[of].on_true_data(of)
+            base = family.BASELINES[of]
+            wrappers = {part: wrapper for part, wrapper in base.wrappers.items() if part != "privatizer"}
+            summary = f"{of} on true data"
+            yield name, replace(base, summary=summary, reference="tuned control", wrappers=wrappers)
     for of, name in TUNED_NAMES.items():
-        yield name, BASELINES[of].tuned(of, constants(name))
+        policy_kwargs = {**BASELINES[of].policy_kwargs, **constants(name)}
+        summary, reference = f"{of} with tuned constants", "tuned on seeds of its own; `fedbandit tune`"
+        yield name, replace(BASELINES[of], summary=summary, reference=reference, policy_kwargs=policy_kwargs)
 
 
 for _name, _baseline in _collected():

@@ -7,7 +7,7 @@ from secrets import randbits
 from time import perf_counter, process_time
 from typing import Any, Literal, get_args
 
-from fedbandit_envs.arms.ratings_source import arm_means
+from fedbandit_envs.arms.ratings import arm_means
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
 from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.randomness.streams import is_secret
@@ -149,7 +149,7 @@ class SambaSettings:
 
     Attributes:
         algorithm: A name of :data:`fedbandit_envs.samba.owners.algorithm.RULES`, or ``"module:attribute"`` of a rule.
-        ratings: The source of the arms' means, see :func:`~fedbandit_envs.arms.ratings_source.arm_means`.
+        ratings: The source of the arms' means, see :func:`~fedbandit_envs.arms.ratings.arm_means`.
         arms: Number of owners, K.
         budget: Number of rounds, N.
         seed: The seed of the run; None draws one that is not disclosed.

@@ -11,7 +11,7 @@ with app.setup:
 
     import marimo as mo
 
-    from fedbandit_envs.arms.means import DataName
+    from fedbandit_envs.arms.ratings import DataName
     from fedbandit_envs.leaderboard.lab import federation, views
     from fedbandit_envs.leaderboard.lab.samba import KNOWS, samba_outcome
     from fedbandit_envs.leaderboard.runs.spec import SettingsError, read_value
