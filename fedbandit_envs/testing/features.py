@@ -1,6 +1,8 @@
 """Checks of features for neural networks."""
 
+from collections.abc import Iterator
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -26,7 +28,8 @@ def check_features(trial: Trial) -> None:
         alone.reset((1, 1))
         shown: list[Array] = []
         kept: list[Array] = []
-        for result in chain([env.reset_batch(SEEDS)], map(env.step_batch, trial.actions)):
+        played: Iterator[Any] = chain([env.reset_batch(SEEDS)], map(env.step_batch, trial.actions))
+        for result in played:
             seen = whole.see(result.observation)
             require_in_space(
                 f"{kind.__name__}.see:", {"features": seen}, spaces.Dict({"features": whole.space}), rows
