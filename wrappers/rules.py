@@ -13,10 +13,10 @@ from fedbandit_envs.basics.config import make
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
-_CHECKS: dict[Callable[..., Any], Callable[..., None]] = {}
+_CHECKS: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
-def checked(check: Callable[..., None]) -> Callable[[Rule], Rule]:
+def checked(check: Callable[..., Any]) -> Callable[[Rule], Rule]:
     """Returns a decorator for a rule whose keyword arguments ``check`` accepts or refuses with an error."""
 
     def register(rule: Rule) -> Rule:
