@@ -1,4 +1,4 @@
-"""Policies, a folder a problem, and the registry of them with the wrappers that they are played behind."""
+"""Bandit policies, one folder for each problem, and the registry of baselines: policies with their wrappers."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BASELINES", "Baseline", "find_baseline"]
 
-# Imported when they are asked for: the registry imports every folder, and each of them this package.
+# These names are imported on first use only: the registry imports every folder of policies, and each folder imports
+# this package, so that an import at this place would be circular.
 _MODULES = {"BASELINES": "registry", "find_baseline": "registry", "Baseline": "baseline"}
 
 

@@ -14,12 +14,12 @@ from fedbandit_envs.wrappers.transport.server import Server
 
 
 class WrapperSpec(NamedTuple):
-    """One wrapper of a baseline.
+    """One wrapper that a baseline puts around its environment, with the wrapper's arguments.
 
     Attributes:
-        make: Wraps an environment, given keyword arguments.
-        kwargs: The baseline's arguments of the wrapper.
-        kwargs_from_env: Returns further arguments, those that depend on the environment.
+        make: Class or function that wraps an environment, given the environment and keyword arguments.
+        kwargs: Keyword arguments for ``make``, the same for every environment.
+        kwargs_from_env: Returns further keyword arguments for ``make``, computed from the environment to be wrapped.
     """
 
     make: Callable[..., FederatedEnv]
@@ -32,12 +32,13 @@ class Baseline:
     """A registered policy with the wrappers that it is played behind.
 
     Attributes:
-        summary: What it does, in one line.
-        reference: Where it comes from.
-        federation: Class of the environments that it plays.
-        policy: Makes the policy from keyword arguments.
-        policy_kwargs: The baseline's arguments of the policy.
-        wrappers: Its wrappers by their part (``"privatizer"``, ``"channel"``, ...), from the inside out.
+        summary: What the baseline does, in one line.
+        reference: The publication that the baseline comes from, or the kind of control that it is.
+        federation: Class of the environments that the baseline can play.
+        policy: Class or function that makes the policy from keyword arguments.
+        policy_kwargs: Keyword arguments with which the baseline makes its policy.
+        wrappers: The baseline's wrappers, from the innermost to the outermost, each under the name of its role
+            (``"privatizer"``, ``"channel"``, ...).
 
     Example:
         >>> from fedbandit_envs import procurement_v0
@@ -55,16 +56,17 @@ class Baseline:
     wrappers: Mapping[str, WrapperSpec] = field(default_factory=dict)
 
     def wrap(self, env: FederatedEnv, changes: Mapping[str, Mapping[str, Any]] | None = None) -> FederatedEnv:
-        """Returns an environment inside of the baseline's wrappers.
+        """Returns the environment with the baseline's wrappers around it.
 
         Args:
-            env: The environment.
-            changes: Other arguments of the wrappers, by part.
+            env: The environment to be wrapped.
+            changes: Arguments of wrappers that replace the baseline's, by the wrapper's role (a key of ``wrappers``)
+                and the argument's name.
 
         Raises:
-            ValueError: The environment is none that the baseline plays.
+            ValueError: The environment belongs to a problem that the baseline does not play.
         """
-        # A registered id may come with wrappers of its own.
+        # A registered id may come with wrappers of its own, so that the innermost environment tells the problem.
         problem = getattr(env, "unwrapped", env)
         if not isinstance(problem, self.federation):
             raise ValueError(
@@ -78,11 +80,11 @@ class Baseline:
     def wrapper_arguments(
         self, env: FederatedEnv, changes: Mapping[str, Mapping[str, Any]] | None = None
     ) -> dict[str, dict[str, Any]]:
-        """Returns the arguments of the baseline's wrappers around an environment, by part.
+        """Returns the arguments of each of the baseline's wrappers, by the wrapper's role.
 
         Args:
-            env: The environment, without them.
-            changes: Other arguments, by part.
+            env: The environment, without the baseline's wrappers.
+            changes: Arguments that replace the baseline's, by the wrapper's role and the argument's name.
         """
         return {
             part: {**wrapper.kwargs, **wrapper.kwargs_from_env(env), **(changes or {}).get(part, {})}
@@ -90,7 +92,7 @@ class Baseline:
         }
 
     def make_policy(self, **changes: Any) -> Policy:
-        """Returns the baseline's policy, with other arguments where ``changes`` names them."""
+        """Returns a new policy of the baseline; arguments in ``changes`` replace the baseline's own."""
         return self.policy(**{**self.policy_kwargs, **changes})
 
 
@@ -106,15 +108,16 @@ _PARTS: Mapping[str, Callable[..., FederatedEnv]] = {
 def listed(
     federation: type[Any], policy: Callable[..., Policy], summary: str, reference: str, /, **settings: Any
 ) -> Baseline:
-    """Returns a :class:`Baseline` whose wrappers and arguments of the policy are written as keyword arguments.
+    """Returns a :class:`Baseline` whose wrappers and policy arguments are given as keyword arguments.
 
     Args:
-        federation: See :class:`Baseline`.
-        policy: See there.
-        summary: See there.
-        reference: See there.
-        **settings: Arguments of the policy; and under ``reveal``, ``interleaved``, ``privatizer``, ``channel`` and
-            ``server`` the arguments of the usual wrapper for that part, or a :class:`WrapperSpec` of another.
+        federation: Class of the environments that the baseline can play.
+        policy: Class or function that makes the policy from keyword arguments.
+        summary: What the baseline does, in one line.
+        reference: The publication that the baseline comes from, or the kind of control that it is.
+        **settings: Arguments of the policy. The keys ``reveal``, ``interleaved``, ``privatizer``, ``channel`` and
+            ``server`` are set apart: each adds the usual wrapper for that role, with the arguments in its value, or the
+            wrapper of the :class:`WrapperSpec` that is its value.
     """
     wrappers = {}
     for part, usual in _PARTS.items():

@@ -1,4 +1,7 @@
-"""Lines of pages that compare silence, the papers' private federations and ours, and which baseline each line shows."""
+"""Lines of the comparison pages, and the baseline that each line shows for each problem.
+
+The pages compare agents without communication ("silence"), the papers' private federations, and this package's.
+"""
 
 from collections.abc import Mapping
 from types import ModuleType
@@ -16,7 +19,8 @@ def _names(family: ModuleType) -> dict[str, str]:
     silent, paper, ours = (family.COMPARISON[which] for which in ("silent", "paper", "ours"))
     tuned = TUNED_NAMES[ours]
     if constants(tuned) == constants(TUNED_NAMES[silent]):
-        # With the same constants it would be the same run; pages show one.
+        # This package's federation takes the constants of tuned silence by default. Where its own tuning has found the
+        # same ones, the tuned form would play the same runs, so that the page shows the untuned form on both lines.
         tuned = ours
     forms = (family.PLACEBOS[ours], family.ON_TRUE_DATA[ours])
     names = (silent, TUNED_NAMES[silent], paper, TUNED_NAMES[paper], ours, tuned, *forms)
@@ -28,4 +32,4 @@ BASELINE_OF: Mapping[str, Mapping[str, str]] = {
     for family in registered(baselines)
     if hasattr(family, "COMPARISON")
 }
-"""Names of baselines by problem and by line of :data:`LINES`."""
+"""For each problem (by name), the name of the baseline that each line of :data:`LINES` shows."""

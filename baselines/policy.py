@@ -12,30 +12,30 @@ class UnfitError(ValueError):
 
 @runtime_checkable
 class Policy(Protocol):
-    """Acts for every agent of every replica at once.
+    """The interface of policies, which choose the actions of all agents in all replicas of a federation at once.
 
-    Row (r, j) stands for agent j of replica r. Its action depends on row (r, j) of the observations since ``reset`` and
-    on its seed, and on nothing else: this is what makes a policy federated. Agents learn of each other by their
-    observations only.
+    Arrays have the leading axes ``(replicas, agents)``, and row (r, j) is that of agent j in replica r. The action of
+    row (r, j) depends only on row (r, j) of the observations since ``reset`` and on the seed of that row. This is what
+    makes a policy federated: agents learn about each other through their own observations only.
     """
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets everything and prepares for an episode.
 
         Args:
-            spec: What is public of the environment: spaces of one agent, horizon, number of agents.
-            seeds: One seed a row, uint64 ``(replicas, agents)``.
+            spec: Public description of the environment: spaces of one agent, horizon, number of agents.
+            seeds: One seed for each agent of each replica, uint64 ``(replicas, agents)``.
 
         Raises:
             UnfitError: The policy needs something that this environment does not have.
         """
 
     def act(self, observation: Arrays) -> Array:
-        """Chooses one action an agent.
+        """Chooses one action for each agent of each replica.
 
         Args:
             observation: Arrays by name with leading axes ``(replicas, agents)``. They are read-only views of the
-                environment's buffers and hold until its next step.
+                environment's buffers, which the environment overwrites in its next step.
 
         Returns:
             Actions with leading axes ``(replicas, agents)``; the policy may reuse the array in its next call.

@@ -1,8 +1,8 @@
 """All baselines by name, collected from the ``registered.py`` of each folder.
 
-Each folder lists its baselines in ``BASELINES``. ``PLACEBOS`` and ``ON_TRUE_DATA`` give the names of further forms of
-some of them: the placebo, whose messages are emptied of data, and the form without noise. Tuned forms follow from
-``tuned.json``.
+Each folder lists its baselines in ``BASELINES``. Further forms of some baselines are made here, so that folders give
+only their names: ``PLACEBOS`` those of placebos, whose messages hold noise but no data, and ``ON_TRUE_DATA`` those of
+forms without noise. Tuned forms follow from ``tuned.json``.
 """
 
 from collections.abc import Iterator
@@ -47,17 +47,17 @@ for _name, _baseline in _collected():
 
 
 def find_baseline(name: str) -> Baseline:
-    """Returns the baseline of a name, or one without wrappers around a policy that is not registered.
+    """Returns the baseline with a name, or a new one without wrappers for the entry point of an unregistered policy.
 
     Args:
-        name: A key of :data:`BASELINES`; or the entry point ``"module:Class"`` of a policy, which then may play any
-            problem.
+        name: A key of :data:`BASELINES`; or the entry point ``"module:Class"`` of a policy, whose baseline then accepts
+            environments of any problem.
 
     Raises:
-        ValueError: There is no baseline of the name, and it is no entry point.
-        ImportError: There is no such module.
-        AttributeError: The module has no such attribute.
-        TypeError: The entry point cannot be called.
+        ValueError: No baseline has this name, and the name has no colon, as an entry point would.
+        ImportError: The module of the entry point does not exist.
+        AttributeError: The module of the entry point has no such attribute.
+        TypeError: The entry point is no class or function.
     """
     if ":" not in name:
         require_choice("baseline", name, BASELINES)
@@ -68,5 +68,5 @@ def find_baseline(name: str) -> Baseline:
             f"baseline is {name!r}, which is {type(policy).__name__}; a class or function that makes a policy is "
             "required"
         )
-    # The base class of all environments stands for any problem.
+    # FederatedEnv is the base class of all environments, so that the baseline accepts every problem.
     return Baseline("a policy that is not registered", "-", FederatedEnv, policy)

@@ -1,7 +1,7 @@
 """Constants of tuned baselines, as ``fedbandit tune`` found them.
 
-``tuned.json`` beside this file is what that command writes: the command, the version that ran, the seeds (which no
-experiment plays), all that was tried for each baseline, and what had the least regret.
+That command writes the file ``tuned.json`` beside this one. It holds the command itself, the version of the package,
+the seeds (which no experiment plays), all constants that were tried for each baseline, and those with the least regret.
 """
 
 import json
@@ -9,14 +9,14 @@ from importlib.resources import files
 from typing import Any
 
 DATA: dict[str, Any] = json.loads(files("fedbandit_envs.baselines").joinpath("tuned.json").read_text())
-"""Content of the file; see :func:`fedbandit_envs.leaderboard.tuning.best_constants`."""
+"""Content of ``tuned.json``; :func:`fedbandit_envs.leaderboard.tuning.best_constants` describes its entries."""
 
 TUNED_NAMES: dict[str, str] = {entry["of"]: name for name, entry in DATA["baselines"].items()}
-"""Names of tuned baselines by the names of the baselines that were tuned."""
+"""The name of the tuned form of each baseline that was tuned, by the name of the original baseline."""
 
 
 def constants(name: str) -> dict[str, Any]:
-    """Returns the tuned arguments of a baseline's policy.
+    """Returns the arguments with which a tuned baseline makes its policy, by name.
 
     Args:
         name: Name of the tuned baseline, such as ``"SS-UCB-tuned"``.

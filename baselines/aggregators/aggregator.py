@@ -1,4 +1,4 @@
-"""The base class of aggregators, the arrays that an inbox declares, and the plain sum of what was received."""
+"""The base class of aggregators, the description of the arrays that they combine, and the plain sum."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -14,16 +14,17 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 class InboxSpec(NamedTuple):
-    """Names and shapes of the arrays that agents receive.
+    """Names and shapes of the arrays in the messages that agents receive.
 
     Attributes:
-        rows: ``(replicas, agents)``.
-        senders: Number of senders that inboxes tell apart.
+        rows: Numbers of replicas and agents, ``(replicas, agents)``.
+        senders: Number of senders whose messages arrive separately; 1 for a server.
         shapes: Shape of each array in one message, by name.
         echoed: Whether agents receive their own messages.
-        independent: Whether the noise of each message is independent; else only a sender's sums have a known variance.
-        weigh: Makes the aggregator that counts noisy arrays for what they are worth, given the variance of a reward;
-            None where no such aggregator exists.
+        independent: Whether the noises of a sender's messages are independent; if not, a variance is known only of the
+            sum of all messages of a sender so far.
+        weigh: Takes the variance of a reward, and returns the aggregator that replaces noisy arrays by those of equally
+            informative exact observations; None where no such aggregator exists.
 
     Example:
         >>> inbox = InboxSpec(rows=(1, 4), senders=4, shapes={"pulls": (10,), "sum": (10,)})
@@ -40,12 +41,12 @@ class InboxSpec(NamedTuple):
 
     @classmethod
     def of(cls, spec: PolicySpec, rows: tuple[int, ...], *names: str) -> "InboxSpec":
-        """Returns the specification of some arrays of an environment's inbox.
+        """Returns the description of some of the arrays that agents of an environment receive.
 
         Args:
-            spec: The environment's; it has an inbox.
-            rows: ``(replicas, agents)``.
-            *names: Names of the arrays in releases.
+            spec: Public description of the environment, whose agents must receive messages.
+            rows: Numbers of replicas and agents, ``(replicas, agents)``.
+            *names: Names of the arrays, as senders release them (without the prefix ``inbox_``).
         """
         boxes = {name: spec.observation[f"inbox_{name}"].shape or (0,) for name in names}
         shapes = {name: tuple(shape[1:]) for name, shape in boxes.items()}
@@ -54,20 +55,20 @@ class InboxSpec(NamedTuple):
 
 @dataclass
 class Aggregator(ABC):
-    """The base class of what is used in place of the sum of all messages that each row has received.
+    """The base class of rules that combine all messages which an agent has received into one array for each name.
 
     The object that a user makes holds settings only; :meth:`start` returns a copy that aggregates one episode. The
-    totals of row (r, j) depend on what agent j of replica r has received, and on nothing else.
+    totals of row (r, j) depend only on the messages that agent j of replica r has received.
     """
 
     def start(self, inbox: InboxSpec) -> "Aggregator":
         """Returns an aggregator with the same settings for an episode in which nothing has been received yet.
 
         Args:
-            inbox: Names and shapes of what will be received.
+            inbox: Names and shapes of the arrays that agents will receive.
 
         Raises:
-            UnfitError: The aggregator cannot be used with such an inbox.
+            UnfitError: The aggregator cannot combine arrays of this kind.
         """
         started = copy(self)
         started._begin(inbox)
@@ -75,7 +76,7 @@ class Aggregator(ABC):
 
     @property
     def totals(self) -> dict[str, Array]:
-        """The aggregates by name, float64 ``(replicas, agents, *shape)``: always the same arrays, kept up to date."""
+        """The combined arrays by name, float64 ``(replicas, agents, *shape)``; :meth:`add` updates them in place."""
         return self._totals
 
     def add(
@@ -85,34 +86,34 @@ class Aggregator(ABC):
         exact: Arrays | None = None,
         weight: float = 1.0,
     ) -> None:
-        """Takes in the messages of one round.
+        """Adds the messages of one round to the totals.
 
         Args:
             observation: Holds the array ``x`` of each message as ``inbox_x``, ``(replicas, agents, senders, *shape)``;
-                with ``inbox_mask``, which messages have arrived, and, where a transport echoes, ``inbox_own``, which of
-                them the agent sent itself, both bool ``(replicas, agents, senders)``.
-            arrived: Which numbers are taken in, bool ``(replicas, agents, senders, numbers)`` or ``(..., 1)`` for whole
-                messages; None for all that arrived.
-            exact: The agent's own exact arrays by name, ``(replicas, agents, *shape)``, where how much a message is
-                worth depends on what is known already.
-            weight: Multiplies what is received.
+                with ``inbox_mask``, which tells the messages that have arrived, and, where agents receive their own
+                messages, ``inbox_own``, which tells those, both bool ``(replicas, agents, senders)``.
+            arrived: Which numbers of the messages are used, bool ``(replicas, agents, senders, numbers)``, or
+                ``(..., 1)`` for whole messages; None for all messages that have arrived.
+            exact: The agent's own exact arrays by name, ``(replicas, agents, *shape)``; needed only by aggregators for
+                which the weight of a message depends on what the agent knows already.
+            weight: Factor by which the received arrays are multiplied.
         """
         if arrived is None:
             arrived = observation["inbox_mask"][..., np.newaxis]
         self._add(observation, arrived, exact or {}, weight)
 
     def _begin(self, inbox: InboxSpec) -> None:
-        """Prepares a copy for an episode: by default, totals of 0."""
+        """Prepares the copy that :meth:`start` has made for an episode; by default sets all totals to 0."""
         self._totals = {name: np.zeros((*inbox.rows, *shape)) for name, shape in inbox.shapes.items()}
 
     @abstractmethod
     def _add(self, observation: Arrays, arrived: Array, exact: Arrays, weight: float) -> None:
-        """Updates the totals by the messages of one round; see :meth:`add`."""
+        """Adds the messages of one round to the totals; arguments as in :meth:`add`, but never None."""
 
 
 @kernel
 def _add_up(arrived, received, weight, total):
-    """Adds the numbers that have arrived, times the weight, sender by sender; see :meth:`Aggregator.add`."""
+    """Adds the received numbers of all senders, times the weight, to the totals; see :meth:`Aggregator.add`."""
     whole = arrived.shape[3] == 1
     for r in range(received.shape[0]):
         for j in range(received.shape[1]):
@@ -128,7 +129,7 @@ def _add_up(arrived, received, weight, total):
 
 
 class Sum(Aggregator):
-    """Adds up what is received: exact where all senders are honest, and not robust against a single one that is not.
+    """The sum of all received messages: exact if all senders are honest, and not robust against one that is not.
 
     Example:
         >>> import numpy as np

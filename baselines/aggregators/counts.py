@@ -1,20 +1,21 @@
-"""Counts of binary outcomes as an inbox, and what noisy counts are worth.
+"""Received counts of binary outcomes, and the number of exact outcomes that are as informative as noisy counts.
 
-A message (w, y) states that y of w outcomes were successes; r = y / w, clipped to [0, 1], estimates the success
-probability q. With variances v_w and v_y of the noise and their covariance v_wy the variance of r is about
-(v_y - 2 r v_wy + r^2 v_w + q (1 - q) w) / w^2, that of n = q (1 - q) / variance exact outcomes; so the message counts
-as n outcomes, n r of them successes. In the place of q stands (Y + 1) / (W + 2), clipped to [0.02, 0.98], where W and Y
-are the own counts and what was received before this round. Where w <= 4 sqrt(v_w) the quotient means nothing, and n is
-0.
+A message (w, y) states that y of w outcomes were successes, both with noise; r = y / w, clipped to [0, 1], estimates
+the success probability q. With variances v_w and v_y of the noise and their covariance v_wy the variance of r is about
+(v_y - 2 r v_wy + r^2 v_w + q (1 - q) w) / w^2. The mean of n = q (1 - q) / variance exact outcomes has the same
+variance, so the message counts as n outcomes, n r of them successes. The unknown q is replaced by (Y + 1) / (W + 2),
+clipped to [0.02, 0.98], where W and Y are the agent's own counts plus those received before this round. Where
+w <= 4 sqrt(v_w) the quotient is meaningless, and n is 0.
 
-What the confidence radius sqrt(ln(1 / failure) / (2 W)) is still worth with W = own counts + sum n: where w is exact
-(randomised response) and the weights are taken as given, n r is sub-Gaussian with variance proxy at most n / 4, since
-n <= 1 / (4 v_y / w^2 + 1 / w) whatever q is, if v_y is a proxy of the noise; so the radius holds as it does for W exact
-outcomes. But weights follow from the messages, r is clipped, and a noisy w makes r a quotient with a bias of second
-order, up to a sixteenth at the cut: no bound of that is known, and none of a radius that was tuned.
+Does the confidence radius sqrt(ln(1 / failure) / (2 W)) hold with W = own counts + sum n? Where w is exact (randomised
+response) and the weights n are taken as fixed, n r is sub-Gaussian with variance proxy at most n / 4, since
+n <= 1 / (4 v_y / w^2 + 1 / w) whatever q is, if v_y is a variance proxy of the noise; so the radius holds as it does
+for W exact outcomes. But weights follow from the messages, r is clipped, and a noisy w makes r a quotient with a bias
+of second order, up to a sixteenth at w = 4 sqrt(v_w). No bound of these effects is known, and none for a radius with
+tuned constants.
 
-Where the noises of an agent's messages depend on each other, as in continual release, only sums have a known variance:
-then all that was received is weighed as one sum.
+Where the noises of an agent's messages depend on each other, as in continual release, a variance is known only of the
+sum of its messages. Then all received messages are weighed together, as one sum.
 """
 
 import numpy as np
@@ -27,13 +28,13 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 def count_inbox(spec: PolicySpec, rows: tuple[int, ...], trials: str, successes: str) -> InboxSpec:
-    """Returns the specification of an inbox of counts.
+    """Returns the description of received counts of outcomes and successes, for aggregators.
 
     Args:
-        spec: The environment's; it has an inbox.
-        rows: ``(replicas, agents)``.
-        trials: Name in releases of the numbers of outcomes.
-        successes: Name of the numbers of successes among them.
+        spec: Public description of the environment, whose agents must receive messages.
+        rows: Numbers of replicas and agents, ``(replicas, agents)``.
+        trials: Name of the array of numbers of outcomes, as senders release it.
+        successes: Name of the array of numbers of successes among these outcomes.
     """
     inbox = InboxSpec.of(spec, rows, trials, successes)
     return inbox._replace(independent=independent(spec.release), weigh=_WeighedCounts)
@@ -41,16 +42,17 @@ def count_inbox(spec: PolicySpec, rows: tuple[int, ...], trials: str, successes:
 
 @kernel
 def _weigh(received, exact_trials, exact_successes, trials_before, successes_before, trials, successes):
-    """Adds the exact outcomes that messages are worth, sender by sender, value by value.
+    """Adds to two totals the exact outcomes, and successes, that are as informative as the received noisy counts.
 
     Args:
-        received: w, y, v_w, v_y and v_wy, ``(5, replicas, agents, senders, values)``; w is 0 where nothing has arrived.
-        exact_trials: The agent's own outcomes, ``(replicas, agents, values)``.
-        exact_successes: Successes among them.
-        trials_before: What was received before, same shape.
-        successes_before: Successes among them.
-        trials: Is added to, same shape.
-        successes: Is added to, same shape.
+        received: w, y, v_w, v_y and v_wy of the module's docstring, ``(5, replicas, agents, senders, values)``, with
+            one value for each arm or producer; w is 0 where nothing has arrived.
+        exact_trials: Numbers of the agent's own outcomes, ``(replicas, agents, values)``.
+        exact_successes: Numbers of successes among the agent's own outcomes, same shape.
+        trials_before: Numbers of outcomes counted from earlier messages, same shape.
+        successes_before: Numbers of successes counted from earlier messages, same shape.
+        trials: Total to which the numbers of outcomes are added, same shape.
+        successes: Total to which the numbers of successes are added, same shape.
     """
     for r in range(received.shape[1]):
         for j in range(received.shape[2]):
@@ -74,9 +76,9 @@ def _weigh(received, exact_trials, exact_successes, trials_before, successes_bef
 
 
 class _WeighedCounts(Aggregator):
-    """Exact outcomes that messages are worth: each message by itself, or all as one sum.
+    """Totals of exact outcomes that are as informative as noisy counts: message by message, or of all as one sum.
 
-    The variance of a reward, which other statistics need, is not used: it follows from the counts.
+    The argument ``reward_variance`` is not used: the variance of a binary outcome follows from the counts.
     """
 
     def __init__(self, reward_variance: float) -> None:
@@ -101,7 +103,8 @@ class _WeighedCounts(Aggregator):
         worth = np.zeros((2, *totals[0].shape))
         _weigh(messages, *(exact[name] for name in self.totals), *totals, *worth)
         if self._sums is not None:
-            # Rows with news: the worth of the new sums replaces that of the old ones.
+            # An agent with new messages has weighed the sum of all its messages anew: the new result replaces the
+            # former total. The other agents keep their totals.
             news = arrived.any(axis=(2, 3))
             for total in totals:
                 total[news] = 0.0

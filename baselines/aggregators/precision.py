@@ -1,13 +1,13 @@
-"""Weighing what is received by the noise it announces: each message counts for what it is worth.
+"""The aggregator ``precision``, which weighs received messages by the noise that they announce.
 
-Messages announce the variance of their noise (:mod:`fedbandit_envs.core.noise_variance`). What was received
-is replaced by the number of exact observations that are as informative, and added to the agent's own data, which stay
-exact. So pure noise counts for next to nothing, a placebo is as good as no communication, and nothing need be checked
-or regularised because of noise. The estimates of worth are plug-in estimates, no bounds; they are defined in
-:mod:`~fedbandit_envs.baselines.aggregators.counts` and :mod:`~fedbandit_envs.baselines.aggregators.grams`.
+Messages announce the variance of their noise (:mod:`fedbandit_envs.core.noise_variance`). The received statistics
+are replaced by those of as many exact observations as are equally informative, and added to the agent's own data, which
+stay exact. So pure noise counts for next to nothing, messages without data do not harm, and no message need be checked
+and no estimate regularised because of noise. The numbers of exact observations are plug-in estimates, not bounds;
+:mod:`~fedbandit_envs.baselines.aggregators.counts` and :mod:`~fedbandit_envs.baselines.aggregators.grams` define them.
 
-This is not robust: a sender that announces less noise than it has added counts for more than it should, as does one
-that multiplies what it sends.
+The aggregator is not robust: a sender that announces less noise than it has added counts for more than it should, as
+does a sender that multiplies its statistics by a factor.
 """
 
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ from fedbandit_envs.basics.checks import require_number
 
 @dataclass
 class Precision(Aggregator):
-    """Replaces noisy sums by as many exact observations as they are worth.
+    """An aggregator that replaces noisy sums by statistics of as many exact observations as are equally informative.
 
     Attributes:
-        reward_variance: R^2 > 0, the variance of one reward, used for Gram matrices; for counts it follows from the
-            counts. 1/4 is the largest possible for a reward in [0, 1].
+        reward_variance: R^2 > 0, the variance of one reward, used for Gram matrices; for counts of binary outcomes the
+            variance follows from the counts. 1/4 is the largest possible variance of a reward in [0, 1].
 
     Example:
         >>> import numpy as np
@@ -46,8 +46,8 @@ class Precision(Aggregator):
         """Checks the variance.
 
         Raises:
-            TypeError: It is no number.
-            ValueError: It is not > 0, or infinite.
+            TypeError: The variance is no number.
+            ValueError: The variance is not > 0, or infinite.
         """
         require_number("reward_variance", self.reward_variance, 0, np.inf, open_below=True)
 

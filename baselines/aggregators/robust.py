@@ -1,4 +1,4 @@
-"""Robust aggregators: trimmed means and medians of what senders have sent so far (compiled)."""
+"""Robust aggregators: trimmed means and medians of the totals that senders have sent so far (compiled)."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from fedbandit_envs.basics.compiled import kernel
 
 @kernel
 def _remember(arrived, received, weight, sent, known):
-    """Adds the numbers that have arrived, times the weight, to each sender's total, and marks them as known."""
+    """Adds the received numbers, times the weight, to each sender's total, and marks these numbers as known."""
     for r in range(received.shape[0]):
         for j in range(received.shape[1]):
             for s in range(received.shape[2]):
@@ -25,18 +25,21 @@ def _remember(arrived, received, weight, sent, known):
 
 @kernel
 def _trim_groups(arrived, sent, known, own, groups, share, total):
-    """Writes the trimmed mean of group means, times the number of senders, for all numbers that have news.
+    """Writes the trimmed mean of the means of groups of senders, times the number of senders, number by number.
 
-    Sender s is in group s modulo ``groups``. Of the sorted means the ``share`` at either end is dropped, though never
-    all of them: with a share of one half their median remains.
+    Sender s is in group s modulo ``groups``. The group means are sorted, and the ``share`` at either end is dropped,
+    though never all of them: with a share of one half the median of the group means remains. Only numbers for which
+    something has arrived in this round are computed anew. The totals that an agent has sent to itself are added in
+    full and are in no group.
 
     Args:
-        arrived: Which numbers have arrived, bool ``(replicas, agents, senders, numbers)`` or ``(..., 1)``.
+        arrived: Which numbers have arrived in this round, bool ``(replicas, agents, senders, numbers)``, or
+            ``(..., 1)`` for whole messages.
         sent: Total that each sender has sent so far, ``(replicas, agents, senders, numbers)``.
-        known: Of which numbers anything has arrived so far, bool, same shape.
+        known: Which numbers have arrived at least once so far, bool, same shape as ``sent``.
         own: Which senders are the receiving agents themselves, bool ``(replicas, agents, senders)``.
         groups: Number of groups.
-        share: In [0, 1/2].
+        share: Share of the group means that is dropped at either end, in [0, 1/2].
         total: Receives the result, ``(replicas, agents, numbers)``.
     """
     rows, agents, senders, numbers = sent.shape
@@ -64,7 +67,8 @@ def _trim_groups(arrived, sent, known, own, groups, share, total):
                 total[r, j, i] = trusted
                 if found > 0:
                     means[:found].sort()
-                    # A share of 0.29 of 100 senders is 29, also where rounding makes it 28.99.
+                    # The small constant undoes rounding errors: 0.29 * 100 is slightly below 29 in floating point, and
+                    # would be cut to 28.
                     dropped = min(int(share * found + 1e-9), (found - 1) // 2)
                     middle = 0.0
                     for g in range(dropped, found - dropped):
@@ -74,17 +78,19 @@ def _trim_groups(arrived, sent, known, own, groups, share, total):
 
 @kernel
 def _keep_nearest(arrived, sent, known, own, share, total):
-    """Writes the mean of the senders nearest to the median, times the number of senders, for all rows with news.
+    """Writes the mean of the senders nearest to the coordinate-wise median, times the number of senders.
 
-    See :func:`_trim_groups` for arguments not named here.
+    Only agents for which something has arrived in this round are computed anew. The totals that an agent has sent to
+    itself are added in full.
 
     Args:
-        arrived: Which numbers have arrived.
-        sent: Total that each sender has sent.
-        known: Of which numbers anything has arrived.
-        own: Which senders are the receiving agents.
-        share: Share of the senders that are dropped.
-        total: Receives the result.
+        arrived: Which numbers have arrived in this round, bool ``(replicas, agents, senders, numbers)``, or
+            ``(..., 1)`` for whole messages.
+        sent: Total that each sender has sent so far, ``(replicas, agents, senders, numbers)``.
+        known: Which numbers have arrived at least once so far, bool, same shape as ``sent``.
+        own: Which senders are the receiving agents themselves, bool ``(replicas, agents, senders)``.
+        share: Share of the senders that is dropped, those furthest from the median, in [0, 1/2).
+        total: Receives the result, ``(replicas, agents, numbers)``.
     """
     rows, agents, senders, numbers = sent.shape
     values, distance = np.empty(senders), np.empty(senders)
@@ -100,7 +106,7 @@ def _keep_nearest(arrived, sent, known, own, share, total):
                         values[others[i]] = sent[r, j, s, i]
                         others[i] += 1
                 values[: others[i]].sort()
-                # Without senders there is no median, and none is needed.
+                # A number that no other agent has sent has no median; 0 is written, and nothing is added to the total.
                 centre[i] = (
                     0.5 * (values[(others[i] - 1) // 2] + values[others[i] // 2]) if others[i] else 0.0
                 )
@@ -128,7 +134,10 @@ def _keep_nearest(arrived, sent, known, own, share, total):
 
 
 class _BySender(Aggregator):
-    """The total of each sender, which a kernel combines; each array is aggregated by itself."""
+    """Base class of robust aggregators: it keeps the total of each sender, and a subclass combines these totals.
+
+    Each array of a message is combined separately.
+    """
 
     def _begin(self, inbox: InboxSpec) -> None:
         super()._begin(inbox)
@@ -148,12 +157,12 @@ class _BySender(Aggregator):
 
     @abstractmethod
     def _combine(self, arrived: Array, sent: Array, known: Array, own: Array, total: Array) -> None:
-        """Writes the aggregate of one array; see :func:`_trim_groups`."""
+        """Combines the senders' totals of one array into ``total``; arguments as in :func:`_trim_groups`."""
 
 
 @dataclass
 class _Trimmed(_BySender):
-    """An aggregator that drops a share of the senders, in [0, 0.5)."""
+    """Base class of aggregators that drop a share of the senders, in [0, 0.5)."""
 
     share: float
 
@@ -161,15 +170,15 @@ class _Trimmed(_BySender):
         """Checks the share.
 
         Raises:
-            TypeError: It is no number.
-            ValueError: It is out of its range.
+            TypeError: The share is no number.
+            ValueError: The share is not in [0, 0.5).
         """
         require_number("share", self.share, 0, 0.5, open_above=True)
 
 
 @dataclass
 class TrimmedMean(_Trimmed):
-    """Drops the largest and the smallest of what senders have sent, number by number.
+    """The mean over senders without the largest and the smallest totals, number by number, times the number of senders.
 
     Attributes:
         share: Share of the senders dropped at either end, rounded down to whole senders; in [0, 0.5).
@@ -189,7 +198,9 @@ class TrimmedMean(_Trimmed):
 
 @dataclass
 class TrimmedSenders(_Trimmed):
-    """Drops the senders whose numbers, all together, are furthest from the coordinate-wise median.
+    """The mean over senders without those furthest from the coordinate-wise median, times the number of senders.
+
+    The distance of a sender is that of its whole array, so that a sender is kept or dropped with all its numbers.
 
     Attributes:
         share: Share of the senders dropped, rounded down to whole senders; in [0, 0.5).
@@ -210,10 +221,10 @@ class TrimmedSenders(_Trimmed):
 
 @dataclass
 class MedianOfMeans(_BySender):
-    """Takes the median of the means of groups of senders, number by number.
+    """The median of the means of groups of senders, number by number, times the number of senders.
 
     Attributes:
-        groups: Number of groups; sender s is in group s modulo that. Groups without a message are left out.
+        groups: Number of groups; sender s is in group s modulo ``groups``. Groups without a message are left out.
 
     Example:
         >>> import numpy as np
@@ -230,8 +241,8 @@ class MedianOfMeans(_BySender):
         """Checks the number of groups.
 
         Raises:
-            TypeError: It is no integer.
-            ValueError: It is < 1.
+            TypeError: The number is no integer.
+            ValueError: The number is < 1.
         """
         require_integer("groups", self.groups, 1)
 

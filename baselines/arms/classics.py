@@ -1,7 +1,7 @@
 """The classic bandit algorithms as policies: each scores arms by the agent's own and received counts.
 
 Unless its constructor differs, a policy takes the constants of its rule, which are defined in
-:mod:`fedbandit_envs.baselines.arms.rules`, and ``pool``, the aggregator of what is received.
+:mod:`fedbandit_envs.baselines.arms.rules`, and ``pool``, the aggregator of received counts.
 """
 
 from fedbandit_envs.arms.oracle import make_oracle
@@ -49,7 +49,9 @@ class EpsilonDecreasingPolicy(ArmPolicy, EpsilonDecreasing):
 
 
 class UCB1(ArmPolicy, UCB):
-    """UCB1: bounds ``mean + sqrt(scale ln t / n)``, with the round t or with the horizon (``logarithm="horizon"``).
+    """UCB1: the arm with the largest ``mean + sqrt(scale ln t / n)`` after n pulls, in round t.
+
+    With ``logarithm="horizon"`` the horizon T replaces the round t.
 
     Example:
         >>> import numpy as np
@@ -79,7 +81,7 @@ class ThompsonSampling(ArmPolicy, Thompson):
 
 
 class SoftmaxPolicy(ArmPolicy, Softmax):
-    """Boltzmann exploration: arms are pulled in proportion to exp(mean / ``temperature``).
+    """Boltzmann exploration: an arm is pulled with probability proportional to exp(mean / ``temperature``).
 
     Example:
         >>> import numpy as np
@@ -94,7 +96,9 @@ class SoftmaxPolicy(ArmPolicy, Softmax):
 
 
 class PursuitPolicy(ArmPolicy, Pursuit):
-    """Pursuit: probabilities move by ``rate`` towards pulling the arm with the largest mean.
+    """Pursuit: draws arms from probabilities that move, in each round, towards 1 for the arm with the largest mean.
+
+    A probability moves by the share ``rate`` of its distance from 1 or, for the other arms, from 0.
 
     Example:
         >>> import numpy as np
@@ -109,7 +113,9 @@ class PursuitPolicy(ArmPolicy, Pursuit):
 
 
 class CUCB(ArmPolicy, UCB):
-    """CUCB: bounds ``mean + sqrt(3 ln T / (2 n))``, then an oracle (Chen et al. 2013; thesis, Algorithm 2.3).
+    """CUCB: an oracle picks arms by ``mean + sqrt(3 ln T / (2 n))`` (Chen et al. 2013; thesis, Algorithm 2.3).
+
+    T is the horizon, and n the number of pulls of the arm.
 
     Example:
         >>> import numpy as np
@@ -123,11 +129,13 @@ class CUCB(ArmPolicy, UCB):
     """
 
     def __init__(self, oracle: str = "largest", pool: AggregatorSpec = "sum") -> None:
-        """Sets the oracle, and the aggregator of what is received.
+        """Sets the oracle, and the aggregator of received counts.
 
         Args:
-            oracle: ``"largest"``, or the entry point of an :data:`~fedbandit_envs.arms.oracle.Oracle`.
-            pool: The aggregator, or its specification; see :mod:`fedbandit_envs.baselines.aggregators`.
+            oracle: ``"largest"``, which picks the arms with the largest bounds, or the entry point
+                ``"module:attribute"`` of an :data:`~fedbandit_envs.arms.oracle.Oracle`.
+            pool: The aggregator of received counts, or its specification; see
+                :mod:`fedbandit_envs.baselines.aggregators`.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -156,7 +164,8 @@ class UniformArms(ArmPolicy, EpsilonGreedy):
         super().__init__(epsilon=1.0)
 
     def _learn(self, observation: Arrays) -> None:
-        # One pull of each, so that no arm is pulled first because it is new.
+        # Arms that were never pulled would be pulled first, in order. Every arm is given one pull, so that the first
+        # arms are random, too.
         self._pulls.fill(1.0)
 
 

@@ -1,4 +1,4 @@
-"""FAIR-LEARN: a wrapper of any arm learner that guarantees each arm a share of the pulls."""
+"""FAIR-LEARN: a policy around any bandit learner that guarantees each arm a share of the pulls."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -40,10 +40,11 @@ class FairLearn:
         """Sets the learner and the guarantees.
 
         Args:
-            learner: A policy of arms, a name of ``LEARNERS`` in ``arms/classics.py``, or a mapping of ``name`` and its
-                arguments.
-            shares: delta in [0, 1] of each arm, or one for all arms; they sum to at most 1.
-            tolerance: epsilon_2 >= 0, the deficit in pulls that is tolerated.
+            learner: A policy that pulls arms; or the name of one in ``LEARNERS`` of ``arms/classics.py``; or a mapping
+                of ``name`` and the policy's arguments.
+            shares: Guaranteed share of the pulls of each arm (the paper's delta), in [0, 1], or one number for all
+                arms; they sum to at most 1.
+            tolerance: Number of pulls, >= 0, by which an arm may fall short of its guarantee (the thesis' epsilon_2).
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -60,7 +61,7 @@ class FairLearn:
         self._learner = make("learner", learner, LEARNERS, Policy)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Starts the learner; see :meth:`Policy.reset`.
+        """Prepares the learner for an episode, after checking the shares; see :meth:`Policy.reset`.
 
         Raises:
             UnfitError: Several arms are pulled in a round, or shares are for another number of arms, or sum to more
@@ -79,7 +80,7 @@ class FairLearn:
         self._learner.reset(spec, seeds)
 
     def act(self, observation: Arrays) -> Array:
-        """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
+        """Returns the arms to pull, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
         learnt = self._learner.act(observation)
         played = observation.get("own_round", observation["round"])
         lacking = self._shares * played - observation["total_pulls"]
@@ -89,17 +90,21 @@ class FairLearn:
         return np.where(lacking.max(axis=-1) > self._tolerance, worst, learnt)
 
     def r_regret(self, means: Array, pulls: Array, rounds: int) -> Array:
-        """Returns r-regret: ``sum_i gap_i (N_i - max(0, floor(share_i t) - tolerance))``.
+        """Returns r-regret, the regret beyond that which the guaranteed shares force on any learner.
 
-        It leaves out the regret that the guarantees force on any learner.
+        It is ``sum_i gap_i (N_i - max(0, floor(share_i t) - tolerance))`` over arms i, where gap_i is the difference
+        between the largest mean and the arm's.
 
         Args:
-            means: True means, float64 ``(..., arms)``.
-            pulls: N, numbers of pulls, same shape.
-            rounds: t.
+            means: True means of the arms, float64 ``(..., arms)``.
+            pulls: Numbers of pulls N_i of the arms, same shape.
+            rounds: Number of rounds t.
+
+        Returns:
+            r-regret, ``(...)``.
         """
         gaps = means.max(axis=-1, keepdims=True) - means
-        # A share of 0.29 is meant to give 29 of 100 pulls, which rounding would make 28.
+        # The factor undoes rounding errors: 0.29 * 100 is slightly below 29 in floating point, and would be cut to 28.
         forced = np.floor(self._shares * rounds * (1 + 1e-12)) - self._tolerance
         return (gaps * (pulls - np.maximum(forced, 0.0))).sum(axis=-1)
 

@@ -1,4 +1,4 @@
-"""A policy of arms: a rule scores them by own and received counts, and the arms with the best scores are pulled."""
+"""The base class of policies for Bernoulli arms: a rule scores arms by counts, and arms are pulled by their scores."""
 
 from typing import Any
 
@@ -19,10 +19,10 @@ from fedbandit_envs.randomness.threefry import threefry, u32
 
 @kernel
 def _know(own_pulls, own_successes, received_pulls, received_successes, pulls, sums):
-    """Writes known counts, own and received, the received ones clipped to what counts can be."""
+    """Writes the sums of own and received pulls and successes, after clipping the received ones to 0 <= s <= n."""
     for r in range(pulls.shape[0]):
         for k in range(pulls.shape[1]):
-            # Noise can make counts negative, or successes more than pulls.
+            # Noise in messages can make the received counts negative, or successes more than pulls.
             received = max(received_pulls[r, k], 0.0)
             pulls[r, k] = own_pulls[r, k] + received
             sums[r, k] = own_successes[r, k] + min(max(received_successes[r, k], 0.0), received)
@@ -30,7 +30,10 @@ def _know(own_pulls, own_successes, received_pulls, received_successes, pulls, s
 
 @kernel
 def _best(free, pulls, scores, r):
-    """Returns row r's first free arm without a pull, else the first with the largest score; -1 if none is free."""
+    """Returns the arm of row r that is to be pulled next without randomness: a free arm of no pulls, else the best one.
+
+    Of several such arms it is the first. Free arms are awake and not picked yet in this round; -1 if there is none.
+    """
     best, most = -1, -1.0
     for k in range(free.shape[1]):
         if free[r, k]:
@@ -43,7 +46,10 @@ def _best(free, pulls, scores, r):
 
 @kernel
 def _draw(free, scores, same, r, uniform):
-    """Returns a free arm of row r with probability proportional to its score, or uniformly where ``same``."""
+    """Returns a random free arm of row r, with probability proportional to its score, or uniformly if ``same``.
+
+    Free arms are awake and not picked yet in this round. ``uniform`` is a random number in (0, 1) that decides.
+    """
     total = 0.0
     for k in range(free.shape[1]):
         if free[r, k]:
@@ -60,22 +66,23 @@ def _draw(free, scores, same, r, uniform):
 
 @kernel
 def _pick(active, awake, pulls, scores, chance, proportional, key, round_, free, arms):
-    """Picks arms for all active rows; the others keep theirs.
+    """Picks the arms that each row (an agent of a replica) pulls; rows that do not act keep their last arms.
 
     Arms that were never pulled come first; then a random arm where the row explores, else arms by scores.
 
     Args:
         active: Rows that act, bool ``(rows,)``.
         awake: Arms that are available, bool ``(rows, all arms)``.
-        pulls: Known pulls, ``(rows, all arms)``.
-        scores: Scores, same shape.
+        pulls: Numbers of pulls, own and received, ``(rows, all arms)``.
+        scores: Scores of the arms, same shape.
         chance: Probability of exploring, ``(rows,)``.
-        proportional: Whether arms are picked in proportion to scores, else by the largest.
-        key: Keys of random numbers, uint32 ``(rows, 2)``. Slot s uses pair s of the round: its second word draws the
-            arm, and the first word of slot 0 decides whether the row explores.
-        round_: t >= 1, ``(rows,)``.
+        proportional: Whether arms are drawn in proportion to scores; else those with the largest scores are picked.
+        key: Keys of random numbers, uint32 ``(rows, 2)``. The generator gives a pair of 32-bit words for each slot of
+            a round: the second word draws the arm, and the first word of slot 0 decides whether the row explores.
+        round_: Round t, counted from 1, ``(rows,)``.
         free: Scratch, bool ``(rows, all arms)``.
-        arms: Receives arms, int64 ``(rows, slots)``; 0 for slots beyond the number of available arms.
+        arms: Receives arms, int64 ``(rows, slots)``, with one slot for each arm that an agent pulls in a round; 0 for
+            slots beyond the number of available arms.
     """
     slots = arms.shape[1]
     for r in range(arms.shape[0]):
@@ -101,11 +108,11 @@ def _pick(active, awake, pulls, scores, chance, proportional, key, round_, free,
 class ArmPolicy(Rule):
     """The base class of policies that pull the arms that a rule scores best, each arm once first (SAMBA, Figure 3).
 
-    A policy inherits from this class and from its rule, whose arguments it takes. What agents receive is aggregated and
-    added to their own counts; where noise has made it impossible it is clipped: counts to at least 0, successes to at
-    most the pulls. With several slots the arms with the largest scores are pulled, or are drawn in proportion to scores
-    one after the other. Sleeping arms are not pulled. A policy may set an oracle, which replaces the choice by largest
-    scores.
+    A policy inherits from this class and from its rule, whose arguments it takes. Counts that agents receive are
+    aggregated and added to their own; received pulls that noise has made negative are set to 0, and received successes
+    are clipped to between 0 and the received pulls. Where an agent pulls several arms in a round, these are the arms
+    with the largest scores, or they are drawn one after the other in proportion to scores. Sleeping arms are not
+    pulled. A policy may set an oracle, which replaces the choice by largest scores.
 
     Example:
         >>> import numpy as np
@@ -127,10 +134,10 @@ class ArmPolicy(Rule):
         """Sets the constants of the rule and the aggregator.
 
         Args:
-            *constants: Constants of the rule.
-            pool: The aggregator of what is received, or its specification; see
+            *constants: Positional arguments of the rule.
+            pool: The aggregator of received counts, or its specification; see
                 :mod:`fedbandit_envs.baselines.aggregators`.
-            **named_constants: Constants of the rule by name.
+            **named_constants: Keyword arguments of the rule.
 
         Raises:
             TypeError: A parameter has the wrong type, or the rule has no such constant.
@@ -191,7 +198,7 @@ class ArmPolicy(Rule):
         return self._arms.reshape(self._shape)
 
     def _learn(self, observation: Arrays) -> None:
-        """Adds own counts and the aggregate of what was received."""
+        """Updates the numbers of pulls and successes of all arms: own counts plus the aggregate of received counts."""
         own = {name: observation[f"total_{name}"] for name in ("pulls", "successes")}
         if self._received is None:
             for known, counts in zip((self._pulls, self._sums), own.values(), strict=True):

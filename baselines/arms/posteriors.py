@@ -1,4 +1,8 @@
-"""Draws from beta posteriors by counter-based random numbers, however many attempts a draw takes (compiled)."""
+"""Draws from beta posteriors by counter-based random numbers (compiled).
+
+Draws are made by rejection. Attempts of different arms and rounds never use the same random numbers, however many
+attempts a draw takes.
+"""
 
 import numpy as np
 
@@ -10,12 +14,13 @@ from fedbandit_envs.randomness.variates import normal_pair
 
 
 def arm_keys(seeds: Array, arms: int) -> Array:
-    """Returns a key of random numbers for each arm of each row, uint32 ``(*seeds.shape, arms, 2)``.
+    """Returns a key of random numbers for each arm of each agent, uint32 ``(*seeds.shape, arms, 2)``.
 
-    An arm's key does not depend on the number of arms. The keys use up the random numbers of round 0 of each row.
+    An arm's key does not depend on the number of arms. The keys are made of the random numbers of round 0, which must
+    not be used for anything else.
 
     Args:
-        seeds: One seed a row, as given to :meth:`Policy.reset`.
+        seeds: One seed for each agent of each replica, as given to :meth:`Policy.reset`.
         arms: Number of arms.
     """
     rows = Draws.of_policy(seeds, 0)
@@ -34,16 +39,17 @@ def _derive(rows, keys):
 
 @kernel(inline="always")
 def open_unit(word):
-    """Returns a uniform number in (0, 1) with 31 random bits, float64, from a 32-bit word."""
+    """Returns a uniform random number in the open interval (0, 1), with 31 random bits, from a random 32-bit word."""
     return np.float64(np.int32(word >> u32(1))) * 2.0**-31 + 2.0**-32
 
 
 @kernel(inline="always")
 def _first_attempt(shape, normal, word):
-    """Returns :func:`_gamma`'s number where its first attempt is accepted without a logarithm, as most are; else -1.
+    """Returns a gamma variate of scale 1 if a fast test accepts the first attempt of :func:`_gamma`; else -1.
 
-    An attempt with a uniform number below 1 - 1.7874 d z^4 passes the test with logarithms, for every d >= 2/3 (at 2/3
-    it is Marsaglia and Tsang's own squeeze, 1 - 0.0331 x^4).
+    The fast test needs no logarithm, and accepts most attempts: a uniform number below 1 - 1.7874 d z^4 also passes the
+    exact test of :func:`_gamma`, for every d = shape - 1/3 >= 2/3. (At d = 2/3 it is Marsaglia and Tsang's own squeeze,
+    1 - 0.0331 x^4.) ``normal`` is a standard normal number x, ``word`` a random 32-bit word, and z = x / sqrt(9 d).
     """
     d = shape - 1.0 / 3.0
     z = normal / np.sqrt(9.0 * d)
@@ -53,10 +59,11 @@ def _first_attempt(shape, normal, word):
 
 @kernel
 def _gamma(shape, key0, key1, round_, half):
-    """Returns a gamma variate of scale 1 and shape >= 1 (Marsaglia and Tsang 2000).
+    """Returns a gamma variate of scale 1 and shape >= 1, by rejection (Marsaglia and Tsang 2000).
 
-    Attempt i uses one half of the pair of words 2i for a normal number and of the pair 2i + 1 for a uniform one; a
-    second variate uses the other halves.
+    For each key and round the generator gives numbered pairs of random words. Attempt i = 0, 1, ... makes a normal
+    number of pair 2i and a uniform number of pair 2i + 1. Of both pairs it uses the member with index ``half`` (0 or
+    1), so that two independent variates can be drawn with one key.
     """
     d = shape - 1.0 / 3.0
     pair = 0
@@ -75,18 +82,20 @@ def _gamma(shape, key0, key1, round_, half):
 
 @kernel
 def draw_posteriors(key, round_, trials, successes, out):
-    """Draws from Beta(1 + successes, 1 + failures), as the share of one of two gamma variates.
+    """Draws a number from the posterior Beta(1 + successes, 1 + failures) of each arm.
+
+    The draw is g / (g + h) with gamma variates g and h of shapes 1 + successes and 1 + failures.
 
     Args:
         key: Keys of random numbers, uint32 ``(rows, arms, 2)``.
-        round_: ``(rows,)``.
-        trials: ``(rows, arms)``.
-        successes: Same shape.
+        round_: Round of each row (an agent of a replica), which selects the random numbers, ``(rows,)``.
+        trials: Numbers of successes and failures together, ``(rows, arms)``.
+        successes: Numbers of successes, same shape.
         out: Receives the draws, float64, same shape.
     """
     arms = out.shape[1]
     of_success, of_failure = np.empty(arms), np.empty(arms)
-    # Contiguous copies of the keys, so that the loops below are vectorised.
+    # Contiguous copies of the two halves of the keys, so that the compiler can vectorise the loops over arms.
     key0, key1 = np.empty(arms, np.uint32), np.empty(arms, np.uint32)
     for r in range(out.shape[0]):
         now = u32(round_[r])
