@@ -1,4 +1,4 @@
-"""Baselines of Bernoulli arms."""
+"""Registered baselines for Bernoulli arms: each a policy with its wrappers, a summary and a reference."""
 
 from functools import partial
 

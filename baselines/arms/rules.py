@@ -1,9 +1,10 @@
-"""The classic bandit algorithms as scores of arms (SAMBA, Figure 4; thesis, 2.3 and 2.4).
+"""The classic bandit algorithms as rules that score arms (SAMBA, Figure 4; thesis, 2.3 and 2.4).
 
-A rule computes an arm's score from that arm's pulls and rewards alone, and sets whether the arm with the largest score
-is pulled or one in proportion to scores. It is used in two places: a policy picks among the arms of a row
-(:mod:`fedbandit_envs.baselines.arms.policy`), and in the vertical federation each owner scores its own arm and a
-selector picks (``fedbandit_envs.samba``). Rows are agents of replicas, or the one vertical federation.
+A rule computes an arm's score from that arm's pulls and rewards alone. It also determines whether the arm with the
+largest score is pulled, or an arm drawn with probability proportional to its score. Rules are used in two places: in a
+policy, which scores all arms of each agent (:mod:`fedbandit_envs.baselines.arms.policy`), and in the vertical
+federation, where each data owner scores its one arm and a selector picks an owner (``fedbandit_envs.samba``). The first
+axis of arrays, ``rows``, goes over all agents of all replicas; in the vertical federation it has length 1.
 """
 
 from math import inf, log
@@ -17,16 +18,16 @@ from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.basics.compiled import kernel
 
 Choice = Literal["argmax", "proportional"]
-"""The choice of an arm from scores: the arm of the largest, or a random one in proportion to the scores."""
+"""How an arm is picked: the arm with the largest score, or a random arm with probability proportional to its score."""
 
 
 class Setting(NamedTuple):
     """The sizes, horizon and random keys that a rule is given before an episode.
 
     Attributes:
-        rows: Number of rows.
-        arms: Number of arms that are scored.
-        all_arms: Number of arms in all; more than ``arms`` where an owner scores its own alone.
+        rows: Number of agents in all replicas together; 1 in the vertical federation.
+        arms: Number of arms that the rule scores.
+        all_arms: Number of arms of the bandit; more than ``arms`` where a data owner scores only its own arm.
         horizon: T, the number of rounds.
         keys: Keys of random numbers for every arm of every row, uint32 ``(rows, arms, 2)``.
     """
@@ -39,12 +40,15 @@ class Setting(NamedTuple):
 
 
 class Rule:
-    """Scores arms, each by its own pulls and rewards; a new rule overrides :meth:`scores` and what else it needs.
+    """The base class of rules that score each arm by its own pulls and rewards.
+
+    A new rule overrides :meth:`scores`, and the other methods where the defaults do not fit. A round may have several
+    iterations: in each the arms are scored and one arm is picked, but only the pick of the last iteration is pulled.
 
     Attributes:
-        choice: How an arm is picked by the scores of the last iteration.
-        iterations: Number of times that scores are asked for in a round; of all but the last one the arm with the
-            largest score is only marked.
+        choice: How the last iteration of a round picks an arm by the scores.
+        iterations: Number of iterations in a round. All but the last pick the arm with the largest score, which
+            :meth:`mark` is told.
 
     Example:
         >>> from fedbandit_envs.baselines.arms.rules import Rule
@@ -60,24 +64,24 @@ class Rule:
         """Takes no constants; a rule that has some overrides this."""
 
     def begin(self, setting: Setting) -> None:
-        """Forgets the last episode and prepares for one; by default there is nothing to do."""
+        """Prepares for a new episode and forgets the last one; by default does nothing."""
 
     def exploration(self, round_: Array) -> Array | float:
-        """Returns the probability of pulling an arm at random in round t; by default 0.
+        """Returns the probability of pulling a uniformly random arm in a round; by default 0.
 
         Args:
-            round_: t, counted from 1, int64 ``(rows,)``.
+            round_: The round t of each row, counted from 1, int64 ``(rows,)``.
         """
         return 0.0
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
-        """Scores all arms of all rows; what is written for an arm that was never pulled is not used.
+        """Writes scores of all arms into ``out``; the score of an arm that was never pulled is not used.
 
         Args:
-            round_: t, counted from 1, int64 ``(rows,)``.
-            pulls: Numbers of pulls, float64 ``(rows, arms)``.
-            sums: Sums of rewards, same shape.
-            iteration: Of the round, from 0.
+            round_: The round t of each row, counted from 1, int64 ``(rows,)``.
+            pulls: Numbers of pulls of the arms, float64 ``(rows, arms)``.
+            sums: Sums of the arms' rewards, same shape.
+            iteration: The iteration within the round, counted from 0.
             out: Receives scores >= 0, float64 ``(rows, arms)``.
 
         Raises:
@@ -86,11 +90,11 @@ class Rule:
         raise NotImplementedError(f"{type(self).__name__} does not override scores, which every rule must")
 
     def mark(self, iteration: int, picked: Array, active: Array) -> None:
-        """Takes in which arm had the largest score of an iteration; by default it is not used.
+        """Is told the arm that an iteration has picked; by default does nothing.
 
         Args:
-            iteration: Of the round, from 0.
-            picked: The arm's mark, bool ``(rows, arms)``.
+            iteration: The iteration within the round, counted from 0.
+            picked: True for the arm that was picked, bool ``(rows, arms)``.
             active: Rows that play in this round, bool ``(rows,)``.
         """
 
@@ -104,11 +108,14 @@ def _means(pulls, sums, out):
 
 @kernel
 def _upper_bounds(round_, log_horizon, scale, pulls, sums, out):
-    """Writes ``s / n + sqrt(scale ln t / n)``; with ln T in the place of ln t, unless ``log_horizon`` is negative."""
+    """Writes ``s / n + sqrt(scale ln t / n)`` for an arm with n pulls and the sum s of rewards, in round t.
+
+    Unless ``log_horizon`` = ln T is negative, it replaces ln t.
+    """
     known, factor = 0, 0.0
     for r in range(pulls.shape[0]):
         if round_[r] != known:
-            # Rows are most often in the same round, so that the logarithm is computed once.
+            # Most often all rows are in the same round, so that the logarithm is computed just once.
             known = round_[r]
             factor = scale * (np.log(np.float64(known)) if log_horizon < 0.0 else log_horizon)
         for k in range(pulls.shape[1]):
@@ -131,7 +138,7 @@ def _pursue(probability, rate, picked, active):
 
 
 class EpsilonGreedy(Rule):
-    """Scores arms by their means; with probability epsilon a random arm is pulled.
+    """Epsilon-greedy: scores arms by their mean rewards; with probability epsilon a random arm is pulled.
 
     Example:
         >>> import numpy as np
@@ -147,13 +154,13 @@ class EpsilonGreedy(Rule):
         """Sets epsilon, in [0, 1].
 
         Raises:
-            TypeError: It is no number.
-            ValueError: It is out of its range.
+            TypeError: ``epsilon`` is no number.
+            ValueError: ``epsilon`` is not in [0, 1].
         """
         self._epsilon = require_number("epsilon", epsilon, 0, 1)
 
     def exploration(self, round_: Array) -> Array | float:
-        """Returns epsilon; see :meth:`Rule.exploration`."""
+        """Returns epsilon, the probability of pulling a random arm; see :meth:`Rule.exploration`."""
         return self._epsilon
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
@@ -162,7 +169,7 @@ class EpsilonGreedy(Rule):
 
 
 class EpsilonDecreasing(Rule):
-    """Scores arms by their means; with probability min(1, 1 / log2(t)) a random arm is pulled.
+    """Epsilon-decreasing: scores arms by their mean rewards; pulls a random arm with probability min(1, 1 / log2(t)).
 
     Example:
         >>> import numpy as np
@@ -175,7 +182,7 @@ class EpsilonDecreasing(Rule):
     """
 
     def exploration(self, round_: Array) -> Array | float:
-        """Returns 1 / log2(t); see :meth:`Rule.exploration`."""
+        """Returns the probability of pulling a random arm, min(1, 1 / log2(t)); see :meth:`Rule.exploration`."""
         return 1.0 / np.maximum(np.log2(round_), 1.0)
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
@@ -187,11 +194,11 @@ LogName = Literal["round", "horizon"]
 
 
 class UCB(Rule):
-    """Scores arms by the upper confidence bounds ``mean + sqrt(scale ln t / n)``.
+    """UCB: scores arms by the upper confidence bounds ``mean + sqrt(scale ln t / n)`` after n pulls, in round t.
 
-    With ``scale=2`` and the logarithm of the round this is UCB1 (Auer, Cesa-Bianchi and Fischer 2002; SAMBA), with that
-    of the horizon the thesis' form (Algorithm 2.1); with the horizon and ``scale=1.5`` these are CUCB's bounds
-    (Algorithm 2.3).
+    With ``scale=2`` this is UCB1 (Auer, Cesa-Bianchi and Fischer 2002; SAMBA). With ``scale=2`` and ln T, the logarithm
+    of the horizon, in place of ln t it is the thesis' form of UCB1 (Algorithm 2.1); with ``scale=1.5`` and ln T the
+    scores are CUCB's bounds (Algorithm 2.3).
 
     Example:
         >>> import numpy as np
@@ -204,11 +211,11 @@ class UCB(Rule):
     """
 
     def __init__(self, scale: float = 2.0, logarithm: LogName = "round") -> None:
-        """Sets the radius.
+        """Sets the constants of the confidence radius.
 
         Args:
-            scale: Factor under the root, > 0.
-            logarithm: ``"round"`` for ln t, ``"horizon"`` for ln T.
+            scale: Factor under the square root, > 0.
+            logarithm: ``"round"`` for ln t of the round t, ``"horizon"`` for ln T of the horizon T.
 
         Raises:
             TypeError: ``scale`` is no number.
@@ -218,7 +225,7 @@ class UCB(Rule):
         self._of_horizon = require_choice("logarithm", logarithm, get_args(LogName)) == "horizon"
 
     def begin(self, setting: Setting) -> None:
-        """Stores the horizon's logarithm; see :meth:`Rule.begin`."""
+        """Stores the logarithm of the horizon, if the bounds use it; see :meth:`Rule.begin`."""
         self._log_horizon = log(setting.horizon) if self._of_horizon else -1.0
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
@@ -227,7 +234,7 @@ class UCB(Rule):
 
 
 class Thompson(Rule):
-    """Scores arms by draws from Beta(1 + successes, 1 + failures), one an arm (Thompson 1933).
+    """Thompson sampling: scores each arm by a draw from Beta(1 + successes, 1 + failures) (Thompson 1933).
 
     Example:
         >>> import numpy as np
@@ -244,12 +251,12 @@ class Thompson(Rule):
         self._keys = setting.keys
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
-        """Draws from posteriors; see :meth:`Rule.scores`."""
+        """Writes a draw from each arm's posterior; see :meth:`Rule.scores`."""
         draw_posteriors(self._keys, round_, pulls, sums, out)
 
 
 class Softmax(Rule):
-    """Scores arms by exp(mean / temperature); an arm is pulled in proportion to its score.
+    """Softmax: scores arms by exp(mean / temperature), and pulls an arm with probability proportional to its score.
 
     Example:
         >>> import numpy as np
@@ -264,11 +271,11 @@ class Softmax(Rule):
     choice: ClassVar[Choice] = "proportional"
 
     def __init__(self, temperature: float = 0.1) -> None:
-        """Sets tau, at least 1/690, below which exponentials overflow.
+        """Sets the temperature tau, at least 1/690, below which exponentials overflow.
 
         Raises:
-            TypeError: It is no number.
-            ValueError: It is out of its range.
+            TypeError: ``temperature`` is no number.
+            ValueError: ``temperature`` is below 1/690.
         """
         self._temperature = require_number("temperature", temperature, 1 / 690, inf)
 
@@ -278,7 +285,10 @@ class Softmax(Rule):
 
 
 class Pursuit(Rule):
-    """Scores arms by probabilities that move towards 1 for the arm with the largest mean and towards 0 for the others.
+    """Pursuit: pulls arms with probabilities that move towards 1 for the arm with the largest mean, else towards 0.
+
+    A round has two iterations: the first scores arms by their means, to find the arm with the largest, and the second
+    by the probabilities, which have been moved.
 
     Example:
         >>> import numpy as np
@@ -294,11 +304,11 @@ class Pursuit(Rule):
     iterations: ClassVar[int] = 2
 
     def __init__(self, rate: float = 0.1) -> None:
-        """Sets beta, the part of the way that probabilities move in a round, in (0, 1].
+        """Sets the rate beta in (0, 1], the share of the distance to 1 or 0 that probabilities move in a round.
 
         Raises:
-            TypeError: It is no number.
-            ValueError: It is out of its range.
+            TypeError: ``rate`` is no number.
+            ValueError: ``rate`` is not in (0, 1].
         """
         self._rate = require_number("rate", rate, 0, 1, open_below=True)
 

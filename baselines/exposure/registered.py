@@ -1,4 +1,4 @@
-"""Baselines of exposure fairness."""
+"""Registered baselines for exposure fairness: each a policy with its wrappers, a summary and a reference."""
 
 from functools import partial
 
@@ -19,7 +19,8 @@ _AT_TWO = {"epsilon": 2.0, "delta": 0.1}
 _planned = partial(WrapperSpec, ContinualPrivatizer, kwargs_from_env=lambda env: {"releases": schedule(env)})
 _scheduled = partial(WrapperSpec, Channel, kwargs_from_env=lambda env: {"schedule": schedule(env)})
 _TRUE = {"channel": _scheduled({})}
-# With an echo, an agent learns from the noisy release of its own data, too; only unreleased data stay exact.
+# With an echo, agents receive their own messages, and replace the exact data in them by the noisy release; only data
+# that were not released yet stay exact.
 _ECHOED = {"channel": _scheduled({"echo": True})}
 _PRIVATE = {"privatizer": _planned(_AT_TWO), **_ECHOED}
 _LIFT = {"shift": "lift", "bias": "none"}
@@ -27,7 +28,8 @@ _PFCB_ROUNDS = {"name": "doubling"}
 _FROM_64 = {"name": "doubling", "start": 64, "stop": None}
 
 _baseline = partial(listed, ExposureEnv)
-# Written out though they are defaults: fairness regret depends on them more than on the federation.
+# Solver, steps and beta_scale are written out, though they are defaults, because fairness regret depends on them more
+# than on what agents exchange.
 _fairx = partial(_baseline, FairX, solver="frank_wolfe", steps=3, beta_scale=1.0)
 
 BASELINES: dict[str, Baseline] = {

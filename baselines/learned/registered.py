@@ -1,4 +1,7 @@
-"""Baselines with learned weights, which `examples/learned` trains; see `docs/learned.md` and `docs/learned-send.md`."""
+"""Registered baselines whose neural networks were trained by `examples/learned`.
+
+The training is described in `docs/learned.md` and `docs/learned-send.md`.
+"""
 
 from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.baselines.baseline import Baseline, listed

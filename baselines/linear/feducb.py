@@ -1,7 +1,7 @@
-"""FedUCB: LinUCB on an agent's own data and on what it has received (Dubey and Pentland 2020, Algorithms 1 and 3).
+"""FedUCB: LinUCB on an agent's own data and on received data (Dubey and Pentland 2020, Algorithms 1 and 3).
 
-The policy defines how an agent uses the statistics that it receives. Channel and privatizer decide when agents send, to
-whom and with how much noise; without a channel this is LinUCB.
+The policy defines how an agent uses the statistics that it receives. The wrappers Channel and privatizer determine when
+agents send, to whom and with how much noise; without a channel the policy is LinUCB.
 """
 
 from math import log, pi, sqrt
@@ -37,26 +37,28 @@ CombineName = Literal["pooled", "min"]
 class FedUCB(LinUCB):
     """LinUCB on own and received data, with confidence bounds that take the noise into account.
 
-    V = sum of the agent's own x x^T + sum of what it received + shift I. Own data are exact and count for ever, unless
-    the channel echoes: then, as printed in the paper, an agent learns from the released, noisy version of its own data
-    and keeps of the exact data what it has not released yet. The effect of the noise on V and on the estimate is
-    derived in :mod:`fedbandit_envs.baselines.linear.noise`; its variance is read from the messages, which announce it.
-    Without noise the shift is a ridge. Noise that is not announced is not accounted for, but V is lifted where it would
-    not be positive definite.
+    An agent's matrix V is the sum of its own x x^T, the received Gram matrices, and shift I. Own data are exact and are
+    used for ever, unless the channel also delivers an agent's own messages to it (an echo): then, as printed in the
+    paper, an agent learns from the released, noisy version of its own data, and keeps exact data only until it has
+    released them. The effect of the noise on V and on the estimate is derived in
+    :mod:`fedbandit_envs.baselines.linear.noise`; the variance of the noise is read from the messages, which announce
+    it. Without noise the shift is a ridge. Noise that is not announced is not accounted for, except that eigenvalues of
+    V are lifted where it would not be positive definite.
 
-    With a robust aggregator (``pool``) its result is used as if it were the sum. The variance of its noise is taken to
-    be what the same aggregator makes of the announced variances: robust aggregation costs a little more than that, at
-    worst pi/2 times the variance (for a median). Data of senders who are not alike are not accounted for.
+    With a robust aggregator (``pool``) its result is used as if it were the sum of all messages. The variance of the
+    noise in it is computed by the same aggregator from the announced variances. The true variance is a little larger,
+    at worst by the factor pi/2 (for a median). Differences between the senders' distributions are not accounted for.
 
-    With the aggregator ``precision`` what was received counts as exact observations: the only shift is the ridge, there
+    With the aggregator ``precision`` received data count as exact observations: the only shift is the ridge, there
     is no bias term, and no confidence level of the radius is known; see
     :mod:`fedbandit_envs.baselines.aggregators.precision`.
 
-    Messages may hold several statistics (:class:`~fedbandit_envs.wrappers.interleaved.Interleaved`): then as many
-    estimators are used in turn, which is Algorithm 3's subsampling.
+    Messages may hold several statistics (:class:`~fedbandit_envs.wrappers.interleaved.Interleaved`): then the agent has
+    as many estimators and uses them in turn, which is Algorithm 3's subsampling.
 
     Where agents choose when to send, they ask to as soon as log det(V + x x^T + (rho_max - rho_min) I) - log det S
-    reaches D / (rounds since the last synchronisation + 1), S being V at that time (Algorithm 1, line 12).
+    reaches D / (number of rounds since the last synchronisation + 1), where S is the V of the last synchronisation
+    (Algorithm 1, line 12), and rho_min and rho_max bound the eigenvalues of shift and noise together.
 
     Example:
         >>> import numpy as np
@@ -86,15 +88,17 @@ class FedUCB(LinUCB):
             shift: What keeps V positive definite under noise: ``"per_agent"`` (as printed), ``"on_sum"``, ``"floor"``,
                 or ``"lift"``, which is without a proof; see :mod:`fedbandit_envs.baselines.linear.noise`. It has no
                 effect where the aggregator leaves no noise.
-            bias: Bound of the noise's share of the estimation error: ``"printed"``, ``"root_m"``, ``"euclidean"``, or
-                ``"none"`` with ``shift="lift"``.
-            combine: ``"pooled"`` uses the confidence bounds from all data; ``"min"`` the smaller one of these and of
-                those from own data alone, which costs no privacy; each then fails with half the probability.
-            threshold: D; None for the paper's 2 T d / (ln(rho_max / rho_min + T L^2 / (d rho_min)) + 1), divided by 1 +
-                L^2 where there are several estimators.
-            pool: The aggregator of what is received, or its specification; see
+            bias: Bound of the estimation error that the noise causes: ``"printed"``, ``"root_m"``, ``"euclidean"``, or
+                ``"none"`` with ``shift="lift"``; see :mod:`fedbandit_envs.baselines.linear.noise`.
+            combine: ``"pooled"`` uses the confidence bounds from all data. ``"min"`` uses, for each arm, the smaller of
+                this bound and the bound from own data alone, which costs no privacy; each then fails with half the
+                probability.
+            threshold: D, the threshold for sending; None for the paper's 2 T d / (ln(rho_max / rho_min + T L^2 / (d
+                rho_min)) + 1) with the horizon T and contexts of dimension d and norm at most L, divided by 1 + L^2
+                where there are several estimators.
+            pool: The aggregator of received statistics, or its specification; see
                 :mod:`fedbandit_envs.baselines.aggregators`.
-            **linucb: See :class:`LinUCB`.
+            **linucb: Other arguments of :class:`LinUCB`.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -120,9 +124,9 @@ class FedUCB(LinUCB):
         """Forgets own and received data; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: Several estimators are used in turn, but bounds are to be combined with those from own data; or
-                the shift is ``"per_agent"`` and announced variances have no bound; or the aggregator keeps own data
-                exact and agents receive their own messages.
+            UnfitError: Several estimators are used in turn, but ``combine`` is ``"min"``; or the shift is
+                ``"per_agent"`` and the announced variances have no upper bound; or agents receive their own messages,
+                which the aggregator (``precision``) would count twice.
         """
         seen = spec.observation.spaces
         dim = (seen["contexts"].shape or (0, 0))[1]
@@ -137,7 +141,8 @@ class FedUCB(LinUCB):
             )
         self._received = self._pool.start(inbox) if inbox else None
         noise = spec.release.spaces.get(NOISE)
-        # Aggregates that have taken the noise into account hold none.
+        # An aggregator that accounts for the noise itself, such as precision, has no array of noise variances among its
+        # totals. Then no other correction for noise is made.
         self._noisy = self._received is not None and NOISE in self._received.totals
         self._worst = highest(noise) if self._noisy and noise is not None else 0.0
         if np.isinf(self._worst):
@@ -146,7 +151,8 @@ class FedUCB(LinUCB):
                     "shift is 'per_agent', which needs to know the largest variance that noise can come to have, and "
                     "messages announce one without a bound; ContinualPrivatizer, or shift='on_sum', is required"
                 )
-            # It only sets the trigger's starting value, which then is the one without noise.
+            # For the other shifts the largest variance is only used for the trigger's threshold at the start, which is
+            # then computed as if there were no noise.
             self._worst = 0.0
         self._echo = "sent" in seen
         self._start(spec, rows, self._estimators)
@@ -154,12 +160,12 @@ class FedUCB(LinUCB):
         self._lifted = np.zeros_like(self._own)
         self._known_senders = np.zeros((*rows, self._senders), np.bool_)
         self._releases = np.zeros(rows)
-        # The largest that the noise on the sum over all senders can have.
+        # The largest standard deviation that the noise in the sum over all senders can have.
         worst = np.full(rows, sqrt(self._worst * self._senders))
         start = self._regularisation(worst, np.ones(rows), np.full(rows, float(self._senders)))
         self._spread = np.zeros(rows)
         if self._shift == "per_agent" and self._noisy:
-            # Line 1: S starts as M rho_min I.
+            # Algorithm 1, line 1: the matrix S of the last synchronisation starts as M rho_min I, for M senders.
             self._ridges = Ridges.without_data((*rows, self._estimators), dim, float(start.least.flat[0]))
             self._trust(start, np.ones(rows, np.bool_))
         if self._combine == "min":
@@ -187,7 +193,8 @@ class FedUCB(LinUCB):
         # Union bound over releases k = 1, 2, ... and senders, sum 1/k^2 = pi^2/6, for half of the failure probability.
         log_union = np.log(2 * self._senders * releases**2 * pi**2 / (6 * self._share_of_failure()))
         if self._bias == "none":
-            # Without noise every shift is the ridge.
+            # Without a bound, the noise is left out of the radius: with a standard deviation of 0 the shift is the
+            # ridge.
             sd = np.zeros_like(sd)
         return regularise(
             shift=self._shift,
@@ -202,21 +209,27 @@ class FedUCB(LinUCB):
         )
 
     def _joint_ridge(self) -> float:
-        """Returns the ridge of V once something was received."""
+        """Returns the multiple of I that V has as its ridge once the agent has received a message."""
         return self._ridge
 
     def _share_of_failure(self) -> float:
         return self._failure / 2 if self._combine == "min" else self._failure
 
     def _own_failure(self) -> float:
-        """Returns the failure probability of the reward's part of the bound; the noise's part takes the other half."""
+        """Returns the probability with which the bound of the error from random rewards may fail.
+
+        With private noise this is half of the failure probability: the bound of the noise may fail with the other half.
+        """
         return self._share_of_failure() / (2 if self._noisy and self._bias != "none" else 1)
 
     def act(self, observation: Arrays) -> Any:
-        """Takes in own data and the inbox, then acts as LinUCB does; see :meth:`Policy.act`.
+        """Returns the arms with the largest bounds, after adding the last round and new messages to the data.
+
+        See :meth:`Policy.act`.
 
         Returns:
-            Arms, int64 ``(replicas, agents)``; where agents choose when to send, a mapping of ``action`` and ``send``.
+            Arms, int64 ``(replicas, agents)``; where agents choose when to send, a mapping of ``action`` (the arms) and
+            ``send``, bool ``(replicas, agents)``.
         """
         last = (observation["round"], observation["pulled_context"], observation["last_reward"])
         observe(*last, *self._ridges)
@@ -235,7 +248,10 @@ class FedUCB(LinUCB):
         return {"action": arm, "send": self._send}
 
     def _wants(self, observation: Arrays, arm: Array) -> None:
-        """Writes into ``_send`` which agents ask to send, given the arms they are about to pull (line 12's trigger)."""
+        """Writes into ``_send`` which agents ask to send, given the arms they are about to pull.
+
+        The condition is that of Algorithm 1, line 12.
+        """
         is_due(
             observation.get("active", self._everyone), observation["round"], observation["contexts"], arm,
             self._ridges.inverse, self._ridges.log_det,
@@ -266,7 +282,7 @@ class FedUCB(LinUCB):
         self._synchronised[news] = self._ridges.log_det[news]
 
     def _trust(self, made: Regularisation, news: Array) -> None:
-        """Stores the confidence bounds of rows that have received something."""
+        """Stores the error bounds of the agents that have received messages in this round (``news``)."""
         dim = self._ridges.moment.shape[-1]
         log_floor = dim * np.log(made.least)
         for held, value in zip(
@@ -276,7 +292,10 @@ class FedUCB(LinUCB):
         self._spread = np.where(news, made.most - made.least, self._spread)
 
     def _floor(self, where: Array, made: Regularisation, total: Array) -> None:
-        """Lifts eigenvalues of V to the ridge, where no shift was added or the shift did not suffice."""
+        """Lifts the eigenvalues of V to at least the ridge, for the estimators that ``where`` marks.
+
+        These are the estimators to which no shift was added, or for which V with the shift is not positive definite.
+        """
         dim = self._ridges.moment.shape[-1]
         gram = (self._own + 0.5 * (total + np.swapaxes(total, -1, -2)))[where][..., :dim, :dim]
         added, reach, error = (

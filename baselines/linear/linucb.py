@@ -25,7 +25,7 @@ class UniformArm:
     """
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Stores one seed a row; see :meth:`Policy.reset`."""
+        """Stores the seed of each agent; see :meth:`Policy.reset`."""
         self._seeds = seeds
 
     def act(self, observation: Arrays) -> Array:
@@ -35,11 +35,11 @@ class UniformArm:
 
 
 class LinUCB:
-    """LinUCB on an agent's own data: ridge regression and optimism, one parameter for all arms (Li et al. 2010).
+    """LinUCB on an agent's own data: upper confidence bounds from one ridge regression for all arms (Li et al. 2010).
 
     Pulls the arm with the largest <x, V^-1 b> + beta ||x||_{V^-1}, where V = ridge I + sum x x^T and b = sum y x. The
     radius beta is beta_scale (noise_sd sqrt(2 ln(1/failure) + log det V - d ln ridge) + sqrt(ridge) parameter_bound)
-    (Abbasi-Yadkori et al. 2011, Theorem 2), or Li et al.'s constant alpha.
+    for contexts of dimension d (Abbasi-Yadkori et al. 2011, Theorem 2), or Li et al.'s constant alpha.
 
     Example:
         >>> import numpy as np
@@ -64,12 +64,12 @@ class LinUCB:
         """Sets the policy's constants.
 
         Args:
-            ridge: Regularisation of V, > 0.
+            ridge: Multiple of I in V, > 0.
             noise_sd: R, the sub-Gaussian constant of rewards; 0.5 holds for all rewards in an interval of length 1.
             parameter_bound: S, an upper bound of ||theta*||.
             failure: Probability, in (0, 1], that the confidence bounds fail in some round.
-            beta_scale: Factor of the radius; 1 is the theory's, 0 is greedy.
-            alpha: A constant radius in the place of the formula; None for the formula.
+            beta_scale: Factor of the radius of the formula; 1 is the theory's, 0 means no exploration.
+            alpha: A constant radius that replaces the formula; None for the formula.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -104,7 +104,14 @@ class LinUCB:
         return self._choose(observation, -np.log(self._failure))
 
     def _choose(self, observation: Arrays, log_failure: float, cap: Array | None = None) -> Array:
-        """Returns the arms with the largest bounds, none of which exceeds ``cap``, ``(replicas, agents, arms)``."""
+        """Returns the arms with the largest upper confidence bounds, int64 ``(replicas, agents)``.
+
+        Args:
+            observation: The observation of this round.
+            log_failure: ln(1/failure), for bounds that fail with probability ``failure``.
+            cap: Other upper confidence bounds, ``(replicas, agents, arms)``: for each arm the smaller of the two bounds
+                is used. None for no others.
+        """
         choose(
             observation.get("active", self._everyone), observation["round"],
             arms_last(observation["contexts"]), *self._ridges, *self._confidence, self._noise_sd, log_failure,

@@ -1,4 +1,4 @@
-"""Upper confidence bounds of ridge regressions, and the arms with the largest bound (compiled)."""
+"""Upper confidence bounds from ridge regressions, and the choice of the arm with the largest bound (compiled)."""
 
 from typing import NamedTuple
 
@@ -10,16 +10,17 @@ from fedbandit_envs.linear.ridge import estimate, largest, upper_bounds
 
 
 class Confidence(NamedTuple):
-    """Bounds of the errors of ridge estimates, one entry a row and estimator, ``(replicas, agents, estimators)``.
+    """Four numbers that bound the error of a ridge estimate V^-1 b, for each estimator of each agent.
 
     With probability 1 - failure, for all x and rounds at once, |<x, estimate - theta*>| is at most ``(inflation
-    noise_sd sqrt(2 ln(1/failure) + log det V - log_floor) + bias) ||x||_{V^-1} + tilt ||V^-1 x||``.
+    noise_sd sqrt(2 ln(1/failure) + log det V - log_floor) + bias) ||x||_{V^-1} + tilt ||V^-1 x||``. Here V is the
+    regularised Gram matrix and theta* the true parameter. All arrays are ``(replicas, agents, estimators)``.
 
     Attributes:
-        log_floor: Log-determinant of a regulariser that V exceeds by at least sum x x^T.
-        inflation: Factor for a V that is slightly smaller than that; else 1.
-        bias: Error from regularisation and noise, in the norm of V^-1.
-        tilt: The same in the Euclidean norm; one of the two is 0.
+        log_floor: log det A of a matrix A such that V >= A + sum x x^T, for instance of the ridge.
+        inflation: Factor >= 1 of the first term; above 1 where V is slightly smaller than A + sum x x^T.
+        bias: Bound of the error from regularisation and noise, in the norm of V^-1; 0 if ``tilt`` is used.
+        tilt: Bound of the error from regularisation and noise, in the Euclidean norm; 0 if ``bias`` is used.
     """
 
     log_floor: Array
@@ -34,9 +35,9 @@ class Confidence(NamedTuple):
         """Returns the bounds of ridge regression on exact data (Abbasi-Yadkori et al. 2011, Theorem 2).
 
         Args:
-            shape: ``(replicas, agents, estimators)``.
+            shape: Shape of the arrays, ``(replicas, agents, estimators)``.
             dim: Dimension of contexts.
-            ridge: The regulariser.
+            ridge: The ridge lambda in V = lambda I + sum x x^T.
             parameter_bound: S, an upper bound of ||theta*||.
         """
         return cls(
@@ -49,8 +50,12 @@ class Confidence(NamedTuple):
 
 @kernel
 def reach(log_det, log_floor, inflation, bias, noise_sd, log_failure):
-    """Returns the radius of a confidence ellipsoid in the norm of V, without the tilt; see :class:`Confidence`."""
-    # The determinants' ratio is at least 1 but for rounding.
+    """Returns the radius, in the norm of V, of a confidence ellipsoid around a ridge estimate.
+
+    It is ``inflation noise_sd sqrt(2 log_failure + log_det - log_floor) + bias``; the term with ``tilt`` of
+    :class:`Confidence` is not included.
+    """
+    # log_det is at least log_floor, except for rounding errors.
     growth = max(log_det - log_floor, 0.0)
     return inflation * noise_sd * np.sqrt(2.0 * log_failure + growth) + bias
 
@@ -60,26 +65,28 @@ def choose(
     active, round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
     noise_sd, log_failure, scale, constant, parameter, cap, bound, arm,
 ):  # fmt: skip
-    """Pulls the arm with the largest upper confidence bound, for all active rows.
+    """Writes the arm with the largest upper confidence bound, for each active agent.
 
     Args:
-        active: Rows that act, bool ``(replicas, agents, 1)``; the others keep their last arm.
-        round_: Rounds played, ``(replicas, agents, 1)``; several estimators are used in turn.
-        contexts: ``(replicas, agents, dim, arms)``.
+        active: Agents that act, bool ``(replicas, agents, 1)``; the others keep their last arm.
+        round_: Number of rounds played, ``(replicas, agents, 1)``; modulo the number of estimators it is the index of
+            the estimator that is used.
+        contexts: Contexts x of all arms, ``(replicas, agents, dim, arms)``.
         inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
-        moment: b, ``(replicas, agents, estimators, dim)``.
+        moment: Moments b = sum y x of rewards y, ``(replicas, agents, estimators, dim)``.
         log_det: log det V, ``(replicas, agents, estimators)``.
-        log_floor: See :class:`Confidence`.
-        inflation: See there.
-        bias: See there.
-        tilt: See there.
+        log_floor: Log-determinant that ``log_det`` is compared with; see :class:`Confidence`.
+        inflation: Factor of the radius; see :class:`Confidence`.
+        bias: Error bound in the norm of V^-1; see :class:`Confidence`.
+        tilt: Error bound in the Euclidean norm; see :class:`Confidence`.
         noise_sd: Sub-Gaussian constant of rewards.
-        log_failure: ln(1/failure).
-        scale: Factor of the bound's width.
-        constant: A constant radius in the place of the formula, unless it is negative.
-        parameter: Receives the estimates used, ``(replicas, agents, dim)``.
-        cap: Bounds from elsewhere, the smaller of the two counts, ``(replicas, agents, arms)``; of size 0 for none.
-        bound: Receives the bounds, ``(replicas, agents, arms)``.
+        log_failure: ln(1/failure), for bounds that fail with probability ``failure``.
+        scale: Factor of the width of the bounds.
+        constant: A constant radius that replaces the formula, unless it is negative.
+        parameter: Receives the estimates V^-1 b, ``(replicas, agents, dim)``.
+        cap: Other upper confidence bounds, ``(replicas, agents, arms)``: the smaller of the two bounds is used. An
+            empty array if there are none.
+        bound: Receives the upper confidence bounds, ``(replicas, agents, arms)``.
         arm: Receives the arms, ``(replicas, agents)``.
     """
     width = np.empty((3, contexts.shape[3]))

@@ -1,6 +1,6 @@
 """LinUCB with a parameter for each arm (Li et al. 2010), alone or beside a parameter shared by all arms.
 
-Arrays have arms in their last axis, so that arms fill vector lanes.
+Arms are the last axis of arrays, so that processors compute several arms at once by vector instructions.
 """
 
 import numpy as np
@@ -18,24 +18,25 @@ from fedbandit_envs.linear.ridge import arms_last, correct, largest
 def _observe_hybrid(
     round_, pulled, reward, arm, inverse, parameter, coupling, shared_inverse, shared_parameter
 ):  # fmt: skip
-    """Takes in the last round of all rows by rank-one updates of ridge regressions on [z; x at the place of the arm].
+    """Adds the last round of all agents to the ridge regressions with arm parameters theta_a and a shared beta.
 
-    In the names of Li et al.'s Algorithm 2, A_0 and b_0 are what is left of the shared block once the arms' own
-    parameters are eliminated. B_a and the moments themselves are not kept. Without shared dimensions these are the
+    The model of a reward is <z, beta> + <x, theta_a> for the pulled arm a with context x, where z is x or its first
+    dimensions. In the notation of Li et al.'s Algorithm 2, A_0 and b_0 are the matrix and moment of beta once the arm
+    parameters are eliminated. B_a and the moments themselves are not stored. Without shared dimensions these are the
     regressions of Algorithm 1.
 
-    The arm's own parameter explains <x, A_a^-1 b_a> of the reward, and B_a^T A_a^-1 x of z, with an error whose
-    variance is 1 + x^T A_a^-1 x times the reward noise's. The rest of both is one observation of the shared regression:
-    A_0 += r r^T / (1 + x^T A_a^-1 x) with r = z - B_a^T A_a^-1 x. This equals lines 17, 18, 22 and 23 of Algorithm 2
-    (Schur complements of the arm's block before and after the observation).
+    The arm's own regression predicts <x, A_a^-1 b_a> for the reward and B_a^T A_a^-1 x for z, with an error whose
+    variance is 1 + x^T A_a^-1 x times that of the reward noise. The residuals of both are one observation of the shared
+    regression: A_0 += r r^T / (1 + x^T A_a^-1 x) with r = z - B_a^T A_a^-1 x. This equals lines 17, 18, 22 and 23 of
+    Algorithm 2 (Schur complements of the arm's block before and after the observation).
 
     Args:
-        round_: Rounds played, ``(replicas, agents, 1)``; nothing happens before the first.
-        pulled: Contexts of the last round, ``(replicas, agents, dim)``.
-        reward: Its rewards, ``(replicas, agents, 1)``.
-        arm: Its arms, ``(replicas, agents)``.
+        round_: Number of rounds played, ``(replicas, agents, 1)``; where it is 0 nothing is added.
+        pulled: Contexts of the arms pulled in the last round, ``(replicas, agents, dim)``.
+        reward: Rewards of the last round, ``(replicas, agents, 1)``.
+        arm: Arms pulled in the last round, ``(replicas, agents)``.
         inverse: A_a^-1, ``(replicas, agents, dim, dim, arms)``.
-        parameter: A_a^-1 b_a, ``(replicas, agents, dim, arms)``: theta_a if beta were 0.
+        parameter: A_a^-1 b_a, which would be theta_a if beta were 0, ``(replicas, agents, dim, arms)``.
         coupling: B_a^T A_a^-1, ``(replicas, agents, shared, dim, arms)``, with B_a = sum x z^T over the pulls of arm a.
         shared_inverse: A_0^-1, ``(replicas, agents, shared, shared)``.
         shared_parameter: beta = A_0^-1 b_0, ``(replicas, agents, shared)``.
@@ -67,12 +68,13 @@ def _observe_hybrid(
 def _predict_hybrid(
     contexts, inverse, parameter, coupling, shared_inverse, shared_parameter, residual, product, mean, variance
 ):  # fmt: skip
-    """Writes <z, beta> + <x, theta_a> and its variance (line 13) for every arm of one row.
+    """Writes the estimated reward <z, beta> + <x, theta_a> of every arm of one agent, and the estimate's variance.
 
-    With r = z - B_a^T A_a^-1 x these are <r, beta> + <x, A_a^-1 b_a> and r^T A_0^-1 r + x^T A_a^-1 x.
+    With r = z - B_a^T A_a^-1 x the estimate is <r, beta> + <x, A_a^-1 b_a>, and its variance is
+    r^T A_0^-1 r + x^T A_a^-1 x (Li et al. 2010, Algorithm 2, line 13), in units of the variance of the reward noise.
 
     Args:
-        contexts: ``(dim, arms)``.
+        contexts: Contexts x of the arms, ``(dim, arms)``.
         inverse: A_a^-1, ``(dim, dim, arms)``.
         parameter: A_a^-1 b_a, ``(dim, arms)``.
         coupling: B_a^T A_a^-1, ``(shared, dim, arms)``.
@@ -81,7 +83,7 @@ def _predict_hybrid(
         residual: Scratch, ``(shared, arms)``.
         product: Scratch, ``(arms,)``.
         mean: Receives the estimates, ``(arms,)``.
-        variance: Receives the variances in units of the reward noise's, ``(arms,)``.
+        variance: Receives the variances, ``(arms,)``.
     """
     mean[:] = 0.0
     variance[:] = 0.0
@@ -106,7 +108,7 @@ def _choose_hybrid(contexts, inverse, parameter, coupling, shared_inverse, share
                 shared_parameter[r, j], residual, product, mean, variance,
             )  # fmt: skip
             for k in range(arms):
-                # Rounding may leave a tiny negative variance.
+                # Rounding errors can make a tiny variance negative.
                 mean[k] += alpha * np.sqrt(max(variance[k], 0.0))
             arm[r, j] = largest(mean)
 
@@ -115,8 +117,8 @@ class HybridLinUCB:
     """LinUCB with a shared parameter and one for each arm (Li et al. 2010, Algorithm 2), on own data.
 
     Models the reward as <z, beta> + <x, theta_a>, where z is x or its first dimensions, and pulls the arm with the
-    largest ridge estimate of that plus alpha times its standard deviation; ties go to the lowest index. By rank-one
-    updates a round costs O(K d^2) for K arms.
+    largest ridge estimate of this reward plus alpha times the estimate's standard deviation; ties go to the lowest
+    index. A round takes O(K d^2) operations for K arms and contexts of dimension d.
 
     Example:
         >>> import numpy as np
@@ -133,9 +135,9 @@ class HybridLinUCB:
         """Sets the policy's constants.
 
         Args:
-            alpha: Factor of the bound's width, >= 0.
-            ridge: > 0; the paper's is 1.
-            shared: Dimension of z, which is the first so many dimensions of x; None for all of them.
+            alpha: Factor of the estimate's standard deviation in the upper bound, >= 0.
+            ridge: Ridge of both regressions, > 0; the paper uses 1.
+            shared: Number of the first dimensions of x that make up z; None for all of them.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -149,14 +151,14 @@ class HybridLinUCB:
         """Forgets all observations; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: Contexts have fewer dimensions than are to be shared.
+            UnfitError: Contexts have fewer dimensions than ``shared``.
         """
         arms, dim = spec.observation["contexts"].shape or (0, 0)
         shared = dim if self._shared is None else self._shared
         if shared > dim:
             raise UnfitError(f"shared is {shared}; at most {dim}, the dimension of contexts, is required")
         rows = seeds.shape
-        # A_a = ridge I, A_0 = ridge I and B_a = 0.
+        # Before the first round A_a = ridge I, A_0 = ridge I and B_a = 0.
         inverse, shared_inverse = np.zeros((*rows, dim, dim, arms)), np.zeros((*rows, shared, shared))
         inverse[...] = (np.eye(dim) / self._ridge)[..., np.newaxis]
         shared_inverse[...] = np.eye(shared) / self._ridge
@@ -178,9 +180,9 @@ class DisjointLinUCB(HybridLinUCB):
     """LinUCB with a parameter for each arm (Li et al. 2010, Algorithm 1), on own data.
 
     Pulls the arm with the largest <x, A_a^-1 b_a> + alpha sqrt(x^T A_a^-1 x), where A_a = ridge I + sum x x^T and b_a =
-    sum y x over the rounds in which arm a was pulled; ties go to the lowest index. It is made for fixed features, where
-    an arm is the same arm in every round; where contexts are drawn anew it learns the shared parameter once for each
-    arm.
+    sum y x over the rounds in which arm a was pulled; ties go to the lowest index. It is made for contexts that belong
+    to fixed arms. In environments that draw new contexts in each round and have one parameter for all arms, it learns
+    this parameter separately for each arm index.
 
     Example:
         >>> import numpy as np
@@ -197,8 +199,8 @@ class DisjointLinUCB(HybridLinUCB):
         """Sets the policy's constants.
 
         Args:
-            alpha: Factor of the bound's width, >= 0.
-            ridge: > 0; the paper's is 1.
+            alpha: Factor of the estimate's standard deviation in the upper bound, >= 0.
+            ridge: Ridge of the regressions, > 0; the paper uses 1.
 
         Raises:
             TypeError: A parameter has the wrong type.

@@ -1,4 +1,4 @@
-"""Baselines of linear contextual bandits."""
+"""Registered baselines for linear contextual bandits: each a policy with its wrappers, a summary and a reference."""
 
 from functools import partial
 
@@ -21,7 +21,8 @@ _TUNED = "tuned control"
 _FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
 _DECENTRALISED = {"topology": "ring", "delay": 1, "time_to_live": 5, "cliques": True}
 _AT_ONE = {"epsilon": 1.0, "delta": 0.1}
-# The same mechanism for every plan of releases, so that noise differs between baselines by the plan alone.
+# One mechanism is fixed for all release plans, since the default would depend on the plan: so the noise of different
+# baselines differs only by the rounds in which they release.
 _BLT = {**_AT_ONE, "mechanism": "blt"}
 _IN_DOUBLING_ROUNDS = {**_BLT, "releases": _FROM_ONE}
 _TREE_PRINTED = {**_AT_ONE, "mechanism": "tree", "sigma": "printed"}
@@ -102,7 +103,8 @@ BASELINES: dict[str, Baseline] = {
     "FedUCB-weighted": _private(
         "FedUCB's messages weighed by the noise known to be in them; constants of LinUCB-tuned",
         "this package",
-        # Variance of a reward from Beta(mu, 1 - mu), averaged over the arms played; it is at most 0.125.
+        # Rewards have the distribution Beta(mu, 1 - mu), whose variance mu (1 - mu) / 2 is at most 0.125; 0.12 is about
+        # its average over the arms that are pulled.
         pool={"name": "precision", "reward_variance": 0.12},
         **constants("LinUCB-tuned"),
     ),

@@ -1,4 +1,4 @@
-"""Procurement policies with a uniform prior on each quality: an index of the posterior, and draws from it."""
+"""Procurement policies with a uniform prior on each quality: an index from the posterior's mean, and posterior draws."""
 
 import numpy as np
 
@@ -27,14 +27,14 @@ class LaplaceIndex:
     """
 
     def __init__(self, width: float = 0.8) -> None:
-        """Sets the bonus.
+        """Sets the size of the bonus.
 
         Args:
-            width: >= 0; 0 is greedy.
+            width: Factor of the bonus, >= 0; 0 means no exploration.
 
         Raises:
-            TypeError: It is no number.
-            ValueError: It is out of its range.
+            TypeError: ``width`` is no number.
+            ValueError: ``width`` is negative or infinite.
         """
         self._width = require_number("width", width, 0, np.inf)
 
@@ -63,7 +63,7 @@ class ThompsonProcurement:
     """
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Stores a key of random numbers for each producer of each row; see :meth:`Policy.reset`."""
+        """Stores a key of random numbers for each producer of each agent; see :meth:`Policy.reset`."""
         producers = (spec.observation["capacity"].shape or (0,))[0]
         self._keys = arm_keys(seeds, producers)
         self._quality = np.empty((*seeds.shape, producers))

@@ -1,7 +1,7 @@
 """P-FCB and FCB: SS-UCB on own and received data (Solanki et al. 2022, Algorithms 1 and 2).
 
-The policy defines how an agent uses what it receives; channel and privatizer decide when agents send, and with how much
-noise. Without a channel it is SS-UCB.
+The policy defines how an agent uses the messages that it receives; the wrappers Channel and privatizer determine when
+agents send, and with how much noise. Without a channel the policy is SS-UCB.
 """
 
 from math import log
@@ -25,22 +25,24 @@ def _accept(
     mask, sent_units, sent_good, round_, units, good, received_units, received_good,
     check, guards, omega1, omega2, in_turn, accepted,
 ):  # fmt: skip
-    """Marks the messages that CheckandUpdate (Procedure 1) accepts, sender by sender, producer by producer.
+    """Marks the reports that the paper's CheckandUpdate (Procedure 1) accepts, for each sender and producer.
+
+    A message reports, for each producer, w units of which y were good.
 
     Args:
         mask: Which messages have arrived, bool ``(replicas, agents, senders)``.
-        sent_units: w, ``(replicas, agents, senders, producers)``.
-        sent_good: y, same shape.
-        round_: Rounds played, ``(replicas, agents, 1)``.
-        units: Own units so far, ``(replicas, agents, producers)``.
-        good: Good units among them.
-        received_units: Aggregate of what was accepted before, same shape.
-        received_good: Aggregate of the good units among it.
-        check: Whether messages are compared with the own estimate.
-        guards: Whether impossible messages are refused.
-        omega1: Width of the acceptance interval.
-        omega2: Weight of what is accepted.
-        in_turn: Whether what is accepted of one sender enters the estimate before the next sender is compared with it.
+        sent_units: Reported units w, ``(replicas, agents, senders, producers)``.
+        sent_good: Reported good units y, same shape.
+        round_: Number of rounds played, ``(replicas, agents, 1)``.
+        units: Units delivered to the agent itself so far, ``(replicas, agents, producers)``.
+        good: Good units among them, same shape.
+        received_units: Aggregate of the reported units accepted in earlier rounds, same shape.
+        received_good: Aggregate of the reported good units accepted in earlier rounds, same shape.
+        check: Whether reports are compared with the agent's own estimate of the quality.
+        guards: Whether impossible reports (w <= 0, or y outside [0, w]) are refused.
+        omega1: Factor of the width of the interval around the estimate in which y / w is accepted.
+        omega2: Weight of accepted reports against own data.
+        in_turn: Whether an accepted report enters the estimate before the next sender's is compared with it.
         accepted: Receives the marks, bool ``(replicas, agents, senders, producers)``.
     """
     num_senders, producers = sent_units.shape[2:]
@@ -59,7 +61,7 @@ def _accept(
                     weight = units[r, j, i] + weights[i]
                     if check and (weight != 0.0 or not guards):
                         estimate = (good[r, j, i] + goods[i]) / weight
-                        # Written with "not" so that a NaN is refused.
+                        # Comparisons with a NaN are false; with "not" a NaN is refused.
                         if not abs(y / w - estimate) <= np.sqrt(factor / weight):
                             continue
                     accepted[r, j, s, i] = True
@@ -69,18 +71,21 @@ def _accept(
 
 
 class PFCB(SSUCB):
-    """SS-UCB whose estimates include what other agents report.
+    """P-FCB: SS-UCB whose estimates of qualities include the units that other agents report.
 
-    A message (w, y) about a producer is accepted if ``|y / w - Y / W| <= omega1 sqrt(3 ln(n t) / (2 W))``; then ``W +=
-    omega2 w`` and ``Y += omega2 y`` (Procedure 1). With noisy messages the printed procedure diverges, since w may be
-    negative or tiny. The guards refuse w <= 0 and y outside [0, w], and skip the comparison while W = 0, so that W
-    stays positive and Y / W a probability. With ``check=False`` and exact messages this is FCB.
+    An agent estimates the quality of a producer as Y / W, from W known units of which Y were good. A report of another
+    agent, w units of which y were good, is accepted in round t by one of n agents if ``|y / w - Y / W| <= omega1
+    sqrt(3 ln(n t) / (2 W))``; then ``W += omega2 w`` and ``Y += omega2 y`` (Procedure 1). With noisy messages the
+    printed procedure diverges, since w may be negative or tiny. The guards refuse w <= 0 and y outside [0, w], and skip
+    the comparison while W = 0, so that W stays positive and Y / W a probability. With ``check=False`` and exact
+    messages this is FCB.
 
-    An aggregator (``pool``) combines what is accepted. With the sum, messages are compared in turn, each with the
-    estimate that includes the one before, as printed; with others all messages of a round are compared with the
-    estimate from before it, so that a dishonest first sender cannot have the others refused. ``precision`` counts each
-    message as the number of exact units that it is worth; it is meant for ``check=False, guards=False, omega2=1``. For
-    what the radius is worth then see :mod:`fedbandit_envs.baselines.aggregators.counts`.
+    An aggregator (``pool``) combines the accepted reports. With the aggregator ``sum``, the reports of a round are
+    compared one after the other, each with the estimate that includes the accepted ones before it, as printed. With
+    other aggregators all reports of a round are compared with the estimate from before that round, so that a dishonest
+    first sender cannot have the others refused. ``precision`` counts each report as the number of exact units that are
+    as informative; it is meant for ``check=False, guards=False, omega2=1``, and
+    :mod:`fedbandit_envs.baselines.aggregators.counts` describes how far the confidence radius then holds.
 
     Example:
         >>> import numpy as np
@@ -108,16 +113,17 @@ class PFCB(SSUCB):
         """Sets the policy's constants; see :class:`SSUCB` for those not named here.
 
         Args:
-            omega1: Width of the acceptance interval. The value of the experiments; the paper's discussion swaps it with
-                omega2.
-            omega2: Weight of what is accepted against own data; the paper's text asks for at most 1, its experiments
+            omega1: Factor of the width of the acceptance interval. The default is that of the paper's experiments; the
+                paper's discussion swaps omega1 and omega2.
+            omega2: Weight of accepted reports against own data; the paper's text asks for at most 1, its experiments
                 use 10.
-            check: Whether messages are compared with the own estimate.
-            guards: Whether impossible messages are refused; False is the procedure as printed.
-            radius: Radius of the confidence bound: ``"own"`` is ``sqrt(3 ln t / (2 W))`` (SS-UCB's), ``"federated"``
-                ``sqrt(3 ln(n t) / (2 W))`` (Algorithm 1 with W the federation's count), ``"printed"`` ``sqrt(3 ln(n t)
-                / (2 n W))`` (Algorithm 1 as printed, which divides by n twice and loses coverage).
-            pool: The aggregator of what is accepted, or its specification; see
+            check: Whether reports are compared with the agent's own estimate.
+            guards: Whether impossible reports are refused; False is the procedure as printed.
+            radius: Radius of the confidence bound with W known units in round t, for n agents: ``"own"`` is
+                ``sqrt(3 ln t / (2 W))`` (SS-UCB's), ``"federated"`` is ``sqrt(3 ln(n t) / (2 W))`` (Algorithm 1 with
+                the federation's number of units as W), and ``"printed"`` is ``sqrt(3 ln(n t) / (2 n W))`` (Algorithm 1
+                as printed, which divides by n twice and loses coverage).
+            pool: The aggregator of accepted reports, or its specification; see
                 :mod:`fedbandit_envs.baselines.aggregators`.
             **ss_ucb: Constants of :class:`SSUCB`.
 
@@ -134,10 +140,10 @@ class PFCB(SSUCB):
         self._pool = make_aggregator(pool)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Forgets what was received; see :meth:`Policy.reset`.
+        """Forgets received reports and prepares for an episode; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: The aggregator keeps own data exact, and agents receive their own messages.
+            UnfitError: Agents receive their own messages, which the aggregator (``precision``) would count twice.
         """
         super().reset(spec, seeds)
         inbox = spec.observation.spaces.get("inbox_mask")
@@ -150,7 +156,10 @@ class PFCB(SSUCB):
         self._accepted = np.zeros((*seeds.shape, num_agents, self._received_units.shape[-1]), np.bool_)
 
     def act(self, observation: Arrays) -> Array:
-        """Takes in the inbox, then acts as SS-UCB; see :meth:`Policy.act`."""
+        """Returns quantities, int32 ``(replicas, agents, producers)``, after adding newly received reports.
+
+        See :meth:`Policy.act`.
+        """
         mask = observation.get("inbox_mask")
         if mask is not None and mask.any():
             own = {name: observation[f"total_{name}"] for name in ("delivered", "good")}

@@ -1,4 +1,4 @@
-"""Baselines of procurement."""
+"""Registered baselines for procurement: each a policy with its wrappers, a summary and a reference."""
 
 from functools import partial
 
@@ -94,7 +94,7 @@ BASELINES: dict[str, Baseline] = {
         **_POOLED,
         guards=False,
         pool="precision",
-        # The constants of tuned SS-UCB: the two differ by the received messages alone.
+        # The constants of SS-UCB-tuned, so that P-FCB-weighted differs from it by the received messages alone.
         **constants("SS-UCB-tuned"),
     ),
 }

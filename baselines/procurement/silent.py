@@ -1,4 +1,4 @@
-"""Procurement policies that use own data only: placebos, the clairvoyant, and SS-UCB."""
+"""Procurement policies without communication: simple controls, the clairvoyant, and SS-UCB."""
 
 from math import ceil, log
 from typing import Literal, get_args
@@ -32,11 +32,11 @@ class UniformRandom:
     """
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Stores one seed a row; see :meth:`Policy.reset`."""
+        """Stores the seed of each agent; see :meth:`Policy.reset`."""
         self._seeds = seeds
 
     def act(self, observation: Arrays) -> Array:
-        """Draws quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
+        """Returns random quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
         capacity = observation["capacity"]
         drawn = Draws.of_policy(self._seeds, observation["round"]).uniforms(capacity.shape[2])
         return (drawn * (capacity + 1)).astype(np.int32)
@@ -57,17 +57,20 @@ class OneOfEach:
     """
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Has nothing to forget; see :meth:`Policy.reset`."""
+        """Does nothing, since the policy has no state; see :meth:`Policy.reset`."""
 
     def act(self, observation: Arrays) -> Array:
-        """Returns ones, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
+        """Returns 1 for each producer with capacity, else 0, int32 ``(replicas, agents, producers)``.
+
+        See :meth:`Policy.act`.
+        """
         return np.minimum(observation["capacity"], 1)
 
 
 class Clairvoyant:
-    """Procures the quantities that are best for the true qualities (or those of Greedy SSA).
+    """Procures the quantities that are optimal for the true qualities, or those that Greedy SSA finds for them.
 
-    They must be in its observation: see :class:`~fedbandit_envs.wrappers.reveal.Reveal`.
+    The true qualities must be in its observation, where :class:`~fedbandit_envs.wrappers.reveal.Reveal` puts them.
 
     Example:
         >>> import numpy as np
@@ -83,7 +86,7 @@ class Clairvoyant:
     """
 
     def __init__(self, oracle: OracleName = "exact") -> None:
-        """Chooses the oracle.
+        """Sets the oracle, the algorithm that computes quantities from qualities.
 
         Args:
             oracle: ``"exact"`` (integer optimum) or ``"greedy"`` (Greedy SSA).
@@ -100,13 +103,17 @@ class Clairvoyant:
             raise UnfitError("the observation has no 'quality'; wrap the environment in Reveal")
 
     def act(self, observation: Arrays) -> Array:
-        """Returns the oracle's quantities; see :meth:`Policy.act`."""
+        """Returns the oracle's quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
         return procure(observation["quality"], observation, exact=self._exact)
 
 
 @kernel
 def _upper_confidence_bounds(weight, sum_, factor):
-    """Overwrites sums Y with ``min(1, Y / W + sqrt(factor / W))``, and with 1 where W <= 0."""
+    """Overwrites ``sum_`` with upper confidence bounds of the qualities.
+
+    A producer with W units (``weight``), Y of them good (``sum_``), has the bound ``min(1, Y / W + sqrt(factor / W))``,
+    or 1 where W <= 0.
+    """
     for i in range(sum_.shape[0]):
         known = weight[i] > 0.0
         inverse = 1.0 / (weight[i] if known else 1.0)
@@ -119,30 +126,32 @@ def _procure_optimistically(
     active, round_, units, good, received_units, received_good, cost, capacity, threshold, unit_revenue,
     exploration, radius_scale, log_agents, divisor, margin, exact, quantity,
 ):  # fmt: skip
-    """Procures as if upper confidence bounds were the true qualities, for all active rows.
+    """Writes the oracle's quantities for upper confidence bounds in place of the true qualities, for all active agents.
 
     Args:
-        active: Rows that act, bool ``(replicas, agents, 1)``; the others keep their last quantities.
-        round_: Rounds in which the agent has acted, ``(replicas, agents, 1)``; t is one more.
-        units: Own units so far, ``(replicas, agents, producers)``.
-        good: Good units among them.
-        received_units: Weight of the units that others reported, same shape; of size 0 for a policy without
-            communication.
-        received_good: Weight of the good ones among them.
-        cost: Costs.
-        capacity: Capacities.
-        threshold: Quality threshold, ``(replicas, agents, 1)``.
-        unit_revenue: Revenue of a good unit, same shape.
+        active: Agents that act, bool ``(replicas, agents, 1)``; the others keep their last quantities.
+        round_: Number of rounds in which the agent has acted, ``(replicas, agents, 1)``; the round t is one more.
+        units: Units delivered to the agent itself so far, ``(replicas, agents, producers)``.
+        good: Good units among them, same shape.
+        received_units: Weighted number of units that others have reported, same shape; an empty array for a policy
+            without communication.
+        received_good: Weighted number of good units among them, same shape.
+        cost: Cost of a unit of each producer, same shape as ``units``.
+        capacity: Largest quantity of each producer, same shape as ``units``.
+        threshold: Required mean quality of the procured units, ``(replicas, agents, 1)``.
+        unit_revenue: Revenue of a good unit, same shape as ``threshold``.
         exploration: Number of first rounds in which one unit is procured from each producer.
-        radius_scale: Factor of the radius ``sqrt(3 (ln t + log_agents) / (2 divisor W))``.
-        log_agents: See ``radius_scale``.
-        divisor: See ``radius_scale``.
-        margin: Added to the threshold.
-        exact: Whether the oracle is the exact one.
+        radius_scale: Factor of the radius ``sqrt(3 (ln t + log_agents) / (2 divisor W))``, where W is the number of
+            units, own and received.
+        log_agents: Summand in the radius; 0, or the logarithm of the number of agents.
+        divisor: Divisor in the radius; 1, or the number of agents.
+        margin: Summand that is added to the threshold.
+        exact: Whether the oracle is the integer optimum; else it is Greedy SSA.
         quantity: Receives the quantities, ``(replicas, agents, producers)``.
     """
     producers = quantity.shape[2]
-    # Sums of own and received data; padded, so that processors need not finish a row one by one.
+    # Sums of own and received data. They are padded to whole vector registers, so that no entries remain that the
+    # processor would have to treat one by one.
     weight, bound = np.zeros(padded(producers)), np.zeros(padded(producers))
     surpluses = np.empty(producers)
     scale = radius_scale * radius_scale * 1.5 / divisor
@@ -201,9 +210,10 @@ class SSUCB:
 
         Args:
             exploration_rounds: Number of first rounds with one unit from each producer.
-            zeta: The papers' separation; where given, exploration lasts ceil(3 ln T / (2 zeta^2)) rounds instead.
-            radius_scale: Factor of the confidence radius; 1 is the papers'.
-            margin: Added to the quality threshold that the oracle keeps.
+            zeta: The papers' separation constant, > 0; if it is given, exploration lasts ceil(3 ln T / (2 zeta^2))
+                rounds instead, with the horizon T.
+            radius_scale: Factor of the confidence radius; the papers use 1.
+            margin: Summand that is added to the quality threshold which the oracle keeps.
             oracle: ``"greedy"`` (the papers' Greedy SSA), or ``"exact"``, the integer optimum (DPSS).
 
         Raises:
@@ -219,17 +229,17 @@ class SSUCB:
         self._divisor = 1.0
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Starts the exploration; see :meth:`Policy.reset`."""
+        """Prepares for an episode, which begins with exploration; see :meth:`Policy.reset`."""
         self._exploration = (
             self._exploration_rounds
             if self._zeta is None
             else ceil(3.0 * log(spec.horizon) / (2.0 * self._zeta**2))
         )
-        # The action space would not do: it is a Dict where agents choose when to send.
+        # The shape is taken from the observation: the action space is a Dict where agents choose when to send.
         shape = (*seeds.shape, *(spec.observation["capacity"].shape or ()))
         self._quantity = np.zeros(shape, np.int32)
         self._everyone = np.ones((*seeds.shape, 1), np.bool_)
-        # Reports of others on their purchases: this policy has none.
+        # Arrays for the units that other agents report. They are empty, because this policy uses no messages.
         self._received_units, self._received_good = np.zeros((2, 0, 0, 0))
 
     def act(self, observation: Arrays) -> Array:
