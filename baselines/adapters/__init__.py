@@ -1,4 +1,7 @@
-"""Adapters: agents of other libraries and plain functions as policies, to be scored or to be peers."""
+"""Adapters, which make policies of other libraries' agents and of plain functions.
+
+Such policies can be scored like baselines, or play the other agents around a learner.
+"""
 
 from fedbandit_envs.baselines.adapters.functions import AgentFunctions
 from fedbandit_envs.baselines.adapters.mabwiser import MABWiserPolicy

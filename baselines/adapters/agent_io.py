@@ -1,4 +1,4 @@
-"""Converts batches to the observations that a third party's agent was trained on, and its answers to actions."""
+"""Conversion of batches to the observations that a third party's agent was trained on, and of its actions back."""
 
 from typing import Any
 
@@ -15,14 +15,15 @@ from fedbandit_envs.views.rows import Observation
 
 
 class AgentIO:
-    """Observations in the form on which an agent was trained, and environment actions from its answers.
+    """A converter: it gives observations the form on which an inner agent was trained, and its actions the environment's.
 
-    Its two arguments are those of the view on which the agent was trained.
+    The inner agent is one of another library, or a function. The two arguments, ``action_format`` and ``features``,
+    must be those of the environment's view (PettingZoo, Gymnasium) on which it was trained.
 
     Attributes:
-        observation_space: Space of what one row is shown.
-        action_space: Space of what one row answers.
-        rows: ``(replicas, agents)``.
+        observation_space: Space of the converted observation of one agent in one replica.
+        action_space: Space of the action that the inner agent returns for one agent in one replica.
+        rows: Numbers of replicas and agents, ``(replicas, agents)``.
     """
 
     observation_space: gym_spaces.Space[Any]
@@ -31,8 +32,10 @@ class AgentIO:
         """Sets the form of actions and observations.
 
         Args:
-            action_format: One of the environment's ``action_formats``; None for its own actions.
-            features: Show :class:`~fedbandit_envs.core.features.Features` in place of raw observations.
+            action_format: The format of the inner agent's actions, one of the environment's ``action_formats``; None
+                for the environment's own actions.
+            features: Whether the inner agent sees :class:`~fedbandit_envs.core.features.Features` in place of raw
+                observations.
 
         Raises:
             TypeError: ``features`` is no bool.
@@ -66,10 +69,12 @@ class AgentIO:
     def shown(self, observation: Arrays) -> Observation:
         """Returns the observation for the inner agent: computed features, or copies of the arrays.
 
-        Call it exactly once a round: features accumulate over rounds, and :meth:`allowed` uses the observation stored.
+        It must be called exactly once in each round, because features are updated with every call, and because the
+        observation is stored for :meth:`allowed` and :meth:`action`.
 
         Args:
-            observation: The environment's, with leading axes ``(replicas, agents)``; those of the result are the same.
+            observation: The environment's observation, with leading axes ``(replicas, agents)``, which the result has,
+                too.
         """
         self._observation = observation
         if self._features is not None:
@@ -77,18 +82,23 @@ class AgentIO:
         return {name: array.copy() for name, array in observation.items()}
 
     def allowed(self) -> Array | None:
-        """Returns which choices are allowed in this round, ``(replicas, agents, entries)``; None where all are."""
+        """Returns the mask of actions that are allowed in this round, bool ``(replicas, agents, entries)``.
+
+        None means that all actions are allowed.
+        """
         return self._format.allowed(self._observation) if isinstance(self._format, MaskedFormat) else None
 
     def action_of_rows(self, who: str, answers: Any) -> Any:
-        """Returns the environment's actions for answers with one leading axis, ``rows``; see :meth:`action`.
+        """Returns the environment's actions for actions of the inner agent with one leading axis.
+
+        The axis goes over the agents of all replicas, replica by replica; :meth:`action` takes two leading axes.
 
         Args:
-            who: Name of the agent, for error messages.
-            answers: Elements of ``action_space``, replica by replica; of a tuple the first entry counts.
+            who: Name of the inner agent, for error messages.
+            answers: The inner agent's actions, elements of ``action_space``; of a tuple the first entry is used.
 
         Raises:
-            ValueError: Answers have the wrong shape, or one is NaN.
+            ValueError: The actions have the wrong shape, or a number is NaN.
         """
         array = np.asarray(answers[0] if isinstance(answers, tuple) else answers)
         number = self.rows[0] * self.rows[1]
@@ -100,29 +110,29 @@ class AgentIO:
         return self.action(who, array.reshape(*self.rows, *array.shape[1:]))
 
     def action(self, who: str, answers: Any) -> Any:
-        """Returns the environment's actions for an agent's answers.
+        """Returns the environment's actions for the actions that the inner agent has returned.
 
         Args:
-            who: Name of the agent, for error messages.
-            answers: Elements of ``action_space`` with the leading axes ``(replicas, agents)``.
+            who: Name of the inner agent, for error messages.
+            answers: The inner agent's actions, elements of ``action_space`` with leading axes ``(replicas, agents)``.
 
         Raises:
-            ValueError: Answers have the wrong shape, or one is NaN; the message names agent and replica.
+            ValueError: The actions have the wrong shape, or a number is NaN; the message names agent and replica.
         """
         return self._format.to_action(_checked(who, answers, self.action_space, self.rows), self._observation)
 
 
 def _checked(who: str, answers: Any, space: gym_spaces.Space[Any], rows: tuple[int, int]) -> Any:
-    """Returns answers as arrays, after checking shapes and NaN.
+    """Returns the inner agent's actions as arrays, after checking their shapes and that no number is NaN.
 
     Args:
-        who: Name of the agent, for error messages.
-        answers: Elements of ``space`` with the leading axes ``rows``.
-        space: Space of one answer.
-        rows: ``(replicas, agents)``.
+        who: Name of the inner agent, for error messages.
+        answers: The inner agent's actions, elements of ``space`` with the leading axes ``rows``.
+        space: Space of one action.
+        rows: Numbers of replicas and agents, ``(replicas, agents)``.
 
     Raises:
-        ValueError: Answers have the wrong shape, or one is NaN.
+        ValueError: The actions have the wrong shape, or a number is NaN.
     """
     if isinstance(space, gym_spaces.Dict):
         return {

@@ -1,4 +1,4 @@
-"""Batches of one fixed size, so that a network's answer for a row does not depend on the number of rows."""
+"""Batches of one fixed size, so that a network's output for an agent does not depend on how many agents there are."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,22 +9,23 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.views.rows import Observation
 
 BATCH = 64
-"""Rows that a network is fed at once.
+"""Number of rows (agents of replicas) in a batch for a network.
 
-Matrix products of different sizes are summed in different orders: a network fed with one row may answer otherwise, in
-the last bit, than for the same row among forty. In blocks of one size, filled up with zeros, it does not.
+Matrix products of different sizes are summed in different orders. So the output of a network for a single row may
+differ, in the last bit, from that for the same row in a batch of forty. With batches of one size, filled up with zeros,
+it does not.
 """
 
 
 def in_fixed_batches(rows: Observation, size: int = BATCH) -> Iterator[tuple[slice, Any]]:
-    """Yields rows in batches of one size, as copies that are padded with zeros.
+    """Yields batches of a fixed number of rows, copied from arrays; the last batch is filled up with zeros.
 
     Args:
-        rows: One array, or arrays by name, leading axis ``rows``.
-        size: Rows of a batch.
+        rows: One array, or arrays by name, whose first axis goes over rows.
+        size: Number of rows in a batch.
 
     Yields:
-        The slice of the rows in the batch, and the batch.
+        The slice of ``rows`` that the batch contains, and the batch.
     """
     number = len(next(iter(rows.values())) if isinstance(rows, dict) else rows)
     for start in range(0, number, size):

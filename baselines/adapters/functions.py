@@ -1,4 +1,4 @@
-"""Agents in the style of PettingZoo, a function of one agent's observation each, as a policy."""
+"""A policy made of agents in the style of PettingZoo: functions that take one agent's observation."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,10 +18,10 @@ Agent = Callable[[Any], Any]
 
 
 class AgentFunctions:
-    """Calls a function for each agent of each replica.
+    """A policy that calls a function for each agent of each replica, in the style of PettingZoo.
 
-    It acts row by row where all agents have the same function. Functions of single agents are found by the agent's
-    place, which a row that is played alone does not know.
+    If functions are given by name, agent j plays ``agent_j``'s. So a single agent of a federation can be played by
+    itself only if all functions are the same: it would be taken for ``agent_0``.
 
     Example:
         >>> import numpy as np
@@ -43,17 +43,17 @@ class AgentFunctions:
         """Sets the functions.
 
         Args:
-            agents: A function for each agent, by name; or a function that makes one, given the agent's name and a seed,
-                which is called for each agent, replica and episode (for agents that remember or draw random numbers);
-                or the entry point ``"module:function"`` of such.
-            action_format: Format of their actions; None for the environment's own.
-            features: Whether they see features instead of raw observations.
+            agents: A function for each agent, by name; or a function that makes such a function, given the agent's name
+                and a seed, and is called for each agent, replica and episode (for agents with a memory or random
+                numbers); or the entry point ``"module:function"`` of such an object.
+            action_format: Format of the actions that functions return; None for the environment's own actions.
+            features: Whether functions are given features instead of raw observations.
         """
         self._agents = resolve(agents) if isinstance(agents, str) else agents
         self._io = AgentIO(action_format, features)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Makes the functions of all rows; see :meth:`Policy.reset`.
+        """Finds or makes the functions of all agents; see :meth:`Policy.reset`.
 
         Raises:
             UnfitError: There is no function for some agent.
@@ -74,7 +74,7 @@ class AgentFunctions:
         """Returns the actions that the functions return; see :meth:`Policy.act`.
 
         Raises:
-            ValueError: An answer has the wrong shape or is NaN; the message names agent and replica.
+            ValueError: An action has the wrong shape or is NaN; the message names agent and replica.
         """
         shown = self._io.shown(observation)
         answers = [
@@ -90,7 +90,7 @@ def _only(shown: Observation, replica: int, agent: int) -> Any:
 
 
 def _stacked(answers: list[list[Any]], space: gym_spaces.Space[Any]) -> Any:
-    """Returns answers ``[replica][agent]`` as arrays ``(replicas, agents, ...)``."""
+    """Returns the actions of nested lists ``[replica][agent]`` as arrays ``(replicas, agents, ...)``."""
     if isinstance(space, gym_spaces.Dict):
         for r, j, answer in _each(answers):
             if not isinstance(answer, Mapping) or answer.keys() != space.keys():

@@ -1,4 +1,4 @@
-"""A multi-armed bandit of MABWiser for each row, as a policy."""
+"""A policy in which a multi-armed bandit of the library MABWiser plays for each agent."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 class _Wiser:
-    """Trains a ``MAB`` on one row's pulls; it can predict after one pull of every arm."""
+    """A ``MAB`` of MABWiser that learns from one agent's pulls; every arm is pulled once before it predicts."""
 
     def __init__(self, bandit: Any, arms: int) -> None:
         self._bandit = bandit
@@ -34,7 +34,7 @@ class _Wiser:
 
 
 class MABWiserPolicy(RowLearners):
-    """Pulls arms by MABWiser, each arm once first. Arms may not sleep, which MABWiser does not support.
+    """Pulls the arms that the library MABWiser chooses, after one pull of each arm; arms may not sleep.
 
     Example:
         >>> from fedbandit_envs.baselines.adapters import MABWiserPolicy
@@ -42,15 +42,15 @@ class MABWiserPolicy(RowLearners):
     """
 
     def __init__(self, learning_policy: str = "UCB1", parameters: Mapping[str, Any] | None = None) -> None:
-        """Sets the learning policy.
+        """Sets MABWiser's learning policy.
 
         Args:
-            learning_policy: A name in ``mabwiser.mab.LearningPolicy``, without contexts.
-            parameters: Its arguments.
+            learning_policy: Name of a learning policy in ``mabwiser.mab.LearningPolicy`` that uses no contexts.
+            parameters: Keyword arguments of the learning policy.
 
         Raises:
             ImportError: MABWiser is not installed.
-            ValueError: It has no such learning policy.
+            ValueError: MABWiser has no such learning policy.
         """
         try:
             from mabwiser.mab import MAB, LearningPolicy
@@ -66,10 +66,10 @@ class MABWiserPolicy(RowLearners):
         )
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Makes learners of all rows; see :meth:`RowLearners.reset`.
+        """Makes a new learner for each agent; see :meth:`RowLearners.reset`.
 
         Raises:
-            UnfitError: Arms sleep.
+            UnfitError: Arms of the environment may sleep, which MABWiser does not support.
         """
         if "awake" in spec.observation.spaces:
             raise UnfitError(

@@ -10,9 +10,10 @@ from fedbandit_envs.views.rows import flat
 
 
 class PredictPolicy:
-    """Asks an agent once a round for the actions of all rows: ``predict(observations) -> actions``.
+    """A policy that calls ``predict(observations) -> actions`` of an object once in each round, for all agents.
 
-    Scikit-learn's estimators have this method, and many agents. The policy acts row by row if the agent does.
+    Scikit-learn's estimators have this method, as have the agents of many libraries. Each action must depend on the
+    observation in the same row alone, so that agents do not see each other's observations; this is not checked.
 
     Example:
         >>> import numpy as np
@@ -32,11 +33,11 @@ class PredictPolicy:
         """Sets the agent.
 
         Args:
-            agent: An object whose ``predict`` takes observations with the leading axis ``rows``, one array of features
-                or arrays by name, and returns actions with the same axis; of a tuple the first entry counts. Or the
-                entry point ``"module:Class"`` of such.
-            action_format: Format of its actions; None for the environment's own.
-            features: Whether it sees features instead of raw observations.
+            agent: An object whose ``predict`` takes one array of features, or arrays of observations by name, whose
+                first axis goes over the agents of all replicas, and returns actions with the same first axis; of a
+                tuple the first entry is used. Or the entry point ``"module:Class"`` of its class.
+            action_format: Format of the returned actions; None for the environment's own actions.
+            features: Whether ``predict`` is given features instead of raw observations.
 
         Raises:
             TypeError: The agent has no ``predict``.
@@ -54,7 +55,7 @@ class PredictPolicy:
         """Returns the agent's actions; see :meth:`Policy.act`.
 
         Raises:
-            ValueError: An answer has the wrong shape or is NaN.
+            ValueError: An action has the wrong shape or is NaN.
         """
         answers = self._agent.predict(flat(self._io.shown(observation)))
         return self._io.action_of_rows(type(self._agent).__name__, answers)

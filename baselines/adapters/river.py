@@ -1,4 +1,4 @@
-"""A bandit policy of river for each row, as a policy."""
+"""A policy in which a bandit of the library river plays for each agent."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ def _plays(member: Any, base: Any) -> bool:
 
 
 class RiverPolicy(RowLearners):
-    """Pulls arms by ``river.bandit``; arms may sleep.
+    """Pulls the arms that a bandit policy of ``river.bandit`` chooses; arms may sleep.
 
     Example:
         >>> from fedbandit_envs.baselines.adapters import RiverPolicy
@@ -27,12 +27,12 @@ class RiverPolicy(RowLearners):
     def __init__(
         self, policy: str | Callable[[int], Any] = "UCB", parameters: Mapping[str, Any] | None = None
     ) -> None:
-        """Sets the policy.
+        """Sets river's bandit policy.
 
         Args:
-            policy: Name of a class of ``river.bandit``; or a function that makes a policy, given a seed, for those
-                whose parameters are objects of river's.
-            parameters: Arguments of the class, besides its seed.
+            policy: Name of a class of bandit policies in ``river.bandit``; or a function that makes a bandit policy,
+                given a seed (for classes that need arguments other than numbers and text).
+            parameters: Keyword arguments of the class, besides its seed.
 
         Raises:
             ImportError: river is not installed.

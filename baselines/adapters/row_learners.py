@@ -1,4 +1,4 @@
-"""Third parties' arm learners as a policy: one learner a row, which learns from that row's pulls."""
+"""A policy made of other libraries' bandit learners: one for each agent, which learns from that agent's pulls."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,32 +12,32 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 class RowLearners:
-    """Lets one learner for each row choose its arms, one arm a round.
+    """The base class of policies in which one bandit learner for each agent chooses one arm in each round.
 
-    Learners do not get what agents receive from each other. A learner is not asked in rounds in which all its arms
+    Learners do not get the messages that agents receive. A learner does not choose in rounds in which all its arms
     sleep or its agent does not act.
     """
 
     def __init__(
         self, who: str, make: Callable[[int, int], Any], choose: str = "choose", learn: str = "learn"
     ) -> None:
-        """Sets the kind of learners.
+        """Sets the function that makes learners, and the names of their methods.
 
         Args:
-            who: Name of their library, for error messages.
+            who: Name of the learners' library, for error messages.
             make: Makes a learner, given the number of arms and a seed below 2^32.
-            choose: The learner's method that returns one of the available arms, of which it is given a list.
-            learn: The learner's method that takes an arm that was pulled and its reward.
+            choose: Name of the learner's method that is given a list of the available arms and returns one of them.
+            learn: Name of the learner's method that is given an arm that was pulled and the arm's reward.
         """
         self._who = who
         self._make = make
         self._methods = (choose, learn)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Makes the learners of all rows; see :meth:`Policy.reset`.
+        """Makes a new learner for each agent of each replica; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: This is no problem of arms, or several arms are pulled in a round.
+            UnfitError: The environment is not one of Bernoulli arms, or several arms are pulled in a round.
         """
         arms = spec.action
         if not isinstance(arms, gym_spaces.Discrete) or "total_successes" not in spec.observation.spaces:

@@ -1,4 +1,4 @@
-"""A model of Stable-Baselines3 or sb3-contrib as a policy."""
+"""A policy that plays a trained model of Stable-Baselines3 or sb3-contrib."""
 
 import pickle
 from collections.abc import Iterator
@@ -22,10 +22,10 @@ _LIBRARIES = ("stable_baselines3", "sb3_contrib")
 
 
 class SB3Policy:
-    """Plays every row by one model, each with its own history, recurrent state and random numbers.
+    """Plays all agents by one trained model; each agent has its own features, recurrent state and random numbers.
 
-    A model that samples is called row by row, which takes about 0.3 ms each, so that a row's random numbers follow from
-    its seed alone. Models that take action masks get them.
+    A model that samples its actions is called separately for each agent, which takes about 0.3 ms each, so that an
+    agent's random numbers follow from its own seed alone. Models that use action masks are given them.
 
     Files that SB3 saves contain pickles, which can run code when they are read: read only files that you trust.
 
@@ -47,17 +47,18 @@ class SB3Policy:
 
         Args:
             model: The model, or the path of the file that its ``save`` wrote.
-            algorithm: For a path, the class that wrote it: ``"PPO"``, ``"RecurrentPPO"`` and so on.
-            action_format: That of the view on which it was trained.
-            features: That of the view on which it was trained.
-            deterministic: Whether actions are the most likely ones, else samples.
-            normalizer: The ``VecNormalize`` through which it was trained, or the path of the file that its ``save``
-                wrote; None where there was none.
+            algorithm: For a path, the name of the class that wrote the file: ``"PPO"``, ``"RecurrentPPO"`` and so on.
+            action_format: Format of the model's actions, as in the environment's view on which it was trained; None for
+                the environment's own actions.
+            features: Whether the model was trained on features instead of raw observations.
+            deterministic: Whether the most likely actions are played; else actions are sampled.
+            normalizer: The ``VecNormalize`` with which the model was trained, or the path of the file that its ``save``
+                wrote; None if there was none.
 
         Raises:
-            ImportError: The libraries are not installed.
-            ValueError: There is no such algorithm.
-            FileNotFoundError: There is no such file.
+            ImportError: Stable-Baselines3 and sb3-contrib are not installed.
+            ValueError: Neither library has a class with the name ``algorithm``.
+            FileNotFoundError: There is no file at a path.
         """
         self._io = AgentIO(action_format, features)
         self._model = _load(algorithm, model) if isinstance(model, str | Path) else model
@@ -68,7 +69,7 @@ class SB3Policy:
         self._takes_masks = "action_masks" in signature(self._model.predict).parameters
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Forgets an episode; see :meth:`Policy.reset`.
+        """Prepares for an episode: new features, recurrent states and random numbers; see :meth:`Policy.reset`.
 
         Raises:
             UnfitError: The model was trained on observations or actions of another shape.
@@ -89,7 +90,7 @@ class SB3Policy:
         """Returns the model's actions; see :meth:`Policy.act`.
 
         Raises:
-            ValueError: The model answers NaN.
+            ValueError: The model returns NaN.
         """
         shown = flat(self._io.shown(observation))
         if self._normalizer is not None:
@@ -139,7 +140,10 @@ def _load(algorithm: str | None, path: str | Path) -> Any:
 
 
 def _shape(space: gym_spaces.Space[Any]) -> Any:
-    """Returns a space's types and sizes, which determine a network; not the bounds, which normalisation changes."""
+    """Returns the types and sizes of a space, to compare the spaces of training and play.
+
+    A network depends on them. Bounds are left out, because normalisation changes them.
+    """
     if isinstance(space, gym_spaces.Dict):
         return {name: _shape(part) for name, part in space.items()}
     sizes = getattr(space, "n", None), np.ravel(getattr(space, "nvec", ())).tolist()
@@ -147,18 +151,19 @@ def _shape(space: gym_spaces.Space[Any]) -> Any:
 
 
 def _seed(model: Any, seed: int) -> None:
-    """Seeds all random number generators that models sample from."""
+    """Seeds all random number generators from which SB3's models sample actions."""
     import torch
 
     torch.manual_seed(seed)
-    # Off-policy algorithms for discrete actions explore by NumPy's global generator and the space's own.
+    # Off-policy algorithms for discrete actions explore with random numbers of NumPy's global generator and of the
+    # action space's own generator.
     np.random.seed(seed)  # noqa: NPY002 - SB3 draws from it
     model.action_space.seed(seed)
 
 
 @contextmanager
 def _random_state_kept(model: Any) -> Iterator[None]:
-    """Restores the global random number generators on exit."""
+    """Restores the states of the global random number generators, and of the model's action space, on exit."""
     import torch
 
     numpys = np.random.get_state()  # noqa: NPY002 - SB3 draws from it

@@ -1,4 +1,4 @@
-"""A module of TorchRL as a policy."""
+"""A policy that plays a trained module of TorchRL."""
 
 from typing import Any
 
@@ -10,15 +10,19 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.policy_spec import PolicySpec
 
 _REPLICAS = 16
-"""Replicas that a module is fed at once; see :mod:`fedbandit_envs.baselines.adapters.fixed_batches`."""
+"""Number of replicas in a batch for a module; always the same, so that outputs do not depend on how many there are.
+
+:mod:`fedbandit_envs.baselines.adapters.fixed_batches` explains why they otherwise would.
+"""
 
 
 class TorchRLPolicy:
-    """Plays every row by a ``TensorDictModule``, without exploration.
+    """Plays all agents by a trained ``TensorDictModule``, without exploration.
 
-    The module reads what it read in training, ``(group, "observation")`` or entries of it by name, with batch size
-    ``[replicas]``, and writes ``(group, "action")``. It acts row by row if agents share its parameters and it sees each
-    of them alone (``MultiAgentMLP(centralized=False, share_params=True)``).
+    The module reads ``(group, "observation")``, or entries of it by name, as in training, with batch size
+    ``[replicas]``, and writes ``(group, "action")``. Each agent's action depends on its own observation alone, and not
+    on its number, if agents share the module's parameters and are not centralised
+    (``MultiAgentMLP(centralized=False, share_params=True)``).
 
     Example:
         >>> from fedbandit_envs.baselines.adapters import TorchRLPolicy
@@ -35,11 +39,12 @@ class TorchRLPolicy:
         """Sets the module.
 
         Args:
-            module: A module of ``tensordict``; of a ``ProbabilisticActor`` the deterministic samples are played.
-            action_format: That of the environment on which it was trained.
-            features: That of the environment on which it was trained.
-            group: Key under which agents are; ``"agent"`` is that of ``PettingZooWrapper``. None where there is none,
-                as in environments of Gymnasium.
+            module: A module of ``tensordict``; a ``ProbabilisticActor`` plays its deterministic actions.
+            action_format: Format of the module's actions, as in the environment on which it was trained; None for the
+                environment's own actions.
+            features: Whether the module was trained on features instead of raw observations.
+            group: Key of the agents' entries in a ``TensorDict``; ``"agent"`` is the key that ``PettingZooWrapper``
+                uses. None where entries have no such key, as in environments of Gymnasium.
         """
         self._module = module
         self._group = group
@@ -54,8 +59,8 @@ class TorchRLPolicy:
         """Returns the module's actions; see :meth:`Policy.act`.
 
         Raises:
-            KeyError: The module does not write an action under its key.
-            ValueError: An answer has the wrong shape or is NaN.
+            KeyError: The module does not write an entry ``"action"``, or not under the key ``group``.
+            ValueError: An action has the wrong shape or is NaN.
         """
         shown = self._io.shown(observation)
         answers = [
@@ -65,14 +70,17 @@ class TorchRLPolicy:
         return self._io.action(type(self._module).__name__, np.concatenate(answers))
 
     def _all_agents(self, shown: Any) -> Any:
-        """Pads rows that are played alone with zeros to as many agents as the module was trained with."""
+        """Returns observations with as many agents as the module was trained with; missing agents are zeros.
+
+        Agents are missing where only some agents of a federation are played by themselves.
+        """
         if isinstance(shown, dict):
             return {name: self._all_agents(array) for name, array in shown.items()}
         missing = self._agents - shown.shape[1]
         return np.pad(shown, [(0, 0), (0, missing), *[(0, 0)] * (shown.ndim - 2)]) if missing else shown
 
     def _ask(self, block: Any) -> Array:
-        """Returns the module's answers for a batch, ``(replicas, agents, ...)``."""
+        """Returns the module's actions for a batch of observations, ``(replicas, agents, ...)``."""
         import torch
         from tensordict import TensorDict
         from torchrl.envs.utils import ExplorationType, set_exploration_type

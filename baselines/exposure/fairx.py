@@ -1,4 +1,4 @@
-"""FairX-LinUCB, alone and federated: fair shares for an optimistic parameter."""
+"""FairX-LinUCB, alone and federated: shares of exposure that are fair for an optimistic parameter."""
 
 from math import log
 from typing import Any
@@ -16,16 +16,17 @@ from fedbandit_envs.exposure.merit import Merits, share_out
 
 
 class FairX(FedUCB):
-    """FairX-LinUCB (Wang et al. 2021), also on received data (thesis, Algorithm 6.1).
+    """FairX-LinUCB (Wang et al. 2021), on own data or also on received data (thesis, Algorithm 6.1).
 
-    V, b and the radius are FedUCB's, which without a channel are LinUCB's. Shares are the fair ones for the parameter
-    of the confidence ellipsoid under which fair shares would pay most, see
-    :mod:`fedbandit_envs.baselines.exposure.optimism`. Channel and privatizer make of this policy the thesis' baseline
-    B0, Fed-FairX-LinUCB, Priv-FairX-LinUCB, B1 and B2.
+    The matrix V, the moment b and the confidence radius are FedUCB's, which without a channel are LinUCB's. Fair shares
+    of arms are proportional to their merits under a parameter. The policy uses the parameter of the confidence
+    ellipsoid under which fair shares would have the largest expected reward, see
+    :mod:`fedbandit_envs.baselines.exposure.optimism`. With different settings of Channel and privatizer this policy is
+    the thesis' baseline B0, Fed-FairX-LinUCB, Priv-FairX-LinUCB, B1 or B2.
 
-    Where agents choose when to send, they ask to once log det V - log det S reaches D / (rounds since the last
-    synchronisation + 1), S being V at that time (FedUCB's line 12). V holds what is known when shares are chosen; which
-    arm will be drawn, and its context, are not known then.
+    Where agents choose when to send, they ask to as soon as log det V - log det S reaches D / (number of rounds since
+    the last synchronisation + 1), where S is the V of the last synchronisation (FedUCB's line 12). Unlike FedUCB's, the
+    condition leaves out the coming context, because the arm is drawn only after the shares were chosen.
 
     Example:
         >>> import numpy as np
@@ -50,15 +51,16 @@ class FairX(FedUCB):
         """Sets the policy's constants.
 
         Args:
-            solver: ``"frank_wolfe"`` or ``"projected_gradient"``.
-            steps: Number of the solver's steps; None for 3 and 10. 0 stays at the estimate, as ``beta_scale=0`` does.
-            ridge_each: Whether V has lambda I once for each agent after the first message, as in the listing; else once
-                in all.
-            noise_sd: R.
-            failure: delta'.
-            **feducb: See :class:`FedUCB`, all but ``combine`` and ``alpha``. ``beta_scale`` is the factor of the radius
-                sqrt(beta), and 0 is greedy; where D (``threshold``) is None it is FedUCB's printed one with rho_min =
-                rho_max = ridge / (number of agents).
+            solver: Algorithm that computes the optimistic parameter: ``"frank_wolfe"`` or ``"projected_gradient"``.
+            steps: Number of the solver's steps; None for 3 (Frank and Wolfe) or 10 (projected gradient). With 0 steps
+                the estimate itself is used, as with ``beta_scale=0``.
+            ridge_each: Whether V has the ridge lambda I once for each agent after the first message, as in the thesis'
+                listing; else only once.
+            noise_sd: R, the sub-Gaussian constant of rewards.
+            failure: Probability delta' with which the confidence bounds may fail.
+            **feducb: Other arguments of :class:`FedUCB`, except ``combine`` and ``alpha``. ``beta_scale`` is the factor
+                of the radius sqrt(beta); 0 means no exploration. Where D (``threshold``) is None it is FedUCB's printed
+                formula with rho_min = rho_max = ridge / (number of agents).
 
         Raises:
             TypeError: A parameter has the wrong type, or is unknown.
@@ -77,7 +79,7 @@ class FairX(FedUCB):
         """Forgets own and received data; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: Merit functions are not public here: it is another problem.
+            UnfitError: The environment does not publish merit functions: it is not that of exposure fairness.
         """
         merits = spec.public.get("merits")
         if not isinstance(merits, Merits):

@@ -1,14 +1,15 @@
-"""Optimistic parameters for fair shares: under which theta of a confidence ellipsoid they would pay most.
+"""Optimistic parameters for fair shares: the theta of a confidence ellipsoid for which fair shares earn most.
 
-For one row the objective is sum_i pi_i(theta) <theta, x_i>, with shares pi_i in proportion to f(<theta, x_i>), over
-||theta - estimate||_V <= radius (thesis, Algorithm 6.1, line 6). It is not concave; both solvers start at the
-estimate and ascend from there:
+For one agent the objective is the expected reward sum_i pi_i(theta) <theta, x_i>, with shares pi_i proportional to
+the merit f(<theta, x_i>) of arm i with context x_i. It is maximised over ||theta - estimate||_V <= radius (thesis,
+Algorithm 6.1, line 6). The objective is not concave; both solvers start at the estimate and ascend from there:
 
 * ``frank_wolfe`` goes in each step to the point of the whole ellipsoid that is best for the linearised objective,
-  estimate + radius V^-1 g / ||g||_{V^-1};
-* ``projected_gradient`` (the thesis') moves along the gradient g, then to the nearest point of the ellipsoid.
+  estimate + radius V^-1 g / ||g||_{V^-1}, where g is the gradient;
+* ``projected_gradient`` (the thesis' solver) moves along the gradient g, then to the nearest point of the ellipsoid.
 
-With l the derivative of ln f and v = sum_i pi_i mu_i, the gradient is sum_i pi_i (1 + l_i (mu_i - v)) x_i.
+The gradient is sum_i pi_i (1 + l_i (mu_i - v)) x_i, where mu_i = <theta, x_i>, l_i is the derivative of ln f at mu_i,
+and v = sum_i pi_i mu_i.
 """
 
 from typing import Any, Literal
@@ -33,22 +34,25 @@ def centre(
     round_, inverse, moment, log_det, log_floor, inflation, bias, tilt, noise_sd, log_failure, scale, middle,
     radius,
 ):  # fmt: skip
-    """Writes the centre and the radius of each row's ellipsoid.
+    """Writes the centre V^-1 b and the radius, in the norm of V, of each agent's confidence ellipsoid.
 
     Args:
-        round_: Rounds played, ``(replicas, agents, 1)``; several estimators are used in turn.
+        round_: Number of rounds played, ``(replicas, agents, 1)``; modulo the number of estimators it is the index of
+            the estimator that is used.
         inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
-        moment: b, ``(replicas, agents, estimators, dim)``.
+        moment: Moments b, ``(replicas, agents, estimators, dim)``.
         log_det: log det V, ``(replicas, agents, estimators)``.
-        log_floor: See :class:`~fedbandit_envs.baselines.linear.optimism.Confidence`.
-        inflation: See there.
-        bias: See there.
-        tilt: See there. In the norm of V it is at most tilt ||V^-1||^(1/2), and the Frobenius norm bounds ||V^-1||.
+        log_floor: Log-determinant that ``log_det`` is compared with; see
+            :class:`~fedbandit_envs.baselines.linear.optimism.Confidence`.
+        inflation: Factor of the radius, see the same class.
+        bias: Error bound in the norm of V^-1, see the same class.
+        tilt: Error bound in the Euclidean norm, see the same class. In the norm of V this error is at most
+            tilt ||V^-1||^(1/2); the Frobenius norm is used as a bound of ||V^-1||.
         noise_sd: Sub-Gaussian constant of rewards.
-        log_failure: ln(1/failure).
+        log_failure: ln(1/failure), for ellipsoids that fail with probability ``failure``.
         scale: Factor of the radius.
-        middle: Receives V^-1 b, ``(replicas, agents, dim)``.
-        radius: Receives radii, ``(replicas, agents)``.
+        middle: Receives the centres, ``(replicas, agents, dim)``.
+        radius: Receives the radii, ``(replicas, agents)``.
     """
     for r in range(radius.shape[0]):
         for j in range(radius.shape[1]):
@@ -67,7 +71,16 @@ def centre(
 
 @kernel(forceinline=True)
 def _climb(contexts, means, logarithms, slopes, weights, gradient):
-    """Writes the gradient of one row; ``contexts`` are ``(dim, arms)``, ``weights`` is scratch, ``(arms,)``."""
+    """Writes the gradient of one agent's objective, by the formula of the module's docstring.
+
+    Args:
+        contexts: Contexts x_i of the arms, ``(dim, arms)``.
+        means: mu_i, ``(arms,)``.
+        logarithms: ln f(mu_i), the logarithms of the arms' merits, ``(arms,)``.
+        slopes: l_i, the derivatives of ln f at mu_i, ``(arms,)``.
+        weights: Scratch, ``(arms,)``.
+        gradient: Receives the gradient, ``(dim,)``.
+    """
     dim, arms = contexts.shape
     share_row(logarithms, weights)
     value = 0.0
@@ -84,7 +97,7 @@ def _climb(contexts, means, logarithms, slopes, weights, gradient):
 
 @kernel
 def _solve(factor, right, solution):
-    """Solves L L^T solution = right."""
+    """Solves L L^T ``solution`` = ``right`` for the lower triangular matrix L = ``factor``."""
     dim = right.shape[0]
     for i in range(dim):
         value = right[i]
@@ -102,14 +115,15 @@ def _solve(factor, right, solution):
 def _project(inverse, middle, radius, point):
     """Moves a point to the nearest point of the ellipsoid ||point - middle||_V <= radius, in Euclidean distance.
 
-    With W = V^-1 and u = point - middle it is middle + W a, where (W + nu I) a = u and nu >= 0 is such that the norm is
-    the radius. Newton's method on 1 / radius - 1 / norm, started at nu = 0, increases to it.
+    With W = V^-1 and u = point - middle the nearest point is middle + W a, where (W + nu I) a = u and nu >= 0 is such
+    that ||W a||_V is the radius. Newton's method on 1 / radius - 1 / ||W a||_V, started at nu = 0, converges to this nu
+    from below. A point inside of the ellipsoid does not move.
 
     Args:
         inverse: W, ``(dim, dim)``.
-        middle: ``(dim,)``.
-        radius: >= 0.
-        point: ``(dim,)``, overwritten.
+        middle: Centre of the ellipsoid, ``(dim,)``.
+        radius: Radius of the ellipsoid in the norm of V, >= 0.
+        point: The point, ``(dim,)``, which is overwritten.
     """
     dim = middle.shape[0]
     if radius <= 0.0:
@@ -146,7 +160,11 @@ def _project(inverse, middle, radius, point):
 
 @kernel
 def _step(projected, round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
-    """Takes one step in all rows, of the projected gradient or of Frank and Wolfe's algorithm; see the module."""
+    """Updates the parameters of all agents by one step of a solver; the module's docstring describes the solvers.
+
+    The solver is the projected gradient method if ``projected``, else Frank and Wolfe's algorithm. Arguments are those
+    of :func:`optimise` and ``_climb``; ``parameter``, ``(replicas, agents, dim)``, is overwritten.
+    """
     dim, arms = contexts.shape[2:]
     weights, gradient, product = np.empty(arms), np.empty(dim), np.empty(dim)
     for r in range(means.shape[0]):
@@ -162,14 +180,15 @@ def _step(projected, round_, contexts, means, logarithms, slopes, inverse, middl
             form = 0.0
             for i in range(dim):
                 form += gradient[i] * product[i]
-            # A gradient of 0 leaves the estimate where it is.
+            # Where the gradient is 0 every point is a maximum of the linearised objective, and the step goes to the
+            # centre of the ellipsoid.
             factor = radius[r, j] / np.sqrt(form) if form > 0.0 else 0.0
             for i in range(dim):
                 parameter[r, j, i] = middle[r, j, i] + factor * product[i]
 
 
 SOLVERS: dict[SolverName, int] = {"frank_wolfe": 3, "projected_gradient": 10}
-"""Default numbers of steps by the name of the solver."""
+"""The default number of steps of each solver, by the solver's name."""
 
 
 def optimise(
@@ -184,19 +203,20 @@ def optimise(
     which: Array | None,
     means: Array,
 ) -> tuple[Array, Any]:
-    """Returns the optimistic parameters of all rows, in the ellipsoids ||theta - middle||_V <= radius.
+    """Returns the optimistic parameters of all agents, in the ellipsoids ||theta - middle||_V <= radius.
 
     Args:
         solver: A name of :data:`SOLVERS`.
-        steps: Number of steps; 0 stays at the estimate.
-        round_: Rounds played, ``(replicas, agents, 1)``; several estimators are used in turn.
-        contexts: ``(replicas, agents, arms, dim)``.
+        steps: Number of the solver's steps; with 0 the result is ``middle``.
+        round_: Number of rounds played, ``(replicas, agents, 1)``; modulo the number of estimators it is the index of
+            the estimator that is used.
+        contexts: Contexts of all arms, ``(replicas, agents, arms, dim)``.
         inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
-        middle: The estimates, ``(replicas, agents, dim)``.
-        radius: ``(replicas, agents)``.
-        merits: The agents' merit functions.
-        which: Index of each row's merit function, ``(replicas, agents, 1)``; None where there is one for all.
-        means: Receives <theta, x> of the result, ``(replicas, agents, arms)``.
+        middle: Centres of the ellipsoids, which are the estimates, ``(replicas, agents, dim)``.
+        radius: Radii of the ellipsoids in the norm of V, ``(replicas, agents)``.
+        merits: The merit functions of the problem.
+        which: Index of each agent's merit function, ``(replicas, agents, 1)``; None if all agents have the same.
+        means: Receives <theta, x> of every arm for the returned parameters, ``(replicas, agents, arms)``.
 
     Returns:
         The parameters, ``(replicas, agents, dim)``, and the logarithms of the arms' merits under them.

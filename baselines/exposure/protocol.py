@@ -1,4 +1,7 @@
-"""When agents send in Fed-FairX-LinUCB and Priv-FairX-LinUCB: gaps that double, then stay (thesis, Algorithm 6.1)."""
+"""The schedule of messages in Fed-FairX-LinUCB and Priv-FairX-LinUCB (thesis, Algorithm 6.1).
+
+The gaps between messages double up to a limit, and then stay the same.
+"""
 
 from math import ceil, log
 from typing import Any
@@ -7,9 +10,9 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 
 
 def schedule(env: FederatedEnv) -> dict[str, Any]:
-    """Returns the schedule's specification for the horizon T, the m agents and the d dimensions of an environment.
+    """Returns the specification of the schedule for an environment with horizon T, m agents and d-dimensional contexts.
 
-    The longest gap between messages is ceil(T / (m d^2 ln^2(1 + T / d))) (lines 12 to 15).
+    The longest gap between messages is ceil(T / (m d^2 ln^2(1 + T / d))) rounds (Algorithm 6.1, lines 12 to 15).
     """
     dim = (env.single_observation_space["pulled_context"].shape or (1,))[0]
     limit = ceil(env.max_cycles / (env.max_num_agents * dim**2 * log(1 + env.max_cycles / dim) ** 2))

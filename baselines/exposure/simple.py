@@ -1,4 +1,4 @@
-"""Baselines of fair exposure: equal shares, a best-arm learner, and shares by the true parameter."""
+"""Simple policies for fair exposure: equal shares, a best-arm learner, and fair shares for the true parameter."""
 
 import numpy as np
 
@@ -30,12 +30,12 @@ class EqualShares:
         self._shares = np.full((*seeds.shape, arms), 1.0 / arms)
 
     def act(self, observation: Arrays) -> Array:
-        """Returns equal shares, ``(replicas, agents, arms)``; see :meth:`Policy.act`."""
+        """Returns the share 1 / arms for each arm, ``(replicas, agents, arms)``; see :meth:`Policy.act`."""
         return self._shares
 
 
 class BestArm(LinUCB):
-    """LinUCB as a distribution: the arm with the largest upper confidence bound gets all exposure.
+    """LinUCB as a policy of shares: the arm with the largest upper confidence bound gets all exposure.
 
     Example:
         >>> import numpy as np
@@ -55,9 +55,9 @@ class BestArm(LinUCB):
 
 
 class DeservedShares:
-    """Gives every arm the share that its merit deserves under the true parameter theta*.
+    """Gives every arm the share that is proportional to its merit under the true parameter theta*.
 
-    The parameter must be in its observation: see :class:`~fedbandit_envs.wrappers.reveal.Reveal`.
+    The parameter must be in the observation, where :class:`~fedbandit_envs.wrappers.reveal.Reveal` puts it.
 
     Example:
         >>> import numpy as np
@@ -83,7 +83,7 @@ class DeservedShares:
         self._merits = spec.public["merits"]
 
     def act(self, observation: Arrays) -> Array:
-        """Returns deserved shares, ``(replicas, agents, arms)``; see :meth:`Policy.act`."""
+        """Returns shares proportional to the arms' merits, ``(replicas, agents, arms)``; see :meth:`Policy.act`."""
         shares = expected_rewards(observation["contexts"], observation["parameter"])
         share_out(self._merits.logarithm(shares, observation.get("merit")), shares)
         return shares

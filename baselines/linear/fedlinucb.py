@@ -1,7 +1,8 @@
-"""Asynchronous federated LinUCB: agents are active at times of their own and upload once they have learned enough.
+"""Asynchronous federated LinUCB, two algorithms: each agent uploads its data once it has collected enough of them.
 
-Both algorithms need a :class:`~fedbandit_envs.wrappers.transport.server.Server`. In both, exact data decide when an
-agent uploads, so that the times of messages are not private.
+Agents need not act in the same rounds. Both algorithms need a
+:class:`~fedbandit_envs.wrappers.transport.server.Server`. In both, the rounds in which an agent uploads depend on its
+exact data, so that the times of messages are not private.
 """
 
 from math import log, log1p, sqrt
@@ -24,7 +25,10 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 def _require_server(spec: PolicySpec, echo: bool) -> None:
-    """Raises :class:`UnfitError` unless there is a server that agents can ask."""
+    """Raises :class:`UnfitError` unless agents can upload to a server whenever they ask to.
+
+    With ``echo`` the server must also send back to an agent what the agent itself has uploaded, else it must not.
+    """
     seen = spec.observation.spaces
     inbox = seen.get("inbox_mask")
     fits = inbox is not None and inbox.shape == (1,) and ("sent" in seen) == echo
@@ -36,12 +40,13 @@ def _require_server(spec: PolicySpec, echo: bool) -> None:
 
 
 class FedLinUCB(LinUCB):
-    """LinUCB on what the server has, asynchronously (He, Wang, Min and Gu 2022, Algorithm 1).
+    """Asynchronous LinUCB on the server's data alone (He, Wang, Min and Gu 2022, Algorithm 1).
 
     An agent pulls the arm with the largest <x, Sigma_m^-1 b_m> + beta ||x||_{Sigma_m^-1}, where (Sigma_m, b_m) is its
-    last download, at first lambda I and 0; its own data count once they have been to the server and back. It uploads
-    what it has collected since its last upload, and downloads, in the round in which det(Sigma_m + Sigma_loc) exceeds
-    (1 + alpha) det(Sigma_m). It needs a server with ``echo=True``.
+    last download, at first lambda I and 0. It does not use its own data before they have been to the server and back.
+    Let Sigma_loc be the sum of x x^T since its last upload: in the round in which det(Sigma_m + Sigma_loc) exceeds
+    (1 + alpha) det(Sigma_m), the agent uploads these data and downloads the server's. It needs a server with
+    ``echo=True``.
 
     Example:
         >>> import numpy as np
@@ -66,11 +71,14 @@ class FedLinUCB(LinUCB):
         """Sets the policy's constants.
 
         Args:
-            alpha: Growth of the determinant that triggers an upload, > 0; None for the theory's 1/M^2 with M agents.
+            alpha: Relative growth of the determinant that triggers an upload, > 0; None for the theory's 1/M^2 with M
+                agents.
             beta: The radius; None for the theory's sqrt(lambda) S + (sqrt(1 + M alpha) + M sqrt(2 alpha)) (R sqrt(d
-                ln((1 + T L^2/(min(alpha, 1) lambda))/delta)) + sqrt(lambda) S).
+                ln((1 + T L^2/(min(alpha, 1) lambda))/delta)) + sqrt(lambda) S), where ``parameter_bound`` is S,
+                ``failure`` delta, T the horizon, and contexts have dimension d and norm at most L.
             noise_sd: R, the sub-Gaussian constant of rewards.
-            **linucb: See :class:`LinUCB`; ``ridge``, lambda, is counted once in all.
+            **linucb: Other arguments of :class:`LinUCB`; ``ridge`` is lambda, which Sigma_m contains once, not once for
+                each agent.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -84,7 +92,8 @@ class FedLinUCB(LinUCB):
         """Forgets own and downloaded data; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: There is no server that agents can ask, or it does not echo.
+            UnfitError: There is no server to which agents can upload when they ask to, or it does not send an agent's
+                own data back to it.
         """
         _require_server(spec, echo=True)
         super().reset(spec, seeds)
@@ -95,7 +104,8 @@ class FedLinUCB(LinUCB):
             theory = self._theory(spec.agents, dim, spec.horizon, highest(contexts))
             self._constant = self._beta_scale * theory
         square = (*seeds.shape, 1, dim + 1, dim + 1)
-        # The server adds up what agents upload, so that there is one sender and nothing to be robust against.
+        # The server adds up the data that agents upload. So there is a single sender, and robust aggregation, which
+        # compares senders, is not possible.
         self._received = Sum().start(gram_inbox(spec, seeds.shape))
         self._downloaded = self._received.totals[GRAM]
         self._local = np.zeros(square)
@@ -111,13 +121,16 @@ class FedLinUCB(LinUCB):
         return bias + spread * (self._noise_sd * sqrt(dim * log(inside)) + bias)
 
     def act(self, observation: Arrays) -> Any:
-        """Takes in own data and downloads, then chooses; see :meth:`Policy.act`.
+        """Returns arms and requests to upload, after adding the last round and new downloads to the data.
+
+        See :meth:`Policy.act`.
 
         Returns:
             A mapping of ``action``, arms int64 ``(replicas, agents)``, and ``send``, bool of the same shape.
         """
         keep(observation["round"], observation["pulled_context"], observation["last_reward"], self._local)
-        # An upload asked for in the last round includes that round's observation.
+        # An agent that asked to upload in the last round has uploaded that round's observation, too, which was added
+        # to its local data just now.
         self._uploaded[self._send] = self._local[self._send]
         mask = observation["inbox_mask"]
         if mask.any():
@@ -144,11 +157,12 @@ class FedLinUCB(LinUCB):
 
 
 class AsyncLinUCB(FedUCB):
-    """LinUCB on all that an agent has, asynchronously (Li and Wang 2022, Async-LinUCB).
+    """Asynchronous LinUCB on an agent's own and downloaded data (Li and Wang 2022, Async-LinUCB).
 
-    Own data count at once, that of others as soon as the server sends them. An agent uploads where det(V_m) exceeds
-    gamma_U det(V_m - dV_m), dV_m being its own data since its last upload. It needs a server with ``echo=False``, whose
-    ``answers`` by determinant have the paper's gamma_D.
+    An agent uses its own data at once, and the data of others as soon as the server sends them. It uploads in a round
+    in which det(V_m) exceeds gamma_U det(V_m - dV_m), where V_m is the matrix of all its data and dV_m that of its own
+    data since its last upload. It needs a server with ``echo=False``, whose ``answers`` are sent by the determinant
+    criterion with the paper's gamma_D.
 
     Example:
         >>> import numpy as np
@@ -173,10 +187,10 @@ class AsyncLinUCB(FedUCB):
         """Sets the policy's constants.
 
         Args:
-            growth: gamma_U, >= 1.
-            beta: A constant radius; None for that of :class:`LinUCB`.
+            growth: Growth gamma_U >= 1 of the determinant that triggers an upload.
+            beta: A constant radius; None for the formula of :class:`LinUCB`.
             noise_sd: R, the sub-Gaussian constant of rewards.
-            **feducb: See :class:`FedUCB`.
+            **feducb: Other arguments of :class:`FedUCB`.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -190,14 +204,15 @@ class AsyncLinUCB(FedUCB):
         """Forgets own and downloaded data; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: There is no server that agents can ask, or it echoes.
+            UnfitError: There is no server to which agents can upload when they ask to, or it sends an agent's own data
+                back to it.
         """
         _require_server(spec, echo=False)
         super().reset(spec, seeds)
         self._fresh = np.zeros_like(self._own)
 
     def act(self, observation: Arrays) -> Any:
-        """Takes in own data and downloads, then acts; see :meth:`FedUCB.act`."""
+        """Returns arms and requests to upload, as :meth:`FedUCB.act` does, and keeps track of data not uploaded yet."""
         keep(observation["round"], observation["pulled_context"], observation["last_reward"], self._fresh)
         self._fresh[self._send] = 0.0
         return super().act(observation)

@@ -1,4 +1,4 @@
-"""Ridge regressions from own and received sums of [x; y][x; y]^T (compiled)."""
+"""Ridge regressions from own and received sums of [x; y][x; y]^T over contexts x and rewards y (compiled)."""
 
 import numpy as np
 
@@ -9,13 +9,14 @@ from fedbandit_envs.linear.rounds import add_square
 
 @kernel
 def keep(round_, pulled, reward, own):
-    """Adds [x; y][x; y]^T of the last round to the agents' own sums; several estimators take the rounds in turn.
+    """Adds [x; y][x; y]^T of the last round, with context x and reward y, to each agent's own sum.
 
     Args:
-        round_: Rounds played, ``(replicas, agents, 1)``.
-        pulled: Contexts x of the arms pulled last, ``(replicas, agents, dim)``.
-        reward: Their rewards y, ``(replicas, agents, 1)``.
-        own: Sums that are added to, ``(replicas, agents, estimators, dim + 1, dim + 1)``.
+        round_: Number t of rounds played, ``(replicas, agents, 1)``; where it is 0 nothing is added. With several
+            estimators the round is added to the sum of estimator (t - 1) modulo their number.
+        pulled: Contexts x of the arms pulled in the last round, ``(replicas, agents, dim)``.
+        reward: Rewards y of the last round, ``(replicas, agents, 1)``.
+        own: Sums to which the round is added, ``(replicas, agents, estimators, dim + 1, dim + 1)``.
     """
     dim = pulled.shape[2]
     pair = np.empty(dim + 1)
@@ -31,13 +32,16 @@ def keep(round_, pulled, reward, own):
 
 @kernel
 def rebuild(news, own, received, shift, inverse, moment, log_det):
-    """Recomputes V = own + received + shift I, its inverse, log-determinant and moment, for rows with news.
+    """Recomputes the ridge regressions of agents that have received messages: inverse, log-determinant and moment.
+
+    The matrix of a regression is V = Gram matrix of ``own`` + Gram matrix of ``received`` + ``shift`` I, and its moment
+    b is the sum of the last columns of ``own`` and ``received``.
 
     Args:
-        news: Rows that have received something, bool ``(replicas, agents)``.
-        own: Own sums of [x; y][x; y]^T, ``(replicas, agents, estimators, dim + 1, dim + 1)``.
-        received: What stands for the sum of those of others, same shape; noise may have made it asymmetric.
-        shift: Added to the diagonal, ``(replicas, agents)``.
+        news: Agents that have received messages in this round, bool ``(replicas, agents)``; others are unchanged.
+        own: The agents' own sums of [x; y][x; y]^T, ``(replicas, agents, estimators, dim + 1, dim + 1)``.
+        received: Aggregates of the sums of other agents, same shape; noise may have made them asymmetric.
+        shift: Multiple of I that is added to V, ``(replicas, agents)``.
         inverse: Receives V^-1, ``(replicas, agents, estimators, dim, dim)``.
         moment: Receives b, ``(replicas, agents, estimators, dim)``.
         log_det: Receives log det V, ``(replicas, agents, estimators)``.
@@ -57,7 +61,8 @@ def rebuild(news, own, received, shift, inverse, moment, log_det):
                 mine, theirs = own[r, j, e], received[r, j, e]
                 for i in range(dim):
                     for h in range(i + 1):
-                        # Sums of exact data are symmetric, noise need not be.
+                        # Own sums are exact and therefore symmetric. Noise in received sums need not be symmetric, so
+                        # that the mean with the transpose is used.
                         matrix[i, h] = mine[i, h] + 0.5 * (theirs[i, h] + theirs[h, i])
                     matrix[i, i] += shift[r, j]
                     moment[r, j, e, i] = mine[i, dim] + 0.5 * (theirs[i, dim] + theirs[dim, i])

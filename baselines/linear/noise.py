@@ -1,23 +1,26 @@
 """Ridge regression on noisy Gram matrices: shifts that keep V positive definite, and bounds of the noise's error.
 
-Released statistics are sum [x; y][x; y]^T plus symmetric Gaussian noise. The noise's top left block is called N, its
-last column h; the sum of all that an agent has received has noise of variance s^2 on the diagonal and s^2 / 2
-elsewhere. With the probability that ``log_union`` stands for, ||N|| is at most
+Released statistics are sum [x; y][x; y]^T plus symmetric Gaussian noise, for contexts x of dimension d and rewards y.
+The top left d x d block of the noise is called N, its last column h. In the sum of all messages that an agent has
+received the noise has variance s^2 on the diagonal and s^2 / 2 elsewhere. The parameter of rewards is theta*, of norm
+at most S, eta is the noise of rewards, and M the number of agents. Except with probability exp(-``log_union``), ||N||
+is at most
 
 * Lambda = s (sqrt(2 d) + sqrt(2 log_union)), by Gordon's inequality and concentration (``on_sum``), or
 * Lambda = s_1 (4 sqrt(d) + 2 log_union) for each agent, s_1 being its largest standard deviation, as printed
   (``per_agent``; Dubey and Pentland 2020, section 4.3, with s_1 = sqrt(32) m (L^2 + 1) ln(2 / delta) / epsilon for the
   printed sigma, where the paper has ln(4 / delta)).
 
-V = G + N + c I with G = sum x x^T, so the estimate errs by V^-1 (sum x eta - (N + c I) theta* + h). ``bias`` names the
-bound of the noise's part of that:
+The estimate uses V = G + N + c I with G = sum x x^T and a shift c; its error is V^-1 (sum x eta - (N + c I) theta* +
+h). The parameter ``bias`` names the bound of -(N + c I) theta* + h, the part of the error from noise and shift. Here
+rho_min and rho_max are such that G + rho_min I <= V <= G + rho_max I, and kappa bounds h in the norm of V^-1.
 
 * ``printed``: M S sqrt(rho_max) + M kappa in the norm of V^-1, by a triangle inequality over M agents (Proposition 2);
-* ``root_m``: S sqrt(rho_max) + kappa for the sum of the agents' matrices, sqrt(M) times what one agent has;
+* ``root_m``: S sqrt(rho_max) + kappa for the sum of all agents' matrices, which is sqrt(M) times the value for one;
 * ``euclidean``: ||(N + c I) theta* - h|| <= c S + s (sqrt(d (1 + S^2) / 2 + S^2 / 2) + sqrt((1 + 2 S^2) log_union)) in
   the Euclidean norm, which moves <x, estimate> by at most that times ||V^-1 x||. Unlike the other two it vanishes as
   data accumulate, and c = Lambda + ridge suffices;
-* ``none``: no bound, for :func:`lift_eigenvalues`.
+* ``none``: no bound; used with :func:`lift_eigenvalues`.
 """
 
 from typing import Literal, NamedTuple
@@ -33,16 +36,18 @@ BiasName = Literal["printed", "root_m", "euclidean", "none"]
 
 
 class Regularisation(NamedTuple):
-    """A shift of V's diagonal and the error bounds that follow from it; one entry a row in each array.
+    """The shift of V's diagonal and the error bounds that follow from it, in arrays ``(replicas, agents)``.
+
+    V = G + N + c I is an agent's matrix, with the Gram matrix G, the noise N and the shift c.
 
     Attributes:
-        shift: c, what is added to the diagonal.
-        least: rho_min of all agents together: G + rho_min I <= V.
-        most: rho_max of all agents together: V <= G + rho_max I.
-        bias: Bound of the estimate's bias in the norm of V^-1.
-        tilt: Bound of the estimate's bias in the Euclidean norm; one of the two is 0.
-        reach: Lambda of the sum, a bound of ||N||.
-        error: A bound of ||N theta* - h||.
+        shift: c, the multiple of I that is added.
+        least: rho_min for the sum over all agents: G + rho_min I <= V.
+        most: rho_max for the sum over all agents: V <= G + rho_max I.
+        bias: Bound of the error from noise and shift in the norm of V^-1; 0 if ``tilt`` is used.
+        tilt: Bound of the error from noise and shift in the Euclidean norm; 0 if ``bias`` is used.
+        reach: Lambda, a bound of ||N|| for the noise on the sum over all agents.
+        error: Bound of ||N theta* - h||, where h is the noise of the moment.
     """
 
     shift: Array
@@ -68,17 +73,20 @@ def regularise(
 ) -> Regularisation:
     """Returns the shift and the error bounds for noisy statistics; without noise the shift is the ridge.
 
+    The module's docstring defines the bounds.
+
     Args:
-        shift: ``"per_agent"`` (printed: 2 Lambda for each sender), ``"on_sum"`` (2 Lambda of the sum; Lambda + ridge
-            with the Euclidean bound), or ``"floor"``: none, see :func:`floor_eigenvalues`.
-        bias: Which bound; see the module.
-        sd: s, standard deviation of the noise on all that was received.
+        shift: ``"per_agent"`` (2 Lambda for each sender, as printed), ``"on_sum"`` (2 Lambda of the sum, or Lambda +
+            ridge with ``bias="euclidean"``), or ``"floor"`` (no shift, for :func:`floor_eigenvalues`).
+        bias: Name of the bound of the error from noise and shift.
+        sd: s, the standard deviation of the noise on the sum of all received messages, ``(replicas, agents)``.
         worst_sd: s_1, the largest standard deviation that one agent's noise can have.
-        heads: Number of agents whose statistics V holds.
-        log_union: ln(number of events / failure).
-        dim: d.
+        heads: Number of agents whose statistics V contains, ``(replicas, agents)``.
+        log_union: ln(n / p), where the bounds of n cases (releases and senders) together fail with probability at most
+            p; ``(replicas, agents)``.
+        dim: Dimension d of contexts.
         ridge: Shift of V where there is no noise.
-        parameter_bound: S.
+        parameter_bound: S, an upper bound of ||theta*||.
     """
     tail = np.sqrt(2 * log_union)
     if shift == "per_agent":
@@ -96,7 +104,8 @@ def regularise(
         added = reach + ridge
     else:
         added = np.maximum(2 * reach, ridge)
-    # With the floor these are preliminary: they depend on V, see floor_eigenvalues.
+    # With shift="floor" these values are only preliminary: the right ones depend on V, and floor_eigenvalues computes
+    # them.
     least, most = np.maximum(added - reach, ridge if shift == "floor" else 0.0), added + reach
     kappa = column * (np.sqrt(dim) + tail) / np.sqrt(2 * least)
     root = parameter_bound * np.sqrt(most)
@@ -116,18 +125,19 @@ def regularise(
 def floor_eigenvalues(
     gram: Array, ridge: float, parameter_bound: float, reach: Array, error: Array, added: Array
 ) -> tuple[Array, Array, Confidence]:
-    """Lifts the eigenvalues of noisy Gram matrices to the ridge, and bounds the error that this makes.
+    """Returns inverses of noisy Gram matrices whose eigenvalues were lifted to the ridge, and bounds of the error.
 
-    Nothing is added where V is large, so that the noise's part of the error is smallest; in turn V may be smaller than
-    G + ridge I, by no more than the factor 1 + (Lambda + ridge) / lambda_min(V).
+    Directions with large eigenvalues get no shift, so that the error from noise and shift is smallest there. On the
+    other hand V may be smaller than G + ridge I, though by no more than the factor 1 + (Lambda + ridge) /
+    lambda_min(V), where G is the exact Gram matrix and Lambda a bound of the norm of the noise N.
 
     Args:
-        gram: G + N + what was added, ``(some, dim, dim)``, symmetric.
-        ridge: The floor.
-        parameter_bound: S.
-        reach: Lambda, ``(some,)``.
-        error: A bound of ||N theta* - h||, ``(some,)``.
-        added: What is on the diagonal already, ``(some,)``.
+        gram: G + N + ``added`` I, symmetric, ``(some, dim, dim)``, for any number of estimators.
+        ridge: The least eigenvalue after lifting.
+        parameter_bound: S, an upper bound of ||theta*||.
+        reach: Lambda, an upper bound of ||N||, ``(some,)``.
+        error: An upper bound of ||N theta* - h||, where h is the noise of the moment, ``(some,)``.
+        added: Multiple of I that ``gram`` contains already, ``(some,)``.
 
     Returns:
         V^-1, ``(some, dim, dim)``; log det V, ``(some,)``; bounds of the estimates' errors, entries ``(some,)``.
@@ -147,15 +157,17 @@ def floor_eigenvalues(
 
 
 def lift_eigenvalues(statistic: Array, variance: Array, ridge: float) -> Array:
-    """Lifts the eigenvalues of ridge I + G + N to at least 2 s sqrt(dim), s^2 = nu / 2, and subtracts ridge I again.
+    """Returns received sums of [x; y][x; y]^T in which small eigenvalues of the noisy Gram matrix were lifted.
 
-    G = sum x x^T, and N is symmetric Gaussian noise of variance nu on the diagonal and nu / 2 elsewhere. With this the
-    package's Priv-FairX-LinUCB has the regret that the thesis reports. No bound of the error is known.
+    The Gram matrix of a sum is G + N with G = sum x x^T and symmetric Gaussian noise N of variance nu on the diagonal
+    and nu / 2 elsewhere. The eigenvalues of ridge I + G + N are lifted to at least 2 s sqrt(dim), where s^2 = nu / 2;
+    then ridge I is subtracted again. With this method the package's Priv-FairX-LinUCB has the regret that the thesis
+    reports. No bound of the error is known.
 
     Args:
-        statistic: Sum of all that was received, ``(some, ..., dim + 1, dim + 1)``.
+        statistic: Sum of all received messages, ``(some, ..., dim + 1, dim + 1)``.
         variance: nu, ``(some,)``.
-        ridge: > 0.
+        ridge: Ridge, > 0, that the policy adds to the result.
 
     Returns:
         The lifted sums, symmetric, of the same shape.
@@ -163,7 +175,8 @@ def lift_eigenvalues(statistic: Array, variance: Array, ridge: float) -> Array:
     symmetric, dim = 0.5 * (statistic + np.swapaxes(statistic, -1, -2)), statistic.shape[-1] - 1
     matrices = symmetric.reshape(-1, dim + 1, dim + 1)
     least = np.repeat(2.0 * np.sqrt(0.5 * dim * variance), len(matrices) // max(len(variance), 1))
-    # With much data no eigenvalue is below; a Cholesky factorisation shows that faster than the eigenvalues.
+    # With much data no eigenvalue lies below the bound. A Cholesky factorisation finds this out faster than an
+    # eigenvalue decomposition, which is left to the matrices that need it.
     low = lies_below(matrices, least - ridge)
     values, vectors = np.linalg.eigh(matrices[low, :dim, :dim])
     values = np.maximum(values, (least[low] - ridge)[:, np.newaxis])

@@ -1,7 +1,9 @@
 """SupLinUCB: LinUCB whose estimates rest on independent observations (Chu et al. 2011).
 
-LinUCB picks contexts by the rewards seen, so that its observations depend on each other. SupLinUCB sorts rounds into
-levels: the observations of a level were chosen by widths alone, which do not depend on the rewards of that level.
+LinUCB chooses contexts by the rewards observed so far, so that its observations depend on each other. SupLinUCB keeps
+several regressions, called levels, and assigns each round to at most one of them. Given the contexts of a level, its
+rewards are independent: arms of a level were chosen by the widths of confidence intervals, which do not depend on the
+rewards of that level.
 """
 
 from math import ceil, log, sqrt
@@ -18,7 +20,10 @@ from fedbandit_envs.linear.ridge import arms_last, correct, largest
 
 @kernel
 def _observe(pulled, reward, level, inverse, parameter):
-    """Takes in the last round of all rows at the level at which its arm was chosen; a negative level learns nothing."""
+    """Adds the last round of each agent to the regression of the level at which its arm was chosen; none if it is -1.
+
+    ``inverse`` and ``parameter``, V^-1 and theta of all levels, are updated in place; see :func:`_choose`.
+    """
     product = np.empty(pulled.shape[2])
     for r in range(pulled.shape[0]):
         for j in range(pulled.shape[1]):
@@ -29,17 +34,18 @@ def _observe(pulled, reward, level, inverse, parameter):
 
 @kernel
 def _choose(contexts, inverse, parameter, alpha, narrow, arm, level):
-    """Chooses arms for all rows.
+    """Writes the arm that each agent pulls, and the level (a separate ridge regression) that learns from the round.
 
     Args:
-        contexts: ``(replicas, agents, dim, arms)``.
+        contexts: Contexts of all arms, ``(replicas, agents, dim, arms)``.
         inverse: V^-1 of every level s, with V = I + sum x x^T over the rounds Psi^s, ``(replicas, agents, levels, dim,
             dim)`` (Chu et al. 2011, Algorithm BaseLinUCB).
         parameter: theta = V^-1 b with b = sum y x, ``(replicas, agents, levels, dim)``.
-        alpha: Factor of the widths.
-        narrow: 1/sqrt(T), the width below which the upper bound decides; at least 2^-S.
+        alpha: Factor of the widths alpha sqrt(x^T V^-1 x) of confidence intervals.
+        narrow: 1/sqrt(T) for T rounds: if no interval is wider, the arm with the largest upper bound is pulled. It is
+            at least 2^-S for S levels.
         arm: Receives the arms, ``(replicas, agents)``.
-        level: Receives the level, from 0, that learns from the round, or -1.
+        level: Receives the level that learns from the round, counted from 0, or -1 for none, ``(replicas, agents)``.
     """
     dim, arms = contexts.shape[2:]
     across = np.empty((dim, arms))
@@ -55,7 +61,7 @@ def _choose(contexts, inverse, parameter, alpha, narrow, arm, level):
                 width[:count] = 0.0
                 add_shared_forms(inverse[r, j, s], across, count, product, width)
                 for k in range(count):
-                    # Rounding may leave a tiny negative square.
+                    # Rounding errors can make a tiny square of the width negative.
                     width[k] = alpha * np.sqrt(max(width[k], 0.0))
                     bound[k] = width[k]
                 add_shared_products(parameter[r, j, s], across, count, bound)
@@ -84,12 +90,18 @@ def _choose(contexts, inverse, parameter, alpha, narrow, arm, level):
 class SupLinUCB:
     """SupLinUCB on own data, one parameter for all arms (Chu et al. 2011, Algorithm SupLinUCB).
 
-    A round goes through levels s = 1 to S = ceil(ln T), starting with all arms. Where all widths alpha sqrt(x^T V^-1 x)
-    are at most 1/sqrt(T), it pulls the arm with the largest upper bound and no level learns; otherwise, where all are
-    at most 2^-s, it keeps the arms whose upper bound is within 2^(1-s) of the largest and goes on to the next level;
-    otherwise it pulls the widest arm, from which level s alone learns. (The paper leaves open which wide arm.) Ties go
-    to the lowest index. There is at least one level. Every round ends at a level: 2^-S is below 1/sqrt(T), so that what
-    is not wide there is narrow.
+    The policy keeps S = ceil(ln T) ridge regressions, called levels, but at least one, for T rounds. A round goes
+    through the levels s = 1 to S, starting with all arms. At level s an arm with context x has a confidence interval of
+    width alpha sqrt(x^T V^-1 x):
+
+    * If all widths are at most 1/sqrt(T), the arm with the largest upper bound is pulled, and no level learns.
+    * Otherwise, if all widths are at most 2^-s, the arms whose upper bound is within 2^(1-s) of the largest are kept,
+      and the round goes on to level s + 1.
+    * Otherwise the arm with the largest width is pulled, and level s alone learns from it. (The paper leaves open which
+      one of the arms wider than 2^-s is pulled.)
+
+    Ties go to the lowest index. Every round ends at one of the levels: 2^-S is below 1/sqrt(T), so that at level S the
+    second case cannot occur.
 
     References:
         W. Chu, L. Li, L. Reyzin, R. E. Schapire: Contextual Bandits with Linear Payoff Functions. AISTATS 2011.
@@ -111,7 +123,7 @@ class SupLinUCB:
         Args:
             alpha: Factor of the widths, >= 0; None for the paper's sqrt(ln(2 T K / failure) / 2) with T rounds and K
                 arms, which holds for rewards in [0, 1] and contexts of norm at most 1.
-            failure: delta of that formula, in (0, 1].
+            failure: Failure probability delta in the formula for ``alpha``, in (0, 1].
 
         Raises:
             TypeError: A parameter has the wrong type.

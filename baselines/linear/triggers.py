@@ -1,4 +1,4 @@
-"""Two triggers for sending, by growth of the determinant of an agent's exact data (compiled)."""
+"""Two conditions for sending a message: the determinant of an agent's exact Gram matrix has grown enough (compiled)."""
 
 import numpy as np
 
@@ -8,19 +8,23 @@ from fedbandit_envs.linear.ridge import factorise, rank_one
 
 @kernel
 def is_due(active, round_, contexts, arm, inverse, log_det, synchronised, waited, spread, threshold, send):
-    """Marks agents with log det(V + x x^T + spread I) - log det S >= threshold / (waited + 1).
+    """Marks agents that ask to send: log det(V + x x^T + spread I) - log det S >= threshold / (waited + 1).
+
+    Here V is the agent's regularised Gram matrix, x the context of the arm about to be pulled, and S the V of the last
+    synchronisation (Dubey and Pentland 2020, Algorithm 1, line 12).
 
     Args:
         active: Agents that act, bool ``(replicas, agents, 1)``; the others do not send.
-        round_: Rounds played, ``(replicas, agents, 1)``; several estimators are used in turn.
-        contexts: ``(replicas, agents, arms, dim)``.
+        round_: Number of rounds played, ``(replicas, agents, 1)``; modulo the number of estimators it is the index of
+            the estimator that is used.
+        contexts: Contexts of all arms, ``(replicas, agents, arms, dim)``.
         arm: Arms about to be pulled, ``(replicas, agents)``.
         inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
         log_det: log det V, ``(replicas, agents, estimators)``.
         synchronised: log det S, same shape.
-        waited: Rounds since the last synchronisation, ``(replicas, agents)``.
-        spread: >= 0, same shape.
-        threshold: D.
+        waited: Number of rounds since the last synchronisation, ``(replicas, agents)``.
+        spread: rho_max - rho_min >= 0 of the noise, same shape as ``waited``.
+        threshold: D, the threshold of the condition.
         send: Receives the marks, bool ``(replicas, agents)``.
     """
     dim = contexts.shape[3]
@@ -45,16 +49,20 @@ def is_due(active, round_, contexts, arm, inverse, log_det, synchronised, waited
 
 @kernel
 def has_grown(active, contexts, arm, base, fresh, ridge, log_growth, send):
-    """Marks agents with log det(base + fresh + x x^T + ridge I) - log det(base + ridge I) > log_growth.
+    """Marks agents that ask to send: log det(base + fresh + x x^T + ridge I) - log det(base + ridge I) > log_growth.
+
+    Here base and fresh are the Gram matrices before and since the agent's last upload, and x is the context of the arm
+    about to be pulled.
 
     Args:
         active: Agents that act, bool ``(replicas, agents, 1)``; the others do not send.
-        contexts: ``(replicas, agents, arms, dim)``.
+        contexts: Contexts of all arms, ``(replicas, agents, arms, dim)``.
         arm: Arms about to be pulled, ``(replicas, agents)``.
-        base: Gram matrices in their top left corner, ``(replicas, agents, dim + 1, dim + 1)``.
-        fresh: Those collected since the last upload, same shape.
-        ridge: > 0.
-        log_growth: Growth that triggers.
+        base: Sums of [x; y][x; y]^T without the data since the last upload, ``(replicas, agents, dim + 1, dim + 1)``;
+            the Gram matrix is the top left block.
+        fresh: Sums of [x; y][x; y]^T since the last upload, same shape.
+        ridge: Multiple of I that is added to Gram matrices, > 0.
+        log_growth: Logarithm of the growth of the determinant that triggers an upload.
         send: Receives the marks, bool ``(replicas, agents)``.
     """
     dim = contexts.shape[3]

@@ -1,4 +1,4 @@
-"""Procurement policies with a uniform prior on each quality: an index from the posterior's mean, and posterior draws."""
+"""Procurement policies with a uniform prior on each quality: an index from posterior means, and posterior draws."""
 
 import numpy as np
 
