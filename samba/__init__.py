@@ -2,17 +2,17 @@
 
 The protocol is that of Ciucanu, Lafourcade, Marcadet and Soare (SAMBA, JAIR 2022). In every round each owner sends an
 encrypted score of its arm; *Controller*, which cannot decrypt scores, permutes them; *Comp*, which does not know whose
-they are, decrypts them and picks one; the owner picked pulls its arm. At the end the *customer* decrypts the sum of all
-rewards, and nothing else. :func:`run_secure` runs the protocol; it needs the ``[secure]`` extra.
+scores they are, decrypts them and picks one; the owner of that score pulls its arm. At the end the *customer* decrypts
+the sum of all rewards, and nothing else. :func:`run_secure` runs the protocol; it needs the ``[secure]`` extra.
 
 The parts, from the bottom up:
 
 * ``crypto/``: keys, pseudorandom streams, encrypted scores and marks, Paillier, sealed links, certificates.
-* ``owners/``: what a data owner computes: bandit algorithms, their state, Bernoulli arms.
+* ``owners/``: the computations of a data owner: bandit algorithms, their state, Bernoulli arms.
 * ``vertical``: the same federation without encryption; ``plan``: the description of a run that every role is given.
 * ``roles/``: the customer, Controller, Comp and groups of data owners, as state machines over messages.
-* ``transports/``: what carries frames between roles: one process, sockets, one process a role.
-* ``runs``: whole runs, encrypted from a list of arms or, from settings, encrypted or not.
+* ``transports/``: delivery of frames between roles: in one process, by sockets, or with one process for each role.
+* ``runs``: whole runs, encrypted or not, from a list of arms or from settings as JSON.
 """
 
 from fedbandit_envs.samba.errors import MissingExtraError, SecureError

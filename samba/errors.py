@@ -1,4 +1,4 @@
-"""Errors of the secure protocol."""
+"""Errors that the secure protocol raises."""
 
 
 class SecureError(Exception):

@@ -1,4 +1,4 @@
-"""The plan of a run, which the customer makes and every role receives (SAMBA, steps 0 and 1)."""
+"""The plan of a run: its settings, which the customer sends and every role receives (SAMBA, steps 0 and 1)."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -16,14 +16,15 @@ from fedbandit_envs.samba.owners.algorithm import Algorithm
 class SambaPlan:
     """The plan of a run: its arms, rounds, algorithm, and how each iteration selects an owner.
 
-    A round has one or more iterations: in each, owners submit scores, one owner is picked, and owners learn by a mark
-    whether it was them; the owner picked in the last iteration pulls its arm.
+    A round has one or more iterations: in each, owners submit scores, one owner is picked, and every owner gets a mark
+    that tells whether it is the one; the owner picked in the last iteration pulls its arm.
 
     Attributes:
         arms: Number of owners, K.
         budget: Number of rounds, N.
         algorithm: The algorithm that owners play.
-        choice: How the last iteration of a round picks; earlier iterations pick the largest score.
+        choice: How the last iteration of a round picks an owner: ``"argmax"``, by the largest score, or
+            ``"proportional"``, at random in proportion to scores. Earlier iterations pick the largest score.
         iterations: Number of iterations in a round.
 
     Example:
@@ -39,12 +40,12 @@ class SambaPlan:
     iterations: int
 
     def __post_init__(self) -> None:
-        """Refuses what cannot be run.
+        """Checks that the plan can be run.
 
         Raises:
             TypeError: A number is no integer.
-            ValueError: A number is out of its range, the choice is unknown, or the run is so long that the key of
-                owners and Comp would be used too often.
+            ValueError: A number is out of its range, the choice is unknown, or the run is so long that the key which
+                owners share with Comp would encrypt more than 2^32 items.
         """
         require_integer("arms", self.arms, 1)
         require_integer("budget", self.budget, self.arms)
@@ -67,8 +68,10 @@ class SambaPlan:
             budget: Number of rounds, N.
 
         Raises:
-            TypeError: As :meth:`.algorithm.Algorithm.bank`, or a number is no integer.
-            ValueError: As :meth:`.algorithm.Algorithm.bank`, or a number is out of its range.
+            TypeError: The algorithm does not know a parameter, or a number is no integer; see
+                :meth:`.algorithm.Algorithm.bank`.
+            ValueError: The algorithm cannot be played on encrypted scores, or a number is out of its range; see
+                :meth:`.algorithm.Algorithm.bank`.
         """
         require_integer("arms", arms, 1)
         require_integer("budget", budget, arms)
@@ -76,19 +79,22 @@ class SambaPlan:
         return cls(arms, budget, algorithm, bank.choice, bank.iterations)
 
     def choice_of(self, iteration: int) -> Choice:
-        """Returns the rule by which an iteration of a round selects an owner."""
+        """Returns how an iteration of a round picks an owner: ``choice`` for the last iteration, else ``"argmax"``."""
         return self.choice if iteration == self.iterations - 1 else "argmax"
 
     def to_bytes(self, modulus: int = 0) -> bytes:
-        """Returns the content of a PLAN message: the plan and the customer's Paillier modulus (0 leaves it out)."""
+        """Returns the content of a PLAN message: the plan and the customer's Paillier modulus, as JSON.
+
+        A modulus of 0 is sent to a role that must not get it or does not need it.
+        """
         return json.dumps({**asdict(self), "modulus": f"{modulus:x}"}).encode()
 
     @classmethod
     def from_bytes(cls, content: bytes) -> tuple["SambaPlan", int]:
-        """Returns plan and modulus from the content of a PLAN message.
+        """Returns the plan and the customer's Paillier modulus from the content of a PLAN message.
 
         Raises:
-            SecureError: The content is not that of a plan.
+            SecureError: The content does not describe a plan.
         """
         try:
             parts = json.loads(content)

@@ -1,4 +1,4 @@
-"""The record of a role in a run: counts of operations and traffic, and an optional transcript."""
+"""The record of a role in a run: counts of its operations and traffic, and optionally all that it has received."""
 
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, field
@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 @dataclass
 class Counts:
-    """Operations and traffic of one role, or of several roles together.
+    """Numbers of cryptographic operations, frames and bytes of one role, or of several roles together.
 
     Attributes:
         aes_encryptions: Scores and marks encrypted under the key that owners share with Comp.
         aes_decryptions: Scores and marks decrypted.
         paillier_encryptions: Sums of rewards encrypted under the customer's public key.
         paillier_multiplications: Multiplications of encrypted sums, each of which adds two sums.
-        paillier_decryptions: Decryptions of the total.
+        paillier_decryptions: Decryptions of the total reward by the customer.
         frames: Frames sent.
         bytes: Bytes of the frames sent.
 
@@ -38,11 +38,12 @@ class Counts:
 
 
 class DecryptedItems(NamedTuple):
-    """The encrypted items of one message after decryption with a key that the role holds.
+    """The encrypted items of one message (scores, marks or a total) after decryption by the role that received them.
 
     Attributes:
-        bound: Associated data of the items (:meth:`.items.ItemType.associated_data`); empty for a Paillier total.
-        plain: The decrypted items, one after another.
+        bound: Associated data of the items (:meth:`.items.ItemType.associated_data`), which tell their type, round and
+            iteration; empty for a Paillier total.
+        plain: The decrypted items, one after another, as bytes.
     """
 
     bound: bytes
@@ -53,7 +54,7 @@ class DecryptedItems(NamedTuple):
 class Record:
     """A role's counts and, if it is kept, the transcript of everything that the role has received and decrypted.
 
-    It is shared by the role with its links and ciphers, which write it where decryption takes place.
+    The role's links and ciphers hold the same object and write to it whenever they send, receive or decrypt.
 
     Attributes:
         keeps_transcript: Whether messages and decrypted items are kept.

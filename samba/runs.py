@@ -1,4 +1,4 @@
-"""Whole runs: encrypted from a list of arms, without encryption, or either of them from settings as JSON."""
+"""Whole runs of SAMBA: with encryption, without encryption, or either of them from settings that can be given as JSON."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,10 +25,10 @@ from fedbandit_envs.samba.transports.processes import play_in_processes
 from fedbandit_envs.samba.vertical import PlainSelector, VerticalResult, run_vertical
 
 Transport = Literal["local", "tcp"]
-"""Where roles run: all in this process, or each in a process of its own with sockets between them."""
+"""Where roles run: ``"local"``: all in this process; ``"tcp"``: each in its own process, connected by sockets."""
 
 TIMEOUT = 30.0
-"""Seconds after which a role that is awaited counts as hung, unless another timeout is given."""
+"""Default number of seconds without a message after which the role that must send next counts as hung."""
 
 _SECRET_BITS = 128
 

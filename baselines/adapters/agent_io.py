@@ -15,7 +15,7 @@ from fedbandit_envs.views.rows import Observation
 
 
 class AgentIO:
-    """A converter: it gives observations the form on which an inner agent was trained, and its actions the environment's.
+    """A converter of observations to the form on which an inner agent was trained, and of its actions to environments'.
 
     The inner agent is one of another library, or a function. The two arguments, ``action_format`` and ``features``,
     must be those of the environment's view (PettingZoo, Gymnasium) on which it was trained.

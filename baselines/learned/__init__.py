@@ -1,4 +1,4 @@
-"""Policies with learned weights: exploration bonuses, and when to send."""
+"""Policies with small trained neural networks, which compute exploration bonuses or decide when agents send."""
 
 from fedbandit_envs.baselines.learned.network import ItemNetwork
 from fedbandit_envs.baselines.learned.policy import LearnedArms, LearnedLinear, LearnedProcurement

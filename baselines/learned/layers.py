@@ -1,4 +1,4 @@
-"""Arrays of small networks: read from files of any origin without running code in them, and checked."""
+"""The weights of small neural networks: reading them from files, without running code in the files, and checks."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 
 HIDDEN = -1
-"""Stands in the shapes of :func:`checked_layers` for the number of hidden units."""
+"""A placeholder in the shapes given to :func:`checked_layers`, for the number of hidden units."""
 
 
 def read_layers(path: str | Path) -> dict[str, Array]:
@@ -19,7 +19,7 @@ def read_layers(path: str | Path) -> dict[str, Array]:
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: It holds something other than arrays of numbers and text.
+        ValueError: The file holds something other than arrays of numbers and text.
     """
     packaged = Path(__file__).parent / f"{path}.npz"
     with np.load(packaged if packaged.exists() else path, allow_pickle=False) as arrays:
@@ -29,15 +29,15 @@ def read_layers(path: str | Path) -> dict[str, Array]:
 def checked_layers(
     layers: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]], stacked: bool = False
 ) -> list[Array]:
-    """Returns a network's arrays as float64, in the order of ``shapes``, after checking shapes and numbers.
+    """Returns a network's weights as float64 arrays, in the order of ``shapes``, after checking shapes and numbers.
 
     Args:
         layers: Arrays by name, among them ``last``, the weights of the hidden units for the output.
-        shapes: Required shapes by name, with :data:`HIDDEN` for the length of ``last``.
-        stacked: Whether arrays may have leading axes, the same for all, over several networks.
+        shapes: Required shapes by name, where :data:`HIDDEN` is a placeholder for the length of ``last``.
+        stacked: Whether the arrays may be those of several networks, with the same leading axes in all arrays.
 
     Raises:
-        ValueError: An array is missing, one has another shape, or numbers that are not finite.
+        ValueError: An array is missing, has another shape, or has numbers that are not finite.
     """
     missing = [name for name in shapes if name not in layers]
     if missing:

@@ -1,4 +1,4 @@
-"""A small neural network for items (producers, arms) alike, evaluated without a deep-learning library."""
+"""A small neural network that computes one number for each item (producer or arm), without a deep-learning library."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,20 +18,20 @@ LAYERS = ("own", "pooled", "shared", "first_bias", "middle", "middle_bias", "las
 def _forward(
     each, once, own, pooled, shared, first_bias, middle, middle_bias, last, last_bias, output
 ):  # fmt: skip
-    """Writes the network's output for every item of every row.
+    """Writes the network's output for every item of every row; a row is an agent of a replica.
 
     Args:
-        each: Features of items, ``(rows, items, inputs)``.
-        once: Features of the row, ``(rows, shared inputs)``.
-        own: First layer's weights of an item's own features, ``(inputs, hidden)``.
-        pooled: Weights of the features' means over items, same shape.
-        shared: Weights of the row's features, ``(shared inputs, hidden)``.
-        first_bias: ``(hidden,)``.
-        middle: ``(hidden, hidden)``.
-        middle_bias: ``(hidden,)``.
-        last: ``(hidden,)``.
-        last_bias: ``(1,)``.
-        output: Receives ``(rows, items)``.
+        each: Features of the items, ``(rows, items, inputs)``.
+        once: Features of the row as a whole, ``(rows, shared inputs)``.
+        own: Weights of the first layer for an item's own features, ``(inputs, hidden)``.
+        pooled: Weights of the first layer for the means of features over all items, same shape.
+        shared: Weights of the first layer for the features of the row, ``(shared inputs, hidden)``.
+        first_bias: Biases of the first layer, ``(hidden,)``.
+        middle: Weights of the second layer, ``(hidden, hidden)``.
+        middle_bias: Biases of the second layer, ``(hidden,)``.
+        last: Weights of the output, ``(hidden,)``.
+        last_bias: Bias of the output, ``(1,)``.
+        output: Receives the outputs, ``(rows, items)``.
     """
     rows, items, inputs = each.shape
     hidden = last.shape[0]
@@ -65,13 +65,15 @@ def _forward(
 
 
 class ItemNetwork:
-    """Two hidden layers of rectified linear units, applied to each item's features and to their means over all items.
+    """A network that computes one number for each item, an arm or a producer, from features of all items.
 
-    The output is equivariant: a permutation of the items permutes it (Zaheer et al., Deep Sets, NeurIPS 2017).
+    Two hidden layers of rectified linear units are applied to each item's features, the means of the features over all
+    items, and features that belong to the agent and not to an item. The output is equivariant: a permutation of the
+    items permutes it (Zaheer et al., Deep Sets, NeurIPS 2017).
 
     Attributes:
         each: Names of the features of an item, see :class:`~fedbandit_envs.core.features.Features`.
-        once: Names of the features of the row.
+        once: Names of the features that belong to the agent as a whole.
 
     Example:
         >>> import numpy as np
@@ -84,12 +86,12 @@ class ItemNetwork:
     """
 
     def __init__(self, each: tuple[str, ...], once: tuple[str, ...], layers: Mapping[str, Array]) -> None:
-        """Makes a network from its arrays.
+        """Makes a network from its weights.
 
         Args:
             each: Names of the features of an item.
-            once: Names of the features of the row.
-            layers: Arrays by the names :data:`LAYERS`.
+            once: Names of the features that belong to the agent as a whole.
+            layers: Arrays of weights and biases, by the names in :data:`LAYERS`.
 
         Raises:
             ValueError: An array is missing or of a wrong shape, or a number is not finite.
@@ -109,7 +111,7 @@ class ItemNetwork:
 
         Raises:
             FileNotFoundError: There is no such file.
-            ValueError: It does not hold a network.
+            ValueError: The file does not hold a network.
         """
         layers = read_layers(path)
         each, once = (tuple(map(str, layers.pop(key, ()))) for key in ("each_names", "once_names"))
@@ -122,14 +124,14 @@ class ItemNetwork:
         np.savez(path, **arrays)
 
     def __call__(self, each: Array, once: Array) -> Array:
-        """Returns one number an item; each row's numbers depend on that row alone.
+        """Returns one number for each item; an agent's numbers depend on the features of that agent alone.
 
         Args:
-            each: Features of items, float32 ``(..., items, len(self.each))``.
-            once: Features of rows, float32 ``(..., len(self.once))``.
+            each: Features of the items, float32 ``(..., items, len(self.each))``.
+            once: Features that belong to the agents as a whole, float32 ``(..., len(self.once))``.
 
         Returns:
-            float64 ``(..., items)``.
+            The network's outputs, float64 ``(..., items)``.
         """
         output = np.empty(each.shape[:-1])
         items, inputs = each.shape[-2:]

@@ -1,4 +1,4 @@
-"""Policies whose exploration bonus was learned: an index of each producer or arm, and the best action for it."""
+"""Policies whose exploration bonus is computed by a trained network, for each producer or arm."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -11,15 +11,16 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.policy_spec import PolicySpec
 
 Weights = str | Path | ItemNetwork
-"""A network, its file, or the name of one that is packaged."""
+"""A network, the path of its file, or the name of a network that comes with the package."""
 
 
 class LearnedIndex:
-    """Optimism whose width is chosen by a network, item by item.
+    """The base class of index policies whose exploration bonus a network computes for each item, an arm or a producer.
 
-    An item (producer, arm) has the index ``(1 + estimate) / 2 + 2 network(features) doubt``: its estimate, scaled to
-    [0, 1], and a bonus in proportion to the doubt about it. A network that is 0 everywhere is greedy. Only own data
-    count, also where agents receive each other's.
+    An item has the index ``(1 + estimate) / 2 + 2 network(features) doubt``: its estimated value in [-1, 1], scaled to
+    [0, 1], and a bonus proportional to the uncertainty of the estimate, the feature ``doubt`` (or ``width``). The
+    policy plays the action that would be best if the indices were the true values. With a network whose output is
+    always 0 it does not explore. Only the agent's own data are used, also where agents receive those of others.
 
     The packaged networks were trained at a horizon of 500 rounds; the share of rounds left is one of their features.
     """
@@ -37,7 +38,7 @@ class LearnedIndex:
 
         Raises:
             FileNotFoundError: There is no such file.
-            ValueError: The file holds no network, or one for another problem.
+            ValueError: The file holds no network, or the network of another problem.
         """
         self._network = weights if isinstance(weights, ItemNetwork) else ItemNetwork.load(weights)
         each = self._network.each
@@ -48,8 +49,8 @@ class LearnedIndex:
         """Forgets all observations; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: The environment has no features or takes no indices as actions, or the network needs features
-                that it does not have.
+            UnfitError: The environment has no features, or no action format that takes indices; or the network uses
+                features that the environment does not have.
         """
         if spec.features is None or self._action_format not in spec.action_formats:
             raise UnfitError(
@@ -80,7 +81,7 @@ class LearnedIndex:
 
 
 class LearnedProcurement(LearnedIndex):
-    """Greedy SSA on Laplace's estimates of qualities plus a learned bonus.
+    """Procures by Greedy SSA, with Laplace's estimates plus a learned bonus in place of the true qualities.
 
     Example:
         >>> import numpy as np
@@ -98,7 +99,7 @@ class LearnedProcurement(LearnedIndex):
 
 
 class LearnedArms(LearnedIndex):
-    """Pulls the awake arms with the largest Laplace estimates of means plus a learned bonus.
+    """Pulls the available arms for which Laplace's estimate of the mean plus a learned bonus is largest.
 
     Example:
         >>> import numpy as np
@@ -113,7 +114,7 @@ class LearnedArms(LearnedIndex):
 
 
 class LearnedLinear(LearnedIndex):
-    """Pulls the arm with the largest ridge estimate plus a learned bonus.
+    """Pulls the arm for which the ridge estimate of the reward plus a learned bonus is largest.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""FedUCB whose agents have learned when a message is worth its price."""
+"""FedUCB with a trained network that decides when agents send, learned at a price for each message."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,24 +15,24 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.linear.ridge import rank_one
 
 FEATURES = ("unsent", "ratio", "gap", "quiet", "left", "sent")
-"""Features of a row that the rule sees before a round is played.
+"""Names of the inputs of the network that decides whether an agent sends, before a round is played.
 
 | feature | meaning |
 |---|---|
-| `unsent` | ln(0.01 + u) / 3, where u is the sum of ln(1 + x^T V^-1 x) over unsent pulls, including the coming one |
+| `unsent` | ln(0.01 + u) / 3, with u the sum of ln(1 + x^T V^-1 x) over pulls not sent yet, and the coming one |
 | `ratio` | log2(coming round / round of the last message) / 4; round 1 stands for no message |
 | `gap` | log2(rounds since the last message) / log2(horizon) |
 | `quiet` | log2(1 + rounds since something was received) / log2(horizon) |
 | `left` | share of the horizon left after the coming round |
 | `sent` | log2(1 + number of messages) / 4 |
 
-A single unit can express a doubling schedule (a threshold on `ratio`), a fixed gap (on `gap`), and nearly the
-determinant trigger (on `unsent` plus `quiet`), which multiplies new information by the time since the last
-synchronisation.
+A single hidden unit can express a doubling schedule (a threshold on `ratio`), a fixed gap (a threshold on `gap`), and
+nearly the determinant trigger (a threshold on `unsent` plus `quiet`), which multiplies new information by the time
+since the last synchronisation.
 """
 
 LAYERS = ("first", "first_bias", "last", "last_bias")
-"""Names of a rule's arrays: ``(inputs, hidden)``, ``(hidden,)``, ``(hidden,)`` and ``(1,)``."""
+"""Names of a rule's weights, of shapes ``(inputs, hidden)``, ``(hidden,)``, ``(hidden,)`` and ``(1,)``."""
 
 
 @kernel
@@ -40,24 +40,25 @@ def _decide(
     active, round_, contexts, arm, inverse, waited, horizon, unsent, last_sent, times_sent,
     first, first_bias, last, last_bias, seen, send,
 ):  # fmt: skip
-    """Marks agents that ask to send, where the network's output is positive, and updates its features.
+    """Marks the agents that ask to send, for which the network's output is positive, and updates its inputs.
 
     Args:
         active: Agents that act, bool ``(replicas, agents, 1)``; the others do not ask.
-        round_: Rounds played, ``(replicas, agents, 1)``.
-        contexts: ``(replicas, agents, arms, dim)``.
+        round_: Number of rounds played, ``(replicas, agents, 1)``.
+        contexts: Contexts of all arms, ``(replicas, agents, arms, dim)``.
         arm: Arms about to be pulled, ``(replicas, agents)``.
-        inverse: V^-1, ``(replicas, agents, 1, dim, dim)``.
-        waited: Rounds since something was received, ``(replicas, agents)``.
+        inverse: V^-1, the inverse regularised Gram matrix, ``(replicas, agents, 1, dim, dim)``.
+        waited: Number of rounds since the agent last received a message, ``(replicas, agents)``.
         horizon: Number of rounds of the episode.
-        unsent: Information in pulls that were not sent yet, ``(replicas, agents)``; updated, as are the next two.
-        last_sent: The last round in which the agent asked, 0 for none.
-        times_sent: How often the agent has asked.
-        first: First layers of all rules, ``(rules, inputs, hidden)``; replica r uses rule r modulo their number.
-        first_bias: ``(rules, hidden)``.
-        last: ``(rules, hidden)``.
-        last_bias: ``(rules, 1)``.
-        seen: Receives features, ``(replicas, agents, inputs)``.
+        unsent: Sum of ln(1 + x^T V^-1 x) over pulls that were not sent yet, ``(replicas, agents)``; updated.
+        last_sent: The last round in which the agent asked to send, 0 for none, same shape; updated.
+        times_sent: Number of rounds in which the agent has asked to send, same shape; updated.
+        first: Weights of the hidden layers of all rules, ``(rules, inputs, hidden)``; replica r uses the rule with the
+            index r modulo the number of rules.
+        first_bias: Biases of the hidden layers, ``(rules, hidden)``.
+        last: Weights of the outputs, ``(rules, hidden)``.
+        last_bias: Biases of the outputs, ``(rules, 1)``.
+        seen: Receives the network's inputs, ``(replicas, agents, inputs)``.
         send: Receives the marks, bool ``(replicas, agents)``.
     """
     rules, inputs, hidden = first.shape
@@ -94,12 +95,13 @@ def _decide(
 
 
 class SendingRule:
-    """A network with one hidden layer of tanh units on :data:`FEATURES`, whose sign decides whether an agent sends.
+    """A rule that decides when an agent sends: a network with one hidden layer of tanh units on :data:`FEATURES`.
 
-    It may hold several rules, which replicas use in turn, so that training evaluates many rules side by side.
+    An agent asks to send where the output is positive. The object may hold several rules, and replica r uses the rule
+    with the index r modulo their number, so that training can evaluate many rules side by side.
 
     Attributes:
-        layers: Arrays in the order of :data:`LAYERS`, the first axis over rules.
+        layers: Arrays of weights and biases in the order of :data:`LAYERS`, whose first axis goes over rules.
 
     Example:
         >>> import numpy as np
@@ -111,17 +113,18 @@ class SendingRule:
     """
 
     def __init__(self, layers: Mapping[str, Array]) -> None:
-        """Makes a rule, or several, from arrays.
+        """Makes a rule, or several rules, from weights.
 
         Args:
-            layers: Arrays by the names :data:`LAYERS`; with one more leading axis for several rules.
+            layers: Arrays of weights and biases, by the names in :data:`LAYERS`; for several rules with one more
+                leading axis.
 
         Raises:
             ValueError: An array is missing or of a wrong shape, or a number is not finite.
         """
         shapes = zip(LAYERS, ((len(FEATURES), HIDDEN), (HIDDEN,), (HIDDEN,), (1,)), strict=True)
         arrays = checked_layers(layers, dict(shapes), stacked=True)
-        # A single rule is kept as a stack of one.
+        # A single rule gets a leading axis of length 1, so that arrays always have an axis over rules.
         self.layers = arrays if arrays[-1].ndim > 1 else [array[np.newaxis] for array in arrays]
 
     @classmethod
@@ -133,7 +136,7 @@ class SendingRule:
 
         Raises:
             FileNotFoundError: There is no such file.
-            ValueError: It does not hold a rule.
+            ValueError: The file does not hold a rule.
         """
         return cls(read_layers(path))
 
@@ -146,10 +149,10 @@ class SendingRule:
 
 
 class LearnedSend(FedUCB):
-    """FedUCB in which a small network of each agent's own data decides when the agent asks to send.
+    """FedUCB in which a small network decides, from an agent's own data, when the agent asks to send.
 
-    It replaces only FedUCB's trigger (Algorithm 1, line 12), and needs a schedule by which agents ask. Exact data
-    decide when messages are sent, so that nothing is claimed about the privacy of their times.
+    The network replaces only FedUCB's trigger (Algorithm 1, line 12), and needs a channel whose schedule lets agents
+    ask. The times of messages depend on exact data, so that no privacy is claimed for them.
 
     Example:
         >>> import numpy as np
@@ -169,7 +172,7 @@ class LearnedSend(FedUCB):
 
         Args:
             weights: A rule, the path of its ``.npz`` file, or the name of a packaged one, such as ``"ES-send"``.
-            **constants: Arguments of :class:`FedUCB`.
+            **constants: Keyword arguments of :class:`FedUCB`.
 
         Raises:
             TypeError: A constant is unknown or has the wrong type.
@@ -180,7 +183,7 @@ class LearnedSend(FedUCB):
         self._rule = weights if isinstance(weights, SendingRule) else SendingRule.load(weights)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Forgets own and received data and what was sent; see :meth:`Policy.reset`.
+        """Forgets own and received data and the times of messages; see :meth:`Policy.reset`.
 
         Raises:
             UnfitError: Agents of this environment do not choose when to send, or several estimators are used in turn.
