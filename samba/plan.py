@@ -85,7 +85,7 @@ class SambaPlan:
     def to_bytes(self, modulus: int = 0) -> bytes:
         """Returns the content of a PLAN message: the plan and the customer's Paillier modulus, as JSON.
 
-        A modulus of 0 is sent to a role that must not get it or does not need it.
+        Comp, which adds and encrypts no sums, is sent the modulus 0.
         """
         return json.dumps({**asdict(self), "modulus": f"{modulus:x}"}).encode()
 

@@ -1,4 +1,4 @@
-"""Whole runs of SAMBA: with encryption, without encryption, or either of them from settings that can be given as JSON."""
+"""Whole runs of SAMBA: with encryption, without encryption, or either of them from settings in JSON."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
@@ -35,12 +35,12 @@ _SECRET_BITS = 128
 
 @dataclass(frozen=True)
 class SecureRun:
-    """The result of a secure run.
+    """The result of a run on encrypted scores.
 
     Attributes:
-        reward: The cumulative reward, as the customer has decrypted it.
-        reports: The report of each role by its name.
-        claim: The privacy claim of the run.
+        reward: The cumulative reward, which the customer has decrypted.
+        reports: The report of each role (counts and CPU time), by the role's name.
+        claim: The privacy claim of the run: who learns what.
 
     Example:
         >>> claim = Claim(inf, 0.0, "one-observation", "exact", "no differential privacy", trust="cryptography")
@@ -54,7 +54,7 @@ class SecureRun:
 
     @property
     def counts(self) -> Counts:
-        """Operations and traffic of all roles together."""
+        """Numbers of operations, frames and bytes of all roles together."""
         return Counts.total(report.counts for report in self.reports.values())
 
 
@@ -71,21 +71,23 @@ def run_secure(
     advance: Callable[[int], None] = lambda rounds: None,
     transcripts: dict[str, Record] | None = None,
 ) -> SecureRun:
-    """Returns the result of a bandit algorithm that is run on encrypted scores (SAMBA, Figure 6).
+    """Runs a bandit algorithm on encrypted scores and returns the result (SAMBA, Figure 6).
 
     Args:
-        means: Means of the owners' arms, ``(K,)``.
+        means: Means of the owners' Bernoulli arms, ``(K,)``.
         algorithm: The algorithm that owners play.
         budget: Number of rounds, N.
         seed: The seed of masks, permutations and random numbers; see
             :func:`~fedbandit_envs.samba.crypto.keys.deal_keys`.
-        transport: ``"local"`` or ``"tcp"``.
+        transport: ``"local"``: all roles in this process; ``"tcp"``: each in its own process, connected by sockets.
         owners_per_role: Number of owners in a group, which share a role and its link; None for one group of all owners
-            under ``"local"``, and for one owner in each group under ``"tcp"``. The result does not depend on it.
-        tls: Puts links between processes under mutual TLS as well.
-        timeout: Seconds after which a role that is awaited counts as hung; under ``"tcp"``.
-        advance: Called with a number of rounds that have been played since the last call.
-        transcripts: Receives each role's record, with all that the role sees, by the role's name; under ``"local"``.
+            with ``"local"``, and for one owner in each group with ``"tcp"``. The result does not depend on it.
+        tls: Whether links between processes are put under mutual TLS as well; with ``"tcp"`` only.
+        timeout: Number of seconds without a message after which the role that must send next counts as hung; used with
+            ``"tcp"`` only.
+        advance: Function that is called from time to time with the number of rounds played since its last call.
+        transcripts: Receives each role's record, with all messages that the role has received and decrypted, by the
+            role's name; with ``"local"`` only.
 
     Raises:
         MissingExtraError: The ``[secure]`` extra is not installed.
@@ -127,7 +129,7 @@ def run_secure(
         reports = play_in_processes(setups, timeout, advance)
     reward = reports["customer"].reward
     assert reward is not None, "the customer is done only with a total"
-    # Who learns what: SAMBA, Figure 7.
+    # The reason states what each role learns, as SAMBA, Figure 7, does.
     claim = Claim(
         epsilon=inf,
         delta=0.0,
@@ -145,20 +147,21 @@ def run_secure(
 
 @dataclass(frozen=True)
 class SambaSettings:
-    """Everything that a run follows from.
+    """The settings that determine a run, encrypted or not.
 
     Attributes:
         algorithm: A name of :data:`fedbandit_envs.samba.owners.algorithm.RULES`, or ``"module:attribute"`` of a rule.
-        ratings: The source of the arms' means, see :func:`~fedbandit_envs.arms.ratings.arm_means`.
+        ratings: The data set of ratings from which the arms' means are computed, see
+            :func:`~fedbandit_envs.arms.ratings.arm_means`.
         arms: Number of owners, K.
         budget: Number of rounds, N.
-        seed: The seed of the run; None draws one that is not disclosed.
-        transport: ``"local"``: all roles in this process; ``"tcp"``: each in a process of its own.
+        seed: The seed of the run; with None a random seed is drawn and not disclosed.
+        transport: ``"local"``: all roles in this process; ``"tcp"``: each in its own process, connected by sockets.
         parameters: Keyword arguments of the algorithm.
-        owners_per_role: Number of owners in a group; None for all of them under ``"local"``, and one under ``"tcp"``.
-        tls: Puts links between processes under mutual TLS.
-        timeout: Seconds after which a role that is awaited counts as hung.
-        plain: Runs without encryption; the reward is the same.
+        owners_per_role: Number of owners in a group; None for all owners with ``"local"``, and one with ``"tcp"``.
+        tls: Whether links between processes are put under mutual TLS.
+        timeout: Number of seconds without a message after which the role that must send next counts as hung.
+        plain: Whether the run is made without encryption; the reward is the same.
 
     Example:
         >>> run_samba(SambaSettings("ucb", arms=3, budget=40, seed=0, plain=True))["cumulative_reward"]
@@ -179,7 +182,7 @@ class SambaSettings:
 
 
 def seed_or_random(seed: int | None) -> int:
-    """Returns the seed, or a random one of 128 bits where it is None."""
+    """Returns the given seed, or a random seed of 128 bits if it is None."""
     return randbits(_SECRET_BITS) if seed is None else seed
 
 
@@ -188,16 +191,16 @@ def run_samba(
     advance: Callable[[int], None] = lambda rounds: None,
     transcripts: dict[str, Record] | None = None,
 ) -> dict[str, Any]:
-    """Returns the result of one run, encrypted or plain, as JSON.
+    """Runs SAMBA with or without encryption, and returns the result as a dict that can be written as JSON.
 
     Its fields are ``settings``, ``cumulative_reward``, ``operations`` (counts of all roles together), ``bytes``,
     ``cpu_seconds`` (by role), ``wall_seconds`` and ``claim`` (null for a plain run).
 
     Args:
         settings: The settings of the run.
-        advance: Called with a number of rounds that have been played since the last call.
-        transcripts: Receives each role's record, with all that the role sees, by the role's name; only of encrypted
-            runs in this process.
+        advance: Function that is called from time to time with the number of rounds played since its last call.
+        transcripts: Receives each role's record, with all messages that the role has received and decrypted, by the
+            role's name; only for encrypted runs in this process.
 
     Raises:
         MissingExtraError: The ``[secure]`` extra is not installed.
@@ -237,10 +240,19 @@ def run_samba(
 def run_plain(
     means: list[float], algorithm: Algorithm, budget: int, seed: int, note: Collection[int] = ()
 ) -> tuple[VerticalResult, float]:
-    """Returns the rewards of a run without encryption, and its CPU seconds.
+    """Returns the rewards of a run without encryption, and the CPU seconds that it took.
 
-    Arguments and errors are those of :func:`~fedbandit_envs.samba.vertical.run_vertical`, with an algorithm in place of
-    owners and selector.
+    Args:
+        means: Means of the owners' Bernoulli arms, ``(K,)``.
+        algorithm: The algorithm that owners play.
+        budget: Number of rounds, N.
+        seed: The seed of the run, a non-negative integer.
+        note: Rounds, rising from K to N, after which the cumulative reward is kept.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        ValueError: An argument is out of its range, or the algorithm cannot be played by owners with one arm each; see
+            :func:`~fedbandit_envs.samba.vertical.run_vertical`.
     """
     plan = SambaPlan.make(algorithm, len(means), budget)
     bank = algorithm.bank(owner_keys(seed, plan.arms), plan.arms, budget)

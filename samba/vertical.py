@@ -1,8 +1,8 @@
 """The vertical federation without encryption: data owners with one arm each, one of whom is picked in every round.
 
-Each owner submits a score, a selector picks one owner by the largest score or in proportion to scores, and only the
-owner picked sees its reward (SAMBA, section 3.1). Rounds are counted from 1, as in the paper: in the first K each owner
-is picked once; from round K + 1 on a selector picks.
+Each of the K owners submits a score, a selector picks one owner by the largest score or in proportion to scores, and
+only the picked owner sees its reward (SAMBA, section 3.1). Rounds are counted from 1, as in the paper: in the first K
+rounds each owner is picked once; from round K + 1 on the selector picks.
 """
 
 from collections.abc import Collection, Sequence
@@ -21,7 +21,11 @@ from fedbandit_envs.samba.plan import SambaPlan
 
 @kernel
 def _choose(scores, proportional, uniform):
-    """Returns the place picked; -1 for a score that is not finite or negative, -2 for a sum that is 0 or infinite."""
+    """Returns the picked place as :func:`choose` does, or a negative number in place of an error.
+
+    It is -1 if a score is negative or not finite, and -2 if a place is to be picked in proportion to scores whose sum
+    is 0 or infinite.
+    """
     best, most, total = 0, -1.0, 0.0
     for i in range(scores.shape[0]):
         if not 0.0 <= scores[i] < np.inf:
@@ -38,18 +42,21 @@ def _choose(scores, proportional, uniform):
         reach += scores[i]
         if reach > threshold:
             return i
-    # Rounding can bring the threshold up to the total where scores are hardly above 0.
+    # Where scores are hardly above 0, rounding can make the threshold equal to the total, so that no partial sum
+    # exceeds it.
     return best
 
 
 def choose(choice: Choice, scores: Array, uniform: float) -> int:
-    """Returns the place that is picked in a list of scores; Comp picks so in a list that is masked and permuted.
+    """Returns the place (index) that is picked in a list of scores.
+
+    In the encrypted protocol the role Comp calls it on scores that are masked and permuted.
 
     Args:
         choice: ``"argmax"``: the first of the largest scores; ``"proportional"``: the first place at which the sum of
             scores from the left exceeds ``uniform`` times the sum of all.
-        scores: float64 ``(owners,)``.
-        uniform: A number in (0, 1).
+        scores: Scores, float64 ``(owners,)``, finite and not negative.
+        uniform: A uniform random number in (0, 1), used if ``choice`` is ``"proportional"``.
 
     Raises:
         ValueError: A score is negative or not finite; or ``choice`` is proportional, and scores add up to 0 or are too
@@ -67,15 +74,15 @@ def choose(choice: Choice, scores: Array, uniform: float) -> int:
 
 
 class PlainSelector:
-    """A selector that picks without encryption the owner whom SAMBA picks with it (SAMBA, Figure 6).
+    """Picks owners without encryption, the same ones as the encrypted protocol for the same seed (SAMBA, Figure 6).
 
     Scores are multiplied by the round's mask and permuted, one place is picked by :func:`choose`, and the permutation
-    is undone. So the permutation breaks ties, also between scores that became equal by the multiplication.
+    is undone. So the permutation breaks ties, also between scores that rounding made equal in the multiplication.
 
     Attributes:
-        masks: The stream of masks alpha_t in (0, 1), by which all owners multiply their scores.
-        permutations: The stream of permutations.
-        draws: The stream of numbers in (0, 1) by which Comp picks in proportion.
+        masks: The pseudorandom stream of masks alpha_t in (0, 1), by which all owners multiply their scores.
+        permutations: The stream of permutations of the owners.
+        draws: The stream of numbers in (0, 1) that decide where an owner is picked in proportion to scores.
         common_scores: The stream of scores in (0, 1) that Controller gives to all owners in a round of exploration.
 
     Example:
@@ -89,8 +96,8 @@ class PlainSelector:
         """Derives the streams from the run's seed.
 
         Args:
-            plan: Number of owners, and how iterations pick.
-            seed: A non-negative integer.
+            plan: The plan of the run, which has the number of owners and how iterations pick.
+            seed: The seed of the run, a non-negative integer.
 
         Raises:
             TypeError: ``seed`` is no integer.
@@ -103,7 +110,7 @@ class PlainSelector:
         self.common_scores = Keystream(derive_key(seed, "common score"))
 
     def select(self, scores: Array, round_: int, iteration: int) -> Array:
-        """Returns the owner selected by scores, as bool ``(owners,)`` with one true entry.
+        """Returns the owner that is picked by scores, as bool ``(owners,)`` with one true entry.
 
         Args:
             scores: Scores of all owners, float64 ``(owners,)``, finite and not negative.
@@ -111,15 +118,15 @@ class PlainSelector:
             iteration: The iteration within the round, counted from 0.
 
         Raises:
-            ValueError: As :func:`choose`.
+            ValueError: A score is negative or not finite, or the scores cannot be added up; see :func:`choose`.
         """
         masked = self.masks.uniform(round_, iteration) * scores
         return self._pick(self._plan.choice_of(iteration), masked, round_, iteration)
 
     def explore(self, round_: int) -> Array:
-        """Returns a randomly selected owner, for a round without scores, as bool ``(owners,)`` with one true entry.
+        """Returns a random owner, for a round of exploration without scores, as bool ``(owners,)`` with one true entry.
 
-        All scores are the same, so that the permutation decides.
+        The same score is used for all owners, so that the random permutation decides.
         """
         scores = np.full(self._plan.arms, self.common_scores.uniform(round_))
         return self._pick("argmax", scores, round_, 0)
@@ -133,13 +140,13 @@ class PlainSelector:
 
 
 class VerticalResult(NamedTuple):
-    """The rewards of a run.
+    """The rewards of a run of the vertical federation.
 
     Attributes:
         reward: The cumulative reward.
         pulls: How often each owner was picked, int64 ``(owners,)``.
         sums: The sum of each owner's rewards, int64 ``(owners,)``.
-        noted: The cumulative reward after each of the rounds asked for.
+        noted: The cumulative reward after each of the rounds in ``note`` of :func:`run_vertical`.
 
     Example:
         >>> from fedbandit_envs.samba import Algorithm
@@ -165,14 +172,14 @@ def run_vertical(
     *,
     note: Collection[int] = (),
 ) -> VerticalResult:
-    """Returns the rewards of one run of the vertical federation (SAMBA, Figure 3).
+    """Runs the vertical federation without encryption and returns the rewards (SAMBA, Figure 3).
 
     Args:
-        means: Means of the owners' arms, ``(owners,)``.
-        owners: The state of all owners at the start of the run.
-        selector: Picks one owner in each round.
+        means: Means of the owners' Bernoulli arms, ``(owners,)``.
+        owners: The state of all owners at the start of the run, which the run changes.
+        selector: The object that picks one owner in each round.
         budget: Number of rounds, N.
-        seed: The seed that rewards follow from.
+        seed: The seed from which the random rewards are made.
         note: Rounds, rising from K to N, after which the cumulative reward is kept.
 
     Raises:

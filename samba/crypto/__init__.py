@@ -1,1 +1,1 @@
-"""Keys of a run, and everything that encrypts, decrypts or authenticates; the ciphers are those of libraries."""
+"""Keys of a run, and the encryption, decryption and authentication of data, by the ciphers of well-known libraries."""

@@ -1,4 +1,4 @@
-"""TLS certificates for one run: one for each role, signed by an authority whose key exists only while it signs."""
+"""TLS certificates for one run: one for each role, signed by an authority whose private key is never stored."""
 
 import ssl
 from collections.abc import Mapping
@@ -17,7 +17,14 @@ _CLOCKS_DIFFER_BY = timedelta(hours=1)
 
 
 def issue_certificates(keyrings: Mapping[str, Keyring]) -> dict[str, Keyring]:
-    """Returns the keyrings with a certificate in each, issued to the role's name and valid for 30 days."""
+    """Returns the keyrings of all roles with a certificate in each, issued to the role's name and valid for 30 days.
+
+    Args:
+        keyrings: The keyrings of all roles of a run, by the role's name.
+
+    Raises:
+        MissingExtraError: The ``[secure]`` extra is not installed.
+    """
     require_extra()
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -36,7 +43,7 @@ def issue_certificates(keyrings: Mapping[str, Keyring]) -> dict[str, Keyring]:
 
 
 def _sign(subject: str, key: Any, authority_key: Any) -> str:
-    """Returns a certificate for a subject's public key, signed by the authority, in PEM."""
+    """Returns a certificate, in PEM, of a subject's public key ``key``, signed with the authority's private key."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.x509.oid import NameOID
@@ -68,19 +75,19 @@ def _sign(subject: str, key: Any, authority_key: Any) -> str:
 def tls_context(certificate: Certificate, server: bool) -> ssl.SSLContext:
     """Returns a TLS context in which both sides must present a certificate of the run's authority.
 
-    Host names are not checked, since a certificate is issued to a role's name, on whatever host the role runs; the
-    connection compares that name.
+    Host names are not checked, because a certificate is issued to a role's name, on whatever host the role runs. The
+    code that accepts a connection must compare that name.
 
     Args:
         certificate: The certificate of this side's role.
-        server: Whether this side listens.
+        server: Whether this side listens for connections; else it connects.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(cadata=certificate.authority)
-    # The ssl module reads the own certificate from files only.
+    # The ssl module can read a private key and its certificate only from files, which are removed at once.
     with TemporaryDirectory() as folder:
         own, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
         own.write_text(certificate.own)

@@ -1,8 +1,8 @@
 """Encryption of scores and marks, one by one, under the key that data owners share with Comp.
 
-An encrypted item is a random nonce (12 bytes), the item under AES-256-GCM, and a tag (16 bytes). Its associated data
-are direction, round and iteration, so that it decrypts nowhere else. They do not contain the owner: Comp must not
-learn whose score it decrypts.
+An item is a score or a mark. An encrypted item is a random nonce (12 bytes), the item under AES-256-GCM, and a tag (16
+bytes). Its associated data are direction, round and iteration, so that it cannot be decrypted as an item of another
+direction, round or iteration. They do not contain the owner: Comp must not learn whose score it decrypts.
 """
 
 import os
@@ -24,9 +24,9 @@ class ItemType(NamedTuple):
     """A type of encrypted item: :data:`SCORE` or :data:`MARK`.
 
     Attributes:
-        name: Its name in error messages.
-        size: Bytes of an item before encryption.
-        direction: The number that stands for sender and receiver in the associated data.
+        name: Name of the type in error messages.
+        size: Number of bytes of an item before encryption.
+        direction: The number for the pair of sender and receiver in the associated data.
     """
 
     name: str
@@ -35,12 +35,12 @@ class ItemType(NamedTuple):
 
     @property
     def layout(self) -> np.dtype:
-        """The parts of an encrypted item: its nonce, and what AES-256-GCM makes of the item (with the tag)."""
+        """The NumPy type of an encrypted item: its nonce, then the AES-256-GCM ciphertext with the tag."""
         return np.dtype([("nonce", f"V{_NONCE_BYTES}"), ("sealed", f"V{self.size + _TAG_BYTES}")])
 
     @property
     def encrypted_size(self) -> int:
-        """Bytes of an item after encryption."""
+        """Number of bytes of an item after encryption, with nonce and tag."""
         return self.layout.itemsize
 
     def associated_data(self, round_: int, iteration: int) -> bytes:
@@ -55,15 +55,15 @@ MARK = ItemType("mark", 1, 2)
 
 
 class ItemCipher:
-    """AES-256-GCM for lists of items, with random nonces."""
+    """A cipher for lists of scores or marks: AES-256-GCM with a random nonce for each item."""
 
     def __init__(self, key: bytes, max_encryptions: int, record: Record) -> None:
-        """Sets the cipher up.
+        """Makes the cipher of one holder of a key.
 
         Args:
             key: 32 bytes, fresh in every run.
             max_encryptions: Number of items that this holder of the key may encrypt; all holders together may encrypt
-                2^32.
+                2^32, since nonces are random.
             record: The record of the role that holds the cipher.
         """
         cipher = load(AEAD).AESGCM(key)
@@ -82,7 +82,7 @@ class ItemCipher:
             iteration: The iteration within the round, counted from 0.
 
         Raises:
-            SecureError: This holder of the key may not encrypt as many more items.
+            SecureError: This holder of the key has encrypted too many items already to encrypt these.
         """
         number = len(items) // type_.size
         if number > self._left:
@@ -100,7 +100,7 @@ class ItemCipher:
         return encrypted.tobytes()
 
     def decrypt(self, encrypted: bytes, number: int, type_: ItemType, round_: int, iteration: int) -> bytes:
-        """Returns the decrypted items, one after another; all of them must be authentic.
+        """Returns the decrypted items, one after another, after checking that all of them are authentic.
 
         Args:
             encrypted: The encrypted items, one after another.

@@ -1,4 +1,4 @@
-"""Keyrings: the keys that each role holds. They are dealt once, before a run, and are valid for that run only."""
+"""Keyrings: the keys that each role holds. They are made and handed out before a run, and used in that run only."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from fedbandit_envs.samba.crypto.keystreams import KEY_BYTES, OwnerKeys, derive_
 
 
 class Certificate(NamedTuple):
-    """A role's certificate and key for mutual TLS on links that leave the machine; texts in PEM.
+    """A role's certificate and private key for mutual TLS on links that leave the machine, as texts in PEM.
 
     Attributes:
         authority: The certificate that has signed the certificates of all roles.
@@ -33,11 +33,12 @@ class Keyring:
     Attributes:
         role: The role's name: ``customer``, ``controller``, ``comp``, or ``owner-0``, ``owner-1``, ... for groups of
             owners.
-        group_sizes: Number of owners in each group by its name, in the order of the arms.
-        links: Keys of the role's links by the peer's name: of frames to the peer, and of frames from the peer.
-        secrets: The role's own keys by use. Comp: ``cipher``, ``choice``; Controller: ``permutation``,
-            ``common_score``, ``coin``; a group of owners: ``cipher``.
-        owners: Keys of each owner in the group.
+        group_sizes: Number of owners in each group by the group's name, in the order of the arms.
+        links: Two keys for each link of the role, by the peer's name: the key of frames to the peer, and the key of
+            frames from the peer.
+        secrets: The role's other keys by purpose. Comp has ``cipher`` and ``choice``; Controller has ``permutation``,
+            ``common_score`` and ``coin``; a group of owners has ``cipher``.
+        owners: Keys of each owner in the group; empty for roles other than groups of owners.
         certificate: The certificate for links under TLS, or None.
 
     Example:
@@ -67,7 +68,7 @@ class Keyring:
         return {name: slice(*bound) for name, bound in zip(self.group_sizes, bounds, strict=True)}
 
     def save(self, path: Path) -> None:
-        """Writes the keyring to a file that only the user who writes it can read.
+        """Writes the keyring to a new file that only the current user can read.
 
         Raises:
             OSError: The file cannot be written, or exists already.
@@ -78,18 +79,18 @@ class Keyring:
 
     @classmethod
     def load_and_remove(cls, path: Path, role: str) -> "Keyring":
-        """Returns the keyring of a role from its file, and removes the file.
+        """Returns the keyring of a role from a file that :meth:`save` wrote, and removes the file.
 
-        It is removed because keys are valid for one run: in a second run under the same keys, frames of the first
-        would be accepted.
+        The file is removed because keys must be used in one run only: in a second run under the same keys, recorded
+        frames of the first run would be accepted.
 
         Args:
-            path: The file.
+            path: Path of the file.
             role: Name of the role.
 
         Raises:
             OSError: The file cannot be read or removed.
-            ValueError: It is no key file, or that of another role; the file is kept.
+            ValueError: The file holds no keyring, or the keyring of another role; the file is kept.
         """
         text = path.read_text()
         try:
@@ -122,12 +123,12 @@ def _keys(texts: Any, number: int | None = None) -> list[bytes]:
 
 
 def deal_keys(seed: int, group_sizes: Sequence[int]) -> dict[str, Keyring]:
-    """Returns the keyrings of all roles of a new run, by the role's name.
+    """Returns new keyrings for all roles of a run, by the role's name.
 
-    Keys that decide on rewards (of masks, permutations and random numbers) follow from the seed, so that runs can be
-    repeated; the other keys (of links, and of owners and Comp) are drawn by the operating system. Whoever knows or
-    finds the seed can undo masks and permutations: for secrecy, pass a seed of 64 bits or more, such as
-    ``secrets.randbits(128)``.
+    Keys that influence rewards (those of masks, permutations and random numbers) follow from the seed, so that runs can
+    be repeated; the other keys (those of links, and the one that owners share with Comp) are drawn by the operating
+    system. Whoever knows or finds the seed can undo masks and permutations: for secrecy, pass a random seed of 64 bits
+    or more, such as ``secrets.randbits(128)``.
 
     Args:
         seed: A non-negative integer of any size.
@@ -135,7 +136,7 @@ def deal_keys(seed: int, group_sizes: Sequence[int]) -> dict[str, Keyring]:
 
     Raises:
         TypeError: An argument is no integer.
-        ValueError: A number is out of its range, or there is no group.
+        ValueError: The seed is negative, a group has no owner, or there is no group.
     """
     require_integer("seed", seed, 0)
     require_integer("number of groups", len(group_sizes), 1)

@@ -1,8 +1,9 @@
-"""Pseudorandom streams of the vertical federation: masks, permutations, the draws of picks, and each owner's draws.
+"""Pseudorandom streams of the vertical federation: masks, permutations, and the random numbers of picks and owners.
 
-Their keys follow from the run's seed, one key for each purpose, so that a run can be repeated wherever its roles are. A
-role is given the keys of its own part, from which the others cannot be computed. A stream is SHAKE-256 of its key and a
-position: without the key it is indistinguishable from noise, and any position can be computed without those before it.
+The keys of streams follow from the run's seed, one key for each purpose, so that a run can be repeated wherever its
+roles are. A role is given only the keys that it needs, from which the other keys cannot be computed. A stream is
+SHAKE-256 of its key and a position: without the key it is indistinguishable from random numbers, and any position can
+be computed without those before it.
 """
 
 from hashlib import blake2b, shake_256
@@ -19,16 +20,17 @@ _BLOCK_BYTES = 1 << 16
 
 
 KeyPurpose = Literal["mask", "permutation", "choice", "common score", "coin", "policy", "reward"]
-"""The purpose of a key. These names enter the derivation of keys and must never change."""
+"""The purpose of a key. Keys are computed from these names, which must never change, or runs could not be repeated."""
 
 
 def derive_key(seed: int, purpose: KeyPurpose, *numbers: int) -> bytes:
-    """Returns the key for one purpose, 32 bytes.
+    """Returns the key of 32 bytes that follows from a run's seed for one purpose.
 
     Args:
         seed: The run's seed, a non-negative integer of any size.
-        purpose: What the key is used for.
-        *numbers: Non-negative integers below 2^64 that tell keys of one purpose apart: the owner's number.
+        purpose: The purpose of the key.
+        *numbers: Non-negative integers below 2^64 that tell keys of the same purpose apart, such as the number of the
+            owner.
 
     Raises:
         TypeError: ``seed`` is no integer.
@@ -44,9 +46,9 @@ def derive_key(seed: int, purpose: KeyPurpose, *numbers: int) -> bytes:
 
 
 class Keystream:
-    """A pseudorandom stream that gives the same words for the same round and iteration.
+    """A pseudorandom stream: 64-bit words that depend only on the key, the round and the iteration.
 
-    Words are computed in blocks of rounds.
+    Words are computed for a block of rounds at once.
 
     Example:
         >>> stream = Keystream(bytes(32))
@@ -55,10 +57,10 @@ class Keystream:
     """
 
     def __init__(self, key: bytes, width: int = 1) -> None:
-        """Sets the stream up.
+        """Makes the stream of a key.
 
         Args:
-            key: 32 bytes.
+            key: The key, 32 bytes.
             width: Number of words for each round and iteration.
 
         Raises:
@@ -84,7 +86,7 @@ class Keystream:
         return block[place]
 
     def uniform(self, round_: int, iteration: int = 0) -> float:
-        """Returns a number of 52 bits, uniform on the open interval (0, 1), for one round and iteration."""
+        """Returns the random number of one round and iteration, uniform on (0, 1) without the ends, with 52 bits."""
         return (int(self.words(round_, iteration)[0] >> np.uint64(12)) + 0.5) * 2.0**-52
 
     def _draw(self, number: int, iteration: int) -> Array:
@@ -93,7 +95,10 @@ class Keystream:
         return np.frombuffer(drawn, "<u8").astype(np.uint64, copy=False).reshape(self._rounds, self._width)
 
     def _prepare(self, block: Array) -> Array:
-        """Returns the values made from a block of words ``(rounds, width)``: here, the words themselves."""
+        """Returns the values that :meth:`words` gives for a block of random words ``(rounds, width)``.
+
+        Here these are the words themselves; a subclass may compute others from them.
+        """
         return block
 
 
@@ -106,7 +111,7 @@ class Permutations(Keystream):
     """
 
     def __init__(self, key: bytes, owners: int) -> None:
-        """Sets the stream up for a key of 32 bytes and a number of owners."""
+        """Makes the stream of permutations for a key of 32 bytes and a number of owners."""
         super().__init__(key, owners)
         self._places = np.uint64((1 << owners.bit_length()) - 1)
 
@@ -115,7 +120,8 @@ class Permutations(Keystream):
         return self.words(round_, iteration)
 
     def _prepare(self, block: Array) -> Array:
-        # The last bits of each random word are replaced by an owner's number; sorting gives a random order of owners.
+        # The last bits of each random word are replaced by an owner's number. Sorting the words, which differ in their
+        # random first bits, then puts the owners' numbers into a random order.
         own = (block & ~self._places) | np.arange(block.shape[1], dtype=np.uint64)
         own.sort(axis=1)
         return (own & self._places).astype(np.int64)
@@ -125,10 +131,11 @@ class OwnerKeys(NamedTuple):
     """The keys of one owner's streams, 32 bytes each.
 
     Attributes:
-        mask: The key of the masks, common to all owners.
-        coin: The key of the coin that decides when to explore, common to all owners and Controller.
-        policy: The key of the random numbers of the owner's own policy.
-        reward: The key of the owner's own rewards.
+        mask: The key of the masks by which scores are multiplied, the same for all owners.
+        coin: The key of the random numbers that decide in which rounds to explore, the same for all owners and
+            Controller.
+        policy: The key of the random numbers in the owner's scores.
+        reward: The key of the rewards of the owner's arm.
     """
 
     mask: bytes
@@ -138,7 +145,7 @@ class OwnerKeys(NamedTuple):
 
 
 def owner_keys(seed: int, owners: int) -> list[OwnerKeys]:
-    """Returns the keys of every owner; an owner's keys do not depend on the number of owners.
+    """Returns the keys of every owner, in the order of arms; an owner's keys do not depend on the number of owners.
 
     Args:
         seed: The run's seed.

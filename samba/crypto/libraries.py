@@ -1,4 +1,4 @@
-"""Access to the libraries of the ``[secure]`` extra, imported on use so that everything else works without them."""
+"""Imports of the libraries in the ``[secure]`` extra on first use, so that everything else works without them."""
 
 from importlib import import_module
 from types import ModuleType
@@ -6,14 +6,14 @@ from types import ModuleType
 from fedbandit_envs.samba.errors import MissingExtraError
 
 AEAD = "cryptography.hazmat.primitives.ciphers.aead"
-"""The module that has ``AESGCM``."""
+"""Name of the module that has the cipher ``AESGCM``."""
 
 
 def load(name: str) -> ModuleType:
-    """Returns a module of the extra.
+    """Imports a module of the ``[secure]`` extra by its name and returns it.
 
     Raises:
-        MissingExtraError: It cannot be imported; the message says how to install it.
+        MissingExtraError: The module cannot be imported; the message says how to install the extra.
     """
     try:
         return import_module(name)
@@ -25,10 +25,10 @@ def load(name: str) -> ModuleType:
 
 
 def require_extra() -> None:
-    """Imports all libraries of the extra, so that a run without them fails before it starts.
+    """Imports all libraries of the ``[secure]`` extra, so that a run without them fails before it starts.
 
     Raises:
-        MissingExtraError: A library is missing; the message says how to install it.
+        MissingExtraError: A library is missing; the message says how to install the extra.
     """
     for name in (AEAD, "gmpy2", "phe"):
         load(name)

@@ -1,8 +1,8 @@
-"""Links between two roles: every frame is numbered, encrypted and authenticated under a key of its direction.
+"""Links between two roles: every frame is numbered, encrypted and authenticated, with one key for each direction.
 
-A frame is a sequence number (8 bytes) and the payload under AES-256-GCM, with that number as the nonce; a direction's
-key therefore never meets a nonce twice. An observer sees lengths only. A frame that was modified, repeated, left out,
-swapped with another or taken from another link is refused.
+A frame is a sequence number (8 bytes) and the message under AES-256-GCM, with that number as the nonce; so no nonce is
+used twice with the same key. An observer sees nothing but the lengths of messages. A frame that was modified, repeated,
+swapped with another, taken from another link, or sent after a frame that got lost is refused.
 """
 
 from fedbandit_envs.samba.crypto.libraries import AEAD, load
@@ -10,24 +10,24 @@ from fedbandit_envs.samba.errors import FrameError, SecureError
 from fedbandit_envs.samba.record import Record
 
 MAX_ENCRYPTIONS = 1 << 32
-"""Number of encryptions that a key is used for at most."""
+"""Largest number of encryptions under one key."""
 
 _NUMBER_BYTES = 8
 _TAG_BYTES = 16
 MIN_FRAME_BYTES = _NUMBER_BYTES + _TAG_BYTES + 1
-"""Length of the shortest frame: a payload has at least one byte."""
+"""Number of bytes of the shortest possible frame, whose message (the payload) has one byte."""
 
 
 class Link:
-    """One role's end of a link."""
+    """One role's end of a link to a peer: it encrypts the frames to the peer and decrypts those from the peer."""
 
     def __init__(self, peer: str, keys: tuple[bytes, bytes], max_bytes: int, record: Record) -> None:
         """Sets up a link on which no frame has been sent yet.
 
         Args:
             peer: Name of the role at the other end.
-            keys: The fresh keys of frames to the peer and of frames from the peer, 32 bytes each.
-            max_bytes: Length of the longest frame allowed.
+            keys: The key of frames to the peer and the key of frames from the peer, both new, 32 bytes each.
+            max_bytes: Length of the longest frame that is accepted.
             record: The record of the role at this end; it counts frames sent and keeps messages received.
         """
         self.peer = peer
@@ -40,7 +40,7 @@ class Link:
         self._record = record
 
     def seal(self, payload: bytes) -> bytes:
-        """Returns the next frame to the peer.
+        """Returns the next frame to the peer, an encrypted message with its sequence number.
 
         Raises:
             SecureError: 2^32 frames have been sent.
@@ -55,10 +55,12 @@ class Link:
         return frame
 
     def open(self, frame: bytes) -> bytes:
-        """Returns the payload of the next frame from the peer; the link's state changes in :meth:`accept` only.
+        """Returns the decrypted message of the next frame from the peer, after checking that the frame is authentic.
+
+        The link expects the same frame again until :meth:`accept` is called.
 
         Raises:
-            FrameError: The frame is not the next one, or not as it was sent.
+            FrameError: The frame is not the next one in order, was modified, or is too short or too long.
         """
         peer, expected = self.peer, self._received
         if not MIN_FRAME_BYTES <= len(frame) <= self.max_bytes:
@@ -79,6 +81,6 @@ class Link:
         return payload
 
     def accept(self, payload: bytes) -> None:
-        """Moves on to the next frame after the role has accepted the payload of this one."""
+        """Makes the link expect the next frame, after the role has accepted the message of this one."""
         self._received += 1
         self._record.add_received(self.peer, payload)

@@ -1,4 +1,4 @@
-"""Paillier encryption of the owners' sums of rewards: encrypted sums can be added without the private key."""
+"""Paillier encryption of the owners' sums of rewards, which can be added without decryption."""
 
 from collections.abc import Iterable
 from types import ModuleType
@@ -11,17 +11,17 @@ KEY_BITS = 2048
 
 
 class PublicKey:
-    """The customer's public key, with which owners encrypt and Controller adds."""
+    """The customer's Paillier public key, with which owners encrypt numbers and Controller adds encrypted numbers."""
 
     def __init__(self, modulus: int, record: Record) -> None:
-        """Makes the key from a modulus that was received.
+        """Makes the key from the modulus that the customer has sent.
 
         Args:
             modulus: n, the product of the customer's two primes.
             record: The record of the role that uses the key.
 
         Raises:
-            SecureError: The modulus is even or has another length than keys have.
+            SecureError: The modulus is even or has another number of bits than 2048.
         """
         if modulus < 0 or modulus.bit_length() != KEY_BITS or modulus % 2 == 0:
             raise SecureError(
@@ -40,7 +40,7 @@ class PublicKey:
         """Returns an encryption of the sum of encrypted numbers: the product of their ciphertexts.
 
         Raises:
-            SecureError: One of them is no ciphertext under this key.
+            SecureError: One of the encrypted numbers is no ciphertext under this key.
         """
         first, *others = [_read_ciphertext(one, self._key.n) for one in encrypted]
         product = first
@@ -51,16 +51,16 @@ class PublicKey:
 
 
 class PrivateKey:
-    """The customer's private key, with which it decrypts the total."""
+    """The customer's Paillier private key, with which it decrypts the total of all rewards."""
 
     def __init__(self, record: Record) -> None:
-        """Draws a fresh key for the role of this record."""
+        """Draws a new random key; ``record`` is the record of the role that uses it."""
         public, self._key = _paillier().generate_paillier_keypair(n_length=KEY_BITS)
         self.modulus = int(public.n)
         self._record = record
 
     def decrypt(self, encrypted: bytes) -> int:
-        """Returns the encrypted number, at least 0 and below the modulus.
+        """Returns the decrypted number, at least 0 and below the modulus.
 
         Raises:
             SecureError: ``encrypted`` is no ciphertext under this key.
@@ -72,7 +72,7 @@ class PrivateKey:
 
 
 def _read_ciphertext(encrypted: bytes, modulus: int) -> int:
-    """Returns the number that a ciphertext is, if it can be one under the key of this modulus."""
+    """Returns a ciphertext as an integer, after checking that it can belong to the key with this modulus."""
     number = int.from_bytes(encrypted, "big")
     if len(encrypted) != 2 * KEY_BITS // 8 or not 0 < number < modulus**2 or number % modulus == 0:
         raise SecureError("an encrypted sum or total is no ciphertext under the customer's key")

@@ -1,1 +1,1 @@
-"""Computations of a single data owner: its scores under a bandit algorithm, and the rewards of its arm."""
+"""The computations of a data owner: its scores under a bandit algorithm, and the rewards of its arm."""

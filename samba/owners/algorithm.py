@@ -1,4 +1,4 @@
-"""Bandit algorithms that data owners with one arm each can play (SAMBA, section 4)."""
+"""Bandit algorithms that data owners with one arm each can play together (SAMBA, section 4)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,17 +30,22 @@ RULES: dict[str, Any] = {
         needs_others="preferences are measured against the mean reward of all arms"
     ),
 }
-"""The rule of every algorithm by name; the last one is listed to be refused with a reason (SAMBA, section 5.1)."""
+"""The rule that scores arms, by the algorithm's name.
+
+Reinforcement comparison cannot be played by owners with one arm each; it is listed so that it is refused with this
+reason (SAMBA, section 5.1).
+"""
 
 PLAYABLE = tuple(name for name, rule in RULES.items() if not hasattr(rule, "needs_others"))
-"""Names of the algorithms that owners can play."""
+"""Names of the algorithms in :data:`RULES` that owners with one arm each can play."""
 
 
 @dataclass(frozen=True)
 class Algorithm:
     """A bandit algorithm with its parameters.
 
-    Every role that computes with it is given it before the run; a message never makes a role load another.
+    Every role that needs the algorithm is given it before the run. A message never makes a role load another
+    algorithm, which could run foreign code.
 
     Attributes:
         name: A name of :data:`RULES`, or ``"module:attribute"`` of another
@@ -58,15 +63,15 @@ class Algorithm:
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def bank(self, keys: Sequence[OwnerKeys], arms: int, budget: int) -> OwnerBank:
-        """Returns the state of some owners at the start of a run.
+        """Returns the state of some or all owners who play this algorithm, at the start of a run.
 
         Args:
-            keys: Keys of these owners, in their order.
+            keys: Keys of these owners, in the order of their arms.
             arms: Number of all owners, K.
-            budget: N, the number of rounds.
+            budget: Number of rounds, N.
 
         Raises:
-            TypeError: The algorithm does not know a parameter, or is no rule.
+            TypeError: The algorithm does not know a parameter, or the object at its name is not a rule.
             ValueError: The name is unknown, a parameter is out of its range, or the algorithm cannot be played on
                 encrypted scores (SAMBA, Theorem 1): its scores need other owners' data, or it picks in another way.
         """

@@ -1,4 +1,4 @@
-"""Data owners' arms, and the state of owners who play a bandit algorithm, each on its own arm's rewards alone."""
+"""Data owners' Bernoulli arms, and the state of owners: pulls, rewards and scores under a bandit algorithm."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ from fedbandit_envs.samba.crypto.keystreams import Keystream, OwnerKeys
 
 
 class OwnerArm:
-    """A Bernoulli arm whose j-th reward depends on its owner's key and j alone.
+    """A Bernoulli arm of a data owner, whose j-th reward depends only on its mean, its owner's key and j.
 
-    So the rewards depend neither on which other owners are picked nor on the machine.
+    So the rewards depend neither on the other owners that are picked nor on the machine.
 
     Example:
         >>> arm = OwnerArm(mean=1.0, key=bytes(32))
@@ -23,7 +23,7 @@ class OwnerArm:
     _BLOCK = 256
 
     def __init__(self, mean: float, key: bytes) -> None:
-        """Sets the arm up.
+        """Makes an arm from which no reward has been drawn yet.
 
         Args:
             mean: Probability that a reward is 1; else it is 0.
@@ -48,27 +48,28 @@ class OwnerArm:
 
 
 class OwnerBank:
-    """Some owners' pulls, rewards and scores: those of all owners, of a group, or of one.
+    """The pulls, rewards and scores of some owners: of all owners, of a group, or of one.
 
-    An owner's scores are the same to the last bit whichever owners share its bank.
+    An owner's scores are the same to the last bit, whatever other owners are in its bank.
 
     Attributes:
-        choice: How the last iteration of a round picks an owner.
-        iterations: How often owners submit scores in a round. All iterations but the last pick the largest score, and
-            tell owners which one of them was picked, without a pull.
+        choice: How the last iteration of a round picks an owner: ``"argmax"``, by the largest score, or
+            ``"proportional"``, at random in proportion to scores.
+        iterations: Number of iterations in a round, in each of which owners submit scores and one owner is picked. All
+            but the last pick the largest score, and the picked owner does not pull its arm.
     """
 
     choice: Choice
     iterations: int
 
     def __init__(self, rule: Rule, keys: Sequence[OwnerKeys], num_owners: int, budget: int) -> None:
-        """Starts a run.
+        """Makes the state of owners at the start of a run, before any pull.
 
         Args:
             rule: The rule that scores arms.
             keys: Keys of the owners in this bank.
             num_owners: Number of all owners, K.
-            budget: N, the number of rounds.
+            budget: Number of rounds, N.
         """
         self.choice = rule.choice
         self.iterations = rule.iterations
@@ -83,12 +84,12 @@ class OwnerBank:
 
     @property
     def pulls(self) -> Array:
-        """How often each owner was picked, int64 ``(size,)``."""
+        """Number of times that each owner of this bank has pulled its arm, int64 ``(size,)``."""
         return self._pulls[0].astype(np.int64)
 
     @property
     def sums(self) -> Array:
-        """The sum of the rewards of each owner, int64 ``(size,)``."""
+        """The sum of the rewards of each owner of this bank, int64 ``(size,)``."""
         return self._sums[0].astype(np.int64)
 
     def explores(self, round_: int) -> bool:
@@ -104,7 +105,13 @@ class OwnerBank:
         return self._scores[0]
 
     def mark(self, round_: int, iteration: int, picked: Array) -> None:
-        """Updates the owners with who was picked, bool ``(size,)``, after each iteration that had scores."""
+        """Tells the owners' rule which owner an iteration has picked by scores.
+
+        Args:
+            round_: The round t.
+            iteration: The iteration within the round, counted from 0.
+            picked: True for the picked owner, if it is in this bank, bool ``(size,)``.
+        """
         self._rule.mark(iteration, picked[np.newaxis], self._active)
 
     def observe(self, place: int, reward: int) -> None:

@@ -1,1 +1,1 @@
-"""The roles of SAMBA, as state machines: each takes in messages and returns the messages that answer them."""
+"""The roles of SAMBA, as state machines: each is given messages and returns the messages that it sends in answer."""

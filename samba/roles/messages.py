@@ -14,25 +14,25 @@ class Kind(IntEnum):
     SCORES = 2
     """Steps 2 and 3: encrypted scores, one for each owner."""
     COMMON_SCORE = 3
-    """Step 3 in a round of exploration: one score of Controller's for all owners, padded to the length of SCORES."""
+    """Step 3 in a round of exploration: one score that Controller gives to all owners, as long as a SCORES message."""
     MARKS = 4
     """Steps 4 and 5: encrypted marks, one for each owner."""
     SUMS = 5
-    """Step 6: sums of rewards under Paillier, one for each owner."""
+    """Step 6: sums of rewards under Paillier encryption, one for each owner."""
     TOTAL = 6
-    """Step 7: the product of these, which is the encrypted total."""
+    """Step 7: the product of the encrypted sums, which is an encryption of the total."""
     STOP = 7
-    """The run ends without a result: culprit and reason, as JSON."""
+    """The run has ended without a result: the role that caused it and the reason, as JSON."""
     ALIVE = 8
-    """No content; Controller sends it to roles that would receive nothing else for long, before they time out."""
+    """No content. Controller sends it to roles that wait for long, so that they do not take the run for hung."""
 
 
 Message = tuple[str, Kind, bytes]
-"""A message before its link seals it: the receiver's name, the kind and the content."""
+"""A message before its link encrypts it: the receiver's name, the kind and the content."""
 
 
 class Frame(NamedTuple):
-    """A sealed message on its way, as an observer of the network sees it."""
+    """An encrypted message on its way from sender to receiver, as an observer of the network sees it."""
 
     sender: str
     receiver: str

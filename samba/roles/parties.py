@@ -1,7 +1,7 @@
 """The four roles of the protocol (SAMBA, Figure 6), and :func:`make_role`, which makes the role of a keyring.
 
-A group of owners is one owner, or several who share a machine. What an owner sends follows from its own data alone, so
-the result of a run is the same, to the last bit, however owners are grouped.
+A group of owners is one owner, or several who share a machine. An owner's messages follow from its own data alone, so
+that the result of a run is the same, to the last bit, however owners are grouped.
 """
 
 from collections.abc import Sequence
@@ -25,22 +25,22 @@ from fedbandit_envs.samba.vertical import choose
 
 
 class Customer(Role):
-    """The role that holds the Paillier private key, sends the plan and receives the encrypted total."""
+    """The customer: it holds the Paillier private key, sends the plan and decrypts the total reward."""
 
     def __init__(self, keyring: Keyring, plan: SambaPlan, record: Record) -> None:
         """Sets the role up and draws its Paillier key.
 
         Args:
             keyring: The customer's keys.
-            plan: The run that it asks for.
-            record: An empty record.
+            plan: The plan of the run that the customer starts.
+            record: An empty record, to which the role writes.
         """
         super().__init__(keyring, plan.algorithm, record)
         self.plan: SambaPlan = plan
         self._key = PrivateKey(record)
 
     def start(self) -> list[Frame]:
-        """Returns the frame with the plan."""
+        """Returns the frame that sends the plan to Controller, the first frame of a run."""
         return self._seal([("controller", Kind.PLAN, self.plan.to_bytes(self._key.modulus))])
 
     def _play(self, plan: SambaPlan, peer: str, kind: Kind, content: bytes) -> list[Message]:
@@ -56,10 +56,12 @@ class Customer(Role):
 
 
 class OwnerGroup(Role):
-    """The role of the owners of one group; they share with Comp the key of scores and marks.
+    """A group of data owners: they send encrypted scores, and the picked owner pulls its arm.
+
+    Owners share the key of scores and marks with Comp.
 
     Attributes:
-        bank: Their pulls, rewards and scores, once the plan has been received.
+        bank: The owners' pulls, rewards and scores, once the plan has been received.
     """
 
     bank: OwnerBank
@@ -71,14 +73,14 @@ class OwnerGroup(Role):
 
         Args:
             keyring: The group's keys.
-            algorithm: The algorithm that the owners have agreed to; a plan with another is refused.
-            means: Means of the owners' arms: their data.
-            record: An empty record.
+            algorithm: The algorithm that the owners have agreed to; a plan with another algorithm is refused.
+            means: Means of the owners' Bernoulli arms, which are their data.
+            record: An empty record, to which the role writes.
 
         Raises:
             TypeError: The algorithm does not know a parameter.
-            ValueError: The number of means is not that of owners, a mean is no probability, or the algorithm cannot be
-                played.
+            ValueError: The number of means is not the number of owners, a mean is no probability, or the algorithm
+                cannot be played on encrypted scores.
         """
         super().__init__(keyring, algorithm, record)
         self._keys = keyring.owners
@@ -88,14 +90,15 @@ class OwnerGroup(Role):
         self._own = [OwnerArm(mean, own.reward) for mean, own in zip(means, self._keys, strict=True)]
         self.algorithm: Algorithm = algorithm
         self._masks = Keystream(self._keys[0].mask)
-        # All owners together encrypt as many scores as Comp encrypts marks.
+        # All owners together encrypt as many scores as Comp encrypts marks. So owners may use half of the encryptions
+        # that the key allows, and each group its share of that half.
         allowed = MAX_ENCRYPTIONS // 2 * size // self.arms
         self._cipher = ItemCipher(keyring.secrets["cipher"], allowed, record)
         self._exploring = False
         self._load_kernels()
 
     def _load_kernels(self) -> None:
-        """Plays a round that is thrown away, so that nobody waits for compiled code to be loaded during the run."""
+        """Plays a trial round, so that compiled code is loaded now and no role has to wait for it during the run."""
         bank = self.algorithm.bank(self._keys, self.arms, self.arms + 1)
         for place in range(len(self._own)):
             bank.observe(place, 0)
@@ -104,7 +107,7 @@ class OwnerGroup(Role):
             bank.mark(self.arms + 1, iteration, np.zeros(len(self._own), np.bool_))
 
     def _begin(self, plan: SambaPlan, modulus: int) -> list[Message]:
-        """Step 1: receives the plan; every owner pulls its arm once."""
+        """Processes the plan (step 1): every owner pulls its arm once; no messages are sent."""
         bank = self.algorithm.bank(self._keys, plan.arms, plan.budget)
         if (bank.choice, bank.iterations) != (plan.choice, plan.iterations):
             raise SecureError(
@@ -118,7 +121,10 @@ class OwnerGroup(Role):
         return []
 
     def _open_iteration(self, plan: SambaPlan) -> list[Message]:
-        """Step 2, or step 6 after the last round; owners send nothing in a round of exploration."""
+        """Returns the message with encrypted scores (step 2), or after the last round with encrypted sums (step 6).
+
+        In a round of exploration owners send no scores.
+        """
         if self.round > plan.budget:
             self.done = True
             sums = b"".join(map(self._key.encrypt, self.bank.sums))
@@ -132,7 +138,10 @@ class OwnerGroup(Role):
         return [("controller", Kind.SCORES, encrypted)]
 
     def _play(self, plan: SambaPlan, peer: str, kind: Kind, content: bytes) -> list[Message]:
-        """Step 5: decrypts the marks; the owner picked in the last iteration pulls its arm."""
+        """Processes encrypted marks (step 5), and returns the messages of the next iteration.
+
+        If a mark of the last iteration of a round tells that an owner of the group was picked, it pulls its arm.
+        """
         if kind is not Kind.MARKS:
             raise self._unexpected(peer, kind)
         marks = self._cipher.decrypt(content, len(self._own), MARK, self.round, self.iteration)
@@ -149,22 +158,27 @@ class OwnerGroup(Role):
 
 
 class Controller(Role):
-    """The role between all others; it holds the permutations, and no key that decrypts a score, a mark or a sum."""
+    """Controller: the role that passes messages between all others and permutes scores.
+
+    It has no key that decrypts a score, a mark or a sum.
+    """
 
     def __init__(self, keyring: Keyring, algorithm: Algorithm, record: Record) -> None:
         """Sets the role up.
 
         Args:
             keyring: Controller's keys.
-            algorithm: The algorithm of the run, which determines together with the coin in which rounds owners explore.
-            record: An empty record.
+            algorithm: The algorithm of the run. Together with the random numbers of the ``coin`` key it determines in
+                which rounds an owner is picked at random.
+            record: An empty record, to which the role writes.
         """
         super().__init__(keyring, algorithm, record)
         secrets = keyring.secrets
         self._group_arms = keyring.group_arms
         self._permutations = Permutations(secrets["permutation"], self.arms)
         self._common_scores = Keystream(secrets["common_score"])
-        # A bank of one owner, of which nothing but the common coin is used.
+        # Keys for a bank with one imaginary owner. The bank is only asked in which rounds owners explore, which depends
+        # on the coin key alone; the other keys are never used.
         self._coin = OwnerKeys(bytes(32), secrets["coin"], bytes(32), bytes(32))
         self.algorithm: Algorithm = algorithm
         self._received: dict[str, bytes] = {}
@@ -172,7 +186,11 @@ class Controller(Role):
         self._exploring = False
 
     def waits_for(self) -> list[str]:
-        """Returns the customer before the plan, Comp while it picks, else the groups of owners that are awaited."""
+        """Returns the names of the peers whose messages Controller needs next.
+
+        These are the customer before the plan was received, Comp while it picks an owner, and else the groups of owners
+        that have not sent their scores or sums yet.
+        """
         if self.done:
             return []
         if self.plan is None:
@@ -182,20 +200,27 @@ class Controller(Role):
         return [name for name in self._group_arms if name not in self._received]
 
     def needs(self, peer: str) -> bool:
-        """Returns whether a peer still has to send something; Comp and owners only until they have sent their last."""
+        """Returns whether the run would fail if a peer disconnected now.
+
+        The customer is needed until the end, Comp until the last round is over, and a group of owners until it has sent
+        its sums.
+        """
         if self.done or self.plan is None or self.round <= self.plan.budget:
             return not self.done
         return peer == "customer" or (peer in self._group_arms and peer not in self._received)
 
     def _begin(self, plan: SambaPlan, modulus: int) -> list[Message]:
-        """Step 1: passes the plan on."""
+        """Processes the plan, and returns the messages that pass it on to Comp and the owners (step 1)."""
         self._key = PublicKey(modulus, self.record)
         self._explores = self.algorithm.bank([self._coin], self.arms, plan.budget).explores
         owners = [(name, Kind.PLAN, plan.to_bytes(modulus)) for name in self._group_arms]
         return [("comp", Kind.PLAN, plan.to_bytes()), *owners]
 
     def _open_iteration(self, plan: SambaPlan) -> list[Message]:
-        """Asks Comp without the owners in a round of exploration, with the same score for all."""
+        """Returns, in a round of exploration, a message that asks Comp to pick by the same score for all owners.
+
+        In other rounds there is no message, since Controller waits for the owners' scores.
+        """
         self._exploring = self.iteration == 0 and self.round <= plan.budget and self._explores(self.round)
         if not self._exploring:
             return []
@@ -211,7 +236,11 @@ class Controller(Role):
         return self._hand_out(plan, content) if self._asked_comp else self._gather(peer, kind, content)
 
     def _gather(self, peer: str, kind: Kind, content: bytes) -> list[Message]:
-        """Steps 2 and 6: keeps the scores or sums of a group; those of the last group complete the list."""
+        """Processes the encrypted scores (step 2) or sums (step 6) of a group of owners.
+
+        Once those of all groups are there, it returns the message with the permuted scores for Comp or, after the last
+        round, with the product of the sums for the customer.
+        """
         width = SCORE.encrypted_size if kind is Kind.SCORES else self._key.ciphertext_bytes
         place = self._group_arms[peer]
         self._require_bytes(peer, content, (place.stop - place.start) * width)
@@ -229,7 +258,7 @@ class Controller(Role):
         return [("customer", Kind.TOTAL, total)]
 
     def _hand_out(self, plan: SambaPlan, content: bytes) -> list[Message]:
-        """Step 5: undoes the permutation and gives each owner its mark."""
+        """Undoes the permutation of encrypted marks and returns the messages that send them to owners (step 5)."""
         width = MARK.encrypted_size
         self._require_bytes("comp", content, self.arms * width)
         marks = np.empty(self.arms, f"V{width}")
@@ -241,22 +270,33 @@ class Controller(Role):
 
 
 class Comp(Role):
-    """The role that decrypts scores, picks one, and draws the random numbers of picks in proportion."""
+    """Comp: the role that decrypts permuted scores, picks one of them, and returns encrypted marks.
+
+    It draws the random numbers that are needed to pick in proportion to scores.
+    """
 
     def __init__(self, keyring: Keyring, algorithm: None, record: Record) -> None:
-        """Sets the role up; arguments as :class:`.role.Role`. Comp agrees to any algorithm."""
+        """Sets the role up; the arguments are those of :class:`.role.Role`.
+
+        Args:
+            keyring: Comp's keys.
+            algorithm: None, since Comp agrees to any algorithm.
+            record: An empty record, to which the role writes.
+        """
         super().__init__(keyring, algorithm, record)
-        # Comp encrypts as many marks as all owners together encrypt scores.
+        # Comp encrypts as many marks as all owners together encrypt scores. So it may use half of the encryptions that
+        # the key allows.
         self._cipher = ItemCipher(keyring.secrets["cipher"], MAX_ENCRYPTIONS // 2, record)
         self._draws = Keystream(keyring.secrets["choice"])
-        # Loads the kernel before the run, so that nobody waits for it during the run.
+        # This call loads the compiled function before the run, so that no role waits for it during the run.
         choose("argmax", np.ones(1), 0.5)
 
     def _play(self, plan: SambaPlan, peer: str, kind: Kind, content: bytes) -> list[Message]:
         at = self.round, self.iteration
         explores = kind is Kind.COMMON_SCORE and not self.iteration
         if explores:
-            # Controller's score is not encrypted beyond the link, and padded to the length of encrypted scores.
+            # The content is one score, which only the link has encrypted. Controller has padded it with zeros, so that
+            # an observer cannot tell it by its length from encrypted scores.
             self._require_bytes(peer, content, self.arms * SCORE.encrypted_size)
             scores = np.full(self.arms, np.frombuffer(content[: SCORE.size], "<f8")[0])
         elif kind is Kind.SCORES:
@@ -285,10 +325,10 @@ class RoleSetup:
     """The keys, settings and data with which one role takes part in a run.
 
     Attributes:
-        keyring: Its keys.
-        algorithm: The algorithm of the run, which the role agrees to; not needed for Comp, which agrees to any.
-        budget: Number of rounds, N; needed for the customer.
-        means: Means of the owners' arms; needed for a group of owners.
+        keyring: The role's keys.
+        algorithm: The algorithm of the run, to which the role agrees; not needed for Comp, which agrees to any.
+        budget: Number of rounds, N; needed for the customer only.
+        means: Means of the owners' Bernoulli arms; needed for a group of owners only.
     """
 
     keyring: Keyring
@@ -298,15 +338,15 @@ class RoleSetup:
 
 
 def make_role(setup: RoleSetup, keeps_transcript: bool = False) -> Role:
-    """Returns the role that a keyring is for.
+    """Makes the role that a keyring belongs to: customer, Controller, Comp, or a group of owners.
 
     Args:
-        setup: The keyring, and what else the role needs.
-        keeps_transcript: Whether the role's record keeps what it receives and decrypts.
+        setup: The keyring, and the settings and data of the role.
+        keeps_transcript: Whether the role's record keeps the messages that the role has received and decrypted.
 
     Raises:
         TypeError: The algorithm does not know a parameter, or a number is no integer.
-        ValueError: Something that this role needs is missing or out of its range.
+        ValueError: A setting that this role needs is missing or out of its range.
     """
     keyring, algorithm, record = setup.keyring, setup.algorithm, Record(keeps_transcript)
     if keyring.role == "comp":

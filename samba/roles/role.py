@@ -1,4 +1,4 @@
-"""The base class of roles: links, the plan, and the order of rounds; how frames travel is the transports' concern."""
+"""The base class of roles: their links, the plan of the run, and the order of rounds; transports deliver frames."""
 
 import json
 from abc import ABC, abstractmethod
@@ -20,13 +20,13 @@ _MAX_REASON = 500
 
 @dataclass(frozen=True)
 class RoleReport:
-    """A role's report at the end of its part.
+    """A role's report at the end of its part of a run.
 
     Attributes:
         role: The role's name.
-        counts: Its operations and traffic.
-        cpu_seconds: CPU time of its part, including the set-up of the role, without the start of a process.
-        reward: The cumulative reward, from the customer; None from all others.
+        counts: Numbers of the role's operations, frames and bytes.
+        cpu_seconds: CPU time of the role's part in seconds, with the set-up of the role but not the start of a process.
+        reward: The cumulative reward in the customer's report; None in all others.
     """
 
     role: str
@@ -36,18 +36,18 @@ class RoleReport:
 
 
 class Role(ABC):
-    """A participant of the protocol.
+    """The base class of the participants of the protocol, which are given frames and return the frames that they send.
 
     Attributes:
         name: The role's name.
         arms: Number of owners in all groups, K.
         algorithm: The algorithm that the role has agreed to, or None if it agrees to any.
         links: The role's ends of its links, by the peer's name.
-        record: Its counts, and its transcript if one is kept.
+        record: The role's counts of operations and traffic, and its transcript if one is kept.
         plan: The plan of the run, or None before it is received.
-        round: The round t that the role is in; 0 before the plan.
+        round: The round t that the role is in; 0 before the plan is received.
         iteration: The iteration within the round, counted from 0.
-        done: Whether its part is done.
+        done: Whether the role has finished its part of the run.
         reward: The cumulative reward, once the customer knows it; None for all other roles.
     """
 
@@ -63,7 +63,7 @@ class Role(ABC):
         self.arms = keyring.arms
         self.algorithm = algorithm
         self.record = record
-        # The longest message has a Paillier sum for each arm.
+        # The longest message has a Paillier ciphertext of 512 bytes for each arm, so that this bound is ample.
         longest = 8192 + 1024 * self.arms
         self.links = {peer: Link(peer, keys, longest, record) for peer, keys in keyring.links.items()}
         self.plan: SambaPlan | None = None
@@ -77,7 +77,7 @@ class Role(ABC):
         return []
 
     def handle(self, peer: str, data: bytes) -> list[Frame]:
-        """Takes in the next frame of a link and returns the frames that answer it.
+        """Processes the next frame from a peer and returns the frames that the role sends in answer.
 
         Args:
             peer: Name of the role at the other end of the link.
@@ -98,7 +98,7 @@ class Role(ABC):
         return self._seal(answers)
 
     def open(self, peer: str, data: bytes) -> bytes:
-        """Returns the payload of the next frame of a link; the link's state does not change.
+        """Returns the decrypted message of the next frame from a peer, and leaves role and link unchanged.
 
         Args:
             peer: Name of the role at the other end of the link.
@@ -120,16 +120,16 @@ class Role(ABC):
         return payload
 
     def stop(self, culprit: str, reason: str) -> list[Frame]:
-        """Returns frames that tell all peers that the run has ended, which role caused it, and why."""
+        """Returns frames that tell all peers that the run has ended, which role has caused this, and why."""
         content = json.dumps({"culprit": culprit, "reason": reason[:_MAX_REASON]}).encode()
         return self._seal([(peer, Kind.STOP, content) for peer in self.links])
 
     def report(self, cpu_seconds: float) -> RoleReport:
-        """Returns the role's report at the end of its part."""
+        """Returns the role's report at the end of its part, with the CPU time that the caller has measured."""
         return RoleReport(self.name, self.record.counts, cpu_seconds, self.reward)
 
     def needs(self, peer: str) -> bool:
-        """Returns whether a peer still has to send something for the role's part to be done."""
+        """Returns whether this role still needs messages from a peer to finish its part."""
         return not self.done
 
     def waits_for(self) -> list[str]:
@@ -137,7 +137,7 @@ class Role(ABC):
         return [] if self.done else ["controller"]
 
     def _answer(self, peer: str, kind: Kind, content: bytes) -> list[Message]:
-        """Takes in a message and returns its answers; a message that is refused must leave the role unchanged."""
+        """Processes a message and returns the answers; if the message is refused, the role must stay unchanged."""
         if peer not in self.waits_for():
             raise self._unexpected(peer, kind)
         if self.plan is not None:
@@ -155,7 +155,7 @@ class Role(ABC):
         return answers + self._open_iteration(plan)
 
     def _begin(self, plan: SambaPlan, modulus: int) -> list[Message]:
-        """Takes in the plan and the customer's modulus, and returns what the role sends before the first round."""
+        """Processes the plan and the customer's modulus; returns the messages that the role sends before any round."""
         return []
 
     def _open_iteration(self, plan: SambaPlan) -> list[Message]:
@@ -164,10 +164,13 @@ class Role(ABC):
 
     @abstractmethod
     def _play(self, plan: SambaPlan, peer: str, kind: Kind, content: bytes) -> list[Message]:
-        """Takes in a message that follows the plan and returns its answers."""
+        """Processes a message that comes after the plan, and returns the answers."""
 
     def _close_iteration(self, plan: SambaPlan, explored: bool) -> bool:
-        """Moves on to the next iteration, and returns whether it begins a new round; exploration takes just one."""
+        """Moves the role on to the next iteration, and returns whether this begins a new round.
+
+        A round of exploration (``explored``) has just one iteration.
+        """
         self.iteration += 1
         if not explored and self.iteration < plan.iterations:
             return False
@@ -180,12 +183,12 @@ class Role(ABC):
         )
 
     def _require_bytes(self, peer: str, content: bytes, required: int) -> None:
-        """Refuses a message of another length than required."""
+        """Raises :class:`SecureError` if the content of a peer's message has another length than required, in bytes."""
         if len(content) != required:
             raise SecureError(f"{peer} sent {len(content)} bytes; {required} are required", peer)
 
     def _seal(self, messages: list[Message]) -> list[Frame]:
-        """Returns the frames of messages; sealing numbers them, so they must be sent, in this order."""
+        """Returns the encrypted frames of messages. They are numbered, so that all must be sent, in this order."""
         return [
             Frame(self.name, to, self.links[to].seal(bytes((kind,)) + content))
             for to, kind, content in messages

@@ -1,1 +1,1 @@
-"""Transports of frames between roles: one process, sockets, or one process for each role on this machine."""
+"""Delivery of frames between roles: within one process, by sockets, or with one process for each role."""

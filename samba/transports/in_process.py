@@ -16,15 +16,15 @@ def run_roles(
     advance: Callable[[int], None] = lambda rounds: None,
     observer: list[Frame] | None = None,
 ) -> dict[str, float]:
-    """Passes frames between roles until all are done, and returns the CPU seconds of each role.
+    """Plays a run by passing frames between roles until all are done; returns the CPU seconds of each role by name.
 
     Args:
         roles: Roles by name.
-        advance: Called with a number of rounds that have been played since the last call.
-        observer: Receives every frame, or None.
+        advance: Function that is called from time to time with the number of rounds played since its last call.
+        observer: A list to which every frame is appended; None for no list.
 
     Raises:
-        SecureError: A role has refused a frame, or waits for one that is not on its way.
+        SecureError: A role has refused a frame; or a role waits for a frame and no more frames are sent.
     """
     spent = dict.fromkeys(roles, 0.0)
     on_their_way: deque[Frame] = deque()

@@ -1,7 +1,8 @@
-"""A role on the network: Controller listens, the others connect, and each frame follows its length.
+"""A role on the network: Controller listens, the other roles connect to it, and they exchange frames over TCP.
 
-A connection begins with a role's name in the clear and a sealed frame that repeats the name. Whoever does not hold the
-keys of that role's link is turned away before the role receives anything, and the run goes on.
+Each frame is sent after its length. A connection begins with a role's name in the clear and an encrypted frame that
+repeats the name. Whoever does not hold the keys of that role's link is disconnected before this side's role receives
+any message from it, and the run goes on.
 """
 
 import asyncio
@@ -23,12 +24,14 @@ HUB = "controller"
 """The role that listens; all other roles connect to it."""
 
 _LENGTH_BYTES = 4
-# Bytes of a name or a hello; a peer that has not authenticated may not send longer frames.
+# Largest number of bytes in the first two frames of a connection, a name and a proof of identity; peers that have not
+# proven who they are may not send longer frames.
 _MAX_HELLO = 128
-# Unauthenticated connections that are allowed at a time, beyond those of the roles that are awaited.
+# Number of unauthenticated connections that are allowed at a time, beyond one for each role that has not connected yet.
 _MAX_UNPROVEN = 16
 _HELLO_SECONDS = 10.0
-# All roles wait for Controller, which alone can tell who hangs; so the others wait this many times longer.
+# All other roles wait for messages of Controller, which alone can tell which role hangs. So their timeouts are longer
+# by this factor, so that Controller times out first and names the role.
 _PATIENCE = 3
 _CLOSING_SECONDS = 5.0
 _LAST_PORT = 65535
@@ -37,7 +40,7 @@ _MAX_NAMED = 3
 
 
 def with_length(frame: bytes) -> bytes:
-    """Returns a frame with its length in front (4 bytes, big-endian), as it is written to a stream."""
+    """Returns the bytes that are written to a stream for a frame: its length (4 bytes, big-endian), then the frame."""
     return len(frame).to_bytes(_LENGTH_BYTES, "big") + frame
 
 
@@ -45,13 +48,13 @@ async def read_frame(reader: StreamReader, sender: str, max_bytes: int) -> bytes
     """Returns the next frame of a stream, or None where the stream ends between frames or the connection is lost.
 
     Args:
-        reader: The stream; no more than one frame is read ahead of what is asked for.
-        sender: Name of the sender, for errors.
-        max_bytes: Length of the longest frame allowed.
+        reader: The stream.
+        sender: Name of the sender, for error messages.
+        max_bytes: Length of the longest frame that is allowed.
 
     Raises:
-        FrameError: The stream ends within the frame; or the frame announces a greater length than is allowed, and its
-            bytes are not waited for.
+        FrameError: The stream ends within the frame; or the announced length of the frame is greater than is allowed,
+            in which case the frame itself is not read.
     """
     head = b""
     try:
@@ -73,11 +76,11 @@ async def read_frame(reader: StreamReader, sender: str, max_bytes: int) -> bytes
 
 
 class Session:
-    """A role and its connected peers: who has connected, who is late, and what ends the run.
+    """A role of one run with its connections: it authenticates peers, delivers frames, and ends the run on errors.
 
     Attributes:
         role: The role.
-        over: A future that is done when the role's part is, or fails with the error that has ended the run.
+        over: A future that is done when the role has finished its part, or fails with the error that ended the run.
     """
 
     def __init__(self, role: Role, timeout: float, progress: Callable[[int, int], None]) -> None:
@@ -85,15 +88,15 @@ class Session:
 
         Args:
             role: The role.
-            timeout: Seconds without a message after which the peers that are awaited count as hung.
-            progress: Called with the round whenever it changes, and the number of rounds.
+            timeout: Number of seconds without a message after which the peers that must send next count as hung.
+            progress: Function that is called whenever the round changes, with the round and the number of rounds.
         """
         self.role = role
         self._is_hub = role.name == HUB
         self._loop = asyncio.get_running_loop()
         self.over: asyncio.Future[None] = self._loop.create_future()
         self._connections: dict[StreamWriter, asyncio.Task[None]] = {}
-        # Of the peers that have proven who they are; None once the connection has ended.
+        # The stream to each peer that has proven who it is, by the peer's name; None once its connection has ended.
         self._writers: dict[str, StreamWriter | None] = {}
         self._turned_away = ""
         self._early: dict[str, bytes] = {}
@@ -105,11 +108,14 @@ class Session:
 
     @property
     def missing(self) -> list[str]:
-        """Peers that have not connected yet."""
+        """Names of the peers that have not connected yet."""
         return [peer for peer in self.role.links if peer not in self._writers]
 
     async def connect(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """Serves one connection: two frames that prove who is at the other side, then frames for the role."""
+        """Serves one connection until it ends: authenticates the peer by its first two frames, then delivers frames.
+
+        Errors of an authenticated peer end the run; a stranger is disconnected, and the run goes on.
+        """
         task, peer = asyncio.current_task(), ""
         assert task is not None
         self._connections[writer] = task
@@ -142,10 +148,13 @@ class Session:
             del self._connections[writer]
 
     async def _prove(self, reader: StreamReader, writer: StreamWriter) -> str:
-        """Sends this role's name, and returns the name of the role at the other side; empty if it has gone.
+        """Exchanges names and proofs of identity, and returns the name of the role at the other end of a connection.
+
+        The name is empty if the other end has closed the connection.
 
         Raises:
-            SecureError: That role is not awaited, its certificate has another name, or its proof is refused.
+            SecureError: The other role is connected already or unknown, its certificate has another name, or its proof
+                of identity is refused.
         """
         writer.write(with_length(self.role.name.encode()))
         if not self._is_hub:
@@ -168,21 +177,23 @@ class Session:
         return name
 
     def _hello(self, peer: str) -> bytes:
-        """Returns the first frame of the link to a peer, which proves who this role is."""
+        """Returns the first frame of the link to a peer; only a holder of the link's keys can make it."""
         return self.role.links[peer].seal(bytes((Kind.HELLO,)) + self.role.name.encode())
 
     def greet(self, peer: str, writer: StreamWriter, hello: bytes) -> None:
-        """Adds a peer that proves who it is; the hub answers with its own proof.
+        """Adds a peer after checking its proof of identity; Controller answers with its own proof.
 
         Args:
             peer: Name of the peer.
             writer: The stream to the peer.
-            hello: The peer's first frame.
+            hello: The peer's first frame on the link, which is the proof.
 
         Raises:
-            SecureError: The frame proves nothing, or the peer is connected already; the session is unchanged.
+            SecureError: The frame does not prove the peer's identity, or the peer is connected already; the session is
+                unchanged.
         """
-        # A hello that was recorded from a connected peer has a sequence number in the past, and is refused here.
+        # An attacker may repeat a proof that was recorded from a connected peer. Its sequence number has been used, so
+        # that it is refused here.
         payload = self.role.open(peer, hello)
         if payload != bytes((Kind.HELLO,)) + peer.encode():
             raise SecureError(f"{peer} does not say that it is {peer}", peer)
@@ -197,10 +208,12 @@ class Session:
                 self.receive(*early)
 
     def receive(self, peer: str, data: bytes) -> None:
-        """Hands a peer's frame to the role and sends the answers; a first frame waits until all peers are connected.
+        """Delivers a peer's frame to the role and sends the role's answers.
+
+        The first frame of a peer is kept until all peers are connected.
 
         Raises:
-            SecureError: A peer sends a second frame before all are connected.
+            SecureError: A peer sends a second frame before all peers are connected.
         """
         if self.over.done():
             return
@@ -223,7 +236,7 @@ class Session:
             self.over.set_result(None)
 
     def fail(self, error: Exception) -> None:
-        """Ends the run with an error, and tells all peers."""
+        """Ends the run with an error, and sends the reason to all connected peers."""
         if self.over.done():
             return
         self._watchdog.cancel()
@@ -251,7 +264,10 @@ class Session:
             writer.write(with_length(data))
 
     def _check_timeout(self) -> None:
-        """Ends the run if nothing has arrived for too long; else the hub tells waiting peers that it goes on."""
+        """Ends the run if no message has arrived within the timeout.
+
+        Else, if this role is Controller, it tells peers that wait for long that the run goes on.
+        """
         left = self._last_arrival + self._timeout - self._loop.time()
         if left > 0:
             self._watchdog = self._loop.call_later(left, self._check_timeout)
@@ -283,15 +299,15 @@ def play_over_network(
     """Plays one role with peers on the network, and returns its report at the end of the run.
 
     Args:
-        setup: What the role needs; the certificate in its keyring puts connections under TLS.
-        address: ``HOST:PORT`` of Controller, which listens there; all others connect to it.
-        timeout: Seconds after which a role that is awaited counts as hung.
-        listening: Called with the port, once Controller listens.
-        progress: Called with the round whenever it changes, and the number of rounds.
+        setup: The role's keys, settings and data; a certificate in its keyring puts connections under TLS.
+        address: ``HOST:PORT`` at which Controller listens and to which the other roles connect.
+        timeout: Number of seconds without a message after which the role that must send next counts as hung.
+        listening: Function that is called with the port as soon as Controller listens.
+        progress: Function that is called whenever the round changes, with the round and the number of rounds.
 
     Raises:
         TypeError: A parameter of the role has the wrong type.
-        ValueError: The role lacks something, or the address needs TLS.
+        ValueError: A key, setting or data that the role needs is missing, or the address requires TLS.
         OSError: Controller cannot listen at the address.
         SecureError: The run has ended without a result.
     """
@@ -309,18 +325,18 @@ async def meet(
     listening: Callable[[int], None] = lambda port: None,
     progress: Callable[[int, int], None] = lambda round_, rounds: None,
 ) -> None:
-    """Connects a role with its peers and plays its part.
+    """Connects a role with its peers and plays it until its part is done.
 
     Args:
         role: The role.
-        address: ``HOST:PORT`` of Controller; for Controller itself, port 0 takes a free one.
-        certificate: The role's certificate for mutual TLS; None leaves TLS out, on loopback addresses only.
-        timeout: Seconds after which a role that is awaited counts as hung.
-        listening: Called with the port, once Controller listens.
-        progress: Called with the round whenever it changes, and the number of rounds.
+        address: ``HOST:PORT`` at which Controller listens; with port 0 Controller takes a free port.
+        certificate: The role's certificate for mutual TLS; None for no TLS, which only loopback addresses allow.
+        timeout: Number of seconds without a message after which the role that must send next counts as hung.
+        listening: Function that is called with the port as soon as Controller listens.
+        progress: Function that is called whenever the round changes, with the round and the number of rounds.
 
     Raises:
-        ValueError: The address needs TLS.
+        ValueError: The address requires TLS, or has another form than ``HOST:PORT``.
         OSError: Controller cannot listen at the address.
         SecureError: The run has ended without a result.
     """
@@ -343,7 +359,7 @@ async def meet(
                 f"{HUB} at {host}:{port} does not speak TLS with this role: {error}", HUB
             ) from error
         except OSError as error:
-            # Perhaps the hub has not started.
+            # Controller may not have started yet, so that the connection is tried again until the timeout.
             if asyncio.get_running_loop().time() >= until:
                 raise SecureError(
                     f"{HUB} at {host}:{port} cannot be reached for {timeout:g} s: {error}", HUB
@@ -353,14 +369,14 @@ async def meet(
 
 
 def parse_address(address: str, tls: bool) -> tuple[str, int]:
-    """Returns host and port of ``HOST:PORT``.
+    """Returns the host and the port of an address, after checking that the address is safe without TLS or uses it.
 
     Args:
-        address: The address.
-        tls: Whether connections are under TLS; only loopback addresses may do without.
+        address: The address, ``HOST:PORT``.
+        tls: Whether connections are under TLS, which is required unless the address is a loopback address.
 
     Raises:
-        ValueError: The address has another form, or other machines can reach it and there is no TLS.
+        ValueError: The address has another form; or TLS is not used, and other machines can reach the address.
     """
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or int(port) > _LAST_PORT:

@@ -22,21 +22,24 @@ _SECONDS_BETWEEN_REPORTS = 0.2
 def play_in_processes(
     setups: Mapping[str, RoleSetup], timeout: float, advance: Callable[[int], None]
 ) -> dict[str, RoleReport]:
-    """Returns the reports of all roles after a run in processes; whatever happens, all of them are ended.
+    """Plays a run with one process for each role and returns the roles' reports by name.
+
+    All processes are ended when the function returns or raises.
 
     Args:
-        setups: What each role needs, by its name.
-        timeout: Seconds after which a role that is awaited counts as hung.
-        advance: Called with a number of rounds that have been played since the last call.
+        setups: The keys, settings and data of each role, by the role's name.
+        timeout: Number of seconds without a message after which the role that must send next counts as hung.
+        advance: Function that is called from time to time with the number of rounds played since its last call.
 
     Raises:
         SecureError: The run has ended without a result; the error names the role that caused it.
     """
-    # A fresh interpreter: a fork of this process would hold the keys of all roles.
+    # Every role gets a fresh interpreter: a fork of this process would have the keys of all roles in its memory.
     methods = multiprocessing.get_all_start_methods()
     context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
     if "forkserver" in methods:
-        # Children import the main module again; what that needs is imported once, in the server they are forked from.
+        # Every child process imports the modules of this package. They are imported once, in the server process from
+        # which the children are forked, so that the children start faster.
         context.set_forkserver_preload([name for name in sys.modules if name.startswith("fedbandit_envs.")])
     processes: list[BaseProcess] = []
     pipes: dict[Pipe, str] = {}
@@ -90,7 +93,11 @@ def play_in_processes(
 
 
 def _play_in_child(setup: RoleSetup, address: str, timeout: float, pipe: Pipe) -> None:
-    """Plays a role in this process, and sends through a pipe what happens, as ``(event, value)``."""
+    """Plays a role in this child process, and reports to the parent through a pipe, as pairs ``(event, value)``.
+
+    The events are ``"listening"`` with the port, ``"round"`` with the round, and at the end ``"done"`` with the role's
+    report or ``"failed"`` with the error's message and the name of the role that caused it.
+    """
     last = 0.0
 
     def progress(round_: int, rounds: int) -> None:
