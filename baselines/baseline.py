@@ -1,4 +1,4 @@
-"""Baselines: a policy, the wrappers around its environment, and the paper that it comes from."""
+"""The class of baselines: policies with the wrappers around their environments, and the papers that they come from."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

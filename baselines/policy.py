@@ -1,4 +1,4 @@
-"""The policy protocol: what a class must have to act for the agents of a federation."""
+"""The interface of policies: the methods that a class must have to act for the agents of a federation."""
 
 from typing import Protocol, runtime_checkable
 
@@ -7,7 +7,7 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 class UnfitError(ValueError):
-    """A policy, or a part of one, cannot play in this environment or behind these wrappers."""
+    """An error that is raised if a policy, or a part of one, cannot play in an environment with its wrappers."""
 
 
 @runtime_checkable

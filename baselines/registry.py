@@ -18,7 +18,7 @@ from fedbandit_envs.registry.discovery import registered
 from fedbandit_envs.wrappers.placebo import Placebo
 
 BASELINES: dict[str, Baseline] = {}
-"""Every baseline of this package by name."""
+"""All baselines of this package, by name."""
 
 
 def _collected() -> Iterator[tuple[str, Baseline]]:

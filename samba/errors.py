@@ -15,8 +15,11 @@ class SecureError(Exception):
 
 
 class FrameError(SecureError):
-    """A frame that is refused on arrival: truncated, oversized, out of sequence or modified; nothing in it was used."""
+    """The error of a frame that is refused on arrival: truncated, oversized, out of sequence or modified.
+
+    No content of the frame has been used.
+    """
 
 
 class MissingExtraError(ImportError):
-    """The libraries of an extra of this package are not installed; the message says how to install them."""
+    """The error that libraries of an extra of this package are not installed; the message says how to install them."""

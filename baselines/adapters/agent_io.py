@@ -44,10 +44,10 @@ class AgentIO:
         self._name = action_format
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Prepares for an episode; see :meth:`Policy.reset`.
+        """Prepares for an episode: finds the format of actions, and resets the features; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: The environment does not have this action format, or no features.
+            UnfitError: The environment does not have the action format, or it has no features though they are wanted.
         """
         formats = spec.action_formats
         name = next(iter(formats)) if self._name is None else self._name

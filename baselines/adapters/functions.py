@@ -14,7 +14,7 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.views.rows import Observation
 
 Agent = Callable[[Any], Any]
-"""Returns an action for one agent's observation, in the form of the PettingZoo API."""
+"""The type of a function that is given one agent's observation and returns its action, as in the PettingZoo API."""
 
 
 class AgentFunctions:

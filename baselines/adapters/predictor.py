@@ -1,4 +1,4 @@
-"""Any object with a method ``predict`` as a policy."""
+"""A policy made of any object that has a method ``predict``."""
 
 from typing import Any
 

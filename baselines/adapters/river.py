@@ -8,7 +8,7 @@ from fedbandit_envs.basics.checks import require_choice
 
 
 def _plays(member: Any, base: Any) -> bool:
-    """Returns whether a member of ``river.bandit`` is a class of policies without contexts."""
+    """Returns whether ``member``, an attribute of ``river.bandit``, is a class of policies that use no contexts."""
     return (
         isinstance(member, type)
         and issubclass(member, base.Policy)

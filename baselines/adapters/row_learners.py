@@ -52,7 +52,7 @@ class RowLearners:
         self._arms: Array = np.zeros(seeds.shape, np.int64)
 
     def act(self, observation: Arrays) -> Array:
-        """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`.
+        """Returns the arms that the learners choose, int64 ``(replicas, agents)``; see :meth:`Policy.act`.
 
         Raises:
             ValueError: A learner chose an arm that is not available; the message names agent and replica.

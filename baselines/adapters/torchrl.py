@@ -51,7 +51,7 @@ class TorchRLPolicy:
         self._io = AgentIO(action_format, features)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Prepares for an episode; see :meth:`Policy.reset`."""
+        """Prepares for an episode, which resets the features; see :meth:`Policy.reset`."""
         self._io.reset(spec, seeds)
         self._agents = max(spec.agents, seeds.shape[1])
 

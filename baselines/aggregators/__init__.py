@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 AggregatorSpec = Aggregator | str | Mapping[str, Any]
-"""An aggregator, its name, or a mapping of its name and its arguments."""
+"""The specification of an aggregator: the object, its name, or a mapping of ``name`` and its arguments."""
 
 AGGREGATORS: dict[str, Callable[..., Aggregator]] = {
     "sum": Sum,

@@ -64,7 +64,7 @@ def _weigh(received, exact_trials, exact_successes, trials_before, successes_bef
                 for s in range(received.shape[3]):
                     w, y = received[0, r, j, s, i], received[1, r, j, s, i]
                     of_trials, of_successes = received[2, r, j, s, i], received[3, r, j, s, i]
-                    # Written with "not" so that a NaN counts for nothing.
+                    # Comparisons with a NaN are false; with "not" a NaN among the received numbers is left out.
                     if not (w > 4.0 * np.sqrt(max(of_trials, 0.0)) and w < np.inf):
                         continue
                     ratio = min(max(y / w, 0.0), 1.0)

@@ -1,4 +1,4 @@
-"""Policies for Bernoulli arms."""
+"""Policies for bandits with Bernoulli arms."""
 
 from fedbandit_envs.baselines.arms.classics import (
     CUCB,

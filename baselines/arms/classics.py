@@ -34,7 +34,7 @@ class EpsilonGreedyPolicy(ArmPolicy, EpsilonGreedy):
 
 
 class EpsilonDecreasingPolicy(ArmPolicy, EpsilonDecreasing):
-    """Epsilon-greedy whose probability of a random arm falls as 1 / log2(t) in round t.
+    """Epsilon-decreasing: in round t a random arm with probability 1 / log2(t), else the arm with the largest mean.
 
     Example:
         >>> import numpy as np
@@ -66,7 +66,7 @@ class UCB1(ArmPolicy, UCB):
 
 
 class ThompsonSampling(ArmPolicy, Thompson):
-    """Thompson sampling: the arm with the largest draw from its posterior, Beta(1 + successes, 1 + failures).
+    """Thompson sampling: pulls the arm with the largest draw from its posterior, Beta(1 + successes, 1 + failures).
 
     Example:
         >>> import numpy as np
@@ -160,7 +160,7 @@ class UniformArms(ArmPolicy, EpsilonGreedy):
     """
 
     def __init__(self) -> None:
-        """Takes no settings."""
+        """Makes the policy, which has no parameters."""
         super().__init__(epsilon=1.0)
 
     def _learn(self, observation: Arrays) -> None:
@@ -170,4 +170,4 @@ class UniformArms(ArmPolicy, EpsilonGreedy):
 
 
 LEARNERS = {policy.__name__: policy for policy in ArmPolicy.__subclasses__()}
-"""All policies of this file by name."""
+"""The classes of all policies in this file, by name."""

@@ -16,9 +16,10 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 class FairLearn:
     """FAIR-LEARN around any learner (Patil, Ghalme, Nair and Narahari 2021; thesis, Algorithm 4.1).
 
-    Arm i is guaranteed ``share_i (t - 1)`` pulls by each agent before round t. Where an arm has fewer than that by more
-    than the tolerance, the arm with the largest deficit is pulled (the first of several), else the arm that the learner
-    chooses. Only the agent's own pulls and its own rounds count. A sleeping arm has no deficit while it sleeps.
+    Arm i is guaranteed ``share_i (t - 1)`` pulls by each agent before round t. If some arm falls short of its guarantee
+    by more than the tolerance, the arm with the largest deficit is pulled (the first of several), else the arm that the
+    learner chooses. Only the agent's own pulls and the rounds in which it has acted count. A sleeping arm counts as
+    having no deficit.
 
     Example:
         >>> import numpy as np

@@ -178,7 +178,10 @@ class ArmPolicy(Rule):
         )
 
     def act(self, observation: Arrays) -> Array:
-        """Returns arms, int64 ``(replicas, agents)`` or ``(replicas, agents, slots)``; see :meth:`Policy.act`."""
+        """Returns the arms to pull; see :meth:`Policy.act`.
+
+        Their shape is ``(replicas, agents)``, or ``(replicas, agents, slots)`` if agents pull several arms in a round.
+        """
         self._learn(observation)
         round_ = observation.get("own_round", observation["round"]).reshape(-1) + 1
         active = observation["active"].reshape(-1) if "active" in observation else self._everyone

@@ -61,7 +61,7 @@ class Rule:
     iterations: ClassVar[int] = 1
 
     def __init__(self) -> None:
-        """Takes no constants; a rule that has some overrides this."""
+        """Makes a rule without parameters; a subclass with parameters overrides this."""
 
     def begin(self, setting: Setting) -> None:
         """Prepares for a new episode and forgets the last one; by default does nothing."""
@@ -229,7 +229,7 @@ class UCB(Rule):
         self._log_horizon = log(setting.horizon) if self._of_horizon else -1.0
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
-        """Writes upper confidence bounds; see :meth:`Rule.scores`."""
+        """Writes the arms' upper confidence bounds as scores into ``out``; see :meth:`Rule.scores`."""
         _upper_bounds(round_, self._log_horizon, self._scale, pulls, sums, out)
 
 
@@ -280,7 +280,7 @@ class Softmax(Rule):
         self._temperature = require_number("temperature", temperature, 1 / 690, inf)
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
-        """Writes exp(mean / temperature); see :meth:`Rule.scores`."""
+        """Writes exp(mean / temperature) of each arm as its score into ``out``; see :meth:`Rule.scores`."""
         _boltzmann(pulls, sums, self._temperature, out)
 
 
@@ -313,17 +313,20 @@ class Pursuit(Rule):
         self._rate = require_number("rate", rate, 0, 1, open_below=True)
 
     def begin(self, setting: Setting) -> None:
-        """Sets all probabilities to 1 / arms; see :meth:`Rule.begin`."""
+        """Sets the probability of every arm to 1 / (number of arms); see :meth:`Rule.begin`."""
         self._probability = np.full((setting.rows, setting.arms), 1.0 / setting.all_arms)
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
-        """Writes means in iteration 0 and probabilities in iteration 1; see :meth:`Rule.scores`."""
+        """Writes the arms' scores: mean rewards in iteration 0, probabilities in iteration 1; see :meth:`Rule.scores`."""
         if iteration == 0:
             _means(pulls, sums, out)
         else:
             out[...] = self._probability
 
     def mark(self, iteration: int, picked: Array, active: Array) -> None:
-        """Moves probabilities towards the arm with the largest mean; see :meth:`Rule.mark`."""
+        """Moves the arms' probabilities towards 1 for the arm with the largest mean, else towards 0.
+
+        Iteration 0 has picked that arm; nothing happens in iteration 1. See :meth:`Rule.mark`.
+        """
         if iteration == 0:
             _pursue(self._probability, self._rate, picked, active)

@@ -1,4 +1,4 @@
-"""Policies for exposure fairness."""
+"""Policies for fair exposure in linear contextual bandits, where arms deserve shares of the pulls by their merits."""
 
 from fedbandit_envs.baselines.exposure.fairx import FairX
 from fedbandit_envs.baselines.exposure.simple import BestArm, DeservedShares, EqualShares

@@ -26,7 +26,7 @@ from fedbandit_envs.linear.ridge import arms_last, estimate, factorise
 SolverName = Literal["frank_wolfe", "projected_gradient"]
 
 _SIZE = 0.1
-"""Step size of the thesis' gradient steps."""
+"""Step size of the projected gradient method, which is the thesis'."""
 
 
 @kernel

@@ -25,7 +25,7 @@ class EqualShares:
     """
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Prepares for an episode; see :meth:`Policy.reset`."""
+        """Computes the equal shares, 1 / arms each; see :meth:`Policy.reset`."""
         arms = (spec.action.shape or (1,))[-1]
         self._shares = np.full((*seeds.shape, arms), 1.0 / arms)
 
@@ -49,7 +49,7 @@ class BestArm(LinUCB):
     """
 
     def act(self, observation: Arrays) -> Array:
-        """Returns shares of 0 and 1, ``(replicas, agents, arms)``; see :meth:`Policy.act`."""
+        """Returns shares, 1 for the best arm and 0 for others, ``(replicas, agents, arms)``; see :meth:`Policy.act`."""
         arm = super().act(observation)
         return np.asarray(np.arange(observation["contexts"].shape[2]) == arm[..., np.newaxis], np.float64)
 
@@ -73,7 +73,7 @@ class DeservedShares:
     """
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Checks that theta* is revealed; see :meth:`Policy.reset`.
+        """Checks that the observation contains the true parameter; see :meth:`Policy.reset`.
 
         Raises:
             UnfitError: The observation has no ``parameter``.

@@ -11,7 +11,10 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.compiled import kernel
 
 LAYERS = ("own", "pooled", "shared", "first_bias", "middle", "middle_bias", "last", "last_bias")
-"""Names of a network's arrays, in the order in which kernels take them; matrices are (inputs, outputs)."""
+"""Names of a network's arrays of weights and biases, in the order of ``_forward``'s arguments.
+
+Matrices have the shape (inputs, outputs).
+"""
 
 
 @kernel
@@ -118,7 +121,7 @@ class ItemNetwork:
         return cls(each, once, layers)
 
     def save(self, path: str | Path) -> None:
-        """Writes the network as a ``.npz`` file of float32 arrays."""
+        """Writes the network to a ``.npz`` file of float32 arrays, which :meth:`load` reads."""
         arrays: dict[str, Any] = {"each_names": np.array(self.each), "once_names": np.array(self.once)}
         arrays |= {name: layer.astype(np.float32) for name, layer in zip(LAYERS, self._layers, strict=True)}
         np.savez(path, **arrays)

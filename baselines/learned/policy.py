@@ -81,7 +81,7 @@ class LearnedIndex:
 
 
 class LearnedProcurement(LearnedIndex):
-    """Procures by Greedy SSA, with Laplace's estimates plus a learned bonus in place of the true qualities.
+    """Procures by Greedy SSA (Deva et al. 2021) as if Laplace's estimates plus a learned bonus were the true qualities.
 
     Example:
         >>> import numpy as np

@@ -141,7 +141,7 @@ class SendingRule:
         return cls(read_layers(path))
 
     def save(self, path: str | Path) -> None:
-        """Writes the rule, the first one if there are several, as a ``.npz`` file of float32 arrays."""
+        """Writes the rule to a ``.npz`` file of float32 arrays; of several rules only the first is written."""
         layers: dict[str, Any] = {
             name: layer[0].astype(np.float32) for name, layer in zip(LAYERS, self.layers, strict=True)
         }

@@ -114,7 +114,14 @@ class FedLinUCB(LinUCB):
         self._no_shift = np.full(seeds.shape, self._ridge)
 
     def _theory(self, agents: int, dim: int, horizon: int, longest: float) -> float:
-        """Returns the radius of He et al. 2022, Theorem 5.1."""
+        """Returns the radius beta of the confidence ellipsoids in He et al. 2022, Theorem 5.1.
+
+        Args:
+            agents: Number of agents, M.
+            dim: Dimension of contexts, d.
+            horizon: Number of rounds, T.
+            longest: Upper bound L of the norm of contexts.
+        """
         alpha, bias = self._growth, sqrt(self._ridge) * self._parameter_bound
         inside = (1 + horizon * longest**2 / (min(alpha, 1.0) * self._ridge)) / self._failure
         spread = sqrt(1 + agents * alpha) + agents * sqrt(2 * alpha)
@@ -149,7 +156,7 @@ class FedLinUCB(LinUCB):
         )
 
     def _wants(self, observation: Arrays, arm: Array) -> None:
-        """Writes into ``_send`` which agents ask to upload."""
+        """Writes into ``_send`` which agents ask to upload, given the arms they are about to pull."""
         has_grown(
             observation.get("active", self._everyone), observation["contexts"], arm, self._downloaded[:, :, 0],
             self._local[:, :, 0], self._ridge, log1p(self._growth), self._send,

@@ -190,7 +190,8 @@ class FedUCB(LinUCB):
         return threshold / (1 + longest**2) if self._estimators > 1 else threshold
 
     def _regularisation(self, sd: Array, releases: Array, heads: Array) -> Regularisation:
-        # Union bound over releases k = 1, 2, ... and senders, sum 1/k^2 = pi^2/6, for half of the failure probability.
+        # The noise's bounds may fail with half of the failure probability. It is divided among all releases and senders
+        # by a union bound: the share of release k = 1, 2, ... is proportional to 1/k^2, and sum 1/k^2 = pi^2/6.
         log_union = np.log(2 * self._senders * releases**2 * pi**2 / (6 * self._share_of_failure()))
         if self._bias == "none":
             # Without a bound, the noise is left out of the radius: with a standard deviation of 0 the shift is the

@@ -1,4 +1,4 @@
-"""LinUCB with one parameter for all arms, and a policy that pulls arms at random."""
+"""LinUCB with one regression parameter for all arms, and a policy that pulls arms at random."""
 
 import numpy as np
 

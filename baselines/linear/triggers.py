@@ -39,7 +39,7 @@ def is_due(active, round_, contexts, arm, inverse, log_det, synchronised, waited
             matrix[...] = inverse[r, j, e]
             grown = log_det[r, j, e] + np.log1p(rank_one(matrix, x, product))
             if spread[r, j] > 0.0:
-                # det(W + s I) = det(W) det(I + s W^-1), with W = V + x x^T.
+                # With W = V + x x^T, whose inverse is known, and s = spread: det(W + s I) = det(W) det(I + s W^-1).
                 matrix *= spread[r, j]
                 for i in range(dim):
                     matrix[i, i] += 1.0

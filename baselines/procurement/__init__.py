@@ -1,4 +1,4 @@
-"""Policies for procurement."""
+"""Policies for the procurement problem, in which agents buy units of unknown quality from producers."""
 
 from fedbandit_envs.baselines.procurement.pfcb import PFCB
 from fedbandit_envs.baselines.procurement.silent import SSUCB, Clairvoyant, OneOfEach, UniformRandom

@@ -10,10 +10,10 @@ from fedbandit_envs.procurement.oracle import procure
 
 
 class LaplaceIndex:
-    """Greedy SSA on Laplace's estimate of each quality plus a bonus that does not depend on the round.
+    """Procures by Greedy SSA (Deva et al. 2021) as if an index of each producer were its true quality.
 
-    A producer with W_i delivered units, Y_i of them good, has the index ``min(1, (Y_i + 1) / (W_i + 2) + width /
-    sqrt(W_i + 1))``.
+    The index is Laplace's estimate plus a bonus that does not depend on the round: for a producer with W_i delivered
+    units, Y_i of them good, it is ``min(1, (Y_i + 1) / (W_i + 2) + width / sqrt(W_i + 1))``.
 
     Example:
         >>> import numpy as np
@@ -39,7 +39,7 @@ class LaplaceIndex:
         self._width = require_number("width", width, 0, np.inf)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Has nothing to forget; see :meth:`Policy.reset`."""
+        """Does nothing, since the policy has no state; see :meth:`Policy.reset`."""
 
     def act(self, observation: Arrays) -> Array:
         """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
@@ -49,7 +49,9 @@ class LaplaceIndex:
 
 
 class ThompsonProcurement:
-    """Greedy SSA on draws from the qualities' posteriors, Beta(1 + good, 1 + defective) (Thompson 1933).
+    """Thompson sampling: procures by Greedy SSA as if draws from posteriors were the true qualities (Thompson 1933).
+
+    The posterior of a producer's quality is Beta(1 + good units, 1 + defective units).
 
     Example:
         >>> import numpy as np

@@ -18,7 +18,7 @@ OracleName = Literal["greedy", "exact"]
 
 
 class UniformRandom:
-    """Asks each producer for a uniformly random number of units between 0 and its capacity.
+    """Procures from each producer a uniformly random number of units between 0 and its capacity.
 
     Example:
         >>> import numpy as np
@@ -94,7 +94,7 @@ class Clairvoyant:
         self._exact = require_choice("oracle", oracle, get_args(OracleName)) == "exact"
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Checks that qualities are revealed; see :meth:`Policy.reset`.
+        """Checks that the observation contains the true qualities; see :meth:`Policy.reset`.
 
         Raises:
             UnfitError: The observation has no ``quality``.
@@ -182,10 +182,11 @@ def _procure_optimistically(
 
 
 class SSUCB:
-    """SS-UCB: optimism about producers' qualities, then the oracle (Deva et al. 2021; a baseline of the P-FCB paper).
+    """SS-UCB: procures the best quantities as if upper confidence bounds were the true qualities (Deva et al. 2021).
 
-    In round t a producer with W_i delivered units, Y_i of them good, has the index ``min(1, Y_i / W_i + radius_scale
-    sqrt(3 ln t / (2 W_i)))``, or 1 while W_i = 0.
+    In round t a producer with W_i delivered units, Y_i of them good, has the bound ``min(1, Y_i / W_i + radius_scale
+    sqrt(3 ln t / (2 W_i)))``, or 1 while W_i = 0. An oracle computes the quantities for these bounds. The P-FCB paper
+    uses SS-UCB as a baseline.
 
     Example:
         >>> import numpy as np

@@ -44,14 +44,14 @@ class ItemType(NamedTuple):
         return self.layout.itemsize
 
     def associated_data(self, round_: int, iteration: int) -> bytes:
-        """Returns the associated data of all items of this type in one iteration of a round."""
+        """Returns the associated data for AES-GCM, which all items of this type in one iteration of a round share."""
         return pack(">BQI", self.direction, round_, iteration)
 
 
 SCORE = ItemType("score", 8, 1)
-"""A masked score, float64 (little-endian), from an owner to Comp."""
+"""The type of scores: a score times the mask of the round, as little-endian float64, from an owner to Comp."""
 MARK = ItemType("mark", 1, 2)
-"""One byte from Comp to an owner: 1 if the owner is picked, else 0."""
+"""The type of marks: one byte from Comp to an owner, which is 1 if the owner is picked, else 0."""
 
 
 class ItemCipher:

@@ -76,7 +76,7 @@ class Keystream:
         self._blocks: dict[int, tuple[int, Array]] = {}
 
     def words(self, round_: int, iteration: int = 0) -> Array:
-        """Returns the words of one round and iteration, uint64 ``(width,)``, read-only."""
+        """Returns the pseudorandom words of one round and iteration, uint64 ``(width,)``, read-only."""
         number, place = divmod(round_, self._rounds)
         held, block = self._blocks.get(iteration, (-1, None))
         if block is None or held != number:
@@ -103,7 +103,7 @@ class Keystream:
 
 
 class Permutations(Keystream):
-    """A pseudorandom permutation of the owners for every round and iteration.
+    """A pseudorandom stream of permutations of the owners, one for every round and iteration.
 
     Example:
         >>> sorted(Permutations(bytes(32), owners=4).order(round_=1).tolist())

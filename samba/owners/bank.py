@@ -93,7 +93,7 @@ class OwnerBank:
         return self._sums[0].astype(np.int64)
 
     def explores(self, round_: int) -> bool:
-        """Returns whether this round picks an owner uniformly at random, so that nobody submits a score."""
+        """Returns whether an owner is picked uniformly at random in this round; then no owner submits a score."""
         self._round[0] = round_
         chance = float(np.asarray(self._rule.exploration(self._round)).flat[0])
         return chance > 0.0 and self._coin.uniform(round_) <= chance
@@ -115,11 +115,11 @@ class OwnerBank:
         self._rule.mark(iteration, picked[np.newaxis], self._active)
 
     def observe(self, place: int, reward: int) -> None:
-        """Adds a pull and its reward to one owner.
+        """Adds a pull and its reward to the counts of one owner.
 
         Args:
-            place: The owner's place in this bank.
-            reward: 0 or 1.
+            place: Index of the owner in this bank, from 0.
+            reward: The reward, 0 or 1.
         """
         self._pulls[0, place] += 1.0
         self._sums[0, place] += reward

@@ -1,11 +1,14 @@
-"""Messages between roles: their kinds, and the frames that carry them. Steps are those of SAMBA, Figure 5."""
+"""Messages between roles: their kinds, and the encrypted frames that carry them.
+
+The steps in the descriptions of kinds are those of SAMBA, Figure 5.
+"""
 
 from enum import IntEnum
 from typing import NamedTuple
 
 
 class Kind(IntEnum):
-    """The kind of a message, which is the first byte of its payload."""
+    """The kind of a message, sent as the first byte of the message."""
 
     HELLO = 0
     """The sender's name; the first frame of each direction of a connection between processes."""
@@ -16,7 +19,7 @@ class Kind(IntEnum):
     COMMON_SCORE = 3
     """Step 3 in a round of exploration: one score that Controller gives to all owners, as long as a SCORES message."""
     MARKS = 4
-    """Steps 4 and 5: encrypted marks, one for each owner."""
+    """Steps 4 and 5: encrypted marks, one for each owner, which tell whether the owner was picked."""
     SUMS = 5
     """Step 6: sums of rewards under Paillier encryption, one for each owner."""
     TOTAL = 6

@@ -13,7 +13,7 @@ from fedbandit_envs.samba.record import Counts, Record
 from fedbandit_envs.samba.roles.messages import Frame, Kind, Message
 
 ALIVE = bytes((Kind.ALIVE,))
-"""The payload of an ALIVE message."""
+"""The bytes of an ALIVE message: its kind, without content."""
 
 _MAX_REASON = 500
 
@@ -52,12 +52,12 @@ class Role(ABC):
     """
 
     def __init__(self, keyring: Keyring, algorithm: Algorithm | None, record: Record) -> None:
-        """Sets up the links.
+        """Sets up the role and its links, before any frame is sent.
 
         Args:
             keyring: The role's keys.
             algorithm: The algorithm that the role has agreed to, or None if it agrees to any.
-            record: An empty record.
+            record: An empty record, to which the role writes.
         """
         self.name = keyring.role
         self.arms = keyring.arms

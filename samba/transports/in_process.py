@@ -1,4 +1,4 @@
-"""All roles in one process: each frame is handed to its receiver, in the order of sending."""
+"""Runs with all roles in one process: each frame is given to its receiver, in the order of sending."""
 
 from collections import deque
 from collections.abc import Callable, Mapping

@@ -21,7 +21,7 @@ from fedbandit_envs.samba.roles.parties import RoleSetup, make_role
 from fedbandit_envs.samba.roles.role import ALIVE, Role, RoleReport
 
 HUB = "controller"
-"""The role that listens; all other roles connect to it."""
+"""Name of the role that listens for connections; all other roles connect to it."""
 
 _LENGTH_BYTES = 4
 # Largest number of bytes in the first two frames of a connection, a name and a proof of identity; peers that have not
@@ -247,7 +247,7 @@ class Session:
         )
 
     async def finish(self) -> None:
-        """Waits for the end of the run, and until the last frames have been sent."""
+        """Waits until the run has ended and the last frames have been sent."""
         try:
             await self.over
         finally:

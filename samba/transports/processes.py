@@ -1,4 +1,4 @@
-"""All roles on this machine, each in a process of its own, connected by sockets on the loopback address."""
+"""Runs with all roles on this machine, each in its own process, connected by sockets on the loopback address."""
 
 import multiprocessing
 import sys
