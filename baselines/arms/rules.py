@@ -317,7 +317,7 @@ class Pursuit(Rule):
         self._probability = np.full((setting.rows, setting.arms), 1.0 / setting.all_arms)
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
-        """Writes the arms' scores: mean rewards in iteration 0, probabilities in iteration 1; see :meth:`Rule.scores`."""
+        """Writes scores: the mean rewards in iteration 0, the probabilities in iteration 1; see :meth:`Rule.scores`."""
         if iteration == 0:
             _means(pulls, sums, out)
         else:
