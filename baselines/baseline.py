@@ -29,7 +29,7 @@ class WrapperSpec(NamedTuple):
 
 @dataclass(frozen=True)
 class Baseline:
-    """A registered policy with the wrappers that it is played behind.
+    """A policy together with the wrappers around the environment that it plays (channel, privatizer and others).
 
     Attributes:
         summary: What the baseline does, in one line.

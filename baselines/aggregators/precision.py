@@ -43,7 +43,7 @@ class Precision(Aggregator):
     reward_variance: float = 0.25
 
     def __post_init__(self) -> None:
-        """Checks the variance.
+        """Checks that ``reward_variance`` is a finite number > 0.
 
         Raises:
             TypeError: The variance is no number.

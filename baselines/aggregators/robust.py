@@ -167,7 +167,7 @@ class _Trimmed(_BySender):
     share: float
 
     def __post_init__(self) -> None:
-        """Checks the share.
+        """Checks that ``share`` is a number in [0, 0.5).
 
         Raises:
             TypeError: The share is no number.
@@ -238,7 +238,7 @@ class MedianOfMeans(_BySender):
     groups: int
 
     def __post_init__(self) -> None:
-        """Checks the number of groups.
+        """Checks that ``groups`` is an integer >= 1.
 
         Raises:
             TypeError: The number is no integer.

@@ -30,9 +30,9 @@ def _know(own_pulls, own_successes, received_pulls, received_successes, pulls, s
 
 @kernel
 def _best(free, pulls, scores, r):
-    """Returns the arm of row r that is to be pulled next without randomness: a free arm of no pulls, else the best one.
+    """Returns the first free arm of row r that was never pulled, else the free arm with the largest score.
 
-    Of several such arms it is the first. Free arms are awake and not picked yet in this round; -1 if there is none.
+    Free arms are available and not picked yet in this round. Ties go to the first arm; -1 means that no arm is free.
     """
     best, most = -1, -1.0
     for k in range(free.shape[1]):
@@ -48,7 +48,7 @@ def _best(free, pulls, scores, r):
 def _draw(free, scores, same, r, uniform):
     """Returns a random free arm of row r, with probability proportional to its score, or uniformly if ``same``.
 
-    Free arms are awake and not picked yet in this round. ``uniform`` is a random number in (0, 1) that decides.
+    Free arms are available and not picked yet in this round. ``uniform`` is a random number in (0, 1) that decides.
     """
     total = 0.0
     for k in range(free.shape[1]):

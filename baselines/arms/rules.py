@@ -164,7 +164,7 @@ class EpsilonGreedy(Rule):
         return self._epsilon
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
-        """Writes means; see :meth:`Rule.scores`."""
+        """Writes the mean reward of each arm as its score into ``out``; see :meth:`Rule.scores`."""
         _means(pulls, sums, out)
 
 
@@ -186,7 +186,7 @@ class EpsilonDecreasing(Rule):
         return 1.0 / np.maximum(np.log2(round_), 1.0)
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
-        """Writes means; see :meth:`Rule.scores`."""
+        """Writes the mean reward of each arm as its score into ``out``; see :meth:`Rule.scores`."""
         _means(pulls, sums, out)
 
 

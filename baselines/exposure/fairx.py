@@ -79,7 +79,7 @@ class FairX(FedUCB):
         """Forgets own and received data; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: The environment does not publish merit functions: it is not that of exposure fairness.
+            UnfitError: The environment has no public merit functions, because it is of another problem.
         """
         merits = spec.public.get("merits")
         if not isinstance(merits, Merits):
