@@ -1,4 +1,4 @@
-"""Continual release by matrix mechanisms: noise is correlated, so that sums of an agent's releases have little of it."""
+"""Continual release by matrix mechanisms: noise is correlated, so that sums of releases have little of it."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -271,7 +271,7 @@ def _layout(sensitivity: Sensitivity) -> tuple[Array, Array]:
 
 
 class ContinualPrivatizer(Privatizer):
-    """Adds correlated noise to an agent's releases, so that their sums have little of it; see :class:`.MatrixMechanism`.
+    """Adds correlated noise to releases, so that sums of them have little of it; see :class:`.MatrixMechanism`.
 
     Example:
         >>> from fedbandit_envs.linear_v0 import parallel_env
