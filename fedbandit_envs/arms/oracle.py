@@ -20,7 +20,7 @@ minus infinity for arms that cannot be pulled), and ``slots``, the number of arm
 
 
 def largest(values: Array, slots: int) -> Array:
-    """Returns the arms with the largest values, of equal ones the first, integers ``(..., slots)``; an :data:`Oracle`."""
+    """Returns the arms with the largest values (of equal ones the first), integers ``(..., slots)``."""
     if slots == 1:
         return values.argmax(axis=-1)[..., np.newaxis]
     return np.argsort(-values, axis=-1, kind="stable")[..., :slots]
