@@ -32,7 +32,7 @@ TABLED_CAPACITY = 63
 
 @kernel(inline="always")
 def _cutoff(probability):
-    # The sums of probabilities have rounding errors of up to about 1e-13. Without the shift by 1e-3, such an error could
+    # Sums of probabilities have rounding errors of up to about 1e-13. Without the shift by 1e-3, such an error could
     # change the ceiling where F is 0, 1 or a multiple of 2**-31, and a cutoff could rise with the number of units.
     return ceil(min(max(probability, 0.0), 1.0) * 2147483648.0 - 1e-3) - 1
 
