@@ -123,7 +123,7 @@ def best_filling(room, profit, weight, capacity, tolerance):
             if alive > 0 and new_gains[s] <= gains[alive - 1]:
                 continue
             if alive > 0 and rooms[alive - 1] - new_rooms[s] <= _ROOM_TOLERANCE:
-                alive -= 1  # The state before has the same room up to rounding, and less gain: it is replaced.
+                alive -= 1  # The state before has equal room (up to rounding) and less gain.
             parent[kept], units[kept], decided[kept] = new_parents[s], new_units[s], item
             states[alive], rooms[alive], gains[alive] = kept, new_rooms[s], new_gains[s]
             kept += 1
