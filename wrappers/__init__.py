@@ -1,4 +1,4 @@
-"""Wrappers of federated environments, by layer from the inside out; every wrapper states its layer.
+"""Wrappers of federated environments. Every wrapper belongs to one of four layers, listed here from the inside out.
 
 Data: :class:`Byzantine`, :class:`Interleaved`, :class:`Participation`, :class:`Placebo`, :class:`Quota`.
 Noise: :class:`Privatizer` with any mechanism; :class:`ContinualPrivatizer`, :class:`GaussianPrivatizer`,

@@ -16,9 +16,10 @@ from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.rules import checked, make_rule
 
 Attack = Callable[[Array, bool, np.random.Generator], Array]
-"""A function that returns a false statistic, in the shape of the true one, from the agent's true statistic up to this
-release, of any shape and dtype; whether the last two axes hold symmetric matrices; a generator of the agent and
-round."""
+"""A function that returns the false statistic that a Byzantine agent releases, in the shape of the true one.
+
+Its three arguments are the sum of the agent's true statistics up to this release, an array of any shape and dtype;
+whether the last two axes of that array are symmetric matrices; and a random generator of the agent and round."""
 
 
 @checked(lambda scale=1.0: require_number("scale", scale, 0, np.inf, open_below=True))
@@ -41,7 +42,7 @@ def _sign_flip(total: Array, symmetric: bool, generator: np.random.Generator) ->
 
 
 ATTACKS: dict[str, Callable[..., Array]] = {"garbage": _garbage, "sign_flip": _sign_flip, "scaled": _scaled}
-"""The attacks by the name in their specification."""
+"""The built-in attacks, by the name that a specification gives them."""
 
 
 class Byzantine(FederatedWrapper):
@@ -53,16 +54,17 @@ class Byzantine(FederatedWrapper):
     | `sign_flip` | | the true statistic with the opposite sign |
     | `scaled` | `scale` (1000) | the true statistic times `scale` |
 
-    An attack makes up the whole statistic, and the agent releases its difference from what it released before: so the
-    sum of all its releases is what the attack made up at the last of them. Garbage is drawn anew at each release, from
-    a stream of the agent and round. False counts are whole numbers and false matrices symmetric where the true ones
-    are; but they may be negative, and good units more than all units, so that the space of releases is wider than the
-    environment's. All receivers are given the same.
+    An attack invents a false sum of all statistics of the episode so far, and the agent releases the difference between
+    this sum and all it has released before. So after each release, the sum of the agent's releases is the false sum.
+    Garbage is drawn anew at each release, from a random stream of the agent and round. False counts are whole numbers,
+    and false matrices are symmetric if the true ones are. But they may be negative, and there may be more good units
+    than units in all, so that the space of releases is wider than the environment's. All receivers get the same
+    message.
 
-    Byzantine agents act on what they have really observed; only their releases are false. Privatizers add noise to
-    false statistics as to true ones, and sensitivity and privacy claims are those of the true statistic: they hold for
-    agents that follow the protocol. Results are reported apart for the groups ``liars`` and ``honest``
-    (:attr:`groups`).
+    Byzantine agents act on their true observations; only their releases are false. Privatizers add the same noise to
+    false statistics as to true ones. Sensitivity and privacy claims are those of the true statistic: they hold for
+    agents that follow the protocol. Results are reported separately for the groups ``liars`` (the Byzantine agents) and
+    ``honest`` (all others), see :attr:`groups`.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -93,13 +95,13 @@ class Byzantine(FederatedWrapper):
 
         Args:
             env: The environment, without privatizer and channel.
-            agents: The Byzantine agents: a sequence of indices, or a share of all agents in [0, 1], rounded to a number
-                of agents; these are the last ones.
+            agents: The Byzantine agents: a sequence of indices, or a share of all agents in [0, 1]. A share is rounded
+                to a number of agents, and so many agents with the highest indices are Byzantine.
             attack: A name in the table, a mapping of ``name`` and the attack's arguments, or a function, see
                 :data:`Attack`.
 
         Raises:
-            TypeError: An argument has the wrong type, or the attack does not know it.
+            TypeError: An argument has the wrong type, or the attack has no argument of that name.
             ValueError: A name is unknown, or an argument out of its range.
         """
         super().__init__(env)
@@ -111,14 +113,17 @@ class Byzantine(FederatedWrapper):
 
     @property
     def groups(self) -> Mapping[str, Sequence[int]]:
-        """The groups ``liars`` and ``honest`` beside the wrapped environment's; see :attr:`FederatedEnv.groups`."""
+        """Indices of agents by group: ``liars`` (Byzantine), ``honest`` (others) and the wrapped environment's groups.
+
+        See :attr:`FederatedEnv.groups`.
+        """
         liars = sorted({*self._liars, *self.env.groups.get("liars", ())})
         honest = [agent for agent in range(self.max_num_agents) if agent not in liars]
         named = {"liars": liars, "honest": honest}
         return {**self.env.groups, **{name: agents for name, agents in named.items() if agents}}
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed, in which nothing has been released; see :meth:`FederatedEnv.reset_batch`."""
+        """Starts one episode for each seed, with nothing released so far; see :meth:`FederatedEnv.reset_batch`."""
         reset = self.env.reset_batch(seeds)
         self._seeds = [int(seed) for seed in seeds]
         self._round = 0
@@ -149,7 +154,7 @@ class Byzantine(FederatedWrapper):
 
 
 def _numbers(agents: Any, num_agents: int) -> list[int]:
-    """Returns the indices of the Byzantine agents, each once and in order."""
+    """Returns the sorted indices of the Byzantine agents, from a sequence of indices or a share of all agents."""
     if isinstance(agents, str) or not isinstance(agents, Sequence):
         require_number("agents", agents, 0, 1)
         return list(range(num_agents - round(float(agents) * num_agents), num_agents))
@@ -161,7 +166,7 @@ def _numbers(agents: Any, num_agents: int) -> list[int]:
 
 
 def _widened(space: spaces.Space[Any]) -> spaces.Space[Any]:
-    """Returns the space of false statistics, and of differences between them, for a space of true ones."""
+    """Returns a space of true releases with bounds widened, so that it contains false releases, too."""
     assert isinstance(space, spaces.Box)
     dtype = space.dtype.type if space.dtype is not None else np.float64
     low, high = np.minimum(space.low, -2 * MOST), np.maximum(space.high, 2 * MOST)
@@ -169,6 +174,6 @@ def _widened(space: spaces.Space[Any]) -> spaces.Space[Any]:
 
 
 def _fitting(lie: Array, dtype: Any) -> Array:
-    """Returns false numbers rounded where the true ones are counts, and bounded so that they can be represented."""
+    """Returns false numbers clipped to [-2^53, 2^53], and rounded to integers where ``dtype`` is an integer type."""
     bounded = np.clip(lie, -MOST, MOST)
     return np.rint(bounded).astype(dtype) if np.issubdtype(dtype, np.integer) else bounded

@@ -1,4 +1,4 @@
-"""Statistics kept in several slots by round, for estimators that take turns."""
+"""The wrapper that keeps an agent's statistics in several slots, one for each of the estimators that take turns."""
 
 from collections.abc import Sequence
 
@@ -15,15 +15,15 @@ from fedbandit_envs.core.wrapper import FederatedWrapper
 
 
 class Interleaved(FederatedWrapper):
-    """A wrapper that keeps the statistics of different rounds in different slots: of round t in slot t mod period.
+    """A wrapper that keeps the statistics of round t in slot t mod period, apart from those in other slots.
 
-    Rounds count from 0. The wrapper serves FedUCB's estimators that take turns, of which each has received the messages
-    about all its rounds when its turn comes again (Dubey and Pentland 2020, Algorithm 3). Released arrays gain an axis
-    of slots before the problem's own: ``(replicas, agents, period, ...)``, zero for agents that do not send. A release
-    has all slots; with a period of 1 it is the environment's.
+    Rounds count from 0. FedUCB has several estimators that take turns: when the turn of one comes again, it has
+    received the messages about all its earlier rounds (Dubey and Pentland 2020, Algorithm 3). Released arrays gain an
+    axis of slots before the problem's own axes, ``(replicas, agents, period, ...)``, and are zero for agents that do
+    not send. A release contains all slots; with a period of 1 it has the environment's numbers, in a single slot.
 
-    After each round the new statistics are moved from the environment into the slots. There they are still the agent's
-    own: nothing leaves it before a release.
+    After each round the new statistics are moved from the environment into the slots. There they are still held by the
+    agent: no data leave the agent before a release.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -57,7 +57,7 @@ class Interleaved(FederatedWrapper):
         )
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed, with empty slots; see :meth:`FederatedEnv.reset_batch`."""
+        """Starts one episode for each seed, with empty slots; see :meth:`FederatedEnv.reset_batch`."""
         reset = self.env.reset_batch(seeds)
         self._everyone = np.ones((len(seeds), self.max_num_agents), np.bool_)
         self._slots = zeros(self.single_release_space, self._everyone.shape)
@@ -68,7 +68,7 @@ class Interleaved(FederatedWrapper):
         """Plays one round and adds its statistics to their slot; see :meth:`FederatedEnv.step_batch`."""
         step = self.env.step_batch(action)
         slot = self._round % self._period
-        # Not a release: the statistics stay with the agents.
+        # The inner method is called directly: the ledger counts no release, since the statistics stay with the agents.
         for name, grown in self.env._release(self._everyone).items():
             self._slots[name][:, :, slot] += grown
         self._round += 1
@@ -85,8 +85,8 @@ class Interleaved(FederatedWrapper):
         """Returns the sensitivity of a release; see :meth:`FederatedEnv.sensitivity`.
 
         Returns:
-            The wrapped environment's sensitivity, with the axis of slots. A round is in one slot
-            only, so the changes stay the same.
+            The wrapped environment's sensitivity, with scales repeated along the axis of slots. A round is in one slot
+            only, so neighbouring histories differ by as much as without slots.
         """
         inner = self.env.sensitivity()
         return inner._replace(

@@ -1,4 +1,4 @@
-"""Rewards for learning agents: scaled to one size, less prices on other quantities such as messages."""
+"""Rewards for learning agents: scaled to [-1, 1], minus prices for other quantities such as messages."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,22 +13,22 @@ from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 
 
 class LearningReward(FederatedWrapper):
-    """A wrapper that changes the reward to reward / scale - (sum over entries of the information of price times entry).
+    """A wrapper that scales the reward and subtracts prices: reward / scale - sum over names of price * info[name].
 
     The scale of an agent is the largest absolute reward that it can get in a round
-    (:meth:`FederatedEnv.largest_reward`), known at reset: so rewards before prices lie in [-1, 1], whatever the
-    problem's size. The environment's own rewards stay in the information as ``raw_reward``, float64.
+    (:meth:`FederatedEnv.largest_reward`), known at reset. So rewards before prices lie in [-1, 1] for any
+    size of the problem. The environment's own reward stays in the info as ``raw_reward``, float64.
 
-    A price is charged for each unit of an entry of the information, in units of the scaled reward:
+    A price is the cost of one unit of an entry of the info, in units of the scaled reward:
 
     | entry | what a price on it does |
     |---|---|
     | `violation` | violating the quality constraint costs reward; in procurement the reward ignores it |
     | `messages` | sending costs reward; otherwise a learner is indifferent to it |
-    | `bytes`, `wasted`, `excess`, ... | likewise |
+    | `bytes`, `wasted`, `excess`, ... | each unit of that entry costs reward |
 
-    Some entries, ``violation`` and ``regret`` among them, depend on quantities that no agent knows: they can be learned
-    from in simulation only.
+    Some entries, such as ``violation`` and ``regret``, depend on quantities that no agent knows. Rewards that include
+    them are therefore available in simulation only.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -48,9 +48,9 @@ class LearningReward(FederatedWrapper):
         """Wraps ``env``.
 
         Args:
-            env: The environment, with its wrappers; with a channel inside, for prices of messages.
+            env: The environment, with its wrappers; prices of messages need a channel or server among them.
             scaled: Whether rewards are divided by their scale; if not, prices are in units of the environment's reward.
-            prices: What a unit of an entry of the information costs, >= 0, by the entry's name; None for none.
+            prices: The price, >= 0, of one unit of an entry of the info, by the entry's name; None for no prices.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -68,10 +68,11 @@ class LearningReward(FederatedWrapper):
         self._scaled = scaled
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed; see :meth:`FederatedEnv.reset_batch`.
+        """Starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`.
 
         Raises:
-            ValueError: The largest reward is unknown, or a price's name is no entry of the information.
+            ValueError: Rewards are to be scaled and the largest reward is unknown, or a price has a name that is no
+                entry of the info.
         """
         reset = self.env.reset_batch(seeds)
         unknown = sorted(set(self._prices) - set(reset.info))
@@ -87,7 +88,7 @@ class LearningReward(FederatedWrapper):
                 "scaled is True, but the largest reward of this environment is unknown; scaled=False, or a problem "
                 "that defines largest_reward, is required"
             )
-        # Where nothing can be earned, rewards are 0.
+        # An agent whose largest reward is 0 always has reward 0: dividing by 1 avoids 0 / 0.
         self._scale = np.where(scale > 0.0, scale, 1.0)
         self._buffers = Buffers({"reward": np.zeros(rows), "raw_reward": np.zeros(rows)})
         return reset._replace(info=self._with_raw(reset.info))
@@ -103,7 +104,10 @@ class LearningReward(FederatedWrapper):
         return step._replace(reward=self._buffers.views["reward"], info=self._with_raw(step.info))
 
     def largest_reward(self) -> Array | None:
-        """Returns the largest absolute reward: 1 if rewards are scaled; None (unknown) with prices."""
+        """Returns the largest absolute reward of each agent, ``(replicas, agents)``; None (unknown) with prices.
+
+        It is 1 if rewards are scaled, and otherwise that of the wrapped environment.
+        """
         if self._prices:
             return None
         return np.ones(self._scale.shape) if self._scaled else self.env.largest_reward()

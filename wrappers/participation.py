@@ -16,9 +16,10 @@ from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.rules import checked, make_rule
 
 Law = Callable[[int, np.random.Generator, int], Array]
-"""The distribution of the set of agents that act in a round of one replica: a function of the round, counted from 1,
-the replica's generator and the number of agents. It is called once a round, in order, and returns which agents act,
-bool ``(agents,)``."""
+"""A function that draws which agents act in a round of one replica.
+
+Its arguments are the round, counted from 1, the replica's random generator and the number of agents. It is called once
+for each round, in order, and returns whether each agent acts, bool ``(agents,)``."""
 
 
 def _uniform(t: int, generator: np.random.Generator, num_agents: int) -> Array:
@@ -55,7 +56,7 @@ LAWS: dict[str, Callable[..., Array]] = {
     "probability": _probability,
     "sequence": _sequence,
 }
-"""The distributions by the name in their specification; ``all`` (every agent acts) has no function."""
+"""The built-in distributions by the name that a specification gives them; ``all`` (every agent acts) has none."""
 
 
 class Participation(FederatedWrapper):
@@ -64,13 +65,13 @@ class Participation(FederatedWrapper):
     | law | arguments | who acts |
     |---|---|---|
     | `all` | | all agents in every round, as without this wrapper |
-    | `uniform` | | one agent a round, each with the same probability |
-    | `in_turn` | | one agent a round, in their order |
+    | `uniform` | | one agent in each round, drawn with equal probabilities |
+    | `in_turn` | | one agent in each round: agent 0, agent 1, ..., and again from agent 0 |
     | `probability` | `probability` | each agent with that probability, independently |
-    | `sequence` | `rounds` | the agents given, round by round, over and over |
+    | `sequence` | `rounds` | the agents that the list `rounds` gives for each round; the list repeats from its end |
 
     For an inactive agent nothing is played or drawn: its action is ignored (though its shape and dtype are checked),
-    its reward and information are 0, and its statistics do not change. The k-th round in which an agent acts has the
+    its reward and info are 0, and its statistics do not change. The k-th round in which an agent acts has the
     same random numbers whenever it takes place. Observations gain
 
     | key | shape | dtype | meaning |
@@ -78,9 +79,10 @@ class Participation(FederatedWrapper):
     | `active` | (1,) | bool | whether the agent acts in the coming round |
     | `own_round` | (1,) | int64 | number of rounds in which it has acted |
 
-    Entries about the last round (units delivered, the context pulled, the reward) are 0 for agents that were inactive
-    in it. Entries about the coming round (the contexts offered) are those of the last round in which the agent acted,
-    for agents that are inactive in the coming one. ``round`` counts the rounds of the federation.
+    Entries of an observation about the last round (units delivered, the context pulled, the reward) are 0 for agents
+    that were inactive in it. Entries about the coming round (the contexts offered) keep their values from the last
+    round in which the agent acted, if the agent is inactive in the coming round. ``round`` counts all rounds of the
+    federation.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -104,12 +106,12 @@ class Participation(FederatedWrapper):
         """Wraps ``env``.
 
         Args:
-            env: The environment, in which all agents act.
+            env: The environment, without another :class:`Participation`.
             law: The distribution of the agents that act: a name in the table, a mapping of ``name`` and its arguments,
                 or a function, see :data:`Law`.
 
         Raises:
-            TypeError: ``law`` or an argument has the wrong type, or ``law`` does not know an argument.
+            TypeError: ``law`` or an argument has the wrong type, or the distribution has no argument of that name.
             ValueError: A name is unknown, or an argument out of its range; ``env`` has a :class:`Participation`
                 already.
         """
@@ -132,7 +134,7 @@ class Participation(FederatedWrapper):
         )
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed; see :meth:`FederatedEnv.reset_batch`."""
+        """Starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`."""
         generators = [stream(int(seed), Purpose.PARTICIPATION) for seed in seeds]
         first = self._drawn(1, generators)
         if self._law is not None:
@@ -140,7 +142,7 @@ class Participation(FederatedWrapper):
         reset = self.env.reset_batch(seeds)
         self._generators = generators
         self._round = 0
-        # Drawn one round ahead, so that an action that is refused and repeated draws nothing anew.
+        # Drawn one round ahead, so that nothing is drawn again if an action is refused and step is called once more.
         self._next = self._drawn(2, generators)
         self._buffers = Buffers(
             {"active": first[..., np.newaxis], "own_round": np.zeros((*first.shape, 1), np.int64)}

@@ -1,4 +1,4 @@
-"""The placebo of communication: messages emptied of data."""
+"""The placebo wrapper: messages are sent as usual, but contain zeros instead of data."""
 
 import numpy as np
 
@@ -7,10 +7,10 @@ from fedbandit_envs.core.wrapper import FederatedWrapper
 
 
 class Placebo(FederatedWrapper):
-    """A wrapper that releases zeros in place of data, at the same times.
+    """A wrapper that replaces all data in releases by zeros; the times of the releases stay the same.
 
-    Inside of a privatizer, agents then receive its noise alone. Whatever a policy still gains from messages under this
-    wrapper does not come from their data.
+    If a privatizer is wrapped around it, agents receive only the privatizer's noise. Whatever a policy still gains from
+    messages under this wrapper does not come from the data in them.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env

@@ -1,4 +1,4 @@
-"""A limit on the number of releases."""
+"""The wrapper that limits how often each agent may release data in an episode."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,10 @@ from fedbandit_envs.core.wrapper import FederatedWrapper
 
 
 class Quota(FederatedWrapper):
-    """A wrapper that allows each agent a number of releases in an episode, and silently none after them.
+    """A wrapper that limits the number of releases of each agent in an episode.
 
-    With 0 there is no communication. A release counts once, however many agents receive it.
+    After its last release an agent cannot send any more; attempts are ignored without an error. With a limit of 0 there
+    is no communication. A release counts once, however many agents receive it.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -25,7 +26,7 @@ class Quota(FederatedWrapper):
     """
 
     layer = "data"
-    # Enough for all releases that the conformance checks make.
+    # The conformance checks, which try each wrapper with these arguments, make at most 20 releases of an agent.
     examples = ({"releases": 20},)
 
     def __init__(self, env: FederatedEnv, releases: int) -> None:
@@ -44,13 +45,16 @@ class Quota(FederatedWrapper):
         self._releases = int(releases)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed, in which nothing has been released yet; see :meth:`FederatedEnv.reset_batch`."""
+        """Starts one episode for each seed, with the full number of releases; see :meth:`FederatedEnv.reset_batch`."""
         reset = self.env.reset_batch(seeds)
         self._left = np.full((len(seeds), self.max_num_agents), self._releases)
         return reset
 
     def allowed_senders(self, senders: Array) -> Array:
-        """Returns those senders that have releases left; see :meth:`FederatedEnv.allowed_senders`."""
+        """Returns which of the given senders may still release, bool ``(replicas, agents)``.
+
+        See :meth:`FederatedEnv.allowed_senders`.
+        """
         return self.env.allowed_senders(senders) & (self._left > 0)
 
     def _release(self, sends: Array) -> Arrays:

@@ -1,4 +1,4 @@
-"""Hidden quantities of an environment in its observations, for oracles and upper bounds."""
+"""The wrapper that adds hidden quantities to observations, for policies that know the truth as an upper bound."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ class Reveal(FederatedWrapper):
         )
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed; see :meth:`FederatedEnv.reset_batch`."""
+        """Starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`."""
         reset = self.env.reset_batch(seeds)
         return reset._replace(observation=self._revealed(reset.observation))
 

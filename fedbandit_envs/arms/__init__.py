@@ -1,1 +1,1 @@
-"""Bernoulli arms: a federation of agents that pull them, and a vertical one, whose owners have an arm each."""
+"""Bernoulli arms: a federation of agents that pull arms with 0/1 rewards, and data sets of means."""

@@ -20,7 +20,10 @@ class ArmNumbers(OwnActions):
         self._slots = slots
 
     def allowed(self, observation: Mapping[str, Array]) -> Array:
-        """Returns which arms are awake, slot by slot; all where none is, since any choice then does nothing."""
+        """Returns which arms may be chosen, bool ``(replicas, agents, slots * arms)``: in each slot those awake.
+
+        If all arms of an agent sleep, all may be chosen, since any choice then pulls nothing.
+        """
         if "awake" not in observation:
             some = observation["total_pulls"]
             return np.ones((*some.shape[:2], self._slots * some.shape[2]), np.bool_)
@@ -29,7 +32,7 @@ class ArmNumbers(OwnActions):
 
 
 def arms_by_means(slots: int, choice: Array, observation: Mapping[str, Array]) -> Array:
-    """Returns the arms with the largest estimates of those that are awake, the first of those with equal ones.
+    """Returns the arms with the largest estimates among those that are awake; of equal estimates the first arm's.
 
     Args:
         slots: How many arms an agent pulls in a round.

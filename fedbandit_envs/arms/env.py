@@ -29,20 +29,20 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     ## Description
 
-    In every round each agent pulls one of K arms, or a superarm of m of them. Arm k succeeds with a probability, its
-    mean, that no agent knows. All agents have the same means, so that the data of one are
-    useful to all; or each agent has means of its own near the common ones (`spread`). Arms may sleep: in each round and
+    In every round each agent pulls one of K arms, or a superarm (a set) of m of them. Arm k succeeds with a
+    probability, its mean, that no agent knows. Either all agents have the same means, so that the data of one are
+    useful to all; or each agent has its own means near the common ones (`spread`). Arms may sleep: in each round and
     for each agent every arm is available with the probability `awake`. (One agent: Auer et al.
     2002; superarms: Chen et al. 2013; sleeping arms: Kleinberg et al. 2010.)
 
-    The same arms, one a data owner, are the vertical federation of SAMBA: `fedbandit_envs.samba.vertical`.
+    In SAMBA's vertical federation each data owner has one of these arms: `fedbandit_envs.samba.vertical`.
 
     ## Action Space
 
     `Discrete(num_arms)`: the arm to pull. With `slots=m` > 1 `MultiDiscrete([num_arms] * m)`: the arms of the superarm,
-    in any order. An arm that sleeps, or that another slot pulls already, pulls nothing; such slots are counted in
-    `info["wasted"]`. Another integer, a wrong shape or dtype is an error that names agent and value; the state stays
-    untouched.
+    in any order. A slot with an arm that sleeps, or that another slot pulls already, pulls nothing; such slots are
+    counted in `info["wasted"]`. An integer out of range, a wrong shape or dtype is an error that names agent and value;
+    the state does not change.
 
     Views for learning agents also offer `action_format="values"` (`Box(0, 1, (num_arms,))`: estimates of the means, of
     which the largest m awake are pulled).
@@ -55,10 +55,10 @@ class ArmsEnv(Problem, name="arms_v0"):
     |---|---|---|---|
     | `round` | (1,) | int64 | rounds played so far |
     | `total_pulls` | (K,) | int64 | how often the agent has pulled each arm |
-    | `total_successes` | (K,) | int64 | with how many successes |
+    | `total_successes` | (K,) | int64 | how many of these pulls succeeded |
     | `awake` | (K,) | bool | which arms can be pulled now; only with `awake` < 1 |
 
-    Views for learning agents also offer `features=True`: a flat box in [-1, 1] in place of all this, see
+    Views for learning agents also offer `features=True`: a flat box of features in [-1, 1] instead of this `Dict`, see
     :class:`~fedbandit_envs.arms.features.ArmsFeatures`.
 
     ## Starting State
@@ -77,11 +77,11 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     ## Information
 
-    After each step, one value an agent; after reset the same names with zeros:
+    After each step, one number for each agent; after reset the same names with zeros:
 
-    * `regret`: the sum of means over the best superarm of those arms that are awake, less that of what was pulled. With
-      `regret="own"` means are the agent's own; with `"federation"` they are those on average over all agents, so that
-      an agent whose own means differ can have regret with its own best arm.
+    * `regret`: the sum of the means of the best superarm of awake arms, minus the sum of the means of the arms that
+      were pulled. With `regret="own"` these are the agent's own means; with `"federation"` they are averaged over all
+      agents, so that an agent whose own means differ can have regret even with its own best arm.
     * `wasted`: slots that pulled nothing.
 
     ## Arguments
@@ -98,11 +98,11 @@ class ArmsEnv(Problem, name="arms_v0"):
     | `FedArmsSleeping-v0` | an arm is available with probability 0.7, `awake=0.7` |
     | `FedArmsSuper-v0` | superarms of three arms, `slots=3` |
     | `FedArmsSpread-v0` | agents' means differ by up to 0.2 from the common ones, `spread=0.2` |
-    | `FedArmsUnreliable-v0` | messages along a ring in rounds 1, 2, 4, ..., late, a fifth lost and a fifth doubled |
+    | `FedArmsUnreliable-v0` | messages along a ring in rounds 1, 2, 4, ..., delayed, a fifth lost and a fifth doubled |
 
     The means of films and jokes are those of SAMBA's experiments: the share of all users who rated an item high. With a
-    smaller `num_arms` the largest means are kept. `fedbandit_envs.arms.ratings` makes means from a copy of
-    the ratings themselves.
+    smaller `num_arms` the largest means are kept. `fedbandit_envs.arms.ratings` computes means from your own copy of
+    the ratings.
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
     `fedbandit_envs.arms_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
@@ -158,19 +158,22 @@ class ArmsEnv(Problem, name="arms_v0"):
 
         Args:
             num_agents: Number of agents; 10 by default, or as many as means are given for.
-            num_arms: K; 10 by default, or as many as means are given. Of a data set the largest are kept.
+            num_arms: Number of arms K; 10 by default, or as many as means are given. Of a data set the arms with the
+                largest means are kept.
             max_cycles: Rounds until truncation.
             means: None draws them from U[0, 1]; ``"movielens"`` or ``"jester"``; or means that stay, ``(num_arms,)`` or
                 ``(num_agents, num_arms)``, arrays or nested lists.
             spread: In [0, 1]: each agent's means differ from the common ones by U[-spread, spread], clipped to
                 [0, 1].
-            regret: Whose means regret is measured by, the agent's ``"own"`` or the ``"federation"``'s on average.
+            regret: The means by which regret is measured: the agent's ``"own"``, or ``"federation"``, the average over
+                all agents.
             slots: m, how many arms an agent pulls in a round; at most ``num_arms``.
-            oracle: Which superarm is the best: ``"largest"``, the one of the largest means, or the entry point of an
-                :data:`~fedbandit_envs.arms.oracle.Oracle`, where not every set of m arms is a superarm.
+            oracle: The function that finds the best superarm: ``"largest"`` takes the arms with the largest means; the
+                entry point of an :data:`~fedbandit_envs.arms.oracle.Oracle` is needed where not every set of m arms is
+                a superarm.
             awake: In (0, 1]: the probability with which an arm can be pulled, for each agent and round by itself.
-            instance_seed: None draws new means each episode; an integer fixes them; of several, an episode takes the
-                one at its own seed modulo their number.
+            instance_seed: None draws new means in each episode; an integer fixes them; from a sequence of n integers,
+                an episode with seed s takes entry s mod n.
             render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).
 
         Raises:
@@ -217,7 +220,7 @@ class ArmsEnv(Problem, name="arms_v0"):
         self._measure()
 
     def _measure(self) -> None:
-        """Computes the value of the best superarm, against which regret is measured."""
+        """Sets ``_best``, the value of each agent's best superarm, against which regret is measured."""
         best = self._oracle(np.where(self._awake, self._values, -np.inf), self._slots)
         shape, arms = (*self._best.shape, self._slots), self._distribution.shape[1]
         if best.shape != shape:
@@ -256,5 +259,8 @@ class ArmsEnv(Problem, name="arms_v0"):
 
 
 def _cutoff(chance: Any) -> Any:
-    """Returns below what, int64, a word of 32 bits means yes; as near as they come: 0 is never, and 1 always."""
+    """Returns the int64 cutoff below which a random 32-bit word lies with a given probability, rounded to 2^-32.
+
+    The probability 0 gives the cutoff 0 (never below), and 1 gives 2^32 (always below).
+    """
     return np.rint(np.multiply(chance, 2.0**32)).astype(np.int64)

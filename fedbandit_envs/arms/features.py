@@ -1,4 +1,4 @@
-"""Features of Bernoulli arms; see :class:`fedbandit_envs.core.features.Features`."""
+"""Features of Bernoulli arms for neural networks; see :class:`fedbandit_envs.core.features.Features`."""
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.features import Features, laplace, time_left
@@ -11,13 +11,13 @@ class ArmsFeatures(Features):
 
     | of each arm | meaning |
     |---|---|
-    | `estimate` | 2 p - 1, p = (successes + 1) / (pulls + 2) of own data |
-    | `doubt` | 1 / sqrt(pulls + 1) |
-    | `heard_estimate` | as `estimate`, of received data, with allowance for noise; where agents receive messages |
-    | `heard_doubt` | as `doubt`, of the received data |
-    | `awake` | 1 if the arm can be pulled now, else -1; where arms sleep |
+    | `estimate` | 2 p - 1 with p = (successes + 1) / (pulls + 2), from the agent's own data |
+    | `doubt` | 1 / sqrt(pulls + 1), from the agent's own data |
+    | `heard_estimate` | as `estimate`, from received data, corrected for noise; only where agents receive messages |
+    | `heard_doubt` | as `doubt`, from received data |
+    | `awake` | 1 if the arm can be pulled now, else -1; only where arms sleep |
 
-    | once | meaning |
+    | once for all arms | meaning |
     |---|---|
     | `time_left` | 1 before the first round, falling to -1 after the last |
     """
@@ -25,7 +25,7 @@ class ArmsFeatures(Features):
     shared = ("time_left",)
 
     def __init__(self, spec: PolicySpec) -> None:
-        """Reads the number of arms from the spaces; see :class:`~fedbandit_envs.core.features.Features`."""
+        """Sets the names of the features and the number of arms, from the spaces of the environment."""
         seen = spec.observation.spaces
         self.items = (seen["total_pulls"].shape or (0,))[0]
         self._horizon = spec.horizon

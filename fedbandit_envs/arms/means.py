@@ -12,13 +12,13 @@ from fedbandit_envs.randomness.streams import Purpose, stream
 
 
 class Means:
-    """A distribution of means: common ones, from which each agent's own may differ.
+    """The distribution of the arms' means: means common to all agents, from which each agent's own means may differ.
 
-    Agent j's means do not depend on how many agents there are, and an arm's not on how many arms, unless a data set's
-    largest are taken.
+    Under one seed, an agent's means do not depend on the number of agents. The mean of an arm does not depend on the
+    number of arms, unless the largest means of a data set are taken.
 
     Attributes:
-        shape: Number of agents and of arms.
+        shape: Number of agents and number of arms.
     """
 
     def __init__(
@@ -27,10 +27,10 @@ class Means:
         """Sets the distribution.
 
         Args:
-            means: None for U[0, 1]; a data set's name, of which the ``num_arms`` largest are taken; or means,
-                ``(arms,)`` or ``(agents, arms)``, arrays or nested lists.
-            num_agents: None for 10, or as many as means are given for.
-            num_arms: None for 10, or as many as there are in what is given.
+            means: None draws means from U[0, 1]; the name of a data set takes its ``num_arms`` largest means; or the
+                means themselves, ``(arms,)`` or ``(agents, arms)``, arrays or nested lists.
+            num_agents: Number of agents; None for 10, or for the number of agents in given means.
+            num_arms: Number of arms; None for 10, or for the number of arms in given means or in the data set.
             spread: Each agent's means differ from the common ones by U[-spread, spread], clipped to [0, 1].
 
         Raises:

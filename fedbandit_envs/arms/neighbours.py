@@ -1,4 +1,4 @@
-"""Sensitivity of the counts of Bernoulli arms, and the worst neighbouring histories."""
+"""Sensitivity of the released counts of Bernoulli arms, and the neighbouring histories that differ most."""
 
 from math import sqrt
 
@@ -11,13 +11,14 @@ from fedbandit_envs.core.sensitivity import Change, Pair, Sensitivity
 
 
 def sensitivity(pulls: Array) -> Sensitivity:
-    """Returns the sensitivity of ``pulls`` and ``successes``, in units of 1.
+    """Returns the sensitivity of the released counts ``pulls`` and ``successes``, in units of 1.
 
-    Another arm pulled moves a pull, and a success at most, from one arm to another: that is one good or defective
-    outcome less here, and one more there. Another outcome makes a good one defective.
+    If one observation is replaced, another arm may be pulled: a pull, and at most a success, move from one arm to
+    another, so one arm has one (good or defective) outcome less, and the other arm one more. If only the outcome is
+    replaced, a good outcome becomes defective or the reverse.
 
     Args:
-        pulls: An array of the released shape, ``(replicas, agents, arms)``.
+        pulls: An array with the shape of the released ones, ``(replicas, agents, arms)``.
     """
     one, two, four = Change(1, 1.0), Change(2, sqrt(2)), Change(4, 2.0)
     return Sensitivity(
@@ -28,10 +29,10 @@ def sensitivity(pulls: Array) -> Sensitivity:
 
 
 def worst_neighbours(adjacency: Adjacency) -> list[Neighbours]:
-    """Returns the worst neighbouring histories; none under adjacencies that are not this environment's.
+    """Returns the neighbouring histories that differ most; none if the environment does not name the adjacency.
 
-    An arm that succeeds in the place of another, or one in the place of a failure; in windows that do not differ a
-    third arm is pulled, which fails.
+    They differ in one pull. Under ``one-observation`` two different arms are pulled and both succeed; under
+    ``one-outcome`` the same arm fails or succeeds. In windows that do not differ, a third arm is pulled, which fails.
     """
     idle = np.array(2)
 

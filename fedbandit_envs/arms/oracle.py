@@ -1,4 +1,7 @@
-"""Oracles: functions that return the best superarm for given values of arms (thesis, Definition 2.4)."""
+"""Oracles: functions that return the best superarm (set of arms pulled together) for given values of the arms.
+
+This is Definition 2.4 of Solanki's thesis (2024).
+"""
 
 from collections.abc import Callable
 
@@ -9,7 +12,7 @@ from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 
 Oracle = Callable[[Array, int], Array]
-"""A function that returns the arms of best superarms, integers ``(..., slots)``.
+"""A function that returns the arms of the best superarm of each row, integers ``(..., slots)``.
 
 Its arguments are the values of arms, float64 ``(..., arms)`` (true means or bounds on them; infinity for unknown arms,
 minus infinity for arms that cannot be pulled), and ``slots``, the number of arms in a superarm.
@@ -17,7 +20,7 @@ minus infinity for arms that cannot be pulled), and ``slots``, the number of arm
 
 
 def largest(values: Array, slots: int) -> Array:
-    """Returns the arms with the largest values, the first ones where values are the same; an :data:`Oracle`."""
+    """Returns the arms with the largest values (of equal ones the first), integers ``(..., slots)``."""
     if slots == 1:
         return values.argmax(axis=-1)[..., np.newaxis]
     return np.argsort(-values, axis=-1, kind="stable")[..., :slots]
@@ -27,8 +30,8 @@ def make_oracle(oracle: str) -> Oracle:
     """Returns the oracle with the name ``"largest"``, or from its entry point.
 
     Raises:
-        TypeError: It is neither, or what the entry point names cannot be called.
-        ValueError: The name is unknown.
+        TypeError: ``oracle`` is no string, or the entry point names an object that cannot be called.
+        ValueError: ``oracle`` is neither ``"largest"`` nor an entry point ``"module:attribute"``.
     """
     if not isinstance(oracle, str):
         raise TypeError(f"oracle is {oracle!r}; 'largest' or an entry point 'module:attribute' is required")

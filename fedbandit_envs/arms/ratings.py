@@ -1,8 +1,8 @@
-"""Means of arms from ratings: those that come with the package, or from your own copy of MovieLens or Jester.
+"""Means of arms from ratings: means that come with the package, or from your own copy of MovieLens or Jester.
 
-An arm is a film or a joke, and its mean the share of users who rated it high. The SAMBA paper divides by the ratings
-that the item has received (``definition="received"``); the files behind its plots, and the means that come with this
-package, divide by all users who rated anything (``"all_users"``).
+An arm is a film or a joke, and its mean is the share of users who rated it high. The SAMBA paper divides by the number
+of ratings that the item has received (``definition="received"``); the files behind its plots, and the means that come
+with this package, divide by the number of all users who rated anything (``"all_users"``).
 """
 
 from collections.abc import Callable
@@ -30,11 +30,11 @@ class _MalformedError(ValueError):
 
 
 class RatedItems(NamedTuple):
-    """Items as arms.
+    """Rated items (films or jokes) as arms, with their means.
 
     Attributes:
-        items: Their numbers in the ratings, ascending, int64 ``(arms,)``.
-        means: Share of users who rated them high, float64 ``(arms,)``.
+        items: The items' numbers in the ratings file, ascending, int64 ``(arms,)``.
+        means: The share of users who rated each item high, float64 ``(arms,)``.
     """
 
     items: Array
@@ -48,15 +48,15 @@ def packaged_means(name: str) -> Array:
 
 
 def keep_largest(means: Array, num_arms: int) -> Array:
-    """Returns the largest means in the order that they had, the first ones where means are the same.
+    """Returns the ``num_arms`` largest means in their original order; of equal means the first are kept.
 
     Args:
-        means: float64 ``(arms,)``.
-        num_arms: How many are kept.
+        means: The means, float64 ``(arms,)``.
+        num_arms: The number of means to keep.
 
     Raises:
         TypeError: ``num_arms`` is no integer.
-        ValueError: There are not as many.
+        ValueError: ``num_arms`` is below 1 or above the number of means.
     """
     require_integer("num_arms", num_arms, 1)
     if num_arms > len(means):
@@ -67,11 +67,13 @@ def keep_largest(means: Array, num_arms: int) -> Array:
 def movielens_means(
     path: str | PathLike[str], definition: Definition = "received", threshold: float = 4.0
 ) -> RatedItems:
-    """Reads MovieLens-100k's ``u.data``: user, film, rating from 1 to 5 and time a line, separated by tabs.
+    """Reads MovieLens-100k's ``u.data`` and returns the films with their means.
+
+    Each line of the file has user, film, rating from 1 to 5, and time, separated by tabs.
 
     Args:
         path: The file.
-        definition: The users of which a mean is a share; see the module.
+        definition: By which number of users is divided: ``"received"``, those who rated the film, or ``"all_users"``.
         threshold: The smallest rating that counts as high.
 
     Raises:
@@ -111,14 +113,15 @@ def movielens_means(
 def jester_means(
     path: str | PathLike[str], definition: Definition = "received", threshold: float = 4.5
 ) -> RatedItems:
-    """Reads a matrix of Jester's, saved as text: a line a user, separated by commas, semicolons or tabs.
+    """Reads a matrix of Jester's ratings, saved as text, and returns the jokes with their means.
 
-    A line has the number of jokes that the user rated, then a rating from -10 to 10 a joke, 99 where there is none.
-    Jokes that nobody rated are no arms.
+    Each line belongs to one user, with entries separated by commas, semicolons or tabs: the number of jokes that the
+    user rated, then for each joke a rating from -10 to 10, or 99 without a rating. Jokes that nobody rated are left
+    out.
 
     Args:
         path: The file.
-        definition: The users of which a mean is a share; see the module.
+        definition: By which number of users is divided: ``"received"``, those who rated the joke, or ``"all_users"``.
         threshold: The smallest rating that counts as high.
 
     Raises:
@@ -158,11 +161,11 @@ def jester_means(
 
 
 def arm_means(source: str, arms: int) -> Array:
-    """Returns the largest means of a source, in the order of the source, float64 ``(arms,)``.
+    """Returns the largest means of a data set, in the order of its items, float64 ``(arms,)``.
 
     Args:
-        source: ``"movielens"`` or ``"jester"`` for those that come with the package, else a file: MovieLens' ``u.data``
-            (four fields a line, separated by tabs) or Jester's matrix as text.
+        source: ``"movielens"`` or ``"jester"`` for means that come with the package, else the path of a file:
+            MovieLens' ``u.data`` (four fields in a line, separated by tabs) or Jester's matrix as text.
         arms: Number of arms, K.
 
     Raises:
@@ -179,9 +182,9 @@ def arm_means(source: str, arms: int) -> Array:
 
 
 def _read_lines(path: Path, read: Callable[[str], None]) -> None:
-    """Reads a file line by line; an error names the malformed line."""
+    """Calls ``read`` for each line of a file; an error in it becomes a ``ValueError`` that names file and line."""
     number = 0
-    # Ratings are ASCII; other bytes become something that is not a number.
+    # Ratings are ASCII. Other bytes are replaced by a character that is no number, so that the line is an error.
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
             line = line.rstrip("\r\n")

@@ -1,4 +1,4 @@
-"""Bernoulli arms, as registered."""
+"""The registration of Bernoulli arms: ids with their settings, tuning, and the leaderboard's suite."""
 
 from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, SuiteSpec, TuningSpec
 
@@ -28,7 +28,7 @@ PROBLEM = RegisteredProblem(
         env_ids=("FedArms-v0",),
         rounds=20_000,
         seeds=24,
-        # UCB1's scale stands under the root of its radius, and must be positive.
+        # UCB1's scale is a factor under the square root in its confidence radius, and must be positive.
         grid=tuple({"scale": round(2.0 * radius**2, 6)} for radius in RADII if radius > 0),
         baselines={f"{name}-tuned": name for name in ("UCB1", "Priv-UCB1", "UCB1-weighted")},
     ),

@@ -8,7 +8,7 @@ from fedbandit_envs.randomness.threefry import fill_bits, padded, threefry, u32
 
 @kernel
 def _in_order(chosen, arms):
-    """Copies arms in ascending order, so that sums over a superarm do not depend on the order in which it is given."""
+    """Writes the sorted ``chosen`` arms to ``arms``, so that sums over a superarm do not depend on their order."""
     for s in range(chosen.shape[0]):
         place = s
         while place > 0 and arms[place - 1] > chosen[s]:
@@ -23,9 +23,9 @@ def wake(active, key, round_, cutoff, awake):
 
     Args:
         active: Whether each agent acts, bool ``(replicas, agents)``.
-        key: Of the draws, see :class:`~fedbandit_envs.randomness.draws.Draws`.
-        round_: Rounds of the draws.
-        cutoff: Arms whose word is below it are awake.
+        key: Each row's key of the random draws, see :class:`~fedbandit_envs.randomness.draws.Draws`.
+        round_: Each row's round, as counted by the draws.
+        cutoff: An arm is awake if its random 32-bit word is below this number.
         awake: Output: which arms are awake, bool ``(replicas, agents, arms)``.
     """
     arms = awake.shape[2]
@@ -40,13 +40,13 @@ def wake(active, key, round_, cutoff, awake):
 
 @kernel
 def add_values(chosen, awake, values, total):
-    """Computes the values of superarms.
+    """Computes the value of each agent's superarm: the sum of the values of its arms that are awake.
 
     Args:
-        chosen: Arms, ``(replicas, agents, slots)``.
+        chosen: The superarms' arms, ``(replicas, agents, slots)``.
         awake: Which arms are awake, bool ``(replicas, agents, arms)``.
-        values: Values of arms, same shape.
-        total: Output: the sum over a superarm's arms, each counted once, ``(replicas, agents)``.
+        values: Values of all arms, same shape.
+        total: Output: the superarms' values, each arm counted once, ``(replicas, agents)``.
     """
     arms = np.empty(chosen.shape[2], np.int64)
     for r in range(chosen.shape[0]):
@@ -67,15 +67,15 @@ def play_round(
 
     Args:
         active: Whether each agent acts, bool ``(replicas, agents)``; others pull nothing, and their outputs are 0.
-        action: Arms, ``(replicas, agents, slots)``.
-        key: Of the draws, see :class:`~fedbandit_envs.randomness.draws.Draws`.
-        round_: Rounds of the draws.
+        action: The arms to pull, ``(replicas, agents, slots)``.
+        key: Each row's key of the random draws, see :class:`~fedbandit_envs.randomness.draws.Draws`.
+        round_: Each row's round, as counted by the draws.
         awake: Which arms are awake, bool ``(replicas, agents, arms)``.
-        cutoffs: Draws below succeed, int64, same shape.
-        values: The means that regret is measured by, same shape.
+        cutoffs: A pull succeeds if its random 32-bit word is below the arm's cutoff, int64, same shape.
+        values: The means by which regret is measured, same shape.
         best: Value of the best superarm, ``(replicas, agents)``.
-        pulls: Added to, ``(replicas, agents, arms)``.
-        successes: Added to, same shape.
+        pulls: Numbers of pulls of each arm, to which this round's are added, ``(replicas, agents, arms)``.
+        successes: Numbers of successes of each arm, to which this round's are added, same shape.
         reward: Output: the number of successes, ``(replicas, agents)``.
         regret: Output: regret, same shape.
         wasted: Output: the number of slots that pulled nothing, same shape.
@@ -93,7 +93,8 @@ def play_round(
                 if not awake[r, j, arm] or (s > 0 and arm == arms[s - 1]):
                     idle += 1
                     continue
-                # The draw depends on arm and round alone, not on what else is pulled, so that policies meet the same.
+                # The random word depends on arm and round only, not on the other arms pulled, so that all policies get
+                # the same outcome of the same arm in the same round.
                 word, _ = threefry(key[r, j, 0], key[r, j, 1], round_[r, j], u32(arm))
                 success = word < cutoffs[r, j, arm]
                 pulls[r, j, arm] += 1

@@ -1,4 +1,4 @@
-"""Rendering of one round, as text and as an RGB array."""
+"""Rendering of one round of Bernoulli arms, as text and as an RGB array."""
 
 import numpy as np
 
@@ -7,14 +7,14 @@ from fedbandit_envs.core.rendering import heatmap_above_bars, pixels
 
 
 def render_ansi(scene: Arrays) -> str:
-    """Renders one replica as text: a line an arm, a column an agent.
+    """Renders one replica as text: a line for each arm, a column for each agent.
 
     Args:
         scene: The replica's observation, info and true ``mean``, arrays that lead with the agents' axis.
 
     Returns:
-        How often each agent has pulled each arm (in brackets where it sleeps now), beside the means on average over
-        agents, true and seen.
+        A table of how often each agent has pulled each arm (in brackets where the arm sleeps now), beside each arm's
+        true mean (averaged over agents) and its share of successes in all agents' pulls.
     """
     pulls, means = scene["total_pulls"], scene["mean"].mean(axis=0)
     agents, arms = pulls.shape
@@ -34,7 +34,7 @@ def render_ansi(scene: Arrays) -> str:
 
 
 def render_rgb_array(scene: Arrays) -> Array:
-    """Renders one replica as an image: what each agent has pulled, above what is known of each arm.
+    """Renders one replica as an image: each agent's share of pulls by arm, above the true and the observed means.
 
     Args:
         scene: The replica's observation, info and true ``mean``, arrays that lead with the agents' axis.

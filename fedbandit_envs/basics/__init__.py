@@ -1,1 +1,1 @@
-"""Array types, checks of parameters, the compiler's settings, entry points: the basis of all other modules."""
+"""Array types, checks of parameters, the compiler's settings and entry points, which all other modules use."""

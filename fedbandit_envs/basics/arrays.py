@@ -1,4 +1,4 @@
-"""Types of arrays for annotations; docstrings give shapes and units."""
+"""Types for annotations: a NumPy array, and a dict of arrays by name. Docstrings give shapes and units."""
 
 from typing import Any
 

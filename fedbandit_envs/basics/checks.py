@@ -1,4 +1,4 @@
-"""Checks of parameters: an error names the parameter, the value it had and what is allowed."""
+"""Checks of parameters, whose errors name the parameter, its value and the allowed values."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -11,19 +11,19 @@ import numpy as np
 def require_number(
     name: str, value: Any, least: float, most: float, *, open_below: bool = False, open_above: bool = False
 ) -> float:
-    """Returns a finite number in ``[least, most]``, without the ends that are open; anything else is refused.
+    """Returns ``value`` as a float if it is a finite number in ``[least, most]``, and otherwise raises an error.
 
     Args:
-        name: The parameter's, for the error.
-        value: What it was given.
-        least: The lower end.
-        most: The upper end; infinity where there is none.
-        open_below: Whether the lower end itself is refused.
-        open_above: Whether the upper end itself is.
+        name: Name of the parameter, for the error.
+        value: Value of the parameter.
+        least: Smallest allowed number.
+        most: Largest allowed number; infinity where there is no upper bound.
+        open_below: Whether ``least`` itself is excluded.
+        open_above: Whether ``most`` itself is excluded.
 
     Raises:
         TypeError: The value is no number.
-        ValueError: The value is outside.
+        ValueError: The value is outside the interval or not finite.
     """
     allowed = f"a finite number {'>' if open_below else '>='} {least:g}"
     if most < math.inf:
@@ -39,17 +39,17 @@ def require_number(
 
 
 def require_integer(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """Returns an integer of at least ``least``, and of at most ``most`` where that is given; others are refused.
+    """Returns ``value`` as an int if it is an integer in ``[least, most]``, and otherwise raises an error.
 
     Args:
-        name: The parameter's, for the error.
-        value: What it was given.
-        least: The smallest allowed.
-        most: The largest; None where there is none.
+        name: Name of the parameter, for the error.
+        value: Value of the parameter.
+        least: Smallest allowed integer.
+        most: Largest allowed integer; None where there is no upper bound.
 
     Raises:
         TypeError: The value is no integer.
-        ValueError: The value is outside.
+        ValueError: The value is outside the interval.
     """
     allowed = f">= {least}" if most is None else f"in [{least}, {most}]"
     if isinstance(value, bool) or not isinstance(value, Integral):
@@ -61,10 +61,10 @@ def require_integer(name: str, value: Any, least: int, most: int | None = None) 
 
 
 def require_choice(name: str, value: Any, allowed: Collection[Any]) -> Any:
-    """Returns a value that is one of those allowed; others are refused.
+    """Returns ``value`` if it is among the ``allowed`` values, and otherwise raises an error.
 
     Raises:
-        ValueError: The value is another.
+        ValueError: The value is not allowed.
     """
     if value not in allowed:
         raise ValueError(f"{name} is {value!r}; one of {', '.join(map(repr, allowed))} is required")
@@ -72,10 +72,10 @@ def require_choice(name: str, value: Any, allowed: Collection[Any]) -> Any:
 
 
 def require_flag(name: str, value: Any) -> bool:
-    """Returns True or False; anything else is refused.
+    """Returns ``value`` if it is True or False, and otherwise raises an error.
 
     Raises:
-        TypeError: The value is neither.
+        TypeError: The value is neither True nor False.
     """
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} is {value!r}; True or False is required")
@@ -83,11 +83,11 @@ def require_flag(name: str, value: Any) -> bool:
 
 
 def require_seeds(name: str, value: Any) -> None:
-    """Requires None, a non-negative integer, or a sequence of some.
+    """Raises an error unless ``value`` is None, a non-negative integer, or a non-empty sequence of such integers.
 
     Raises:
         TypeError: The value is none of these.
-        ValueError: A seed is negative, or there is none in the sequence.
+        ValueError: A seed is negative, or the sequence is empty.
     """
     if value is None:
         return
@@ -103,10 +103,10 @@ def require_seeds(name: str, value: Any) -> None:
 
 
 def require_valid(name: str, array: Any, valid: Any, allowed: str) -> None:
-    """Requires that all entries of an array are valid.
+    """Raises an error unless all entries of an array are valid.
 
     Args:
-        name: The parameter's, for the error.
+        name: Name of the parameter, for the error.
         array: The array.
         valid: Whether each entry is valid, bool, same shape.
         allowed: Description of valid entries, for the error.
@@ -122,17 +122,17 @@ def require_valid(name: str, array: Any, valid: Any, allowed: str) -> None:
 def chosen_sizes(
     asked: Mapping[str, int | None], given: Mapping[str, int], defaults: Mapping[str, Any], source: str
 ) -> dict[str, int]:
-    """Returns sizes by name: those asked for, else those of given data, else the defaults.
+    """Returns sizes (such as numbers of agents and arms) by name: the user's, else those of given data, else defaults.
 
     Args:
-        asked: Sizes asked for; None where none is.
-        given: Sizes of the data that were given.
-        defaults: Sizes where neither says one.
+        asked: Sizes that the user has passed as arguments; None where an argument was left out.
+        given: Sizes of data that the user has passed.
+        defaults: Sizes where the user has passed neither a size nor data.
         source: Name of the data, for the error.
 
     Raises:
         TypeError: A size is no integer.
-        ValueError: A size is below 1, or differs from that of the data.
+        ValueError: A size is below 1, or differs from the size of the data.
     """
     sizes = {}
     for name, value in asked.items():

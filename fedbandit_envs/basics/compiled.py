@@ -1,4 +1,4 @@
-"""The one decorator for compiled row kernels."""
+"""The decorator with which all compiled functions (kernels) of this package are compiled by Numba."""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,15 +9,16 @@ from numba import njit
 kernel: Callable[..., Any] = partial(
     njit,
     cache=True,
-    # Without the GIL, replicas split over Python threads run side by side. Numba's own threads are not
-    # used: its layers abort the process either after a fork (vector environments fork) or when two
-    # Python threads step at once, and replicas are independent anyway.
+    # Kernels release the GIL, so that Python threads can step different replicas in parallel. Numba's own threads are
+    # not used: they abort the process after a fork (vector environments fork) or when two Python threads step at once,
+    # depending on Numba's threading layer.
     nogil=True,
     # Division by zero yields inf instead of a branch that forbids vector instructions.
     error_model="numpy",
-    # Sums keep the order in which they are written. Were they free to be reordered, the last bit would hang on how wide
-    # a processor's vector lanes are and, since loops that might overlap another array are not reordered, on where in
-    # memory arrays happen to lie. Hot sums are written four at a time instead.
+    # Only the sign of zeros may change ("nsz"); sums keep the order in which they are written. If the compiler could
+    # reorder them, their last bit would depend on the width of the processor's vector registers and, since loops whose
+    # arrays might overlap are not reordered, on the addresses of arrays. Sums where speed matters are written four
+    # terms at a time instead.
     fastmath={"nsz"},
 )
 """Compiles a function of arrays to machine code, cached on disk, releasing the GIL while it runs."""

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def resolve(entry_point: str) -> Any:
-    """Returns the object with the name ``"module:attribute"``.
+    """Imports a module and returns one of its attributes, given the string ``"module:attribute"``.
 
     Raises:
         ValueError: The string is not of that form.

@@ -1,7 +1,7 @@
 """Processor instructions that Numba does not offer, as intrinsics for compiled code.
 
-Addresses are passed as integers, since Numba's reference counting of arrays would take longer than the instructions.
-They are not checked.
+Memory addresses are passed as integers, since Numba's reference counting of arrays would take longer than the
+instructions. Addresses are not checked.
 """
 
 from collections.abc import Callable
@@ -55,7 +55,10 @@ def fetch(context: Any, address: Any) -> Any:
 
 
 def _compare(sign: str) -> Callable[..., Any]:
-    """Returns an intrinsic that compares a number with the :data:`LANES` numbers at an address; result: a bit each."""
+    """Returns an intrinsic that compares an int16 with the :data:`LANES` int16 numbers at a memory address.
+
+    The intrinsic returns a uint32 with one bit for each comparison; ``sign`` is the comparison, such as ``">"``.
+    """
 
     def signature(context: Any, number: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:

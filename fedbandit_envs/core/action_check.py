@@ -16,13 +16,14 @@ def _all_lie_within(values, least, most):
     outside = np.int32(0)
     for i in range(values.size):
         value = values[i]
-        # NaN differs from itself. There are no branches, so that LLVM uses vector instructions.
+        # value != value is true for NaN only. The operator | is used instead of "or", since without branches LLVM uses
+        # vector instructions.
         outside |= np.int32((value < least) | (value > most) | (value != value))
     return outside == 0
 
 
 def lies_within(values: Array, least: float, most: float) -> bool:
-    """Returns whether all numbers lie in ``[least, most]``; NaN does not."""
+    """Returns whether all numbers of an array lie in ``[least, most]``; False if any is NaN."""
     inside: bool = _all_lie_within(values.reshape(-1), least, most)
     return inside
 
@@ -52,7 +53,7 @@ class ActionCheck:
         self._whole = not (isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating))
         self._kinds = "iu" if self._whole else "f"
         self._dtype = np.dtype(np.int64 if self._whole else np.float64)
-        # Dtypes for which kernels are compiled.
+        # Only these dtypes are passed to kernels, so that no more variants of them have to be compiled.
         self._taken = {self._dtype, np.dtype(np.int32)} if self._whole else {self._dtype}
         self._shape = (len(agents), *(space.shape or ()))
         self._agents = list(agents)
@@ -62,9 +63,10 @@ class ActionCheck:
             self._most = np.full_like(self._most, 2**63 - 1 if self._whole else np.inf)
         self._sums_to_one = isinstance(space, Simplex)
         if self._sums_to_one:
-            # An entry may exceed 1 by rounding, as the sum may.
+            # The sum may exceed 1 by a tolerance for rounding, and so may a single entry.
             self._most = self._most + TOLERANCE
-        # Bounds of all entries together: quicker to check, and in most spaces the only bounds.
+        # The interval that lies within the bounds of every entry. Checking it is faster, and in most spaces all entries
+        # have the same bounds; only actions outside of it are checked entry by entry.
         self._least_of_all, self._most_of_all = self._least.max().item(), self._most.min().item()
 
     def __call__(self, action: Any, replicas: int) -> Array:
@@ -109,7 +111,7 @@ class ActionCheck:
 
     def _refuse_kind(self, action: Array) -> None:
         if self._whole and np.issubdtype(action.dtype, np.floating):
-            # A forbidden value is the more important error; right values in the wrong dtype come second.
+            # If a value is out of range, the error reports it rather than the wrong dtype.
             within = (action >= self._least) & (action <= self._most)
             self._refuse_values(action, within & (action == np.floor(action)))
         kind = "an integer" if self._whole else "a floating-point"

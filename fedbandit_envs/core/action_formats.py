@@ -22,7 +22,7 @@ class OwnActions:
 
 
 class Estimates:
-    """Numbers in a box as an action format, which a function of the problem translates into actions."""
+    """An action format of numbers in a box, such as estimates of means, which a function translates into actions."""
 
     def __init__(
         self, size: int, translate: Callable[[Array, Mapping[str, Array]], Array], low: float = -1.0
@@ -31,8 +31,8 @@ class Estimates:
 
         Args:
             size: Number of entries.
-            translate: Maps choices ``(replicas, agents, size)`` and observations to actions; it raises a ``ValueError``
-                for entries that it does not accept. It can be pickled.
+            translate: A function that maps choices ``(replicas, agents, size)`` and observations to actions, and raises
+                a ``ValueError`` for entries that it does not accept. It must be picklable.
             low: Lower bound of the entries.
         """
         self.space: spaces.Space[Any] = spaces.Box(low, 1.0, (size,), np.float32)
@@ -44,12 +44,12 @@ class Estimates:
 
 
 def require_entries(name: str, choice: Array, valid: Array, allowed: str) -> None:
-    """Requires that all entries of a choice are valid.
+    """Raises an error unless all entries of a choice are valid.
 
     Args:
         name: Name of the choice, for the error.
         choice: Numbers ``(replicas, agents, entries)`` chosen by learning agents.
-        valid: Whether each is valid, bool, same shape.
+        valid: Whether each entry is valid, bool, same shape.
         allowed: Description of valid entries, for the error.
 
     Raises:
@@ -64,5 +64,5 @@ def require_entries(name: str, choice: Array, valid: Array, allowed: str) -> Non
 
 
 def require_finite(name: str, choice: Array) -> None:
-    """Requires that all numbers of a choice are finite; see :func:`require_entries`."""
+    """Raises a ``ValueError`` unless all numbers of a choice are finite; see :func:`require_entries`."""
     require_entries(name, choice, np.isfinite(choice), "a finite number")

@@ -13,12 +13,12 @@ Cut = TypeVar("Cut")
 
 
 def zeros(space: Mapping[str, spaces.Space[Any]], rows: tuple[int, ...], dtype: Any = None) -> Arrays:
-    """Returns arrays of zeros by name, ``(*rows, ...)``: for each row an element of the spaces.
+    """Returns arrays of zeros by name, with leading axes ``rows`` and then the axes of the spaces.
 
     Args:
-        space: One row's spaces by name, such as a ``Dict`` space.
-        rows: The leading axes.
-        dtype: Of all arrays; None for the dtypes of the spaces.
+        space: Spaces by name, such as a ``Dict`` space.
+        rows: The leading axes, such as ``(replicas, agents)``.
+        dtype: Dtype of all arrays; None for the dtypes of the spaces.
     """
     return {name: np.zeros((*rows, *(part.shape or ())), dtype or part.dtype) for name, part in space.items()}
 
@@ -53,10 +53,10 @@ class Buffers:
 
 
 class Parts(Generic[Cut]):
-    """A cache of views of parts of arrays, for callers that get the same arrays in every round.
+    """A cache of views of parts of arrays (such as one agent's), for callers that get the same arrays in every round.
 
-    The views are made once, and again when other arrays are given. Copies and unpickled objects start without views,
-    since a copied view would not follow the copied array.
+    The views are made at the first call, and again when other arrays are passed. Copies and unpickled objects start
+    without views, since a copied view would not follow the copied array.
     """
 
     def __init__(self, cut: Callable[[Mapping[str, Array]], Cut]) -> None:

@@ -7,15 +7,15 @@ from typing import Any, Literal
 Adjacency = str
 """The adjacency: the part in which two neighbouring histories of one agent differ, all else being equal.
 
-An environment names the adjacencies under which it can be protected (:class:`.sensitivity.Sensitivity`): these, or
-names of its own:
+An environment names the adjacencies under which it can be protected (:class:`.sensitivity.Sensitivity`). It may use its
+own names, or these:
 
-* ``one-quantity``: one quantity asked of one producer in one round; its outcomes are coupled, so that a
+* ``one-quantity``: one quantity requested from one producer in one round. Outcomes are coupled, so that a
   larger quantity has the same outcomes and more.
-* ``one-round``: the quantities of all producers in one round, coupled likewise.
-* ``one-observation``: one pair (of quantity and outcome, or of context and reward), replaced by any other pair that
-  could have been.
-* ``one-observation-added``: one such pair, there or not there.
+* ``one-round``: the quantities of all producers in one round, with outcomes coupled in the same way.
+* ``one-observation``: one observation (of quantity and outcome, or of context and reward), replaced by any other
+  possible one.
+* ``one-observation-added``: one such observation, which is part of one history and missing in the other.
 * ``one-outcome``: one binary outcome, good or defective; quantities are the same.
 """
 
@@ -25,18 +25,18 @@ Composition = Literal["basic", "zcdp", "exact", "parallel"]
 
 @dataclass(frozen=True)
 class Claim:
-    """An (epsilon, delta) guarantee, for the agent of all replicas that has spent most.
+    """An (epsilon, delta) privacy guarantee, for that agent of all replicas that has the largest privacy loss.
 
     Attributes:
-        epsilon: The guarantee; infinite where there is none, None where the composition gives no answer.
-        delta: The delta at which it holds.
+        epsilon: The epsilon of the guarantee; infinite without protection, None where nothing can be said.
+        delta: The delta at which epsilon holds.
         adjacency: The neighbouring histories that an observer cannot distinguish.
         composition: How the releases were composed.
-        reason: Why epsilon is None, infinite or otherwise not what was asked for; empty if it is.
-        trust: Whom one must trust for it. ``local``: nobody but the agent itself. A mechanism that needs a silo, a
-            shuffler, a server or cryptography says so in words of its own.
-        noise: ``none``; ``repeatable`` where the noise follows from a seed that others may know or find, so that the
-            guarantee is one against whoever does not; ``secret`` where it follows from entropy of its own.
+        reason: Why epsilon is None or infinite, or was not computed as requested; empty otherwise.
+        trust: Whom an agent must trust for the guarantee. ``local``: nobody but itself. A mechanism that needs a silo,
+            a shuffler, a server or cryptography uses another word.
+        noise: ``none`` without noise; ``repeatable`` if the noise follows from a seed that others may know or find, so
+            that the guarantee holds only against those who do not; ``secret`` if it follows from a secret seed.
     """
 
     epsilon: float | None
@@ -48,5 +48,5 @@ class Claim:
     noise: str = "none"
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the attributes by name; JSON knows no infinity: ``"infinity"`` promises nothing, null is unknown."""
+        """Returns the attributes by name; an infinite epsilon, which JSON does not have, becomes ``"infinity"``."""
         return {**asdict(self), "epsilon": "infinity" if self.epsilon == inf else self.epsilon}

@@ -16,11 +16,12 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 class Features(ABC):
     """Maps an agent's observations so far to a flat vector of numbers in [-1, 1].
 
-    The vector holds the features of each item (a producer, an arm), one item after another, then those that exist once.
-    Where agents receive messages, items also have features of the sum of all messages received.
+    The vector consists of the features of each item (a producer or an arm), one item after another, and then of the
+    features that exist only once. Where agents receive messages, items also have features computed from the sum of all
+    messages received.
 
-    Features of row (r, j) depend on the observations of row (r, j) so far and on nothing else, as actions of a policy
-    do. Each problem has its own subclass, named by the problem's attribute ``features``.
+    The features of agent j in replica r depend on this agent's observations so far and on nothing else. Each problem
+    has its own subclass, which is the problem's attribute ``features``.
 
     Attributes:
         each: Names of the features of one item, in order.
@@ -84,7 +85,7 @@ class Features(ABC):
 
     @abstractmethod
     def _start(self, rows: tuple[int, int]) -> None:
-        """Forgets the history, ``rows`` as in :meth:`reset`."""
+        """Starts an empty history for an episode with ``rows`` = ``(replicas, agents)``."""
 
     @abstractmethod
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
@@ -98,7 +99,7 @@ class Features(ABC):
 
 
 def highest(space: spaces.Space[Any]) -> float:
-    """Returns the largest entry that an element of a ``Box`` can have.
+    """Returns the largest upper bound of any entry of a ``Box``.
 
     Raises:
         TypeError: The space is no ``Box``.
@@ -109,7 +110,7 @@ def highest(space: spaces.Space[Any]) -> float:
 
 
 def time_left(observation: Arrays, horizon: int) -> Array:
-    """Returns 1 before the first round, falling linearly to -1 after the last, ``(replicas, agents)``."""
+    """Returns the remaining time ``(replicas, agents)``, scaled: 1 before the first round, falling to -1 at the end."""
     left: Array = 1.0 - 2.0 * observation["round"][..., 0] / horizon
     return left
 
@@ -122,6 +123,6 @@ def laplace(good: Array, of: Array) -> tuple[Array, Array]:
         of: Numbers of trials, same shape.
 
     Returns:
-        2 p - 1 with p = (good + 1) / (of + 2), and 1 / sqrt(of + 1).
+        The estimate 2 p - 1 with p = (good + 1) / (of + 2), and the uncertainty 1 / sqrt(of + 1).
     """
     return 2.0 * (good + 1.0) / (of + 2.0) - 1.0, 1.0 / np.sqrt(of + 1.0)

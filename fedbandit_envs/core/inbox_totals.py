@@ -13,8 +13,8 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 class InboxTotals:
     """Sums of some arrays over all messages that each agent has received so far; zero where there are no messages.
 
-    Where a channel returns an agent's own messages to it (``echo``), these are left out. The answers of a server
-    contain them.
+    Where a channel returns an agent's own messages to it (``echo``), these are left out. The downloads of a server with
+    ``echo`` contain the agent's own data, which are then included.
 
     Attributes:
         exists: Whether agents receive messages in this environment.
@@ -56,7 +56,13 @@ class InboxCounts:
     """
 
     def __init__(self, spec: PolicySpec, of: str, good: str) -> None:
-        """Chooses the counts of trials and of successes by the names under which they are released."""
+        """Chooses the two released arrays to sum.
+
+        Args:
+            spec: The environment's description for policies.
+            of: Name of the array that counts trials.
+            good: Name of the array that counts successes.
+        """
         self._names = (good, of, variance_of(good), variance_of(of), COVARIANCE)
         shape = spec.observation[f"total_{of}"].shape or ()
         self._inbox = InboxTotals(spec, dict.fromkeys(self._names, shape))
@@ -67,11 +73,12 @@ class InboxCounts:
         self._inbox.reset(rows)
 
     def estimate(self, observation: Arrays) -> tuple[Array, Array]:
-        """Adds one round's messages and returns :func:`~.features.laplace` of all counts received, noise allowed for.
+        """Adds one round's messages and returns estimates of success probabilities, and how uncertain they are.
 
-        Counts with noise are replaced by the number of exact outcomes whose mean is equally certain. For ``of`` trials
-        with noise of variance v_of in the trials, v_good in the successes and covariance v_both, that number is
-        of (of / 4) / (v + of / 4) with v = v_good - 2 p v_both + p^2 v_of and p = good / of, where 1 / 4 stands for the
+        Both are those of :func:`~.features.laplace`, from all counts received so far. Noisy counts are first replaced
+        by a smaller number of exact outcomes whose mean is equally certain. For ``of`` noisy trials, with variance v_of
+        of the noise in the trials, variance v_good of the noise in the successes and covariance v_both, that number is
+        of (of / 4) / (v + of / 4), where v = v_good - 2 p v_both + p^2 v_of, p = good / of, and 1 / 4 is the largest
         variance of one outcome.
         """
         self._inbox.add(observation)

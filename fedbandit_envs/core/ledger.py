@@ -1,7 +1,7 @@
-"""The release ledger: counts what leaves agents, so that claims can be held against the count.
+"""The release ledger: counts all releases of agents, so that privacy claims can be compared with the count.
 
-All wrappers of a stack share the ledger of the environment inside. The height of a layer is the number of
-wrappers inside of it. Data that leaves at some height has passed every layer below it and none above.
+All wrappers of a stack share the ledger of the environment inside. The height of a wrapper is the number of
+wrappers inside of it. Data that are released at some height have passed every wrapper below it and none above it.
 """
 
 from collections.abc import Callable
@@ -20,13 +20,14 @@ class ReleaseLedger:
     Attributes:
         episode: Number of the running episode; None before the first.
         shape: ``(replicas, agents)`` of the episode.
-        num_releases: How often data of at least one agent has left in this episode.
-        unclaimable_reason: Why nothing can be claimed about the episode, whatever its noise; empty if something can.
-        claim_fn: Returns the claim about releases through the layer that adds noise; None where there is no such layer.
+        num_releases: How often at least one agent has released data in this episode.
+        unclaimable_reason: Why no privacy can be claimed for the episode, however much noise is added; empty if it can.
+        claim_fn: A function that returns the claim for releases with noise, set by the wrapper that adds noise; None if
+            there is no such wrapper.
     """
 
     def __init__(self) -> None:
-        """Starts without an episode."""
+        """Creates a ledger before the first episode."""
         self.episode: int | None = None
         self.shape: tuple[int, int] = (0, 0)
         self.num_releases = 0
@@ -36,11 +37,12 @@ class ReleaseLedger:
         self._left: dict[int, Counts] = {}
 
     def begin(self, shape: tuple[int, int], adjacency: Adjacency) -> None:
-        """Starts an episode in which nothing has left; layers set ``claim_fn`` and ``unclaimable_reason`` after it.
+        """Starts an episode without releases. After this, wrappers may set ``claim_fn`` and ``unclaimable_reason``.
 
         Args:
             shape: ``(replicas, agents)``.
-            adjacency: Named by claims where no layer adds noise: then privacy is all or nothing under any adjacency.
+            adjacency: The adjacency that claims name if no wrapper adds noise; epsilon is then 0 or infinite under any
+                adjacency.
         """
         self.episode = 0 if self.episode is None else self.episode + 1
         self.shape = shape
@@ -51,7 +53,7 @@ class ReleaseLedger:
         self._left = {}
 
     def count(self, height: int, senders: npt.NDArray[np.bool_]) -> None:
-        """Counts a release at some height, by the agents in ``senders``, bool ``(replicas, agents)``."""
+        """Counts one release at a height, of the agents for which ``senders``, bool ``(replicas, agents)``, is true."""
         if senders.any():
             self.num_releases += 1
             if height not in self._left:
@@ -59,16 +61,19 @@ class ReleaseLedger:
             self._left[height] += senders
 
     def left(self, height: int) -> tuple[Counts, Counts]:
-        """Returns the number of each agent's releases below a height, and the number at this height or above."""
+        """Returns how often each agent has released below a height, and how often at this height or above it.
+
+        Both arrays are int64 ``(replicas, agents)``.
+        """
         below, above = np.zeros((2, *self.shape), np.int64)
         for place, times in self._left.items():
             (below if place < height else above)[...] += times
         return below, above
 
     def claim(self) -> Claim:
-        """Returns the claim about all releases of this episode, for the agent that has spent most.
+        """Returns the privacy claim for all releases of this episode, for the agent with the largest privacy loss.
 
-        Without a layer that adds noise it is all or nothing: silence is perfectly private, raw data not at all.
+        If no wrapper adds noise, epsilon is 0 if nothing has been released, and infinite otherwise.
         """
         if self.claim_fn is not None:
             return self.claim_fn()

@@ -1,4 +1,4 @@
-"""Pairs of neighbouring histories of one agent, as environments to play, for audits of privacy claims."""
+"""Pairs of neighbouring histories of one agent, as settings and actions to play, for audits of privacy claims."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -8,10 +8,10 @@ from fedbandit_envs.core.claim import Adjacency
 
 
 class History(NamedTuple):
-    """One agent's experience in one round.
+    """One agent's round in a history: the environment in which the round is played, and the agent's action.
 
     Attributes:
-        settings: Arguments of the environment, all but the number of agents and of rounds.
+        settings: Arguments of the environment, except for the numbers of agents and of rounds.
         action: The agent's action, an element of the action space.
     """
 
@@ -20,12 +20,12 @@ class History(NamedTuple):
 
 
 class Neighbours(NamedTuple):
-    """Two neighbouring histories; each window, from one release to the next, is one round.
+    """Two neighbouring histories of an agent that releases after each round.
 
     Attributes:
-        before: The round in the windows in which the histories differ, in the first history.
-        after: The same round in the second history.
-        idle: The agent's action in windows in which the histories do not differ.
+        before: The first history's round, in those rounds in which the histories differ.
+        after: The second history's round, in those rounds in which the histories differ.
+        idle: The agent's action in rounds in which the histories do not differ.
     """
 
     before: History
@@ -36,11 +36,11 @@ class Neighbours(NamedTuple):
 def pairs_of(
     pairs: Mapping[Adjacency, Iterable[tuple[History, History]]], adjacency: Adjacency, idle: Array
 ) -> list[Neighbours]:
-    """Returns the neighbouring histories of an adjacency.
+    """Returns the pairs of neighbouring histories under an adjacency, as :class:`Neighbours`.
 
     Args:
         pairs: The two histories of each pair, by adjacency.
-        adjacency: The adjacency asked for; one that is missing from ``pairs`` has no neighbours.
-        idle: The agent's action in windows in which histories do not differ.
+        adjacency: The adjacency; the list is empty if it is missing from ``pairs``.
+        idle: The agent's action in rounds in which the histories do not differ.
     """
     return [Neighbours(before, after, idle) for before, after in pairs.get(adjacency, ())]

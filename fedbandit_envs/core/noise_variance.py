@@ -1,12 +1,12 @@
-"""The variance of the noise in a release, which messages carry so that receivers can weigh what they receive.
+"""The variance of the noise in a release, which releases contain so that receivers can weight them.
 
-Beside each array ``name`` of a noisy release stands ``{name}_noise_variance``: value by value, by how much the
-variance of the noise on the sum of all that the agent has released grows with this release. It depends on no data but
-what leaves without noise anyway.
+A noisy release contains for each array ``name`` another array ``{name}_noise_variance`` of the same shape. Its entries
+are the growth, with this release, of the variance of the noise in the sum of all of the agent's releases so far. They
+do not depend on data, except on data that are released without noise.
 
-Where releases get independent noise, the growth is the variance of the release's own noise and is never negative.
-Where the noise of an agent's releases is correlated (continual release) only sums have a known variance, which may
-shrink: the space then has a negative lower bound.
+If releases have independent noise, the growth is the variance of the noise in this release and never negative.
+If the noise of an agent's releases is correlated (continual release), the variance of a sum may shrink with a further
+release: the space of the array then has a negative lower bound.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium import spaces
 
 COVARIANCE = "noise_covariance"
-"""Name of the covariance, value by value, between the noise of two arrays of a release, where it is not 0."""
+"""Name of the array in a release with the covariance of the noise in two other arrays, entry by entry, if not 0."""
 
 
 def variance_of(name: str) -> str:
@@ -28,8 +28,8 @@ def with_variances(released: spaces.Dict, low: float = 0.0, high: float = np.inf
 
     Args:
         released: Space of the releases without variances.
-        low: Smallest growth of a variance; below 0 where the noise of releases is correlated.
-        high: Largest growth of a variance.
+        low: Lower bound of the growth of a variance; below 0 if the noise of releases is correlated.
+        high: Upper bound of the growth of a variance.
     """
     variances: dict[str, spaces.Space[Any]] = {
         variance_of(name): spaces.Box(low, high, space.shape or (), np.float64)

@@ -1,4 +1,4 @@
-"""The PettingZoo API, derived from arrays: dicts keyed by agent, one replica at a time."""
+"""The PettingZoo API (dicts keyed by agent, one replica), built on methods that take and return arrays."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ from fedbandit_envs.randomness.streams import EpisodeSeeds
 
 
 class PettingZooApi(ParallelEnv[str, Any, Any]):
-    """A ``ParallelEnv`` whose ``reset`` and ``step`` copy one replica's rows out of arrays.
+    """A PettingZoo ``ParallelEnv`` whose ``reset`` and ``step`` convert between arrays and dicts keyed by agent.
 
-    Subclasses set ``possible_agents``, say which spaces one agent has and implement :meth:`_reset_arrays` and
+    Subclasses set ``possible_agents`` and the spaces of one agent, and implement :meth:`_reset_arrays` and
     :meth:`_step_arrays`.
 
     Attributes:
@@ -29,7 +29,7 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
     single_action_space: spaces.Space[Any]
 
     def __init__(self) -> None:
-        """Starts without a seed."""
+        """Prepares the environment; no seed has been given yet."""
         self._episode_seeds = EpisodeSeeds()
         self._agent_rows = Parts(_rows)
 
@@ -39,7 +39,7 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
 
     @abstractmethod
     def _step_arrays(self, action: Any) -> tuple[Any, Array, Array, Mapping[str, Array]]:
-        """Plays one round and returns observation, reward, truncated and info, same axes."""
+        """Plays one round and returns observation, reward, truncated and info, leading axes ``(replicas, agents)``."""
 
     def observation_space(self, agent: str) -> Any:
         """Returns the observation space of ``agent``, the same object at each call."""
@@ -101,7 +101,7 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
         )
 
     def _observations(self, arrays: Any) -> dict[str, Any]:
-        """Returns a copy of each agent's observation, which the agent may write to and shares with nobody."""
+        """Returns a copy of each agent's observation, by agent; writing to a copy changes nothing else."""
         if not isinstance(arrays, Mapping):
             return dict(zip(self.possible_agents, map(np.ndarray.copy, arrays[0]), strict=True))
         return {
@@ -119,14 +119,14 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
 
 
 def _rows(arrays: Mapping[str, Array]) -> list[dict[str, Array]]:
-    """Returns each agent's row of replica 0, by name."""
+    """Returns for each agent a dict of views of its part of the arrays, in replica 0."""
     agents = next(iter(arrays.values())).shape[1]
-    # The ellipsis makes views even of rows without axes, which plain indexing would copy.
+    # With the ellipsis, a single number is a view, too; plain indexing would copy it.
     return [{name: array[0, j, ...] for name, array in arrays.items()} for j in range(agents)]
 
 
 def stacked(actions: Mapping[str, Any], space: spaces.Space[Any], agents: Sequence[str]) -> Any:
-    """Returns actions keyed by agent as one replica's rows, ``(1, agents, ...)``.
+    """Returns actions keyed by agent as an array with one replica, ``(1, agents, ...)``, or as a dict of such arrays.
 
     Raises:
         ValueError: Agents are missing or unknown, or an action has the wrong shape.
@@ -139,7 +139,10 @@ def stacked(actions: Mapping[str, Any], space: spaces.Space[Any], agents: Sequen
 
 
 def _stack_rows(rows: list[Any], space: spaces.Space[Any], agents: Sequence[str], place: str) -> Any:
-    """Stacks one element of a space for each agent, ``Dict`` spaces entry by entry; ``place`` names the entry."""
+    """Stacks one element of a space for each agent, and elements of ``Dict`` spaces entry by entry.
+
+    ``place`` is the path of the entry in nested ``Dict`` spaces, for errors.
+    """
     if isinstance(space, spaces.Dict):
         for agent, row in zip(agents, rows, strict=True):
             if not isinstance(row, Mapping) or row.keys() != space.keys():
@@ -153,7 +156,7 @@ def _stack_rows(rows: list[Any], space: spaces.Space[Any], agents: Sequence[str]
     try:
         whole = np.array([rows])
     except ValueError:
-        # Rows of different shapes: the error below names the wrong one.
+        # The actions have different shapes. The loop below raises an error that names the first wrong one.
         whole = np.empty(0)
     if whole.shape != (1, len(agents), *(space.shape or ())):
         for agent, row in zip(agents, rows, strict=True):

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class ActionFormat(Protocol):
-    """Another action space for learning agents, with a translation into the environment's own actions.
+    """An action format: another action space for learning agents, and a translation into the environment's actions.
 
     Attributes:
-        space: One agent's choices.
+        space: The space of one agent's choices.
     """
 
     space: spaces.Space[Any]
@@ -39,7 +39,7 @@ class PolicySpec(NamedTuple):
         observation: One agent's observation space; batches add the leading axes ``(replicas, agents)``.
         action: One agent's action space; batches add the same axes.
         horizon: Number of rounds of an episode.
-        release: Space of the data that one agent releases; public bounds on their noise are in its entries.
+        release: Space of one agent's release; for noisy releases it bounds the variances of the noise.
         agents: Number of agents in the federation.
         public: Further public constants of the problem by name; the environment's page lists them.
         action_formats: The available action formats by name, the environment's own first.
@@ -63,6 +63,6 @@ class PolicySpec(NamedTuple):
 
     @property
     def own_action(self) -> spaces.Space[Any]:
-        """One agent's action space without the decision to send, where agents make that decision."""
+        """One agent's action space; where agents choose when to send, without that choice."""
         action = self.action
         return action["action"] if isinstance(action, spaces.Dict) else action

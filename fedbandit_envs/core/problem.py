@@ -1,7 +1,7 @@
 """The base class of bandit problems: seeds, rounds, checks of actions, releases of statistics, rendering.
 
-Subclasses define how an instance is drawn, how a round is played, the sensitivity of a release and what agents do not
-know.
+Subclasses define how an instance is drawn, how a round is played, the sensitivity of a release and the parameters that
+agents do not know.
 """
 
 from abc import abstractmethod
@@ -31,7 +31,7 @@ MOST = 2**53
 """Upper bound of spaces of counts: float64 represents every integer up to it."""
 
 Viewer = Callable[[Arrays], Any]
-"""A function that renders one replica's observation, information and hidden parameters; arrays lead with agents."""
+"""A function that renders one replica, from its observation, info and hidden parameters, arrays ``(agents, ...)``."""
 
 
 class Problem(FederatedEnv):
@@ -45,17 +45,17 @@ class Problem(FederatedEnv):
     far; a release contains the growth of that sum since the agent's last release.
 
     Subclasses fill buffers with the leading axes ``(replicas, agents)``: ``_observation``, by name; ``_reward``;
-    ``_info`` by name, ``regret`` among it. They start at zero. ``_active``, bool ``(replicas, agents)``, is true for
-    agents that act in the current round; the rewards, information and outcomes of others must be 0.
+    ``_info`` by name, which includes ``regret``. They start at zero. ``_active``, bool ``(replicas, agents)``, is true
+    for agents that act in the current round; the rewards, info and outcomes of others must be 0.
 
     Attributes:
-        statistics: Names of what is released.
-        information: Dtypes of the entries of the information besides ``regret``, by name.
+        statistics: Names of the statistics that are released.
+        information: Dtypes of the entries of the info besides ``regret``, by name.
         open_above: Whether actions above the action space's bounds are accepted, because the problem handles them.
         viewers: Functions that render, by render mode.
         features: Class that computes features of an agent's history for neural networks; None without one.
-        instance_seed: None draws an instance anew each episode, from its seed; an integer fixes it; of several, an
-            episode takes the one at its own seed modulo their number.
+        instance_seed: None draws a new instance in each episode, from the episode's seed; an integer fixes it; from a
+            sequence of n integers, an episode with seed s takes entry s mod n.
     """
 
     statistics: ClassVar[tuple[str, ...]]
@@ -93,11 +93,11 @@ class Problem(FederatedEnv):
         Args:
             num_agents: Number of agents.
             max_cycles: The horizon: rounds until truncation.
-            observation: What an agent sees besides ``round``, by name.
-            action: One agent's actions: ``Discrete``, ``MultiDiscrete`` or ``Box``.
+            observation: Spaces of the entries of one agent's observation besides ``round``, by name.
+            action: Space of one agent's actions: ``Discrete``, ``MultiDiscrete`` or ``Box``.
             hidden: Spaces of one agent's unknown parameters, by name.
             action_formats: Action formats by name, the environment's own first.
-            instance_seed: See :class:`Problem`.
+            instance_seed: Seed of the instance, see the attribute of :class:`Problem`.
             render_mode: None or one of :attr:`viewers`.
 
         Raises:
@@ -128,7 +128,7 @@ class Problem(FederatedEnv):
         self._next_active: Array | None = None
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Draws the instances and starts one episode a seed; see :meth:`FederatedEnv.reset_batch`."""
+        """Draws the instances and starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`."""
         seeds = [int(seed) for seed in seeds]
         if not seeds or min(seeds) < 0:
             raise ValueError(f"seeds is {seeds}; integers >= 0, one a replica, are required")
@@ -146,7 +146,7 @@ class Problem(FederatedEnv):
         self._active = np.ones(rows, np.bool_)
         self._start(self._randomness, [self._instance(seed) for seed in seeds])
         self._next_round()
-        # Read-only views for callers.
+        # Callers get read-only views, so that they cannot change the environment's state.
         self._observation_views, self._info_views = Buffers(self._observation), Buffers(self._info)
         self._result = Buffers(
             {"reward": self._reward, "going_on": np.zeros(rows, np.bool_), "over": np.ones(rows, np.bool_)}
@@ -223,12 +223,12 @@ class Problem(FederatedEnv):
 
     @property
     def hidden_space(self) -> spaces.Dict:
-        """One agent's space of :meth:`hidden`."""
+        """Space of the parameters that one agent does not know, as :meth:`hidden` returns them."""
         return self._hidden_space
 
     @staticmethod
     def neighbours(adjacency: Adjacency) -> list[Neighbours]:
-        """Returns the worst pairs of neighbouring histories to tell apart, for audits; none where none are known.
+        """Returns the pairs of neighbouring histories that differ most, for audits; none where none are known.
 
         Args:
             adjacency: How the two histories of a pair differ.
@@ -248,7 +248,7 @@ class Problem(FederatedEnv):
         return self.viewers[self.render_mode]({name: array[replica] for name, array in arrays.items()})
 
     def _scenery(self) -> Arrays:
-        """Returns arrays for the viewers besides observation and information."""
+        """Returns the arrays by name that viewers get besides observation and info: here the hidden parameters."""
         return self.hidden()
 
     @abstractmethod

@@ -28,7 +28,7 @@ def blank_figure() -> Any:
 
 
 def pixels(figure: Any) -> Array:
-    """Returns a figure as an RGB array.
+    """Returns the pixels of a matplotlib figure as an RGB array.
 
     Returns:
         uint8 ``(height, width, 3)``.
@@ -40,13 +40,13 @@ def pixels(figure: Any) -> Array:
 def heatmap_above_bars(
     cells: Array, labels: Sequence[str], colorbar: str, share_columns: bool = False, **limits: float
 ) -> tuple[Any, Any, Any]:
-    """Returns a figure with a heatmap of agents and empty axes below it.
+    """Returns a figure with a heatmap, which has a row for each agent, and empty axes below it.
 
     Args:
-        cells: Values ``(agents, columns)``.
+        cells: The heatmap's numbers, ``(agents, columns)``.
         labels: Label of each agent's row.
         colorbar: Label of the color bar.
-        share_columns: Whether the axes below have the heatmap's columns.
+        share_columns: Whether the axes below have the same horizontal axis as the heatmap.
         **limits: ``vmin`` and ``vmax`` of the colors.
 
     Returns:

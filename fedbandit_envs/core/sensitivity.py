@@ -8,11 +8,11 @@ from fedbandit_envs.core.claim import Adjacency
 
 
 class Change(NamedTuple):
-    """Bounds on the difference between neighbours in the values of one release, in units of each value's scale.
+    """Bounds on how much one release differs between neighbouring histories, in units of each number's scale.
 
     Attributes:
-        values: The most values that differ, each by its scale at most.
-        norm: The largest Euclidean norm of the difference; what counts for Gaussian noise.
+        values: The largest number of entries of the release that differ, each by at most its scale.
+        norm: The largest Euclidean norm of the difference, on which the privacy of Gaussian noise depends.
     """
 
     values: int
@@ -20,17 +20,17 @@ class Change(NamedTuple):
 
 
 Changes = Mapping[Adjacency, Change]
-"""The largest differences between neighbours in one release, by adjacency; a missing adjacency cannot be protected."""
+"""Bounds on how much one release differs between neighbours, by adjacency; others cannot be protected."""
 
 
 class Pair(NamedTuple):
-    """Names of the two arrays of a statistic that counts binary outcomes: the number of all and of good outcomes.
+    """The two arrays of a statistic that counts binary outcomes: the numbers of all outcomes and of good outcomes.
 
     Attributes:
-        total: Name of the array that counts outcomes.
-        good: Name of the array that counts good ones among them, value by value.
-        changes: By how much neighbours differ where good outcomes and defective ones are released in place of ``total``
-            and ``good``, by adjacency; in units of the scale of ``good``.
+        total: Name of the array that counts all outcomes.
+        good: Name of the array, of the same shape, that counts the good outcomes among them.
+        changes: By how much a release differs between neighbours, by adjacency, if the numbers of good and of defective
+            outcomes are released instead of ``total`` and ``good``; in units of the scale of ``good``.
     """
 
     total: str
@@ -42,12 +42,12 @@ class Sensitivity(NamedTuple):
     """The sensitivity of a release: the largest differences between neighbouring histories of an agent.
 
     Attributes:
-        scale: The largest difference in each value that is released, float64, names and shapes as those of
-            :meth:`FederatedEnv.release`'s arrays; mechanisms add noise in proportion to it.
-        changes: By how much neighbours differ in the one release whose window they differ in, by adjacency. An
-            adjacency that is missing cannot be protected.
-        symmetric: Whether every array is a symmetric matrix on its last two axes, and each change as well.
-        pair: The two arrays that make up the statistic, where it counts binary outcomes.
+        scale: The largest difference in each released number, float64, with the names and shapes of the arrays of
+            :meth:`FederatedEnv.release`; mechanisms add noise in proportion to it.
+        changes: By how much the release after the altered part differs between neighbours, by adjacency. An adjacency
+            that is missing cannot be protected.
+        symmetric: Whether the last two axes of every array, and of every difference, are symmetric matrices.
+        pair: The two arrays that count outcomes and good outcomes; None for statistics of another kind.
     """
 
     scale: dict[str, Array]

@@ -11,7 +11,7 @@ from gymnasium.vector.utils import batch_differing_spaces, batch_space
 from fedbandit_envs.basics.arrays import Array
 
 TOLERANCE = 1e-6
-"""Allowed difference of a sum from 1, wide enough for a softmax in float32."""
+"""Largest difference from 1 that a sum of probabilities may have, enough for a softmax in float32."""
 
 
 class Simplex(spaces.Box):
@@ -72,7 +72,7 @@ def _batch(space: Simplex, n: int = 1) -> Simplex:
     return Simplex((n, *space.shape), deepcopy(space.np_random))
 
 
-# Dispatched by the first space of the sequence.
+# Gymnasium calls this function if the first space of the sequence is a Simplex; the others may be of another kind.
 @batch_differing_spaces.register(Simplex)
 def _batch_differing(some: Any) -> Simplex:  # type: ignore[misc]
     if any(space != some[0] for space in some):

@@ -1,1 +1,1 @@
-"""Exposure fairness: agents share pulls out among arms, in proportion to what arms merit."""
+"""Exposure fairness: agents are to divide their pulls among arms in proportion to the arms' merits."""

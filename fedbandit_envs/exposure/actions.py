@@ -10,11 +10,11 @@ from fedbandit_envs.exposure.merit import Merits, shares_of
 from fedbandit_envs.linear.expectation import expected_rewards
 
 _STEEPNESS = 10.0
-"""Factor of the logits: with entries in [-1, 1], shares can then differ by a factor of e^20."""
+"""Factor of the logits before the softmax: with logits in [-1, 1], shares can then differ by a factor of up to e^20."""
 
 
 def shares_by_logits(choice: Array, observation: Mapping[str, Array]) -> Array:
-    """Returns the softmax of ten times the logits.
+    """Returns the distribution over arms that is the softmax of ten times the logits.
 
     Args:
         choice: Logits, ``(replicas, agents, arms)``.
@@ -28,7 +28,9 @@ def shares_by_logits(choice: Array, observation: Mapping[str, Array]) -> Array:
 
 
 def shares_by_parameter(merits: Merits, choice: Array, observation: Mapping[str, Array]) -> Array:
-    """Returns shares in proportion to the merits of <x, estimate>: those that arms deserve if the estimate is right.
+    """Returns the shares that arms would deserve if an estimate of theta* were right.
+
+    These are in proportion to f(<x, estimate>), where f is the agent's merit function and x an arm's context.
 
     Args:
         merits: The agents' merit functions.

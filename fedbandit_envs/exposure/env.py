@@ -36,9 +36,9 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
 
     ## Action Space
 
-    `Simplex((num_arms,))`: a distribution over the arms, numbers >= 0 that sum to 1 (up to 1e-6; what they sum to
-    stands for 1). A negative entry, one that is not a number, another sum, a wrong shape or dtype is an error that
-    names agent and entry; the state stays untouched.
+    `Simplex((num_arms,))`: a distribution over the arms, numbers >= 0 that sum to 1 (up to 1e-6; they are divided by
+    their sum). A negative entry, one that is not a number, another sum, a wrong shape or dtype is an error that
+    names agent and entry; the state does not change.
 
     Views for learning agents, which never hit the simplex exactly, also offer `action_format="logits"` (`Box(-1, 1,
     (num_arms,))`: the softmax of ten times them) and `"parameter"` (`Box(-1, 1, (dim,))`: an estimate of theta*; arms
@@ -51,26 +51,28 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
     | key | shape | dtype | meaning |
     |---|---|---|---|
     | `round` | (1,) | int64 | rounds played so far |
-    | `contexts` | (K, d) | float64 | what is offered now, norms at most L |
+    | `contexts` | (K, d) | float64 | contexts of the arms offered now, with norms at most L |
     | `pulled_context` | (d,) | float64 | the context of the arm drawn in the last round |
-    | `last_reward` | (1,) | float64 | what it paid, in [-B, B] |
+    | `last_reward` | (1,) | float64 | the reward of the last round, in [-B, B] |
     | `total_statistic` | (d + 1, d + 1) | float64 | sum of [x; y][x; y]^T over all rounds so far |
     | `merit` | (1,) | int64 | number of the agent's merit function; only where there are several |
 
-    Before the first round the third to fifth are 0. Policies find the merit functions in `PolicySpec.public["merits"]`.
+    Before the first round the third to fifth entries are 0. In `total_statistic` x is the context of the arm drawn in a
+    round and y its reward. Policies find the merit functions in `PolicySpec.public["merits"]`.
 
-    Views for learning agents also offer `features=True`: a flat box in [-1, 1] in place of all this, see
+    Views for learning agents also offer `features=True`: a flat box of features in [-1, 1] instead of this `Dict`, see
     :class:`~fedbandit_envs.exposure.features.ExposureFeatures`.
 
     ## Starting State
 
     theta* is drawn uniformly from [0, 1]^d and scaled to norm 1 (or drawn from another distribution, or given),
-    and the first arms are offered. With `instance_seed=None` every episode draws its own from the episode's seed; an
-    integer fixes it, and the episode's seed then draws contexts, arms and rewards only.
+    and the first arms are offered. With `instance_seed=None` every episode draws its own theta* from the episode's
+    seed; an integer fixes it, and the episode's seed then draws contexts, arms and rewards only.
 
     ## Rewards
 
-    The drawn arm's: N(<x, theta*>, sd^2), clipped to [-B, B], or another reward distribution of the linear problem.
+    The reward of the drawn arm: N(<x, theta*>, sd^2), clipped to [-B, B], or another distribution of the linear
+    problem.
 
     ## Episode End
 
@@ -78,11 +80,11 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
 
     ## Information
 
-    After each step, one value an agent; after reset the same names with zeros:
+    After each step, one number for each agent; after reset the same names with zeros:
 
     * `regret`: the **fairness regret** sum_i |deserved_i - share_i|, from 0 to 2, in expectation over the arm drawn.
-    * `reward_regret`: sum_i deserved_i mu_i - sum_i share_i mu_i. Negative where shares pay more than fair ones would,
-      as those of a best-arm learner do.
+    * `reward_regret`: sum_i deserved_i mu_i - sum_i share_i mu_i, where mu_i is the mean of arm i. It is negative if
+      the agent's shares have a larger expected reward than the deserved shares, as for a best-arm learner.
     * `arm`: the arm that was drawn; 0 for agents that did not act.
     * `clipped`: whether the reward was clipped.
 
@@ -148,7 +150,7 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
 
         Args:
             merit: The merit function f, see :mod:`fedbandit_envs.exposure.merit`; or a sequence of them, one an agent.
-            **linear: See :class:`~fedbandit_envs.linear.model.LinearProblem`.
+            **linear: Arguments of the linear model, see :class:`~fedbandit_envs.linear.model.LinearProblem`.
 
         Raises:
             TypeError: A parameter has the wrong type, or is unknown.
@@ -179,12 +181,15 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
 
     @property
     def public(self) -> Mapping[str, Any]:
-        """The agents' merit functions, ``merits``."""
+        """Public constants for policies: ``merits``, the agents' merit functions."""
         return {"merits": self._merits}
 
     @property
     def totals(self) -> Arrays:
-        """``pulls`` of each arm and the sum of the shares it ``deserved``, float64 ``(replicas, agents, arms)``."""
+        """Sums over the episode for reports: number of ``pulls`` of each arm, and the shares that it ``deserved``.
+
+        Both arrays are float64 ``(replicas, agents, arms)``.
+        """
         return {name: array.copy() for name, array in self._totals.items()}
 
     def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
@@ -197,7 +202,7 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
             self._observation["merit"][..., 0] = np.arange(self.max_num_agents)
 
     def _play_round(self, action: Array) -> None:
-        # First, since a user's own function may refuse a mean.
+        # Merits are computed first, before any state changes, since a user's own function may raise an error.
         logarithms = self._merits.logarithm(self._means, self._observation.get("merit"))
         info = self._info
         expose(

@@ -1,4 +1,4 @@
-"""Features of the exposure problem; see :class:`fedbandit_envs.core.features.Features`."""
+"""Features of exposure fairness for neural networks; see :class:`fedbandit_envs.core.features.Features`."""
 
 import numpy as np
 
@@ -9,18 +9,18 @@ from fedbandit_envs.linear.features import LinearFeatures
 
 
 class ExposureFeatures(LinearFeatures):
-    """Features of each offered arm: those of the linear bandit and the share that the arm deserves.
+    """Features of each offered arm: the linear bandit's estimates of its mean, and the share that the arm deserves.
 
-    They are those of :class:`~fedbandit_envs.linear.features.LinearFeatures`, and
+    To the features of :class:`~fedbandit_envs.linear.features.LinearFeatures` these are added:
 
     | of each arm | meaning |
     |---|---|
-    | `deserved` | 2 share - 1, the share of pulls that the arm deserves if `estimate` is right |
-    | `pooled_deserved` | as `deserved`, by `pooled_estimate`; where agents receive messages |
+    | `deserved` | 2 share - 1, with the share of pulls that the arm deserves if `estimate` is right |
+    | `pooled_deserved` | as `deserved`, computed from `pooled_estimate`; only where agents receive messages |
     """
 
     def __init__(self, spec: PolicySpec) -> None:
-        """Reads sizes, bounds and merits; see :class:`~fedbandit_envs.core.features.Features`."""
+        """Sets the features' names, sizes and bounds, and takes the agents' merit functions from ``spec.public``."""
         super().__init__(spec)
         self._merits: Merits = spec.public["merits"]
         self._estimates = [place for place, name in enumerate(self.each) if name.endswith("estimate")]

@@ -1,9 +1,9 @@
 """Merit functions f: an arm with mean reward mu deserves a share of the pulls in proportion to f(mu).
 
-An arm's deserved share is its merit divided by the sum of the merits of all offered arms (Wang, Bai, Sun and Joachims,
-ICML 2021). Merits are computed as logarithms, so that shares do not overflow for steep merit functions. A merit
-function is specified in JSON by a name, ``"exponential"``, a mapping of the name and the arguments, ``{"name":
-"exponential", "scale": 5}``, or the entry point of your own, ``"module:function"``.
+An arm's deserved share is its merit f(mu) divided by the sum of the merits of all offered arms (Wang, Bai, Sun and
+Joachims, ICML 2021). Merits are computed as logarithms, so that shares do not overflow for steep merit functions. The
+JSON-able specification of a merit function is a name, ``"exponential"``; a mapping of the name and the arguments,
+``{"name": "exponential", "scale": 5}``; or the entry point of a user's own function, ``"module:function"``.
 
 | name | arguments | f(mu) |
 |---|---|---|
@@ -26,7 +26,7 @@ from fedbandit_envs.basics.entry_points import resolve
 
 @runtime_checkable
 class Merit(Protocol):
-    """A function f > 0 of an arm's mean."""
+    """A merit function: a function f > 0 of an arm's mean reward mu."""
 
     def logarithm(self, means: Array) -> Array:
         """Returns ln f(mu) for means of any shape."""
@@ -37,10 +37,10 @@ class Merit(Protocol):
 
 @dataclass(frozen=True)
 class Exponential:
-    """f(mu) = exp(scale mu).
+    """The merit function f(mu) = exp(scale mu).
 
     Attributes:
-        scale: >= 0; 10 is Wang et al.'s and the thesis', 0 gives all arms the same share.
+        scale: The steepness, >= 0. Wang et al. and Solanki's thesis use 10; with 0 all arms deserve the same share.
     """
 
     scale: float = 10.0
@@ -55,17 +55,17 @@ class Exponential:
         require_number("scale", self.scale, 0, np.inf)
 
     def logarithm(self, means: Array) -> Array:
-        """Returns scale mu."""
+        """Returns ln f(mu) = scale mu."""
         return self.scale * means
 
     def slope(self, means: Array) -> Array:
-        """Returns the scale, everywhere."""
+        """Returns the derivative of ln f, which is the scale for all means."""
         return np.full(means.shape, float(self.scale))
 
 
 @dataclass(frozen=True)
 class Linear:
-    """f(mu) = max(mu, floor).
+    """The merit function f(mu) = max(mu, floor).
 
     Attributes:
         floor: The smallest merit, > 0.
@@ -83,15 +83,16 @@ class Linear:
         require_number("floor", self.floor, 0, np.inf, open_below=True)
 
     def logarithm(self, means: Array) -> Array:
-        """Returns ln max(mu, floor)."""
+        """Returns ln f(mu) = ln max(mu, floor)."""
         return np.log(np.maximum(means, self.floor))
 
     def slope(self, means: Array) -> Array:
-        """Returns 1/mu above the floor, 0 below."""
+        """Returns the derivative of ln f: 1/mu above the floor and 0 below."""
         return np.where(means > self.floor, 1.0 / np.maximum(means, self.floor), 0.0)
 
 
-# Central differences of ln f: rounding and curvature both leave about ten digits.
+# Step of the central differences of ln f. A smaller step has a larger rounding error, a larger one more error from the
+# curvature; with this step both leave about ten correct digits.
 _STEP = 1e-5
 
 
@@ -100,7 +101,7 @@ class CustomMerit:
     """A merit function that a user has written.
 
     Attributes:
-        function: Takes an array of means and returns their merits, an array of the same shape, positive throughout.
+        function: A function that takes an array of means and returns their merits, positive, in the same shape.
     """
 
     function: Callable[[Array], Array]
@@ -111,7 +112,7 @@ class CustomMerit:
         Raises:
             ValueError: A merit is not a positive finite number, or the array of merits has another shape.
         """
-        # Read-only, since a function that works in place would change the means.
+        # The function gets a read-only view, so that it cannot change the means in place.
         means = means.view()
         means.flags.writeable = False
         merits = np.asarray(self.function(means), np.float64)
@@ -131,7 +132,7 @@ class CustomMerit:
 
 
 MERITS: dict[str, Callable[..., Merit]] = {"exponential": Exponential, "linear": Linear}
-"""Merit functions by name."""
+"""Classes of merit functions, by the name that a specification gives them."""
 
 
 def make_merit(spec: Merit | str | Mapping[str, Any]) -> Merit:
@@ -141,8 +142,9 @@ def make_merit(spec: Merit | str | Mapping[str, Any]) -> Merit:
         spec: A merit function, a name of :data:`MERITS`, an entry point, or a mapping of ``name`` and arguments.
 
     Raises:
-        TypeError: The specification is none of these, or has arguments the merit function does not know.
-        ValueError: The name is unknown, an argument is out of its range, or an own function's merits are not positive.
+        TypeError: The specification is none of these, or has arguments with unknown names.
+        ValueError: The name is unknown, an argument is out of its range, or a user's function returns merits that are
+            not positive.
     """
     if isinstance(spec, str) and ":" in spec:
         merit = CustomMerit(resolve(spec))
@@ -156,24 +158,24 @@ class Merits:
     """The merit functions of a federation: one for all agents, or one for each agent.
 
     Attributes:
-        functions: In the order of the agents.
-        one_each: Whether each agent has its own; otherwise there is one for all.
+        functions: The merit functions, in the order of the agents; a single one if it is the same for all.
+        one_each: Whether each agent has its own merit function.
     """
 
     functions: tuple[Merit, ...]
     one_each: bool
 
     def logarithm(self, means: Array, which: Array | None) -> Array:
-        """Returns ln f(mu) of each row's own merit function.
+        """Returns ln f(mu) for each agent's own merit function f, ``(replicas, agents, arms)``.
 
         Args:
-            means: ``(replicas, agents, arms)``.
-            which: Index of each row's function, int64 ``(replicas, agents, 1)``; None where there is one for all.
+            means: The arms' means mu, ``(replicas, agents, arms)``.
+            which: Index of each agent's merit function, int64 ``(replicas, agents, 1)``; None if there is one for all.
         """
         return self._by_row(means, which, lambda merit, some: merit.logarithm(some))
 
     def slope(self, means: Array, which: Array | None) -> Array:
-        """Returns the derivative of ln f at the means; arguments as in :meth:`logarithm`."""
+        """Returns the derivative of ln f at the means; the arguments are those of :meth:`logarithm`."""
         return self._by_row(means, which, lambda merit, some: merit.slope(some))
 
     def _by_row(self, means: Array, which: Array | None, ask: Callable[[Merit, Array], Array]) -> Array:
@@ -188,11 +190,11 @@ class Merits:
 
 @kernel(forceinline=True)
 def share_row(logarithms, shares):
-    """Computes shares, which sum to 1, from logarithms of merits, without overflow.
+    """Computes the shares of one row's arms, merit divided by the sum of merits, without overflow.
 
     Args:
-        logarithms: ``(arms,)``.
-        shares: Output, same shape.
+        logarithms: Logarithms of the arms' merits, ``(arms,)``.
+        shares: Output: the shares, which sum to 1, same shape.
     """
     largest, total = logarithms[0], 0.0
     for k in range(1, shares.shape[0]):
@@ -206,7 +208,7 @@ def share_row(logarithms, shares):
 
 @kernel
 def share_out(logarithms, shares):
-    """Computes shares from logarithms of merits in all rows; both ``(replicas, agents, arms)``."""
+    """Computes shares from logarithms of merits for all agents; both arrays are ``(replicas, agents, arms)``."""
     for r in range(shares.shape[0]):
         for j in range(shares.shape[1]):
             share_row(logarithms[r, j], shares[r, j])

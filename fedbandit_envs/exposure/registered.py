@@ -1,4 +1,4 @@
-"""Exposure fairness, as registered."""
+"""The registration of exposure fairness: ids with their settings, tuning, suite, and the lab's choices."""
 
 from math import sqrt
 
@@ -6,7 +6,8 @@ import numpy as np
 
 from fedbandit_envs.registry.problems import RADII, Panel, Preset, RegisteredProblem, SuiteSpec, TuningSpec
 
-# Uniform on [0, 1]^5 / sqrt(5); with fixed contexts an arm has the same merit in every round.
+# Contexts of ten arms, drawn once uniformly on [0, 1]^5 / sqrt(5). With fixed contexts the merit of an arm stays the
+# same in all rounds.
 _SAME_ARMS = (np.random.default_rng(0).random((10, 5)) / sqrt(5)).round(3).tolist()
 
 PROBLEM = RegisteredProblem(

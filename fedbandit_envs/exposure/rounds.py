@@ -1,4 +1,4 @@
-"""One round of the exposure problem for all rows: arms are drawn from the shares; regrets (compiled)."""
+"""One round of exposure fairness for all rows (agents of replicas): draws of arms, and regrets (compiled)."""
 
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.exposure.merit import share_row
@@ -8,7 +8,10 @@ from fedbandit_envs.randomness.variates import uniform
 
 @kernel(forceinline=True)
 def _arm_at(shares, rest):
-    """Returns the first arm at which cumulative shares exceed a number; by rounding possibly the last with a share."""
+    """Returns the first arm at which the cumulative sum of shares exceeds the number ``rest``.
+
+    If no sum exceeds it because of rounding, the last arm with a positive share is returned.
+    """
     drawn = 0
     for k in range(shares.shape[0]):
         if shares[k] > 0.0:
@@ -21,22 +24,22 @@ def _arm_at(shares, rest):
 
 @kernel
 def expose(active, action, logarithms, means, key, round_, deserved, arm, fairness, reward, pulls, due):
-    """Draws arms and computes regrets; both are 0 for agents that do not act.
+    """Draws each agent's arm from its shares and computes regrets; all outputs are 0 for agents that do not act.
 
     Args:
         active: Whether each agent acts, bool ``(replicas, agents)``.
-        action: Shares, ``(replicas, agents, arms)``, which are divided by their sum.
+        action: Each agent's shares of arms, ``(replicas, agents, arms)``, which are divided by their sum.
         logarithms: Logarithms of the arms' true merits, same shape.
         means: Expected rewards, same shape.
-        key: Of the arms' draws, see :class:`~fedbandit_envs.randomness.draws.Draws`: the arm is where cumulative
-            shares exceed it.
-        round_: Rounds of the draws.
-        deserved: Output: the shares that arms deserve, as ``action``.
+        key: Each row's key of the random draws, see :class:`~fedbandit_envs.randomness.draws.Draws`. The arm drawn is
+            the first at which the cumulative shares exceed a uniform random number.
+        round_: Each row's round, as counted by the draws.
+        deserved: Output: the shares that arms deserve, ``(replicas, agents, arms)``.
         arm: Output: the arms drawn, int64 ``(replicas, agents)``.
-        fairness: Output: sum_i |deserved_i - share_i|, ``(replicas, agents)``.
-        reward: Output: sum_i deserved_i mu_i - sum_i share_i mu_i, likewise.
-        pulls: Counts the arms drawn, as ``action``.
-        due: Adds up the shares that arms deserve, as ``action``.
+        fairness: Output: the fairness regret sum_i |deserved_i - share_i|, ``(replicas, agents)``.
+        reward: Output: the reward regret sum_i deserved_i mu_i - sum_i share_i mu_i, ``(replicas, agents)``.
+        pulls: Numbers of pulls of each arm, to which the arms drawn are added, ``(replicas, agents, arms)``.
+        due: Sums of deserved shares, to which those of this round are added, ``(replicas, agents, arms)``.
     """
     arms = means.shape[2]
     for r in range(means.shape[0]):

@@ -9,14 +9,14 @@ _BAR = 30
 
 
 def render_ansi(scene: Arrays) -> str:
-    """Renders one replica as text: a line an agent, then the arms of agent 0, each with its share and what it deserved.
+    """Renders one replica as text: a line for each agent, then for each arm agent 0's share and the deserved share.
 
     Args:
-        scene: The replica's observation and info, and of the last round ``shares`` and ``deserved``, ``(agents,
-            arms)``.
+        scene: The replica's observation and info, and the ``shares`` and deserved shares (``deserved``) of the last
+            round, ``(agents, arms)``; all arrays lead with the agents' axis.
 
     Returns:
-        The text.
+        The text, with line ends.
     """
     shares, deserved = scene["shares"], scene["deserved"]
     lines = [f"round {int(scene['round'][0, 0])}", "agent  arm  reward  fairness regret  reward regret"]
@@ -34,10 +34,12 @@ def render_ansi(scene: Arrays) -> str:
 
 
 def render_rgb_array(scene: Arrays) -> Array:
-    """Renders one replica as an image: what arms deserved and got, of agent 0 and of all, arms in order of merit.
+    """Renders one replica as an image: shares and deserved shares of arms, for agent 0 and averaged over agents.
+
+    Arms are sorted by merit, the largest first.
 
     Args:
-        scene: See :func:`render_ansi`.
+        scene: The replica's observation and info, and ``shares`` and ``deserved``, as in :func:`render_ansi`.
 
     Returns:
         uint8 ``(height, width, 3)``.

@@ -8,7 +8,7 @@ from fedbandit_envs.linear.expectation import expected_rewards
 
 
 def arm_by_parameter(choice: Array, observation: Mapping[str, Array]) -> Array:
-    """Returns the arm with the largest <x, estimate>, the first of several.
+    """Returns the arm with the largest <x, estimate>, of equal ones the first, int64 ``(replicas, agents)``.
 
     Args:
         choice: Estimates of theta*, ``(replicas, agents, dim)``; only their direction matters.
@@ -22,7 +22,7 @@ def arm_by_parameter(choice: Array, observation: Mapping[str, Array]) -> Array:
 
 
 def arm_by_values(choice: Array, observation: Mapping[str, Array]) -> Array:
-    """Returns the arm with the largest estimate, the first of several.
+    """Returns the arm with the largest estimate, of equal ones the first, int64 ``(replicas, agents)``.
 
     Args:
         choice: Estimates of the offered arms' mean rewards, ``(replicas, agents, arms)``; only their order matters.

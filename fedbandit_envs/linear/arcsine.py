@@ -4,8 +4,9 @@ With w = x / (1 - x), the odds of x, its distribution function is
 
     F(x) = sin(pi mu)/pi * integral from 0 to w of t^(mu - 1) / (1 + t) dt.
 
-For w <= 1 a polynomial sum c_n t^n that is nowhere on [0, 1] further from 1 / (1 + t) than 1e-15 stands for it, so that
-F(x) = sin(pi mu)/pi * w^mu S(w) with S(w) = sum c_n w^n / (mu + n). For w > 1 there is 1 - F(x; mu) = F(1 - x; 1 - mu).
+For w <= 1 the factor 1 / (1 + t) is replaced by a polynomial sum c_n t^n, which differs from it by at most 1e-15 on
+[0, 1]. Then F(x) = sin(pi mu)/pi * w^mu S(w) with S(w) = sum c_n w^n / (mu + n). For w > 1 the symmetry
+1 - F(x; mu) = F(1 - x; 1 - mu) is used.
 """
 
 from fractions import Fraction
@@ -19,16 +20,17 @@ TERMS = 20
 """Number of terms of the polynomial."""
 
 _STEPS = 8
-"""Largest number of steps; three suffice, unless F is too steep for float64."""
+"""Largest number of steps of the iteration; three suffice, unless F is too steep for float64."""
 _ENOUGH = 1e-5
-"""Steps in ln w that are smaller end the iteration: the remaining error is of their third power."""
+"""The iteration ends after a step in ln w that is smaller than this: the remaining error is of its third power."""
 
 
 def _polynomial() -> list[float]:
-    """Returns c_n of (1 - P(t) / P(-1)) / (1 + t) with P(t) = T_n(1 - 2 t), whose error is at most 2 / 5.8^n.
+    """Returns the coefficients c_n of a polynomial in t that approximates 1 / (1 + t) on [0, 1].
 
-    T_n is Chebyshev's polynomial (Cohen, Rodriguez Villegas, Zagier: Convergence acceleration of alternating series,
-    Experimental Mathematics 2000).
+    The polynomial is (1 - P(t) / P(-1)) / (1 + t) with P(t) = T_n(1 - 2 t), where T_n is Chebyshev's polynomial of
+    degree n = ``TERMS``; its error is at most 2 / 5.8^n (Cohen, Rodriguez Villegas, Zagier: Convergence acceleration of
+    alternating series, Experimental Mathematics 2000).
     """
     chebyshev = [
         Fraction((-4) ** power * TERMS * comb(TERMS + power, 2 * power), TERMS + power)
@@ -47,9 +49,13 @@ _C = np.array(_polynomial())
 
 @kernel
 def _below_half(probability, log_scale, mu, factor):
-    """Returns x <= 1/2 with F(x) = probability, where factor[n] = c_n / (mu + n), and log_scale = ln(sin(pi mu)/pi)."""
+    """Returns the quantile x, if it is at most 1/2: the solution of F(x) = probability.
+
+    ``factor[n]`` is c_n / (mu + n), and ``log_scale`` is ln(sin(pi mu)/pi).
+    """
     log_target = np.log(probability) - log_scale
-    # Start: F approximated by a power of w. Then Halley's method in ln w, where ln F is concave and nearly straight.
+    # The starting point solves F(x) = probability with F approximated by a power of w. Halley's method then improves
+    # it in ln w, of which ln F is a concave and nearly linear function.
     y = min((log_target + np.log(mu)) / mu, 0.0)
     for _ in range(_STEPS):
         w = np.exp(y)
@@ -74,9 +80,9 @@ def arcsine_quantile(mu, probability, factor):
     """Returns the quantile of Beta(mu, 1 - mu).
 
     Args:
-        mu: In (0, 1).
-        probability: In [0, 1).
-        factor: Scratch, ``(TERMS,)``.
+        mu: Mean of the distribution, in (0, 1).
+        probability: Value of the distribution function at the quantile, in [0, 1).
+        factor: Scratch array, ``(TERMS,)``.
     """
     if probability <= 0.0:
         return 0.0

@@ -1,8 +1,8 @@
 """Distributions of contexts for each arm, agent and round, and fixed contexts.
 
-All contexts have norms of at most L. A distribution draws one round at a time into arrays of the environment; except
-for fixed contexts, arm k of one round has nothing to do with arm k of another. Random numbers have 24 or 32 bits,
-contexts are float64 and lie in memory with the arms' axis last, for vector instructions.
+All contexts have norms of at most L. A distribution draws the contexts of one round at a time into arrays of the
+environment; except for fixed contexts, those of different rounds are independent. Random numbers have 24 or 32 bits;
+contexts are float64 and stored with the arms' axis last, for vector instructions.
 """
 
 from typing import Any, Literal, get_args
@@ -20,7 +20,8 @@ from fedbandit_envs.randomness.variates import fill_exponentials, fill_normals
 
 DistributionName = Literal["band", "unit_ball", "hypercube", "signed_hypercube"]
 
-# The paper's: suboptimal arms have means in [LOW, HIGH], the optimal one WIDTH wide above the gap.
+# Constants of the FedUCB paper: suboptimal arms have means in [LOW, HIGH], the best arm has a mean in an interval of
+# length WIDTH that begins at HIGH plus the gap.
 LOW, HIGH, WIDTH = 0.5, 0.6, 0.1
 
 
@@ -37,7 +38,7 @@ class _Band:
 
         Args:
             bound: L, at least 0.7 + gap.
-            gap: Least difference between the best mean and any other, >= 0.
+            gap: Smallest difference between the best mean and any other, >= 0.
 
         Raises:
             TypeError: ``gap`` is no number.
@@ -58,8 +59,8 @@ class _Band:
         Args:
             randomness: Random numbers of the episode.
             parameter: theta*, ``(replicas, dim)``.
-            contexts: The array that :meth:`draw` fills, ``(replicas, agents, dim, arms)``.
-            means: That of the expected rewards, ``(replicas, agents, arms)``.
+            contexts: The array of contexts that :meth:`draw` fills, ``(replicas, agents, dim, arms)``.
+            means: The array of expected rewards that :meth:`draw` fills, ``(replicas, agents, arms)``.
         """
         self._normals, self._exponentials, self._words = (
             randomness.draws(Purpose.CONTEXT, k) for k in range(3)
@@ -75,7 +76,7 @@ class _Band:
         Args:
             active: Whether each agent acts, bool ``(replicas, agents)``; rows of others stay as they are.
             contexts: Output: contexts, ``(replicas, agents, dim, arms)``.
-            means: Output: their expected rewards, ``(replicas, agents, arms)``.
+            means: Output: expected rewards, ``(replicas, agents, arms)``.
         """
         _fill_band(
             active, self._normals.round, self._normals.key, self._exponentials.key, self._words.key,
@@ -90,7 +91,7 @@ def _fill_band(
     dim, arms = contexts.shape[2:]
     normals = np.empty(padded(arms * (dim - 1)), np.float32)
     exponentials = np.empty(padded(arms), np.float32)
-    # One more word is the place of the best arm.
+    # The last random word determines which arm is the best one.
     words = np.empty(padded(arms + 1), np.uint32)
     square, along = np.empty(arms), np.empty(arms)
     for r in range(contexts.shape[0]):
@@ -109,7 +110,8 @@ def _fill_band(
             mean[best] += best_low - LOW
             _add_up(normals, v, square, along)
             for k in range(arms):
-                # A ball's radius from two more normals' squares, which are an exponential (times two).
+                # To be uniform in a ball, the vector is divided by its norm with two more normal numbers; the sum of
+                # their squares is twice an exponential number.
                 length = square[k] + 2.0 * np.float64(exponentials[k])
                 shrink = np.sqrt(max(bound * bound - mean[k] * mean[k], 0.0) / length)
                 turn = 2.0 * (shrink * along[k] + mean[k] * v[0])
@@ -123,12 +125,15 @@ def _fill_band(
 
 @kernel
 def _add_up(normals, mirror, square, along):
-    """Sums each arm's squares, and its products with all entries of the mirror but the first; arms come last."""
+    """Computes, for each arm, the sum of the squares of its normal numbers and their inner product with the mirror.
+
+    The first entry of the mirror (the vector of the reflection) is left out, since an arm has dim - 1 numbers.
+    """
     arms, some = square.shape[0], mirror.shape[0] - 1
     square[:] = 0.0
     along[:] = 0.0
     i = 0
-    # Four at a time, which saves three in four ways to memory and back.
+    # Four numbers are added at a time, so that the sums are read from and written to memory a quarter as often.
     while i + 4 <= some:
         w0, w1, w2, w3 = mirror[i + 1], mirror[i + 2], mirror[i + 3], mirror[i + 4]
         g = normals[i * arms : (i + 4) * arms]
@@ -150,7 +155,7 @@ def _add_up(normals, mirror, square, along):
 
 @kernel(inline="always")
 def _fraction(word):
-    """Returns a float64 uniform on (0, 1), to 32 bits, from one word."""
+    """Returns a float64 number uniform on (0, 1), with 32 random bits, from one random 32-bit word."""
     return (np.float64(word) + 0.5) * 2.0**-32
 
 
@@ -162,17 +167,17 @@ class _Independent:
     """
 
     def __init__(self, name: str, bound: float) -> None:
-        """Sets the shape by its name, and the bound L."""
+        """Takes the name of the shape (``unit_ball``, ``hypercube`` or ``signed_hypercube``) and the bound L."""
         self._name = name
         self._bound = bound
 
     def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
-        """Starts an episode; see :meth:`_Band.begin` for the arguments."""
+        """Starts an episode: prepares the draws; the arguments are those of :meth:`_Band.begin`."""
         self._draws = randomness.draws(Purpose.CONTEXT)
         self._parameter = parameter
 
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Draws the next round; see :meth:`_Band.draw` for the arguments."""
+        """Draws the contexts of the next round and their means; the arguments are those of :meth:`_Band.draw`."""
         episode = (active, self._draws.round, self._draws.key, self._parameter)
         if self._name == "unit_ball":
             _fill_ball(*episode, self._bound, contexts, means)
@@ -234,8 +239,8 @@ class FixedContexts:
         """Checks the contexts.
 
         Args:
-            matrix: Numbers, in arrays or nested lists of the shape above.
-            bound: L.
+            matrix: The contexts, an array or nested lists, ``(arms, dim)`` or ``(agents, arms, dim)``.
+            bound: L, the largest allowed norm.
 
         Raises:
             ValueError: The shape is wrong, an entry is not finite, or a context is longer than L.
@@ -254,7 +259,7 @@ class FixedContexts:
             )
 
     def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
-        """Writes the contexts into all rows; see :meth:`_Band.begin` for the arguments."""
+        """Writes the contexts and their means for all agents; the arguments are those of :meth:`_Band.begin`."""
         contexts[...] = self.matrix.swapaxes(-1, -2)
         own = np.broadcast_to(parameter[:, np.newaxis], (*means.shape[:2], parameter.shape[1]))
         expected_rewards(contexts.swapaxes(2, 3), own, means)
@@ -267,9 +272,9 @@ def make_distribution(contexts: Any, bound: float, gap: float) -> _Band | _Indep
     """Returns the distribution of contexts with a name, or fixed contexts.
 
     Args:
-        contexts: A name, or contexts as :class:`FixedContexts` takes them.
+        contexts: A name, or fixed contexts ``(arms, dim)`` or ``(agents, arms, dim)``.
         bound: Largest norm of a context, L.
-        gap: Gap of the band.
+        gap: For the band: the smallest difference between the best mean and any other.
 
     Raises:
         ValueError: The name is unknown, or an argument is out of its range.

@@ -27,8 +27,8 @@ class LinearEnv(LinearProblem, name="linear_v0"):
 
     ## Action Space
 
-    `Discrete(num_arms)`: the arm to pull. Another integer, a wrong shape or dtype is an error that names agent and
-    value; the state stays untouched.
+    `Discrete(num_arms)`: the arm to pull. An integer out of range, a wrong shape or dtype is an error that names agent
+    and value; the state does not change.
 
     Views for learning agents also offer `action_format="parameter"` (`Box(-1, 1, (dim,))`: an estimate of theta*, whose
     best arm is pulled) and `"values"` (`Box(-1, 1, (num_arms,))`: estimates of the arms' mean rewards, of which the
@@ -41,27 +41,27 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     | key | shape | dtype | meaning |
     |---|---|---|---|
     | `round` | (1,) | int64 | rounds played so far |
-    | `contexts` | (K, d) | float64 | what is offered now, norms at most L |
+    | `contexts` | (K, d) | float64 | contexts of the arms offered now, with norms at most L |
     | `pulled_context` | (d,) | float64 | the context of the arm pulled in the last round |
-    | `last_reward` | (1,) | float64 | what it paid, in [-B, B] |
+    | `last_reward` | (1,) | float64 | the reward of the last round, in [-B, B] |
     | `total_statistic` | (d + 1, d + 1) | float64 | sum of [x; y][x; y]^T over all rounds so far |
 
-    Before the first round the last three are 0.
+    In the last row x is the context pulled in a round and y its reward. Before the first round the last three are 0.
 
-    Views for learning agents also offer `features=True`: a flat box in [-1, 1] in place of all this, see
+    Views for learning agents also offer `features=True`: a flat box of features in [-1, 1] instead of this `Dict`, see
     :class:`~fedbandit_envs.linear.features.LinearFeatures`.
 
     ## Starting State
 
     theta* is drawn uniformly from the unit sphere (or taken as given), and the first arms are offered. With
-    `instance_seed=None` every episode draws its own from the episode's seed; an integer fixes it, and the episode's
-    seed then draws contexts and rewards only.
+    `instance_seed=None` every episode draws its own theta* from the episode's seed; an integer fixes it, and the
+    episode's seed then draws contexts and rewards only.
 
     ## Rewards
 
-    The pulled arm's: Beta(mu, 1 - mu) with mu = <x, theta*> (the paper's), Bernoulli(mu) or N(mu, sd^2), clipped to
-    [-B, B]. Beta and Bernoulli need means in [0, 1], which the band has; other contexts are refused with them where
-    some mean could lie outside.
+    The reward of the pulled arm is drawn from Beta(mu, 1 - mu) with mu = <x, theta*> (as in the paper), Bernoulli(mu)
+    or N(mu, sd^2), and clipped to [-B, B]. Beta and Bernoulli rewards need means in [0, 1]. Contexts from the band have
+    such means; other contexts raise an error with these rewards if some mean could lie outside.
 
     ## Episode End
 
@@ -69,10 +69,10 @@ class LinearEnv(LinearProblem, name="linear_v0"):
 
     ## Information
 
-    After each step, one value an agent; after reset the same names with zeros:
+    After each step, one number for each agent; after reset the same names with zeros:
 
-    * `regret`: max_x <x, theta*> - <x_t, theta*>, over the arms that were offered (pseudo-regret: clipped rewards do
-      not change it).
+    * `regret`: max_x <x, theta*> - <x_t, theta*>, where the maximum is over the arms that were offered (pseudo-regret:
+      clipping of rewards does not change it).
     * `clipped`: whether the reward was clipped.
 
     ## Arguments

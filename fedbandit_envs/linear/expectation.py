@@ -1,4 +1,4 @@
-"""Expected rewards <x, parameter>, the same to the last bit for any memory layout of the contexts."""
+"""Expected rewards <x, parameter>, whose last bit does not depend on the memory layout of the contexts."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ from fedbandit_envs.linear.ridge import arms_last
 
 @kernel(forceinline=True)
 def expect(contexts, parameter, means):
-    """Writes <x, parameter> of one row's arms.
+    """Computes the expected reward <x, parameter> of each arm of one row (an agent of a replica).
 
     Args:
-        contexts: ``(dim, arms)``.
-        parameter: ``(dim,)``.
-        means: Output, ``(arms,)``.
+        contexts: Contexts x of the arms, ``(dim, arms)``.
+        parameter: The parameter or an estimate of it, ``(dim,)``.
+        means: Output: the expected rewards, ``(arms,)``.
     """
     means[:] = 0.0
     for i in range(contexts.shape[0]):
@@ -31,12 +31,12 @@ def _expect_rows(contexts, parameter, means):
 
 
 def expected_rewards(contexts: Array, parameter: Array, out: Array | None = None) -> Array:
-    """Returns <x, parameter> of every row's arms, float64 ``(replicas, agents, arms)``.
+    """Returns the expected reward <x, parameter> of every agent's arms, float64 ``(replicas, agents, arms)``.
 
     Args:
-        contexts: ``(replicas, agents, arms, dim)``.
-        parameter: ``(replicas, agents, dim)``.
-        out: Output array; None for a new one.
+        contexts: Contexts x of the arms, ``(replicas, agents, arms, dim)``.
+        parameter: Each agent's parameter or estimate of it, ``(replicas, agents, dim)``.
+        out: The array to fill and return; None for a new one.
     """
     means = np.empty(contexts.shape[:3]) if out is None else out
     _expect_rows(arms_last(contexts), np.ascontiguousarray(parameter, np.float64), means)

@@ -1,4 +1,4 @@
-"""Features of the linear problem; see :class:`fedbandit_envs.core.features.Features`."""
+"""Features of linear bandits for neural networks; see :class:`fedbandit_envs.core.features.Features`."""
 
 import numpy as np
 
@@ -15,17 +15,18 @@ from fedbandit_envs.linear.weighing import weighed
 class LinearFeatures(Features):
     """Features of each offered arm by ridge regression: estimates of its mean reward and how uncertain they are.
 
-    With z = x / L, L the largest norm a context can have: V = I + sum z z^T and b = sum y z over own data.
+    Contexts x are scaled to z = x / L, where L is the largest norm of a context. From the agent's own data,
+    V = I + sum z z^T and b = sum y z, where y are rewards.
 
     | of each arm | meaning |
     |---|---|
-    | `estimate` | <z, V^-1 b>, the estimated mean reward in units of L, the largest there is; clipped to [-1, 1] |
-    | `width` | sqrt(z^T V^-1 z), how uncertain the estimate is: 0 to 1 |
-    | `length` | 2 norm of z - 1 |
-    | `pooled_estimate` | as `estimate`, from own and received data; where agents receive messages |
+    | `estimate` | <z, V^-1 b>, the ridge estimate of the arm's mean reward; clipped to [-1, 1] |
+    | `width` | sqrt(z^T V^-1 z), the uncertainty of the estimate: 0 to 1 |
+    | `length` | 2 (norm of z) - 1 |
+    | `pooled_estimate` | as `estimate`, from own and received data; only where agents receive messages |
     | `pooled_width` | as `width`, from own and received data |
 
-    | once | meaning |
+    | once for all arms | meaning |
     |---|---|
     | `time_left` | 1 before the first round, falling to -1 after the last |
 
@@ -37,11 +38,11 @@ class LinearFeatures(Features):
     shared = ("time_left",)
 
     def __init__(self, spec: PolicySpec) -> None:
-        """Reads sizes and bounds from the spaces; see :class:`~fedbandit_envs.core.features.Features`."""
+        """Sets the names of the features, the number of arms and the bounds L and B, from the environment's spaces."""
         contexts = spec.observation.spaces["contexts"]
         self.items, dim = contexts.shape or (0, 0)
         self._longest = highest(contexts)
-        # Turns sums of [x; y][x; y]^T into those of [z; y][z; y]^T.
+        # Multiplying by _units turns sums of [x; y][x; y]^T into sums of [z; y][z; y]^T.
         unit = np.append(np.full(dim, 1.0 / self._longest), 1.0)
         self._units = np.outer(unit, unit)
         self._horizon = spec.horizon
@@ -71,7 +72,8 @@ class LinearFeatures(Features):
         """Returns the statistic of exact observations as informative as the received sums, in the units of z."""
         received = self._inbox.totals["statistic"] * self._units
         noise = np.diagonal(self._inbox.totals[self._noise], axis1=-2, axis2=-1).max(axis=-1)
-        # Exact sums are left as they are, which is faster; but not those that no data can have, as a Byzantine agent's.
+        # Sums without noise stay as they are, which is faster. An exception are sums that are not positive
+        # semidefinite, which only a Byzantine agent can send: their negative eigenvalues must be removed.
         flat = received.reshape(-1, *received.shape[2:])
         none = lies_below(flat, np.full(noise.size, -_SLACK)).reshape(noise.shape) | (noise > 0.0)
         if none.any():
@@ -94,14 +96,14 @@ _SLACK = 1e-6
 def _judge(contexts, statistic, estimate, width, length):
     """Computes estimates and widths of arms by ridge regression.
 
-    With V = I + sum z z^T = L L^T there is <z, V^-1 b> = <L^-1 z, L^-1 b>.
+    With the Cholesky factor L of V = I + sum z z^T = L L^T, the estimate is <z, V^-1 b> = <L^-1 z, L^-1 b>.
 
     Args:
-        contexts: z, ``(replicas, agents, dim, arms)``.
+        contexts: Scaled contexts z, ``(replicas, agents, dim, arms)``.
         statistic: Sum of [z; y][z; y]^T, ``(replicas, agents, dim + 1, dim + 1)``.
-        estimate: Output: <z, V^-1 b>, ``(replicas, agents, arms)``.
-        width: Output: ||L^-1 z||, likewise.
-        length: Output: ||z||, likewise.
+        estimate: Output: the estimated mean rewards <z, V^-1 b>, ``(replicas, agents, arms)``.
+        width: Output: their uncertainties ||L^-1 z|| = sqrt(z^T V^-1 z), ``(replicas, agents, arms)``.
+        length: Output: the norms ||z||, ``(replicas, agents, arms)``.
     """
     replicas, agents, dim, arms = contexts.shape
     matrix, factor, moment = np.empty((dim, dim)), np.empty((dim, dim)), np.empty(dim)

@@ -1,7 +1,7 @@
 """Quadratic forms and inner products of the vectors of many arms at once (compiled).
 
-Vectors are columns, ``(dim, arms)``, so that the compiler uses vector instructions; of symmetric matrices only the
-lower triangle is read.
+The vectors of the arms are the columns of an array ``(dim, arms)``, so that the compiler can use vector instructions.
+Only the lower triangle of symmetric matrices is read.
 """
 
 from fedbandit_envs.basics.compiled import kernel
@@ -9,14 +9,14 @@ from fedbandit_envs.basics.compiled import kernel
 
 @kernel
 def add_shared_forms(matrix, vectors, count, product, form):
-    """Adds x^T M x for the first ``count`` vectors, with one M for all of them.
+    """Adds the quadratic form x^T M x of each of the first ``count`` vectors x to ``form``, with one M for all.
 
     Args:
         matrix: M, symmetric, ``(dim, dim)``; the lower triangle is read.
-        vectors: ``(dim, arms)``.
-        count: How many vectors there are, at most ``arms``.
-        product: Scratch, ``(arms,)``.
-        form: Is added to, ``(arms,)``.
+        vectors: The vectors x as columns, ``(dim, arms)``.
+        count: How many of the vectors are used, at most ``arms``.
+        product: Scratch array, ``(arms,)``.
+        form: The numbers that the forms are added to, ``(arms,)``.
     """
     for i in range(matrix.shape[0]):
         x = vectors[i]
@@ -33,13 +33,13 @@ def add_shared_forms(matrix, vectors, count, product, form):
 
 @kernel
 def add_own_forms(matrices, vectors, product, form):
-    """Adds x_k^T M_k x_k for every arm k, each with an M of its own.
+    """Adds the quadratic form x_k^T M_k x_k of every arm k to ``form``, where each arm has its own matrix M_k.
 
     Args:
-        matrices: Symmetric, ``(dim, dim, arms)``; the lower triangles are read.
-        vectors: ``(dim, arms)``.
-        product: Scratch, ``(arms,)``.
-        form: Is added to, ``(arms,)``.
+        matrices: The symmetric matrices M_k, ``(dim, dim, arms)``; the lower triangles are read.
+        vectors: The vectors x_k as columns, ``(dim, arms)``.
+        product: Scratch array, ``(arms,)``.
+        form: The numbers that the forms are added to, ``(arms,)``.
     """
     dim, arms = vectors.shape
     for i in range(dim):
@@ -58,13 +58,13 @@ def add_own_forms(matrices, vectors, product, form):
 
 @kernel
 def add_own_products(weights, vectors, factor, total):
-    """Adds factor <w_k, x_k> for every arm k.
+    """Adds factor <w_k, x_k> to ``total[k]`` for every arm k, where each arm has its own weights w_k.
 
     Args:
-        weights: ``(dim, arms)``.
-        vectors: ``(dim, arms)``.
-        factor: A number.
-        total: Is added to, ``(arms,)``.
+        weights: The weights w_k as columns, ``(dim, arms)``.
+        vectors: The vectors x_k as columns, ``(dim, arms)``.
+        factor: A number that multiplies all products.
+        total: The numbers that the products are added to, ``(arms,)``.
     """
     for i in range(vectors.shape[0]):
         w, x = weights[i], vectors[i]
@@ -74,13 +74,13 @@ def add_own_products(weights, vectors, factor, total):
 
 @kernel
 def add_shared_products(weights, vectors, count, total):
-    """Adds <w, x> for the first ``count`` vectors.
+    """Adds the inner product <w, x> of each of the first ``count`` vectors x to ``total``, with one w for all.
 
     Args:
-        weights: w, ``(dim,)``.
-        vectors: ``(dim, arms)``.
-        count: How many vectors there are, at most ``arms``.
-        total: Is added to, ``(arms,)``.
+        weights: The weights w, ``(dim,)``.
+        vectors: The vectors x as columns, ``(dim, arms)``.
+        count: How many of the vectors are used, at most ``arms``.
+        total: The numbers that the products are added to, ``(arms,)``.
     """
     for i in range(vectors.shape[0]):
         weight, x = weights[i], vectors[i]

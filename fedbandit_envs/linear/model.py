@@ -1,4 +1,4 @@
-"""The base class of problems with a linear model: contexts, one parameter, rewards, and the statistic released."""
+"""The base class of problems with a linear model: contexts, unknown parameter, rewards and the released statistic."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -55,26 +55,28 @@ class LinearProblem(Problem):
         """Sets the federation up; theta* is drawn at reset.
 
         Args:
-            num_agents: M, number of agents; None for the problem's own (:attr:`defaults`), or as many as features are
-                given for.
-            num_arms: K, arms offered to each agent in a round; None likewise, or as many as features have.
-            dim: d, dimension of contexts; None likewise, or that of what is given.
+            num_agents: M, number of agents; None for the number of agents in given contexts, or else the problem's
+                default (:attr:`defaults`).
+            num_arms: K, number of arms offered to each agent in a round; None for the number of arms in given contexts,
+                or else the problem's default.
+            dim: d, dimension of contexts; None for the dimension of given contexts or of a given parameter, or else the
+                problem's default.
             max_cycles: Rounds until truncation.
             contexts: The distribution of contexts, ``"band"``, ``"unit_ball"``, ``"hypercube"`` or
                 ``"signed_hypercube"`` (see :mod:`fedbandit_envs.linear.contexts`), or fixed contexts: arrays or
                 nested lists, ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with fixed contexts
-                is an arm the same arm in every round. None for the problem's own distribution.
-            gap: Of the band: least difference between the best mean and any other.
+                is an arm the same arm in every round. None for the problem's default distribution.
+            gap: For contexts from the band: the smallest difference between the best expected reward and any other.
             context_bound: L > 0, the largest norm a context can have.
             reward: The distribution of rewards, ``"beta"``, ``"bernoulli"`` or ``"normal"``; None for the problem's
-                own.
+                default.
             reward_sd: Standard deviation of normal rewards.
             reward_bound: B > 0: rewards are clipped to [-B, B].
             parameter: theta*, ``(dim,)`` with norm at most 1, or its distribution: ``"sphere"`` (uniform on the unit
                 sphere), ``"orthant"`` (uniform on [0, 1]^dim, scaled to norm 1) or ``"diagonal"`` (1/sqrt(dim) in every
-                entry); None for the problem's own.
-            instance_seed: None draws a new theta* each episode; an integer fixes it; of several, an episode takes the
-                one at its own seed modulo their number.
+                entry); None for the problem's default.
+            instance_seed: None draws a new theta* in each episode; an integer fixes it; from a sequence of n integers,
+                an episode with seed s takes entry s mod n.
             render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).
 
         Raises:
@@ -120,11 +122,11 @@ class LinearProblem(Problem):
         """Returns the action formats by name, the problem's own first."""
 
     def _also_seen(self) -> Mapping[str, spaces.Space[Any]]:
-        """Returns spaces of observations besides those of all linear problems, by name."""
+        """Returns the spaces of further entries of the observation, by name; none unless a subclass overrides this."""
         return {}
 
     def _sizes(self, asked: Mapping[str, int | None]) -> dict[str, int]:
-        """Returns the numbers of agents, arms and dimensions, from given contexts, parameter or arguments."""
+        """Returns the numbers of agents, arms and dimensions by name, from arguments, given data or defaults."""
         given: dict[str, int] = {}
         if self._parameter is not None:
             given["dim"] = self._parameter.size
@@ -160,7 +162,7 @@ class LinearProblem(Problem):
 
     @property
     def _across(self) -> Array:
-        """The contexts as they lie in memory, ``(replicas, agents, dim, arms)``: arms last, for vector instructions."""
+        """A view of the contexts in their memory layout, ``(replicas, agents, dim, arms)``; arms last is faster."""
         return self._observation["contexts"].swapaxes(2, 3)
 
     def _draw_round(self) -> None:
@@ -174,7 +176,7 @@ class LinearProblem(Problem):
         return direction / np.linalg.norm(direction)
 
     def _pull(self, arm: Array) -> None:
-        """Pulls arms, int64 ``(replicas, agents)``: draws rewards and updates observations and statistic."""
+        """Pulls one arm for each agent, int64 ``(replicas, agents)``: draws rewards and updates the observations."""
         seen = self._observation
         self._rewards.draw(self._active, arm, self._means, self._reward, self._info["clipped"])
         take_in(

@@ -1,4 +1,4 @@
-"""Sensitivity of the linear bandit's statistic, and its worst neighbouring histories."""
+"""Sensitivity of the linear bandit's released statistic, and the neighbouring histories that differ most."""
 
 from math import sqrt
 
@@ -11,13 +11,14 @@ from fedbandit_envs.core.sensitivity import Change, Sensitivity
 
 
 def sensitivity(scale: Array) -> Sensitivity:
-    """Returns the sensitivity of the statistic, in units of L^2 + B^2.
+    """Returns the sensitivity of the statistic, the sum of [x; y][x; y]^T, in units of L^2 + B^2.
 
-    An observation that is there or not adds [x; y][x; y]^T, whose Frobenius norm is L^2 + B^2 at most; one in the place
-    of another changes the statistic by sqrt(2) times as much at most, if the two are orthogonal.
+    Here x is a context of norm at most L, and y a reward in [-B, B]. Adding one observation changes the statistic by
+    [x; y][x; y]^T, whose Frobenius norm is at most L^2 + B^2. Replacing one observation by another changes it by at
+    most sqrt(2) times as much, which is reached if the two vectors [x; y] are orthogonal.
 
     Args:
-        scale: L^2 + B^2 in the statistic's shape, ``(replicas, agents, dim + 1, dim + 1)``; every entry may differ.
+        scale: An array filled with L^2 + B^2, in the statistic's shape ``(replicas, agents, dim + 1, dim + 1)``.
     """
     entries = scale.shape[2] * scale.shape[3]
     changes = {"one-observation": Change(entries, sqrt(2)), "one-observation-added": Change(entries, 1.0)}
@@ -25,18 +26,19 @@ def sensitivity(scale: Array) -> Sensitivity:
 
 
 def worst_neighbours(adjacency: Adjacency, as_shares: bool = False) -> list[Neighbours]:
-    """Returns the worst neighbouring histories; none under adjacencies that are not the linear bandit's.
+    """Returns the neighbouring histories that differ most; none if the linear bandit does not name the adjacency.
 
-    Two arms with the longest contexts and the largest rewards there can be (L = 1, B = 1/sqrt(3)) whose [x; y] are
-    orthogonal, in place of each other; or one of them in place of an arm with neither context nor reward, which stands
-    for no observation. No context lies along an axis or mirrors the other in one, so that every change shows on the
+    Two arms have contexts and rewards of the largest size (L = 1, B = 1/sqrt(3)), and their vectors [x; y] are
+    orthogonal. Under ``one-observation`` one history pulls the first of them where the other pulls the second. Under
+    ``one-observation-added`` one history pulls the first where the other pulls an arm with context 0 and reward 0,
+    which means no observation. The contexts are rotated against the axes, so that the statistics differ both on the
     diagonal and off it.
 
     Args:
-        adjacency: What they differ in.
-        as_shares: Whether an action is a distribution over the arms, and not the number of an arm.
+        adjacency: The part in which the histories differ.
+        as_shares: Whether an action is a distribution over the arms; otherwise it is the number of an arm.
     """
-    # Along the parameter and across it; both turned by 45 degrees.
+    # Lengths of contexts along the parameter and orthogonal to it. Parameter and contexts are rotated by 45 degrees.
     along, across = sqrt(1 / 3) * sqrt(1 / 2), sqrt(2 / 3) * sqrt(1 / 2)
     settings = {
         "contexts": [[along - across, along + across], [along + across, along - across], [0.0, 0.0]],

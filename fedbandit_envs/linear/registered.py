@@ -1,4 +1,4 @@
-"""Linear contextual bandits, as registered."""
+"""The registration of linear bandits: ids with their settings, tuning, and the leaderboard's suite."""
 
 from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, SuiteSpec, TuningSpec
 
@@ -11,7 +11,8 @@ _HE = {
     "parameter": "diagonal",
     "reward": "normal",
     "reward_sd": 0.3,
-    # Needed for privacy alone, and the paper adds no noise: so large that no reward reaches it.
+    # A bound on rewards is needed only for privacy, and the paper adds no noise. So the bound is so large that
+    # practically no reward reaches it.
     "reward_bound": 5.0,
 }
 

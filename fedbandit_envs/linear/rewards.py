@@ -21,18 +21,18 @@ _BERNOULLI, _NORMAL = (get_args(RewardName).index(name) for name in ("bernoulli"
 class RewardDistribution:
     """A distribution of rewards with a given mean.
 
-    A reward is a monotone function of one random number for each agent and round: with common random numbers a larger
-    mean never has a smaller reward.
+    The reward of an agent in a round is a monotone function of the mean and of one random number. So with common random
+    numbers, an arm with a larger mean never gives a smaller reward.
     """
 
     def __init__(self, name: RewardName, sd: float, bound: float) -> None:
         """Sets the distribution.
 
         Args:
-            name: ``"beta"`` (Beta(mu, 1 - mu), the paper's), ``"bernoulli"``, both of which need means in [0, 1], or
-                ``"normal"`` (N(mu, sd^2)).
+            name: ``"beta"`` (Beta(mu, 1 - mu), as in the FedUCB paper) or ``"bernoulli"``, which both need means in
+                [0, 1], or ``"normal"`` (N(mu, sd^2)).
             sd: Standard deviation of normal rewards, >= 0.
-            bound: B > 0.
+            bound: B > 0; rewards are clipped to [-B, B].
 
         Raises:
             TypeError: A parameter is no number.

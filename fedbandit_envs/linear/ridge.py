@@ -1,7 +1,7 @@
 """Ridge regression with rank-one updates, log-determinants and confidence bounds (compiled).
 
-For each row (an agent in a replica) and each of its estimators there are V = regulariser + sum x x^T, held as its
-inverse, the moment b = sum y x, and log det V.
+Each row (an agent of a replica) has one or several estimators. The state of an estimator is the inverse of V =
+regulariser + sum x x^T over contexts x, the moment b = sum y x with rewards y, and log det V.
 """
 
 from typing import NamedTuple
@@ -28,12 +28,12 @@ class Ridges(NamedTuple):
 
     @classmethod
     def without_data(cls, shape: tuple[int, ...], dim: int, ridge: float) -> "Ridges":
-        """Starts with V = ridge I.
+        """Returns the state of estimators without data: V = ridge I and b = 0.
 
         Args:
             shape: ``(replicas, agents, estimators)``.
             dim: Dimension of contexts.
-            ridge: > 0.
+            ridge: The regulariser, > 0.
         """
         inverse = np.zeros((*shape, dim, dim))
         inverse[...] = np.eye(dim) / ridge
@@ -42,15 +42,15 @@ class Ridges(NamedTuple):
 
 @kernel
 def rank_one(inverse, x, product):
-    """Adds x x^T to V (Sherman and Morrison).
+    """Updates V^-1 when x x^T is added to V, by the formula of Sherman and Morrison.
 
     Args:
         inverse: V^-1, ``(dim, dim)``, replaced by (V + x x^T)^-1.
-        x: ``(dim,)``.
-        product: Output: V^-1 x, of V as it was.
+        x: The context, ``(dim,)``.
+        product: Output: V^-1 x with V before the update, ``(dim,)``.
 
     Returns:
-        x^T V^-1 x, of V as it was; log det V grows by its log1p.
+        x^T V^-1 x with V before the update; log det V grows by log(1 + x^T V^-1 x).
     """
     dim = x.shape[0]
     form = 0.0
@@ -72,21 +72,21 @@ def rank_one(inverse, x, product):
 
 @kernel
 def correct(inverse, parameter, x, y, product):
-    """Adds one observation to an estimate by recursive least squares, which corrects it by the prediction error.
+    """Updates an estimate by one observation, with recursive least squares: it is moved by the prediction error.
 
-    The result equals V^-1 b but is more exact: V^-1 b multiplies the rounding errors of V^-1 by a moment that grows
-    with the rounds, and where contexts are nearly collinear that costs three digits.
+    Mathematically the result is V^-1 b, but it is more exact numerically: V^-1 b multiplies the rounding errors of V^-1
+    by a moment that grows with the rounds, which loses three digits if contexts are nearly collinear.
 
     Args:
         inverse: V^-1, ``(dim, dim)``, replaced by (V + x x^T)^-1.
         parameter: The estimate V^-1 b, ``(dim,)``, replaced by (V + x x^T)^-1 (b + y x).
-        x: ``(dim,)``.
-        y: What was observed there.
-        product: Output: V^-1 x, of V as it was.
+        x: The context, ``(dim,)``.
+        y: The reward observed with it.
+        product: Output: V^-1 x with V before the update, ``(dim,)``.
 
     Returns:
-        The prediction error y - <x, parameter> and the weight 1 / (1 + x^T V^-1 x), both before the update; their
-        product times ``product`` has been added to the estimate.
+        The prediction error y - <x, parameter> and the weight 1 / (1 + x^T V^-1 x), both from before the update. The
+        estimate has grown by error * weight * ``product``.
     """
     surprise = y
     for i in range(x.shape[0]):
@@ -99,7 +99,7 @@ def correct(inverse, parameter, x, y, product):
 
 @kernel
 def factorise(matrix, factor):
-    """Cholesky: finds the lower triangular L with L L^T = matrix.
+    """Computes the Cholesky factor of a matrix: the lower triangular L with L L^T = matrix.
 
     Args:
         matrix: Symmetric, ``(dim, dim)``; the lower triangle is read.
@@ -126,16 +126,14 @@ def factorise(matrix, factor):
 
 @kernel
 def lies_below(statistics, least):
-    """Returns whether some eigenvalue of a Gram matrix, in the top left of each statistic, is below a bound.
+    """Returns whether the smallest eigenvalue of each Gram matrix is below (or equal to) a bound, bool ``(some,)``.
 
-    A Cholesky factorisation shows that faster than the eigenvalues.
+    A Cholesky factorisation fails in that case, and is faster than computing eigenvalues.
 
     Args:
-        statistics: ``(some, dim + 1, dim + 1)``; the lower triangles are read.
-        least: The bounds, ``(some,)``.
-
-    Returns:
-        bool ``(some,)``.
+        statistics: Sums of [x; y][x; y]^T, ``(some, dim + 1, dim + 1)``, whose top left ``(dim, dim)`` blocks are the
+            Gram matrices; the lower triangles are read.
+        least: The bound for each, ``(some,)``.
     """
     dim = statistics.shape[1] - 1
     low = np.zeros(statistics.shape[0], np.bool_)
@@ -151,7 +149,7 @@ def lies_below(statistics, least):
 
 @kernel
 def invert(factor, inverse):
-    """Writes (L L^T)^-1 into ``inverse``; ``factor`` holds L and is used up."""
+    """Writes (L L^T)^-1 to ``inverse``, ``(dim, dim)``; ``factor`` contains L, and is overwritten."""
     dim = factor.shape[0]
     for i in range(dim):
         factor[i, i] = 1.0 / factor[i, i]
@@ -171,12 +169,12 @@ def invert(factor, inverse):
 
 @kernel
 def observe(round_, pulled, reward, inverse, moment, log_det):
-    """Adds the last round of all rows; the estimators of a row get rounds in turn.
+    """Adds the observations of the last round to the estimators; the estimators of a row get rounds in turn.
 
     Args:
-        round_: Rounds played, ``(replicas, agents, 1)``; nothing happens before the first.
+        round_: Number of rounds played, ``(replicas, agents, 1)``; with 0 nothing is added.
         pulled: Contexts of the last round, ``(replicas, agents, dim)``.
-        reward: Its rewards, ``(replicas, agents, 1)``.
+        reward: Rewards of the last round, ``(replicas, agents, 1)``.
         inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
         moment: b, ``(replicas, agents, estimators, dim)``.
         log_det: log det V, ``(replicas, agents, estimators)``.
@@ -194,7 +192,7 @@ def observe(round_, pulled, reward, inverse, moment, log_det):
 
 @kernel(forceinline=True)
 def estimate(inverse, moment, parameter):
-    """Computes the estimate V^-1 b."""
+    """Writes the ridge estimate V^-1 b to ``parameter``, given ``inverse`` = V^-1 and ``moment`` = b."""
     for i in range(moment.shape[0]):
         value = 0.0
         for h in range(moment.shape[0]):
@@ -204,15 +202,15 @@ def estimate(inverse, moment, parameter):
 
 @kernel
 def upper_bounds(contexts, inverse, parameter, radius, tilt, width, bound):
-    """Writes <x, parameter> + radius ||x||_{V^-1} + tilt ||V^-1 x|| for every arm.
+    """Computes upper confidence bounds <x, parameter> + radius ||x||_{V^-1} + tilt ||V^-1 x|| of all arms of a row.
 
     Args:
-        contexts: ``(dim, arms)``, so that arms fill vector lanes.
+        contexts: Contexts x, ``(dim, arms)``; arms are last, for vector instructions.
         inverse: V^-1, ``(dim, dim)``.
-        parameter: ``(dim,)``.
-        radius: >= 0.
-        tilt: >= 0.
-        width: Scratch, ``(3, arms)``.
+        parameter: The estimate of theta*, ``(dim,)``.
+        radius: Factor of the norm of x in V^-1, >= 0.
+        tilt: Factor of the norm of V^-1 x, >= 0.
+        width: Scratch array, ``(3, arms)``.
         bound: Output: the bounds, ``(arms,)``.
     """
     arms = contexts.shape[1]
@@ -223,7 +221,7 @@ def upper_bounds(contexts, inverse, parameter, radius, tilt, width, bound):
     if tilt == 0.0:
         add_shared_forms(inverse, contexts, arms, product, square)
         for k in range(arms):
-            # Rounding may leave a tiny negative square.
+            # Rounding may make a square slightly negative, of which there is no root.
             bound[k] += radius * np.sqrt(max(square[k], 0.0))
         return
     length[:] = 0.0
@@ -239,16 +237,17 @@ def upper_bounds(contexts, inverse, parameter, radius, tilt, width, bound):
 
 
 def arms_last(contexts: Array) -> Array:
-    """Returns contexts, ``(replicas, agents, arms, dim)``, as ``(replicas, agents, dim, arms)``, contiguous.
+    """Returns contexts ``(replicas, agents, arms, dim)`` as a contiguous array ``(replicas, agents, dim, arms)``.
 
-    Environments store contexts so, for vector instructions; only copies that a wrapper has made are transposed.
+    Environments store contexts in this order, for vector instructions, so that usually a view is returned; only
+    contexts that a wrapper has copied are transposed.
     """
     return np.ascontiguousarray(contexts.swapaxes(2, 3))
 
 
 @kernel
 def largest(bound):
-    """Returns the index of the largest entry, the first if there are several."""
+    """Returns the index of the largest entry of an array, of equal ones the first."""
     best = 0
     for k in range(1, bound.shape[0]):
         if bound[k] > bound[best]:

@@ -7,7 +7,10 @@ from fedbandit_envs.basics.compiled import kernel
 
 @kernel(forceinline=True)
 def add_square(pair, statistic):
-    """Adds the matrix pair pair^T to a statistic; of an observation, the pair is [x; y], ``(dim + 1,)``."""
+    """Adds the matrix v v^T to a statistic ``(dim + 1, dim + 1)``, where v is ``pair`` = [x; y], ``(dim + 1,)``.
+
+    x is the context of the arm that was pulled and y its reward.
+    """
     for i in range(pair.shape[0]):
         for h in range(pair.shape[0]):
             statistic[i, h] += pair[i] * pair[h]
@@ -15,14 +18,14 @@ def add_square(pair, statistic):
 
 @kernel
 def take_in(active, arm, contexts, reward, last, pulled, total):
-    """Updates observations and statistic after arms have been pulled.
+    """Writes the last rewards and contexts to the observations, and adds them to the statistic, after a pull.
 
     Args:
         active: Whether each agent acts, bool ``(replicas, agents)``; others pull nothing, and their outputs are 0.
-        arm: Arms, ``(replicas, agents)``.
-        contexts: ``(replicas, agents, dim, arms)``.
+        arm: The arms pulled, ``(replicas, agents)``.
+        contexts: Contexts of all arms, ``(replicas, agents, dim, arms)``.
         reward: Realised rewards, ``(replicas, agents)``.
-        last: Output: the same, ``(replicas, agents, 1)``.
+        last: Output: a copy of the rewards, ``(replicas, agents, 1)``.
         pulled: Output: contexts of the arms pulled, ``(replicas, agents, dim)``.
         total: Statistic to which [x; y][x; y]^T is added, ``(replicas, agents, dim + 1, dim + 1)``.
     """
@@ -47,9 +50,9 @@ def pseudo_regret(active, arm, means, regret):
 
     Args:
         active: Whether each agent acts, bool ``(replicas, agents)``.
-        arm: Arms, ``(replicas, agents)``.
-        means: Expected rewards, ``(replicas, agents, arms)``.
-        regret: Output, ``(replicas, agents)``.
+        arm: The arms pulled, ``(replicas, agents)``.
+        means: Expected rewards <x, theta*> of all arms, ``(replicas, agents, arms)``.
+        regret: Output: the regret of the round, ``(replicas, agents)``.
     """
     for r in range(means.shape[0]):
         for j in range(means.shape[1]):
@@ -60,7 +63,7 @@ def pseudo_regret(active, arm, means, regret):
 
 @kernel
 def _highest(numbers):
-    """Returns the highest of some numbers; four independent searches run in parallel."""
+    """Returns the largest entry of an array; four independent searches let the processor work in parallel."""
     a = b = c = d = numbers[0]
     k = 0
     while k + 4 <= numbers.shape[0]:

@@ -1,4 +1,4 @@
-"""Rendering of one round, as text and as an RGB array."""
+"""Rendering of one round of the linear bandit, as text and as an RGB array."""
 
 import numpy as np
 
@@ -14,14 +14,14 @@ def _estimate(statistic: Array) -> Array:
 
 
 def render_ansi(scene: Arrays) -> str:
-    """Renders one replica as text: a line an agent, then theta* beside its estimate.
+    """Renders one replica as text: a line for each agent, then theta* and its estimate from all agents' data.
 
     Args:
-        scene: The replica's observation and info, the ``means`` of what is offered now and the ``parameter`` theta*,
+        scene: The replica's observation and info, the ``means`` of the arms offered now and the ``parameter`` theta*,
             arrays that lead with the agents' axis.
 
     Returns:
-        The text.
+        The text, with line ends.
     """
     means, parameter = scene["means"], scene["parameter"][0]
     lines = [
@@ -40,10 +40,10 @@ def render_ansi(scene: Arrays) -> str:
 
 
 def render_rgb_array(scene: Arrays) -> Array:
-    """Renders one replica as an image: what each agent is offered, above what is known of theta*.
+    """Renders one replica as an image: expected rewards of the offered arms, above theta* and its estimate.
 
     Args:
-        scene: The replica's observation and info, the ``means`` of what is offered now and the ``parameter`` theta*,
+        scene: The replica's observation and info, the ``means`` of the arms offered now and the ``parameter`` theta*,
             arrays that lead with the agents' axis.
 
     Returns:

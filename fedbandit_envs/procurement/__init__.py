@@ -1,1 +1,1 @@
-"""Procurement under a quality constraint: agents buy units of producers whose quality they learn."""
+"""Procurement under a quality constraint: agents buy units from producers, whose quality they learn."""

@@ -21,14 +21,14 @@ class Quantities(OwnActions):
         self._units = np.arange(max_capacity + 1)
 
     def allowed(self, observation: Mapping[str, Array]) -> Array:
-        """Returns which quantities are within capacity, producer by producer."""
+        """Returns which quantities are within capacity, bool ``(replicas, agents, producers * (max_capacity + 1))``."""
         capacity = observation["capacity"]
         within = self._units <= capacity[..., np.newaxis]
         return within.reshape(*capacity.shape[:2], -1)
 
 
 def quantities_by_portions(choice: Array, observation: Mapping[str, Array]) -> Array:
-    """Returns ``round(portion * capacity)``.
+    """Returns the quantities ``round(portion * capacity)``, int32 ``(replicas, agents, producers)``.
 
     Args:
         choice: Portions of each producer's capacity, ``(replicas, agents, producers)``.
@@ -42,7 +42,7 @@ def quantities_by_portions(choice: Array, observation: Mapping[str, Array]) -> A
 
 
 def quantities_by_quality(choice: Array, observation: Mapping[str, Array]) -> Array:
-    """Returns the quantities that Greedy SSA (Deva et al. 2021) buys if the estimates are the qualities.
+    """Returns the quantities that Greedy SSA (Deva et al. 2021) would buy if the estimates were the true qualities.
 
     Args:
         choice: Estimates of each producer's quality, ``(replicas, agents, producers)``.

@@ -30,15 +30,16 @@ class ProcurementEnv(Problem, name="procurement_v0"):
 
     Agents (manufacturers) buy units from a common set of producers (suppliers). A unit of producer i is good with
     probability q_i, the producer's quality, which is the same for all agents and known to none. Each agent has its own
-    cost c_ij a unit and capacity k_ij a round. It wants revenue, but what it buys must reach a mean quality of at
-    least alpha. Learning q_i takes buying from producer i, so agents gain by sharing what they have seen. The problem
-    is a combinatorial semi-bandit with a constraint (Solanki et al. 2022; Deva et al. 2021).
+    cost c_ij of a unit and capacity k_ij, the largest number of units in a round. It wants revenue, but the units that
+    it buys must have a mean quality of at least alpha. An agent learns q_i only by buying from producer i, so agents
+    gain by sharing their data. The problem is a combinatorial semi-bandit with a constraint (Solanki et al. 2022; Deva
+    et al. 2021).
 
     ## Action Space
 
-    `MultiDiscrete([max_capacity + 1] * num_producers)`: integer quantities l_ij >= 0 asked from each producer. What is
-    asked above capacity is not delivered, and counted in `info["excess"]`. A negative, non-integer or NaN quantity, a
-    wrong shape or dtype is an error that names agent, producer and value; the state stays untouched.
+    `MultiDiscrete([max_capacity + 1] * num_producers)`: integer quantities l_ij >= 0 requested from each producer.
+    Units requested above capacity are not delivered, and counted in `info["excess"]`. A negative, non-integer or NaN
+    quantity, a wrong shape or dtype is an error that names agent, producer and value; the state does not change.
 
     Views for learning agents also offer `action_format="portions"` (`Box(0, 1, (num_producers,))`: portions of
     capacity, rounded) and `action_format="index"` (the same box: quality estimates, which Greedy SSA turns into
@@ -54,13 +55,13 @@ class ProcurementEnv(Problem, name="procurement_v0"):
     | `quality_threshold` | (1,) | float64 | alpha |
     | `unit_revenue` | (1,) | float64 | rho |
     | `cost` | (m,) | float64 | cost of a unit |
-    | `capacity` | (m,) | int32 | most units a round |
+    | `capacity` | (m,) | int32 | largest number of units in a round |
     | `delivered` | (m,) | int32 | units delivered in the last round |
-    | `good` | (m,) | int32 | good ones among them |
+    | `good` | (m,) | int32 | good units among those delivered in the last round |
     | `total_delivered` | (m,) | int64 | units delivered so far |
-    | `total_good` | (m,) | int64 | good ones among them |
+    | `total_good` | (m,) | int64 | good units among all delivered so far |
 
-    Views for learning agents also offer `features=True`: a flat box in [-1, 1] in place of all this, see
+    Views for learning agents also offer `features=True`: a flat box of features in [-1, 1] instead of this `Dict`, see
     :class:`~fedbandit_envs.procurement.features.ProcurementFeatures`.
 
     ## Starting State
@@ -79,13 +80,13 @@ class ProcurementEnv(Problem, name="procurement_v0"):
 
     ## Information
 
-    After each step, one value an agent; after reset the same names with zeros:
+    After each step, one number for each agent; after reset the same names with zeros:
 
-    * `regret`: expected revenue of the oracle's procurement less that of the agent's, r(s*) - r(s), if the agent's
-      expected quality meets the constraint sum l q >= alpha sum l; else L, the largest regret there is,
-      r(s*) - min_s r(s) (`violation="max"`), or r(s*) (`violation="optimum"`). Rounding is forgiven up to 1e-9 units.
+    * `regret`: if the agent's purchase s meets the constraint sum l q >= alpha sum l, the expected revenue of the
+      oracle's purchase s* minus its own, r(s*) - r(s). If not, the largest possible regret r(s*) - min_s r(s)
+      (`violation="max"`), or r(s*) (`violation="optimum"`). The constraint has a tolerance of 1e-9 units for rounding.
     * `violation`: whether the constraint was violated.
-    * `excess`: units asked for above capacity.
+    * `excess`: number of units requested above capacity.
 
     ## Arguments
 
@@ -157,15 +158,16 @@ class ProcurementEnv(Problem, name="procurement_v0"):
                 ``{"name": "normal", "sd": 0.2, "homogeneous": True}``, see
                 :class:`~fedbandit_envs.procurement.market.MarketDistribution`; or an explicit market, a mapping of
                 ``quality`` (producers,), ``cost`` and ``capacity`` (agents, producers), arrays or nested lists.
-            instance_seed: None draws a new market each episode; an integer fixes the drawn market; of several, an
-                episode takes the one at its own seed modulo their number.
+            instance_seed: None draws a new market in each episode; an integer fixes the drawn market; from a sequence
+                of n integers, an episode with seed s takes entry s mod n.
             drift: Standard deviation of the step that each quality takes after each round (reflected at 0
                 and 1); 0 keeps qualities fixed.
-            quality_threshold: alpha, in [0, 1].
+            quality_threshold: alpha, the smallest mean quality that an agent's purchase may have, in [0, 1].
             unit_revenue: rho > 0, revenue of a good unit.
-            regret_oracle: The oracle that regret is measured against, given the true qualities: the integer optimum, or
-                the papers' Greedy SSA.
-            violation: Regret of a round that violates the quality constraint: ``"max"`` or ``"optimum"``.
+            regret_oracle: The oracle, given the true qualities, that regret is measured against: ``"exact"``, the
+                integer optimum, or ``"greedy"``, the papers' Greedy SSA.
+            violation: Regret of a round that violates the quality constraint: ``"max"``, the largest possible regret,
+                or ``"optimum"``, the oracle's expected revenue.
             render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).
 
         Raises:
@@ -178,7 +180,8 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         self._exact_regret = require_choice("regret_oracle", regret_oracle, ("exact", "greedy")) == "exact"
         self._violation = require_choice("violation", violation, ("max", "optimum"))
         self._market = make_market(market, num_agents, num_producers, quality_threshold)
-        # Numbers of agents and producers are those of every market; drawn costs are at most 1.
+        # One market is drawn to learn the numbers of agents and producers, which are the same in every market. Its
+        # costs bound the space of observations: drawn costs are at most 1, and given ones are the same in every market.
         costs = self._market.draw(0).cost
         agents, producers = costs.shape
         most_units = self._market.max_capacity
@@ -227,7 +230,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         self._measure()
 
     def _measure(self) -> None:
-        """Solves the agents' problems for the present qualities: what regret is measured against."""
+        """Sets the oracle's revenue and the penalty, by which regret is measured, for the present qualities."""
         seen = self._observation
         quality = self._quality[:, np.newaxis]
         best = procure(quality, seen, exact=self._exact_regret)
@@ -249,7 +252,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
             self._move_qualities()
 
     def _move_qualities(self) -> None:
-        """Takes one step of the reflected random walk; rounds and agents do not change what is drawn."""
+        """Moves all qualities by one step of a random walk reflected at 0 and 1; steps do not depend on actions."""
         producers = self._quality.shape[1]
         steps = np.stack([generator.standard_normal(producers) for generator in self._drifts])
         moved = np.abs(self._quality + self._drift * steps) % 2.0
@@ -261,7 +264,8 @@ class ProcurementEnv(Problem, name="procurement_v0"):
 
     def _largest_reward(self) -> Array:
         cost, capacity = self._observation["cost"], self._observation["capacity"]
-        # Of all units that are worth their cost if all are good; of all units if none is.
+        # Largest reward: all units that earn more than they cost if good are bought, and all are good. Smallest reward:
+        # all units are bought, and none is good.
         most, least = np.maximum(self._unit_revenue - cost, 0.0) * capacity, cost * capacity
         return np.maximum(most.sum(axis=-1), least.sum(axis=-1))
 

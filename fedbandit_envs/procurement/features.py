@@ -1,4 +1,4 @@
-"""Features of the procurement problem; see :class:`fedbandit_envs.core.features.Features`."""
+"""Features of procurement for neural networks; see :class:`fedbandit_envs.core.features.Features`."""
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.features import Features, highest, laplace, time_left
@@ -11,23 +11,23 @@ class ProcurementFeatures(Features):
 
     | of each producer | meaning |
     |---|---|
-    | `estimate` | 2 p - 1, p = (good units + 1) / (units + 2) of own data |
-    | `doubt` | 1 / sqrt(units + 1) |
+    | `estimate` | 2 p - 1 with p = (good units + 1) / (units + 2), from the agent's own data |
+    | `doubt` | 1 / sqrt(units + 1), from the agent's own data |
     | `cost` | 2 cost / largest cost - 1 |
     | `capacity` | 2 capacity / largest capacity - 1 |
-    | `heard_estimate` | as `estimate`, of received data, with allowance for noise; where agents receive messages |
-    | `heard_doubt` | as `doubt`, of the received data |
+    | `heard_estimate` | as `estimate`, from received data, corrected for noise; only where agents receive messages |
+    | `heard_doubt` | as `doubt`, from received data |
 
-    | once | meaning |
+    | once for all producers | meaning |
     |---|---|
-    | `threshold` | 2 alpha - 1 |
+    | `threshold` | 2 alpha - 1, where alpha is the quality threshold |
     | `time_left` | 1 before the first round, falling to -1 after the last |
     """
 
     shared = ("threshold", "time_left")
 
     def __init__(self, spec: PolicySpec) -> None:
-        """Reads bounds from the spaces; see :class:`~fedbandit_envs.core.features.Features`."""
+        """Sets the features' names, the number of producers and the largest cost and capacity, from the spaces."""
         seen = spec.observation.spaces
         self.items = (seen["cost"].shape or (0,))[0]
         self._most_cost, self._most_units = (max(highest(seen[name]), 1e-9) for name in ("cost", "capacity"))

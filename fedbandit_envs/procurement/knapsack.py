@@ -1,11 +1,12 @@
-"""The bounded knapsack with real weights, exactly: dynamic programming over an expanding core.
+"""An exact solver of the bounded knapsack problem with real weights: dynamic programming over an expanding core.
 
-Start from the greedy filling up to its break item and decide items outward from there, the next more and the next
-less efficient one in turn, since the optimum differs from the filling only near the break item. A state is the room
-left (negative while more must be given back) and the gain so far; a state with no more room and no more gain
-than another is dominated, and one whose fractional bound does not beat the best filling found is dropped. The
-scheme is Pisinger's (A minimal algorithm for the bounded knapsack problem, INFORMS J. Comput. 12, 2000), with
-real numbers for integers.
+Items are sorted by efficiency (profit per weight). The greedy filling takes them in this order until one, the break
+item, does not fit completely. The optimum differs from this filling only near the break item. So the solver decides
+items outward from it, in turn the next less efficient one (whose units may be added) and the next more efficient one
+(whose units may be taken out). A state consists of the room left (negative while the knapsack is too full) and the
+profit so far, called gain. A state is dropped if another has at least as much room and at least as much gain, or if its
+upper bound (with fractional units) does not exceed the best filling found. The scheme is Pisinger's (A minimal
+algorithm for the bounded knapsack problem, INFORMS J. Comput. 12, 2000), with real numbers instead of integers.
 """
 
 import numpy as np
@@ -13,7 +14,8 @@ import numpy as np
 from fedbandit_envs.basics.compiled import kernel
 
 _GAIN_TOLERANCE = 1e-12
-# Items of equal weight reach one room in many orders, which differ by rounding alone.
+# Two rooms that differ by less are taken as equal: taking items of equal weight in different orders gives the same room
+# up to rounding.
 _ROOM_TOLERANCE = 1e-12
 
 
@@ -28,7 +30,15 @@ def _grown(array, needed):
 
 @kernel
 def _fractional_bound(room, gain, more, less, efficiency):
-    """Bounds what a state can still gain: ``more`` is the next item to give back, ``less`` the next to take."""
+    """Returns an upper bound on the gain that can be reached from a state, with fractional units of the next item.
+
+    Args:
+        room: The state's room, negative while the knapsack is too full.
+        gain: The state's gain.
+        more: Index of the next item whose units may be taken out.
+        less: Index of the next item whose units may be added.
+        efficiency: Profit per weight of each item, falling.
+    """
     if room >= 0.0:
         return gain + room * (efficiency[less] if less < efficiency.shape[0] else 0.0)
     return gain + room * efficiency[more] if more >= 0 else -np.inf
@@ -39,14 +49,14 @@ def best_filling(room, profit, weight, capacity, tolerance):
     """Fills a knapsack for the largest profit.
 
     Args:
-        room: Weight that fits, >= 0.
-        profit: Profit a unit, > 0, ``(items,)``, sorted by falling ``profit / weight``.
-        weight: Weight a unit, > 0, same shape.
-        capacity: Most units, integers, same shape.
-        tolerance: Weight by which rounding may exceed the room.
+        room: The weight that fits into the knapsack, >= 0.
+        profit: Profit of a unit of each item, > 0, ``(items,)``, sorted by falling ``profit / weight``.
+        weight: Weight of a unit of each item, > 0, same shape.
+        capacity: The largest number of units of each item, integers, same shape.
+        tolerance: Weight by which a filling may exceed the room, to allow for rounding.
 
     Returns:
-        Units of each item, int64 ``(items,)``.
+        The number of units of each item, int64 ``(items,)``.
     """
     items = profit.shape[0]
     efficiency = profit / weight
@@ -60,7 +70,8 @@ def best_filling(room, profit, weight, capacity, tolerance):
         less += 1
     more = less - 1
 
-    # Decisions, a tree: with each kept state are stored the state before it and the units of the item decided there.
+    # The decisions form a tree: for each kept state, `parent` is the state before it, `decided` the item that was
+    # decided last and `units` the number of its units that were added or taken out.
     parent = np.full(256, -1, np.int64)
     units = np.zeros(256, np.int64)
     decided = np.full(256, -1, np.int64)
@@ -89,7 +100,8 @@ def best_filling(room, profit, weight, capacity, tolerance):
                 if room >= 0.0 and gain > best:
                     best, best_parent, best_item, best_units = gain, states[k], item, n
                 if _fractional_bound(room, gain, more, less, efficiency) <= best + _GAIN_TOLERANCE:
-                    # Over- or undershooting further only lowers the bound.
+                    # The state cannot beat the best filling and is dropped. If units are added and the knapsack is too
+                    # full already (or taken out and there is room already), more units only lower the bound: stop.
                     if take == (room < 0.0):
                         break
                     continue
@@ -111,7 +123,7 @@ def best_filling(room, profit, weight, capacity, tolerance):
             if alive > 0 and new_gains[s] <= gains[alive - 1]:
                 continue
             if alive > 0 and rooms[alive - 1] - new_rooms[s] <= _ROOM_TOLERANCE:
-                alive -= 1  # As much room but for rounding, and less gain.
+                alive -= 1  # The state before has equal room (up to rounding) and less gain.
             parent[kept], units[kept], decided[kept] = new_parents[s], new_units[s], item
             states[alive], rooms[alive], gains[alive] = kept, new_rooms[s], new_gains[s]
             kept += 1

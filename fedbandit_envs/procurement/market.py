@@ -36,7 +36,7 @@ class Market:
 
     @property
     def max_capacity(self) -> int:
-        """The largest capacity there is."""
+        """The largest capacity of any agent with any producer."""
         return int(self.capacity.max())
 
     def draw(self, seed: int) -> "Market":
@@ -48,8 +48,8 @@ class Market:
         """Returns the market with given arrays.
 
         Args:
-            arrays: ``quality``, ``cost`` and ``capacity`` as arrays or nested lists, shapes as above; cost and
-                capacity may be ``(producers,)``, the same for all agents.
+            arrays: ``quality`` ``(producers,)``, ``cost`` and ``capacity`` ``(agents, producers)``, as arrays or nested
+                lists; cost and capacity may be ``(producers,)`` if they are the same for all agents.
             num_agents: Number of agents, used if neither cost nor capacity has an agents' axis.
 
         Raises:
@@ -81,21 +81,21 @@ class Market:
 
 @dataclass(frozen=True)
 class MarketDistribution:
-    """A distribution over markets.
+    """A distribution from which markets are drawn.
 
-    Qualities, costs, capacities and access are drawn from streams of their own, and agent j's values do not
-    depend on how many agents there are: under one seed, federations of 2 and of 40 agents meet the same producers.
+    Qualities, costs, capacities and access to producers are drawn from separate random streams, and agent j's numbers
+    do not depend on the number of agents: under one seed, federations of 2 and of 40 agents meet the same producers.
 
     Attributes:
         name: ``uniform``: q, c ~ U[0, 1]; ``normal``: q, c ~ N(mean, sd) clipped to [0, 1].
         num_agents: Number of agents.
         num_producers: Number of producers.
-        mean: Mean of the normal distribution; the papers centre it on the quality threshold.
+        mean: Mean of the normal distribution; in the papers it is the quality threshold.
         sd: Standard deviation of the normal distribution.
         homogeneous: Whether all agents share costs and capacities.
         max_capacity: Capacities are uniform on ``1 .. max_capacity``.
-        producers_per_agent: How many producers each agent has access to, a random subset of its own (the
-            P-FCB paper's future work); all of them if None.
+        producers_per_agent: How many producers each agent has access to, a random subset for each agent (named as
+            future work in the P-FCB paper); None for all producers.
     """
 
     name: DistributionName
@@ -133,7 +133,7 @@ class MarketDistribution:
             )
 
     def draw(self, seed: int) -> Market:
-        """Draws the market that belongs to ``seed``."""
+        """Returns the market drawn with ``seed``; the same seed gives the same market."""
         qualities, costs, capacities, access = (stream(seed, Purpose.MARKET, part) for part in range(4))
         rows = 1 if self.homogeneous else self.num_agents
         shape = (rows, self.num_producers)
@@ -159,13 +159,13 @@ _OPTIONS = {"uniform": _SHARED, "normal": ("sd", *_SHARED)}
 def make_market(
     spec: Any, num_agents: int | None, num_producers: int | None, quality_threshold: float
 ) -> Market | MarketDistribution:
-    """Returns a given market, or the distribution from which markets are drawn.
+    """Returns the market of a specification, or the distribution from which markets are drawn.
 
     Args:
         spec: The name of a distribution, a mapping of the name and its arguments, or a given market, see
             :meth:`Market.from_arrays`.
-        num_agents: None for 10, or for as many as an explicit market has.
-        num_producers: None for 30, or for as many as an explicit market has.
+        num_agents: Number of agents; None for 10, or for as many as a given market has.
+        num_producers: Number of producers; None for 30, or for as many as a given market has.
         quality_threshold: Mean of the normal distribution.
 
     Raises:

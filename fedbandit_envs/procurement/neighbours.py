@@ -1,4 +1,4 @@
-"""Sensitivity of procurement's counts, and the worst neighbouring histories."""
+"""Sensitivity of the released counts of procurement, and the neighbouring histories that differ most."""
 
 from math import sqrt
 
@@ -11,20 +11,20 @@ from fedbandit_envs.core.sensitivity import Change, Pair, Sensitivity
 
 
 def sensitivity(capacity: Array) -> Sensitivity:
-    """Returns the sensitivity of ``delivered`` and ``good``, in units of capacity.
+    """Returns the sensitivity of the released counts ``delivered`` and ``good``, in units of capacity.
 
-    Another quantity in one round changes what is delivered, and with it what is good, by the capacity at most each.
-    One outcome changes good units only. More units have the same outcomes and more: so good and defective units can
-    only grow with the quantity, by the capacity together. Under ``one-observation`` good units may turn into as many
-    defective ones.
+    Another quantity in one round changes the number of delivered units and the number of good units, each by at most
+    the capacity. Another outcome changes only the number of good units. Outcomes are coupled: a larger quantity has the
+    same outcomes and more, so the numbers of good and of defective units can only grow with the quantity, by at most
+    the capacity together. Under ``one-observation`` good units may turn into as many defective ones.
 
     Args:
-        capacity: Of each agent with each producer, ``(replicas, agents, producers)``; all producers differ under
-            ``one-round``.
+        capacity: Capacity of each agent with each producer, ``(replicas, agents, producers)``. Under ``one-round`` the
+            numbers of all producers may differ.
     """
     producers = capacity.shape[2]
     changed = {"one-quantity": 2, "one-round": 2 * producers, "one-observation": 2, "one-outcome": 1}
-    # Of good and of defective units.
+    # The same, if the numbers of good and of defective units are released instead of `delivered` and `good`.
     changed_in_pair = {"one-quantity": 1, "one-round": producers, "one-observation": 2, "one-outcome": 2}
     changes, in_pair = (
         {adjacency: Change(entries, sqrt(entries)) for adjacency, entries in numbers.items()}
@@ -36,15 +36,16 @@ def sensitivity(capacity: Array) -> Sensitivity:
 
 
 _PRODUCERS = 2
-# Beyond what is tabled, and beyond the default market's.
+# Larger than the capacities for which outcomes are tabled, and than those of the default market.
 _CAPACITY = 80
 
 
 def worst_neighbours(adjacency: Adjacency) -> list[Neighbours]:
-    """Returns the worst neighbouring histories, of which one is worst for each mechanism; none under other adjacencies.
+    """Returns the pairs of neighbouring histories that differ most; which pair is worst depends on the mechanism.
 
-    All of a producer's units are good or all defective, so that what differs can be chosen. The agent buys all it can
-    or nothing; one unit where one outcome differs.
+    The list is empty if the environment does not name the adjacency. All units of a producer are good, or all are
+    defective, so that histories are deterministic. The agent buys its whole capacity or nothing; under ``one-outcome``
+    the capacity is one unit.
     """
     capacity = 1 if adjacency == "one-outcome" else _CAPACITY
     differing = np.arange(_PRODUCERS) < (_PRODUCERS if adjacency == "one-round" else 1)

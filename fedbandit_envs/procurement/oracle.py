@@ -1,11 +1,15 @@
 """The procurement oracles: best integer quantities for known (or estimated) qualities.
 
-Agent's problem: maximise ``sum_i l_i (rho q_i - c_i)`` over integers ``0 <= l_i <= k_i`` subject to the quality
-constraint ``sum_i l_i (q_i - alpha) >= 0``. Producers that lower the mean quality but pay (S2) compete for room
-that good and paying ones (S1) make; good but losing ones (S3) can be bought to make more. Seen from "all of S3
-bought", selling S3 units back and buying S2 units are both items of one bounded knapsack whose weight is lost
-quality. Filling it by profit per weight is Greedy SSA (Deva et al. 2021) with capacities and exchange;
-solving it exactly gives the integer optimum.
+An agent maximises its expected revenue ``sum_i l_i (rho q_i - c_i)`` over integers ``0 <= l_i <= k_i`` subject to the
+quality constraint ``sum_i l_i (q_i - alpha) >= 0``. There are three useful sets of producers:
+
+* S1: quality above alpha, and a unit earns more than it costs. These are always bought.
+* S2: quality below alpha, but a unit earns more than it costs. These need a surplus of quality, which S1 provides.
+* S3: quality above alpha, but a unit costs more than it earns. These can be bought to get more surplus.
+
+If all of S1 and S3 is bought first, then giving back units of S3 and buying units of S2 are the items of one bounded
+knapsack: each unit has a profit, and its weight is the quality that is lost. Filling the knapsack by falling profit
+per weight is Greedy SSA (Deva et al. 2021) with capacities and exchange; solving it exactly gives the integer optimum.
 """
 
 from collections.abc import Mapping
@@ -17,9 +21,9 @@ from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.procurement.knapsack import best_filling
 
 FEASIBILITY_TOLERANCE = 1e-9
-"""Quality units by which rounding may miss the constraint: absolute, far below any real shortfall."""
+"""Amount by which ``sum_i l_i (q_i - alpha)`` may fall below 0 because of rounding; far below any real shortfall."""
 
-# Producers a pass of known length, which becomes vector instructions; a longer one's rest would not.
+# Number of producers in an inner loop of constant length, which the compiler turns into vector instructions.
 _AT_ONCE = 8
 
 
@@ -35,7 +39,7 @@ def _buy_if_it_pays(r, j, i, quality, cost, capacity, threshold, unit_revenue, q
 
 @kernel(forceinline=True)
 def _buy_all_that_pays(r, j, quality, cost, capacity, threshold, unit_revenue, quantity, surpluses):
-    """Fills ``quantity`` with S1 and S2 in full; returns the surplus of quality this leaves."""
+    """Writes the whole capacity of S1 and S2 to ``quantity``, and returns the surplus of quality that they leave."""
     producers = quantity.shape[2]
     whole = producers - producers % _AT_ONCE
     for first in range(0, whole, _AT_ONCE):
@@ -53,9 +57,11 @@ def _buy_all_that_pays(r, j, quality, cost, capacity, threshold, unit_revenue, q
 
 @kernel
 def _knapsack_items(quality, cost, capacity, threshold, unit_revenue, quantity):
-    """Buys S1 and S3 in full; returns the room this makes and the knapsack's items, best first.
+    """Buys the whole capacity of S1 and S3, and returns the surplus of quality and the items of the knapsack.
 
-    Items are rows ``(profit, weight)`` per unit, with the producer's index; a tie goes to the lower index.
+    Returns:
+        The surplus (the knapsack's room), and for each item, by falling profit per weight, the profit of a unit, its
+        weight, and the index of its producer. Of items with equal ratio the lower index comes first.
     """
     num_producers = quantity.shape[0]
     profit = np.empty(num_producers)
@@ -96,7 +102,7 @@ def _buy_under_shortage(quality, cost, capacity, threshold, unit_revenue, exact,
             room -= taken[j] * weight[j]
             if taken[j] < capacity[producer[j]]:
                 break
-    # Units of S2 are bought, and those of S3 sold back.
+    # Units of S2 in the knapsack are bought, and units of S3 are given back.
     for j in range(taken.shape[0]):
         i = producer[j]
         quantity[i] += taken[j] if quality[i] < threshold else -taken[j]
@@ -104,21 +110,22 @@ def _buy_under_shortage(quality, cost, capacity, threshold, unit_revenue, exact,
 
 @kernel(forceinline=True)
 def procure_row(r, j, quality, cost, capacity, threshold, unit_revenue, exact, quantity, surpluses):
-    """Solves one agent's problem, for use inside other kernels.
+    """Computes the best quantities of one agent of one replica, for use inside other kernels.
 
-    One pass without a sort where buying all that pays leaves no shortage of quality: then it is optimal. Arrays are
-    handed on whole: a row cut out of one costs more than the pass, since compiled code counts who refers to it.
+    If buying everything that pays (S1 and S2) meets the quality constraint, this is optimal, and one pass over the
+    producers suffices. Arrays are passed whole, and not the agent's row of them: compiled code counts references to
+    such a row, which takes longer than the pass.
 
     Args:
-        r: The replica.
-        j: The agent.
-        quality: Qualities or estimates of them, ``(producers,)`` in [0, 1]; there may be more room behind them.
-        cost: Costs a unit, ``(replicas, agents, producers)``.
-        capacity: Most units, int32, same shape.
+        r: Index of the replica.
+        j: Index of the agent.
+        quality: Qualities or estimates of them in [0, 1], ``(producers,)``; the array may be longer.
+        cost: Cost of a unit, ``(replicas, agents, producers)``.
+        capacity: Largest quantities, int32, same shape.
         threshold: The quality threshold alpha.
         unit_revenue: Revenue of a good unit, rho.
-        exact: The integer optimum if true, else Greedy SSA.
-        quantity: Output: the row's quantities, int32 ``(replicas, agents, producers)``.
+        exact: Whether to return the integer optimum; otherwise the quantities of Greedy SSA.
+        quantity: Output: the agent's quantities, in an int32 array ``(replicas, agents, producers)``.
         surpluses: Scratch array, float64 ``(producers,)`` or more.
     """
     surplus = _buy_all_that_pays(r, j, quality, cost, capacity, threshold, unit_revenue, quantity, surpluses)
@@ -139,15 +146,14 @@ def _procure_rows(quality, cost, capacity, threshold, unit_revenue, exact, quant
 
 
 def procure(quality: Array, observation: Mapping[str, Array], *, exact: bool = False) -> Array:
-    """Solves the problems that agents observe, as if these were the qualities.
+    """Returns the best quantities of all agents under the quality constraint, for given qualities of producers.
 
     Args:
-        quality: Qualities or estimates of them in [0, 1], float64 ``(replicas, agents, producers)``, or what broadcasts
-            to that.
-        observation: The environment's, by name: ``cost`` a unit, float64, and ``capacity``, the most units, int32, both
-            ``(replicas, agents, producers)``; ``quality_threshold``, alpha, and ``unit_revenue``, the revenue rho of a
-            good unit, both float64 ``(replicas, agents, 1)``.
-        exact: The integer optimum if true, else Greedy SSA (Deva et al. 2021).
+        quality: Qualities or estimates of them in [0, 1], float64, broadcast to ``(replicas, agents, producers)``.
+        observation: Arrays of the observation by name: ``cost`` of a unit, float64, and ``capacity``, the largest
+            quantity, int32, both ``(replicas, agents, producers)``; ``quality_threshold``, alpha, and ``unit_revenue``,
+            the revenue rho of a good unit, both float64 ``(replicas, agents, 1)``.
+        exact: Whether to return the integer optimum; otherwise the quantities of Greedy SSA (Deva et al. 2021).
 
     Returns:
         Quantities, int32 ``(replicas, agents, producers)``. They meet the quality constraint up to

@@ -1,14 +1,15 @@
-"""The number of good units among l delivered ones, Binomial(l, q), by inversion of one uniform draw.
+"""The number of good units among l delivered units, Binomial(l, q), by inversion of one uniform random number.
 
-Inversion couples outcomes across quantities: with the same draw, one more unit adds one good or one defective
-unit and changes nothing else. So two policies under one seed share common random numbers, and both the good and the
-defective count grow monotonically in l.
+Inversion couples outcomes across quantities: with the same random number, one more unit adds one good or one defective
+unit and changes nothing else. So two policies under one seed share common random numbers, and both the number of good
+and the number of defective units never fall as l grows.
 
-A draw u is a uniform integer on ``0 .. 2**31 - 1``, and X exceeds x where ``u > ceil(F(x) 2**31) - 1``, F the
-binomial distribution function: every probability is exact to 2**-31. For small capacities and fixed qualities
-the leading halves of the right-hand sides are tabled for a window of x around the mean, as many as fit into a line of
-the cache, and how many of them a draw passes is counted in two vector instructions without a branch. The few draws that
-fall outside the window, or whose leading half ties with a cutoff's, are inverted in full.
+A draw u is a uniform integer on ``0 .. 2**31 - 1``. The number X of good units exceeds x if
+``u > ceil(F(x) 2**31) - 1``, where F is the binomial distribution function: every probability is exact to 2**-31. The
+right-hand side is called the cutoff of x. For small capacities and fixed qualities, the leading 16 bits of the cutoffs
+are tabled for a window of x around the mean, as many as fit into one cache line. The number of cutoffs that a draw
+exceeds is then counted in two vector instructions without a branch. A few draws fall outside the window, or their
+leading bits are equal to those of a cutoff; for these all bits are compared.
 """
 
 from math import ceil, exp, floor, lgamma, log, log1p, prod, sqrt
@@ -26,21 +27,21 @@ ROW_BYTES = 2 * _WINDOW
 """Size of a row of a table: one cache line."""
 
 TABLED_CAPACITY = 63
-"""Largest capacity that is tabled: four standard deviations of any quality fit into half a window."""
+"""Largest capacity for which tables are used: four standard deviations then fit into half a window, for any quality."""
 
 
 @kernel(inline="always")
 def _cutoff(probability):
-    # Sums carry rounding errors of up to about 1e-13. The shift keeps them from deciding where F is 0, 1 or a
-    # multiple of 2**-31, so that cutoffs never rise with the number of units.
+    # Sums of probabilities have rounding errors of up to about 1e-13. Without the shift by 1e-3, such an error could
+    # change the ceiling where F is 0, 1 or a multiple of 2**-31, and a cutoff could rise with the number of units.
     return ceil(min(max(probability, 0.0), 1.0) * 2147483648.0 - 1e-3) - 1
 
 
 @kernel
 def _first_of_tail(units, rate):
-    """Returns (x, P(X = x)) where summing P(X = .) upward may start, for X ~ Binomial(units, rate <= 1/2).
+    """Returns x and P(X = x) for X ~ Binomial(units, rate <= 1/2), where x is so small that P(X < x) < 1e-17.
 
-    Below x lies less than 1e-17 of the mass (nine standard deviations of the lower tail).
+    Sums of probabilities may start at x, which lies nine standard deviations below the mean (or at 0).
     """
     mean = units * rate
     start = int(max(0.0, floor(mean - 9.0 * sqrt(mean)))) if mean > 40.0 else 0
@@ -55,7 +56,7 @@ def _first_of_tail(units, rate):
 
 @kernel
 def good_units(draw, units, quality):
-    """Inverts one draw without a table.
+    """Returns the number of good units that belongs to a uniform draw, computed without a table.
 
     Args:
         draw: Uniform integer on ``0 .. 2**31 - 1``.
@@ -87,7 +88,7 @@ def good_units(draw, units, quality):
 @kernel(inline="always")
 def _first_of_window(units, quality):
     first = np.int32(np.int32(units * quality) - np.int32(_WINDOW // 2 - 1))
-    # At least 0, without a branch that could not be predicted.
+    # This is max(first, 0) without a branch, which the processor could not predict.
     return np.int32(first & ~(first >> np.int32(31)))
 
 
@@ -115,18 +116,19 @@ def _fill_table(quality, table):
 
 
 def outcome_tables(quality: Array, max_capacity: int) -> Array:
-    """Tables the leading halves of the cutoffs of every producer and quantity.
+    """Returns tables of the leading 16 bits of the cutoffs, for every producer and quantity.
 
     Args:
         quality: Qualities, float64 ``(replicas, producers)``.
         max_capacity: Largest quantity, at most :data:`TABLED_CAPACITY`.
 
     Returns:
-        Ascending cutoffs, int16 ``(replicas, producers, max_capacity + 1, 32)``, padded with one never passed.
+        Ascending cutoffs, int16 ``(replicas, producers, max_capacity + 1, 32)``, padded with a number that no draw
+        exceeds.
     """
     shape = (*quality.shape, max_capacity + 1, _WINDOW)
     room = np.empty(prod(shape) + _WINDOW, np.int16)
-    # Aligned to cache lines, so that no row takes two.
+    # The table is aligned to cache lines, so that each row lies in a single one.
     start = -room.ctypes.data % ROW_BYTES // 2
     table = room[start : start + prod(shape)].reshape(shape)
     _fill_table(quality.reshape(-1), table.reshape(-1, max_capacity + 1, _WINDOW))
@@ -135,18 +137,19 @@ def outcome_tables(quality: Array, max_capacity: int) -> Array:
 
 @kernel(inline="always")
 def good_units_tabled(draw, units, quality, window):
-    """Inverts one draw with a table; equals :func:`good_units`.
+    """Returns the number of good units that belongs to a uniform draw, by a table; the same as :func:`good_units`.
 
     Args:
         draw: Uniform integer on ``0 .. 2**31 - 1``.
-        units: Number of units, from 0 to the largest tabled.
+        units: Number of units, from 0 to the largest in the table.
         quality: Probability that a unit is good.
-        window: Address of the table's row for the producer and the number of units. Not the row itself: compiled
-            code would count references to it, which takes longer than the rest.
+        window: Memory address of the table's row for the producer and the number of units. The row itself is not
+            passed, since compiled code would count references to it, which takes longer than all the rest.
     """
     leading, first = np.int16(draw >> 16), _first_of_window(units, quality)
     passed = ones(greater(leading, window))
-    # One branch, hardly ever taken: others would follow the draws, which cannot be predicted.
+    # There is only one branch, which is hardly ever taken. Branches that depend on the draw in every call would often
+    # be mispredicted by the processor.
     outside = ((passed == 0) & (first > 0)) | (passed == _WINDOW)
     if outside | (equal(leading, window) != 0):
         return np.int32(good_units(draw, units, quality))

@@ -1,4 +1,4 @@
-"""Procurement under a quality constraint, as registered."""
+"""The registration of procurement: ids with their settings, tuning, and the leaderboard's suite."""
 
 from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, SuiteSpec, TuningSpec
 

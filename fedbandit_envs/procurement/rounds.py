@@ -11,9 +11,10 @@ from fedbandit_envs.randomness.threefry import fill_bits, padded, u32
 
 @kernel
 def expected_revenue(quantity, quality, cost, unit_revenue):
-    """Returns ``sum_i l_i (rho q_i - c_i)`` for every agent, float64 ``(replicas, agents)``.
+    """Returns the expected revenue of every agent, ``sum_i l_i (rho q_i - c_i)``, float64 ``(replicas, agents)``.
 
-    Summed as :func:`play_round` sums it, so that the oracle's own procurement has a regret of exactly 0.
+    The sum has the same order of operations as in :func:`play_round`, so that the oracle's quantities have a regret of
+    exactly 0.
 
     Args:
         quantity: Quantities, int32 ``(replicas, agents, producers)``.
@@ -41,25 +42,26 @@ def play_round(
 
     Args:
         active: Whether each agent acts, bool ``(replicas, agents)``; others buy nothing, and their outputs are 0.
-        requested: Quantities asked for, integers >= 0, ``(replicas, agents, producers)``.
-        key: Of the draws, see :class:`~fedbandit_envs.randomness.draws.Draws`.
-        round_: Rounds of the draws.
+        requested: Quantities that agents ask for, integers >= 0, ``(replicas, agents, producers)``.
+        key: Each row's key of the random draws, see :class:`~fedbandit_envs.randomness.draws.Draws`.
+        round_: Each row's round, as counted by the draws.
         quality: Qualities, ``(replicas, producers)``.
         cost: Costs, ``(replicas, agents, producers)``.
         capacity: Capacities, same shape.
-        table: Outcome tables, or of size 0 where outcomes are to be inverted directly.
+        table: Outcome tables (:func:`~fedbandit_envs.procurement.outcomes.outcome_tables`); with a third axis of size
+            0, outcomes are computed without tables.
         threshold: Quality threshold alpha.
         unit_revenue: Revenue of a good unit, rho.
         best_revenue: The oracle's expected revenue, ``(replicas, agents)``.
         penalty: Regret of a round that violates the quality constraint, ``(replicas, agents)``.
         delivered: Output: delivered units, ``(replicas, agents, producers)``.
         good: Output: good units, same shape.
-        total_delivered: Added to.
-        total_good: Added to.
+        total_delivered: Delivered units of all rounds, to which this round's are added, same shape.
+        total_good: Good units of all rounds, to which this round's are added, same shape.
         reward: Output: realised revenue, ``(replicas, agents)``.
-        regret: Output: regret, same shape.
-        violation: Output: whether the quality constraint is violated, same shape.
-        excess: Output: the units asked for above capacity, same shape.
+        regret: Output: regret, ``(replicas, agents)``.
+        violation: Output: whether the quality constraint is violated, ``(replicas, agents)``.
+        excess: Output: the number of units requested above capacity, ``(replicas, agents)``.
     """
     replicas, agents, producers = requested.shape
     tabled = table.shape[2] > 0
@@ -82,7 +84,7 @@ def play_round(
                     fetch(address + ((r * producers + i) * rows + units) * ROW_BYTES)
             fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], bits)
             realised, bought, expected_good, spent = 0, 0, 0.0, 0.0
-            # Sums are made while outcomes are looked up.
+            # All sums are computed in the same loop, while the processor waits for the rows of the table from memory.
             for i in range(producers):
                 draw, units, q = np.int32(bits[i] >> u32(1)), delivered[r, j, i], quality[r, i]
                 if tabled:

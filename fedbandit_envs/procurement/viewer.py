@@ -1,4 +1,4 @@
-"""Rendering of one round, as text and as an RGB array."""
+"""Rendering of one round of procurement, as text and as an RGB array."""
 
 import numpy as np
 
@@ -7,13 +7,14 @@ from fedbandit_envs.core.rendering import heatmap_above_bars, pixels
 
 
 def render_ansi(scene: Arrays) -> str:
-    """Renders one replica as text: a line a producer, a column an agent.
+    """Renders one replica as text: a line for each producer, a column for each agent.
 
     Args:
         scene: The replica's observation, info and true ``quality``, arrays that lead with the agents' axis.
 
     Returns:
-        Units delivered of each agent (``-`` where it has no access) beside true and estimated quality.
+        A table of the units delivered to each agent (``-`` where it has no access), beside each producer's true quality
+        and its share of good units in all agents' purchases.
     """
     agents, producers = scene["delivered"].shape
     quality = scene["quality"][0]
@@ -36,7 +37,7 @@ def render_ansi(scene: Arrays) -> str:
 
 
 def render_rgb_array(scene: Arrays) -> Array:
-    """Renders one replica as an image: what each agent bought, above what is known of each producer.
+    """Renders one replica as an image: each agent's purchases, above each producer's true and observed quality.
 
     Args:
         scene: The replica's observation, info and true ``quality``, arrays that lead with the agents' axis.

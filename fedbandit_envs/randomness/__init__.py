@@ -1,1 +1,1 @@
-"""Counter-based random numbers: one stream a replica and purpose."""
+"""Random numbers: for each replica and purpose a stream of its own, most of them counter-based."""

@@ -1,4 +1,4 @@
-"""Random draws of each row in a round, as a function of the row's key and of the round alone."""
+"""Random numbers of each row (agent of a replica) in a round, as a function of the row's key and of the round only."""
 
 from math import prod
 from typing import NamedTuple
@@ -11,20 +11,20 @@ from fedbandit_envs.randomness.threefry import padded
 from fedbandit_envs.randomness.variates import fill_normals, fill_uniforms
 
 MOST_ROUNDS = 2**32 - 1
-"""The longest episode: the round is a 32-bit word of the counter, and longer episodes would repeat draws."""
+"""The largest number of rounds: the round is a 32-bit word of the generator's counter, so more rounds would repeat."""
 
 
 class Draws(NamedTuple):
-    """Random draws for every agent of every replica, as a function of a key and a round.
+    """Random numbers for every row (agent of a replica), as a function of the row's key and round.
 
-    There is no state: the draws of any round can be computed again, in any order. Compiled functions take key and round
-    and draw row by row into arrays of their own (:mod:`~fedbandit_envs.randomness.threefry`,
-    :mod:`~fedbandit_envs.randomness.variates`); the methods here draw for all rows at once.
+    There is no state: the numbers of any round can be computed again, in any order. Compiled functions take key and
+    round and fill their own arrays row by row (:mod:`~fedbandit_envs.randomness.threefry`,
+    :mod:`~fedbandit_envs.randomness.variates`); the methods of this class return numbers for all rows at once.
 
     Attributes:
         key: Each row's key, uint32 ``(replicas, agents, 2)``; rows with different keys are independent.
-        round: Each row's round, uint32 ``(replicas, agents)``; a view of the round counter of the object that made the
-            draws.
+        round: Each row's round, uint32 ``(replicas, agents)``. Draws of an
+            :class:`~fedbandit_envs.randomness.episode.EpisodeRandomness` share its round counter, which advances.
 
     Example:
         >>> import numpy as np
@@ -39,11 +39,11 @@ class Draws(NamedTuple):
 
     @classmethod
     def of_policy(cls, seeds: Array, round_: Array | int) -> "Draws":
-        """Returns a policy's draws in a round.
+        """Returns the draws of a randomised policy in a round.
 
         Args:
             seeds: Each row's seed, uint64 ``(replicas, agents)``, as given to ``reset`` of the policy.
-            round_: The round, one for all rows or ``(replicas, agents, 1)`` as in observations.
+            round_: The round: one integer for all rows, or ``(replicas, agents, 1)`` as in observations.
         """
         key = np.ascontiguousarray(seeds).view(np.uint32).reshape(*seeds.shape, 2)
         round_ = np.broadcast_to(round_, (*seeds.shape, 1))[..., 0]

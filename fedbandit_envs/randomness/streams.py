@@ -1,7 +1,8 @@
-"""Random streams by name: one generator or key for each replica and purpose.
+"""Random streams: for each replica and purpose (such as outcomes or noise) a generator or a key of its own.
 
-Streams follow from ``(seed, purpose)`` alone. So a replica has the same random numbers alone and in a batch of a
-hundred, two policies with one seed share common random numbers, and a new purpose never changes the stream of another.
+A stream depends on ``(seed, purpose)`` only. So a replica has the same random numbers alone and in a batch of a
+hundred, two policies with one seed share common random numbers, and adding a purpose never changes the streams of
+others.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,10 @@ from fedbandit_envs.basics.checks import require_integer
 
 
 class Purpose(IntEnum):
-    """The purposes of random streams. The numbers fix the streams: append new ones, never change one."""
+    """The purposes of random streams.
+
+    The streams depend on these numbers: new purposes must be appended, and numbers never changed.
+    """
 
     MARKET = 0
     OUTCOME = 1
@@ -43,24 +47,24 @@ def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
 
 
 def _sequence(*name: Any) -> np.random.SeedSequence:
-    """Returns the seed sequence of a seed and a purpose, hashed so that its numbers do not reveal the seed.
+    """Returns the ``SeedSequence`` of a seed, a purpose and further integers, made from their hash.
 
-    NumPy's sequences can be inverted: without the hash, two policy seeds would reveal the episode's seed of up to 128
-    bits, and with it all later random numbers.
+    NumPy's seed sequences can be inverted: without the hash, two policy seeds would reveal an episode's seed of up to
+    128 bits, and with it all later random numbers.
     """
     text = repr([[int(word) for word in part] if isinstance(part, list) else int(part) for part in name])
     return np.random.SeedSequence(int.from_bytes(blake2b(text.encode(), digest_size=16).digest(), "little"))
 
 
 Entropy = int | Sequence[int]
-"""Non-negative integers of any size from which a seed is made."""
+"""One or several non-negative integers of any size, from which noise is seeded."""
 
-# At a million guesses a second a search through this many bits takes half a million years.
+# At a million guesses in a second, a search through seeds of this many bits takes half a million years.
 _SECRET_BITS = 64
 
 
 def is_secret(entropy: Entropy | None) -> bool:
-    """Returns whether entropy is too large to be searched; None (noise follows from the episode's seed) never is."""
+    """Returns whether a noise seed has at least 64 bits, so that it cannot be found by trying all; False for None."""
     words = [entropy] if isinstance(entropy, int | np.integer) else entropy or []
     return sum(int(word).bit_length() for word in words) >= _SECRET_BITS
 
@@ -68,14 +72,17 @@ def is_secret(entropy: Entropy | None) -> bool:
 def noise_streams(
     seeds: Sequence[int], num_agents: int, entropy: Entropy | None, episode: int
 ) -> list[list[np.random.Generator]]:
-    """Returns a noise generator for every row; the noise of one agent reveals nothing about that of another.
+    """Returns a generator of noise for every agent of every replica.
+
+    The noise of one agent reveals nothing about the noise of another.
 
     Args:
         seeds: Seeds of the replicas.
-        num_agents: Number of agents in each.
-        entropy: With None noise follows from the replicas' seeds, so that runs can be repeated. Otherwise it follows
-            from the entropy and differs between episodes and between replicas with the same seed.
-        episode: Number of the episode; used only with entropy.
+        num_agents: Number of agents in each replica.
+        entropy: A seed for the noise, secret if claims are to hold against everyone; the noise then differs between
+            episodes, and between replicas with the same seed. With None the noise follows from the replicas' seeds, so
+            that runs can be repeated.
+        episode: Number of the episode; used only if ``entropy`` is given.
     """
     if entropy is None:
         return [[stream(seed, Purpose.NOISE, agent) for agent in range(num_agents)] for seed in seeds]
@@ -85,7 +92,7 @@ def noise_streams(
     for seed in seeds:
         twin = earlier.get(seed, 0)
         earlier[seed] = twin + 1
-        # With the number of words in front, different entropies and seeds never give the same sequence.
+        # The number of words comes first, so that different pairs of entropy and seed never give the same sequence.
         sequence = [len(words), *words, seed]
         rows.append(
             [
@@ -97,22 +104,22 @@ def noise_streams(
 
 
 def row_seeds(seeds: Sequence[int], num_agents: int) -> npt.NDArray[np.uint64]:
-    """Returns the policy seed of every row, uint64 ``(replicas, agents)``.
+    """Returns the policy's seed for every row (agent of a replica), uint64 ``(replicas, agents)``.
 
-    The seed of agent j depends on the replica's seed and on j, not on how many agents there are, so that a
-    randomised policy draws the same for an agent fed alone.
+    The seed of agent j depends on the replica's seed and on j, not on the number of agents. So a randomised policy
+    draws the same numbers for an agent whether it acts for this agent only or for all of them.
     """
     return row_keys(seeds, num_agents, Purpose.POLICY).view(np.uint64)[..., 0]
 
 
 def row_keys(seeds: Sequence[int], num_agents: int, purpose: Purpose, *key: int) -> npt.NDArray[np.uint32]:
-    """Returns the key of every row for counter-based draws, uint32 ``(replicas, agents, 2)``.
+    """Returns the key of every row (agent of a replica) for counter-based draws, uint32 ``(replicas, agents, 2)``.
 
-    The key of agent j depends on the replica's seed, the purpose and j, not on how many agents there are.
+    The key of agent j depends on the replica's seed, the purpose and j, not on the number of agents.
 
     Args:
         seeds: Seeds of the replicas.
-        num_agents: Number of agents in each.
+        num_agents: Number of agents in each replica.
         purpose: The purpose of the draws.
         *key: Further non-negative integers that name a sub-stream of the purpose.
     """
@@ -125,8 +132,8 @@ def row_keys(seeds: Sequence[int], num_agents: int, purpose: Purpose, *key: int)
 class EpisodeSeeds:
     """The seeds of successive episodes, by the rules of ``reset(seed=...)`` in Gymnasium and PettingZoo.
 
-    A given seed is the episode's seed. The seeds of later episodes without one follow from the last seed given, or from
-    the operating system's entropy if there was none.
+    If ``reset`` is given a seed, it is the episode's seed. Otherwise the episode's seed is derived from the last seed
+    given, or from the operating system's entropy if no seed was given before.
 
     Example:
         >>> one, other = EpisodeSeeds(), EpisodeSeeds()
@@ -135,14 +142,14 @@ class EpisodeSeeds:
     """
 
     def __init__(self) -> None:
-        """Starts without a seed."""
+        """Starts with no seed given so far."""
         self._generator: np.random.Generator | None = None
 
     def next(self, seed: int | None = None) -> int:
         """Returns the seed of the next episode.
 
         Args:
-            seed: A non-negative integer, of numpy's or Python's; or None to go on.
+            seed: The seed given to ``reset``, a non-negative integer of Python or NumPy; None derives the next one.
 
         Raises:
             TypeError: The seed is no integer.

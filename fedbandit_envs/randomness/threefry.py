@@ -1,8 +1,9 @@
 """Counter-based random bits: Threefry-2x32 with 13 rounds (Salmon et al.: Parallel Random Numbers, SC 2011).
 
-A pair of 32-bit words is a function of a 64-bit key and a 64-bit counter alone: there is no state, and LLVM computes as
-many pairs in parallel as the processor has vector lanes. Thirteen rounds are the fewest that pass BigCrush in that
-paper. It is no cipher: secret noise comes from :mod:`fedbandit_envs.randomness.streams`.
+Two random 32-bit words are a function of a 64-bit key and a 64-bit counter only: there is no state, and LLVM computes
+as many pairs of words in parallel as the processor has vector lanes. Thirteen rounds of mixing are the fewest that pass
+the statistical tests BigCrush in that paper. Threefry is no cipher: secret noise comes from
+:mod:`fedbandit_envs.randomness.streams`.
 """
 
 import numpy as np
@@ -14,31 +15,31 @@ u32 = np.uint32
 _PARITY = u32(0x1BD11BDA)
 
 _CHUNK = 32
-"""Sizes of arrays of bits are multiples of this many words, which fills the vector lanes of any processor."""
+"""Arrays of random words have a multiple of this many entries, so that they fill the vector lanes of any processor."""
 
 
 @kernel
 def padded(size):
-    """Returns the smallest allowed size of an array of bits for ``size`` words."""
+    """Returns ``size`` rounded up to a multiple of 32, the size that an array for ``size`` random words must have."""
     return -(-size // _CHUNK) * _CHUNK
 
 
 @kernel(inline="always")
 def _mix(x, y, turn):
-    # Sums of 32-bit integers would be 64 bits wide without the casts, and lanes half as many.
+    # Without the casts Numba would compute sums of 32-bit integers in 64 bits, with half as many vector lanes.
     x = u32(x + y)
     return x, u32(u32(u32(y << u32(turn)) | u32(y >> u32(32 - turn))) ^ x)
 
 
 @kernel(inline="always")
 def threefry(key0, key1, counter0, counter1):
-    """Returns the pair of words, uint32, of a key and a counter.
+    """Returns two random words, uint32, which depend on a key and a counter only.
 
     Args:
         key0: First word of the key, uint32.
-        key1: Second word.
+        key1: Second word of the key, uint32.
         counter0: First word of the counter, uint32.
-        counter1: Second word.
+        counter1: Second word of the counter, uint32.
     """
     key2 = u32(u32(key0 ^ key1) ^ _PARITY)
     x, y = u32(counter0 + key0), u32(counter1 + key1)
@@ -62,13 +63,13 @@ def threefry(key0, key1, counter0, counter1):
 
 @kernel
 def fill_bits(key0, key1, round_, bits):
-    """Fills an array with random words.
+    """Fills an array with random 32-bit words, which depend on a key and a round only.
 
     Args:
-        key0: First word of the key.
-        key1: Second word.
-        round_: The counter's first word; its second counts pairs.
-        bits: Output: uint32 words; its size must come from :func:`padded`.
+        key0: First word of the key, uint32.
+        key1: Second word of the key, uint32.
+        round_: The first word of the counter; the second word counts pairs of random words.
+        bits: Output: uint32 array, of a size that :func:`padded` returns.
     """
     half = bits.shape[0] // 2
     for i in range(half):

@@ -1,8 +1,8 @@
-"""Random numbers of a distribution from random bits, in arithmetic that LLVM turns into vector instructions.
+"""Normal, exponential and uniform random numbers from random bits, in arithmetic that LLVM can vectorise.
 
-Only sums, products, quotients and square roots are used, which all processors round alike: so draws are the same on
-all. Normal and exponential numbers have the 24 bits of float32, and tails as far as 32 bits reach: 6.6 standard
-deviations, and 22 means.
+Only sums, products, quotients and square roots are used, which all processors round in the same way, so that the
+numbers are the same on all of them. Normal and exponential numbers have the 24-bit precision of float32. Since they are
+made from 32 random bits, normal numbers are at most 6.6 and exponential ones (of mean 1) at most 22.
 """
 
 from math import factorial, log, pi
@@ -23,7 +23,7 @@ _L1, _L2, _L3, _L4 = (_f32(2.0 / odd) for odd in (3, 5, 7, 9))
 
 @kernel(inline="always")
 def _minus_log(bits):
-    """Returns -ln u, float32, with u = (bits + 1/2) / 2^32 to the 31 leading bits: exponential with mean 1."""
+    """Returns an exponential number with mean 1, float32: -ln u with u uniform, made of the 31 leading bits."""
     number = _f32(_f32(np.int32(bits >> u32(1))) * _f32(2.0**-31) + _f32(2.0**-32))
     # number = 2^exponent m with m in [sqrt(1/2), sqrt(2)), and ln m = 2 artanh(s) with s = (m - 1) / (m + 1).
     shifted = u32(to_bits(number) - _ROOT_HALF)
@@ -38,16 +38,17 @@ def _minus_log(bits):
     return _f32(-_f32(_f32(exponent) * _LOG_2 + _f32(s * series)))
 
 
-# Taylor's of cosine and sine of half pi times a number in [-1/2, 1/2].
+# Coefficients of the Taylor series of cos(pi/2 t) and sin(pi/2 t), used for t in [-1/2, 1/2].
 _C0, _C1, _C2, _C3, _C4, _C5 = (_f32((-1) ** k * (pi / 2) ** (2 * k) / factorial(2 * k)) for k in range(6))
 _S0, _S1, _S2, _S3, _S4 = (_f32((-1) ** k * (pi / 2) ** (2 * k + 1) / factorial(2 * k + 1)) for k in range(5))
 
 
 @kernel(inline="always")
 def normal_pair(x, y):
-    """Returns two independent standard normal numbers, float32, from two words (Box and Muller 1958)."""
+    """Returns two independent standard normal numbers, float32, from two random 32-bit words (Box and Muller 1958)."""
     radius = _f32(np.sqrt(_f32(_f32(2.0) * _minus_log(x))))
-    # A direction within 45 degrees of the first axis; one bit more turns it about, another swaps the axes.
+    # The direction is first drawn within 45 degrees of the first axis. One more random bit reverses it, and another
+    # swaps the axes, so that all directions are equally likely.
     part = _f32(_f32(np.int32(u32(y << u32(2)))) * _f32(2.0**-32))
     z = _f32(part * part)
     cosine = _f32(_C5 * z + _C4)
@@ -66,19 +67,19 @@ def normal_pair(x, y):
 
 @kernel(inline="always")
 def uniform(x, y):
-    """Returns a float64 uniform on [0, 1), to 53 bits, from two words."""
+    """Returns a float64 number uniform on [0, 1), with 53 random bits, from two random 32-bit words."""
     return np.float64(np.int64((np.uint64(x) << np.uint64(21)) ^ np.uint64(y >> u32(11)))) * 2.0**-53
 
 
 @kernel
 def fill_normals(key0, key1, round_, normals):
-    """Fills an array with standard normal numbers.
+    """Fills an array with standard normal numbers, which depend on a key and a round only.
 
     Args:
-        key0: First word of the key.
-        key1: Second word.
-        round_: The counter's first word; its second counts pairs.
-        normals: Output: float32 numbers; :func:`~fedbandit_envs.randomness.threefry.padded` gives its size.
+        key0: First 32-bit word of the key.
+        key1: Second word of the key.
+        round_: The first word of Threefry's counter; the second word counts pairs of numbers.
+        normals: Output: float32 array, of a size that :func:`~fedbandit_envs.randomness.threefry.padded` returns.
     """
     half = normals.shape[0] // 2
     for i in range(half):
@@ -88,7 +89,7 @@ def fill_normals(key0, key1, round_, normals):
 
 @kernel
 def fill_exponentials(key0, key1, round_, exponentials):
-    """Fills an array with exponential numbers of mean 1; arguments as in :func:`fill_normals`."""
+    """Fills a float32 array with exponential numbers of mean 1, as :func:`fill_normals` does with normal ones."""
     half = exponentials.shape[0] // 2
     for i in range(half):
         x, y = threefry(key0, key1, round_, u32(i))

@@ -1,4 +1,4 @@
-"""Discovery of the modules ``registered`` in the folders of a package, so that there is no list of folders."""
+"""Search for modules named ``registered`` in the folders of a package, so that no list of folders has to be kept."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -7,9 +7,10 @@ from types import ModuleType
 
 
 def registered(package: ModuleType) -> Iterator[ModuleType]:
-    """Yields the module ``registered`` of every folder of a package that has one, by the folders' names."""
+    """Yields the modules named ``registered`` in the folders of a package, sorted by the folders' names."""
     for folder in sorted(iter_modules(package.__path__), key=lambda module: module.name):
-        # Searched on disk, since importing a folder that declares nothing could import packages of a higher layer.
+        # The module is searched on disk. Importing every folder could import packages of a higher floor, which is
+        # forbidden.
         inside = iter_modules([f"{path}/{folder.name}" for path in package.__path__])
         if folder.ispkg and any(module.name == "registered" for module in inside):
             yield import_module(f"{package.__name__}.{folder.name}.registered")

@@ -15,14 +15,14 @@ from fedbandit_envs.views.rows import Observation, Rows
 
 
 class Control:
-    """Spaces of one environment, with batch steps for many replicas.
+    """One controller of a federation, for one agent among peers or for all agents, in one or many replicas.
 
     Attributes:
-        observation_space: That of a row for a single learner, see :class:`~fedbandit_envs.views.rows.Rows`; batched
-            over agents for joint control.
-        action_space: That of the action format for a single learner. For joint control a ``MultiDiscrete`` or
-            ``Discrete`` becomes one ``MultiDiscrete``, agent after agent; a ``Box`` gains an agents' axis.
-            Where agents choose when to send, a ``Dict`` of ``action`` and ``send``, or a flat format's space.
+        observation_space: Observation space of one agent (:class:`~fedbandit_envs.views.rows.Rows`); for joint control
+            batched over agents.
+        action_space: For one agent the space of its action format. For joint control a ``MultiDiscrete`` or
+            ``Discrete`` becomes one ``MultiDiscrete`` with the agents' entries one after another; a ``Box`` gains an
+            agents' axis. Where agents choose when to send, a ``Dict`` of ``action`` and ``send``, or a flat space.
     """
 
     def __init__(
@@ -41,17 +41,18 @@ class Control:
         Args:
             federation: The environment, with its wrappers.
             batched: Whether arrays have a leading axis of replicas; otherwise there is one replica, without an axis.
-            joint: Control all agents if true, else ``agent_0`` among peers.
+            joint: Whether all agents are controlled; otherwise ``agent_0`` among peers.
             peers: The other agents' policy, or the entry point ``"module:Class"`` that makes it. Unused when joint.
             action_format: One of the federation's ``action_formats``; None for the first of them, the environment's
                 own actions.
-            features: Show features in place of raw observations.
-            peers_send: When peers ask to send, see :class:`~fedbandit_envs.views.peers.Peers`. Unused when joint.
+            features: Whether observations are features instead of raw observations.
+            peers_send: The schedule by which peers send, see :class:`~fedbandit_envs.views.peers.Peers`. Unused when
+                joint.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: ``action_format`` is unknown, peers are missing, the problem has no features, or control is
-                joint and the format's space is no flat one.
+                joint and the format's space is a ``Dict``.
         """
         if not joint and peers is None:
             raise ValueError("peers is None; a policy or its entry point is required unless joint is True")
@@ -71,7 +72,7 @@ class Control:
         self._rows = rows
         self._joint = joint
         self._batched = batched
-        # The part of arrays (replicas, agents, ...) that is returned, and the number of axes that it loses.
+        # The index that takes the returned part of arrays (replicas, agents, ...), and how many axes it removes.
         self._part = (*((slice(None),) if batched else (0,)), *(() if joint else (0,)))
         self._axes = (not batched) + (not joint)
         self.observation_space, self.action_space = rows.observation_space, rows.action_space
@@ -80,10 +81,10 @@ class Control:
             self.action_space = _joint_space(rows.action_space, len(rows.agents))
 
     def reset(self, seeds: Sequence[int]) -> tuple[Any, dict[str, Any]]:
-        """Starts one episode a seed.
+        """Starts one episode for each seed.
 
         Returns:
-            Observation and info, with leading axes ``replicas`` (when batched) and ``agents`` (when joint), copies.
+            Copies of observation and info, with leading axes ``replicas`` (when batched) and ``agents`` (when joint).
         """
         self._leading = (len(seeds),) if self._batched else ()
         observation, info = self._rows.reset(seeds)
@@ -97,8 +98,8 @@ class Control:
                 of them.
 
         Returns:
-            Observation, reward ``(replicas,)`` (summed over agents when joint, and good until the next call), whether
-            the horizon is reached (for all replicas at once), and info.
+            Observation, reward ``(replicas,)`` (summed over agents when joint; the next call may overwrite it), whether
+            the horizon is reached (in all replicas at once), and info.
 
         Raises:
             ValueError: The choice has the wrong shape or a forbidden value.
@@ -110,7 +111,7 @@ class Control:
         return self._own(observation), paid, bool(truncated[0, 0]), self._own(info)
 
     def _own(self, arrays: Observation) -> Any:
-        """Returns copies of the controlled agents' part; entries without axes are numbers, which need no copy."""
+        """Returns copies of the parts of arrays that belong to the controlled agents."""
         part, axes = self._part, self._axes
         if not isinstance(arrays, dict):
             return arrays[part].copy()
@@ -132,24 +133,24 @@ def make_control(
     preset_stack: Stack = (),
     **federation_kwargs: Any,
 ) -> Control:
-    """Builds a federation with its wrappers, and the control of its learning agents.
+    """Builds a federation with its wrappers, and a :class:`Control` of its learning agents.
 
     Args:
-        batched: See :class:`Control`.
+        batched: Whether arrays have a leading axis of replicas; otherwise there is one replica, without an axis.
         federation: Entry point ``"module:Class"`` of the federation.
-        joint: Control all agents if true, else ``agent_0`` among peers.
-        peers: The other agents' policy, or its entry point; registered ids bring their own. Unused when joint.
+        joint: Whether all agents are controlled; otherwise ``agent_0`` among peers.
+        peers: The other agents' policy, or its entry point; registered ids have a default. Unused when joint.
         action_format: Name of an action format, see the federation's page; None for the environment's own actions.
-        features: Show a flat box of features in [-1, 1], see the problem's class of
-            :class:`~fedbandit_envs.core.features.Features`, in place of the raw observation.
-        peers_send: When peers ask to send whose policy does not choose: a schedule fixed in advance, by name or
-            mapping; None for :data:`~fedbandit_envs.views.peers.PEERS_SEND`. Only where agents choose when to send;
+        features: Whether observations are a flat box of features in [-1, 1] instead of the raw ones, see the problem's
+            subclass of :class:`~fedbandit_envs.core.features.Features`.
+        peers_send: The rounds in which peers send if their policy does not choose: a schedule fixed in advance, by name
+            or mapping; None for :data:`~fedbandit_envs.views.peers.PEERS_SEND`. Only where agents choose when to send;
             unused when joint.
-        max_cycles: The horizon: rounds until truncation.
-        stack: Wrappers around the federation from the inside out, pairs of an entry point and keyword arguments:
-            who sends to whom, when, and with how much noise.
-        preset_stack: Wrappers inside of those, which belong to a registered id.
-        **federation_kwargs: Passed to the federation.
+        max_cycles: The horizon: number of rounds until truncation.
+        stack: Wrappers around the federation from the inside out, as pairs of an entry point and keyword arguments.
+            They determine, for example, who sends to whom, when, and with how much noise.
+        preset_stack: Wrappers of a registered id, inside of those in ``stack``.
+        **federation_kwargs: Arguments of the federation's class.
 
     Raises:
         TypeError: The stack is malformed, or a parameter has the wrong type.
@@ -176,14 +177,14 @@ def _joint_space(space: spaces.Space[Any], num_agents: int) -> spaces.Space[Any]
 def _in_rows(
     name: str, choice: Any, space: spaces.Space[Any], row_space: spaces.Space[Any], leading: tuple[int, ...]
 ) -> Any:
-    """Returns a choice, elements of ``space``, with the leading axes ``(replicas, agents)``.
+    """Checks a controller's choice and returns it with the leading axes ``(replicas, agents)``.
 
     Args:
         name: Name of the choice, for errors.
-        choice: Array with the axes ``leading`` before those of the space.
+        choice: Elements of ``space``, with the axes ``leading`` before those of the space.
         space: Action space of the controller.
-        row_space: One agent's action space.
-        leading: ``(replicas,)``, or none for a single replica.
+        row_space: Action space of one agent.
+        leading: ``(replicas,)``, or ``()`` for a single replica without an axis.
     """
     if isinstance(space, spaces.Dict) and isinstance(row_space, spaces.Dict):
         if not isinstance(choice, Mapping) or choice.keys() != space.keys():

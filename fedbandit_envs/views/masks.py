@@ -10,7 +10,7 @@ from fedbandit_envs.basics.arrays import Array
 
 @runtime_checkable
 class MaskedFormat(Protocol):
-    """A discrete :class:`~fedbandit_envs.core.policy_spec.ActionFormat` that says which actions are allowed."""
+    """A discrete :class:`~fedbandit_envs.core.policy_spec.ActionFormat` whose masks tell which choices are allowed."""
 
     space: spaces.Space[Any]
 
@@ -24,6 +24,6 @@ class MaskedFormat(Protocol):
             observation: The agents' observations, leading axes ``(replicas, agents)``.
 
         Returns:
-            Bool ``(replicas, agents, entries)``, with an entry for each choice of a ``Discrete``; for a
-            ``MultiDiscrete`` for each choice of its first component, then of its second, and so on.
+            Bool ``(replicas, agents, entries)``. A ``Discrete`` space has an entry for each choice; a ``MultiDiscrete``
+            has an entry for each choice of its first component, then for each choice of its second, and so on.
         """

@@ -1,4 +1,4 @@
-"""PettingZoo views of a federation for learning agents: parallel, and agent by agent (AEC)."""
+"""PettingZoo views of a federation for learning agents: all agents act at once (parallel), or in turn (AEC)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,9 +14,9 @@ from fedbandit_envs.views.rows import Rows, RowsReset, RowsStep
 
 
 class ParallelView(PettingZooApi):
-    """A PettingZoo view in which agents get features, or act in an action format of their choice.
+    """A PettingZoo environment in which agents get features, or act in another action format than the federation's own.
 
-    In everything else it is the federation's own PettingZoo API: dicts by agent, one replica.
+    Otherwise it behaves as the federation itself: dicts keyed by agent, one replica.
 
     Attributes:
         federation: The environment, with its wrappers.
@@ -36,8 +36,8 @@ class ParallelView(PettingZooApi):
 
         Args:
             federation: The environment, with its wrappers.
-            action_format: See :class:`~fedbandit_envs.views.rows.Rows`.
-            features: See there.
+            action_format: One of the federation's ``action_formats``; None for the environment's own actions.
+            features: Whether agents get features, a flat box in [-1, 1], instead of raw observations.
 
         Raises:
             TypeError: ``features`` is no bool.
@@ -68,7 +68,7 @@ class ParallelView(PettingZooApi):
 
 
 def parallel(federation: FederatedEnv, action_format: str | None = None, features: bool = False) -> Any:
-    """Returns the federation itself, or a :class:`ParallelView` of it if an action format or features are asked for."""
+    """Returns a :class:`ParallelView` of a federation, or the federation itself if both arguments are the defaults."""
     if action_format is None and features is False:
         return federation
     return ParallelView(federation, action_format, features)
@@ -91,7 +91,7 @@ class PettingZooModule:
 
         Args:
             action_format: One of the federation's ``action_formats``; None for the environment's own actions.
-            features: Show features, a flat box in [-1, 1], in place of raw observations.
+            features: Whether agents get features, a flat box in [-1, 1], instead of raw observations.
             **kwargs: Arguments of the federation's class.
 
         Raises:

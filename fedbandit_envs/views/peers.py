@@ -1,4 +1,4 @@
-"""Peers: the agents that a fixed policy plays while another agent learns, and when they send."""
+"""Peers: the agents that act by a fixed policy while one agent learns, and the schedule by which they send messages."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -16,43 +16,46 @@ _MAKE_SCHEDULE = "fedbandit_envs.wrappers.transport.schedule:make_schedule"
 
 
 class Peer(Protocol):
-    """The policy protocol of :class:`fedbandit_envs.baselines.policy.Policy`, repeated for this lower floor."""
+    """A policy that plays the peers, with the methods of :class:`fedbandit_envs.baselines.policy.Policy`.
+
+    The protocol is repeated here since this package must not import ``baselines``.
+    """
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Prepares for an episode."""
 
     def act(self, observation: Arrays) -> Any:
-        """Chooses one action a row."""
+        """Returns one action for each row (agent of a replica)."""
 
 
 PEERS_SEND: Mapping[str, Any] = {"name": "doubling", "start": 1, "stop": None}
 """The schedule by which peers send by default: in rounds 1, 2, 4, 8, ...
 
-The learner then always has at least half of the data of its peers, at a cost of log2(rounds) messages each, as in
-protocols that count every message.
+The learner then always has at least half of the data of its peers, while each peer sends only about log2(rounds)
+messages.
 """
 
 
 class Peers:
-    """The agents that do not learn, played by one policy.
+    """The agents that do not learn and act by one fixed policy.
 
-    Where agents choose when to send, a policy may choose (its actions are then mappings with ``send``); for other
-    policies a schedule that is fixed in advance decides.
+    Where agents choose when to send, the policy may choose (its actions are then mappings with ``send``); for policies
+    that do not, a schedule fixed in advance decides when the peers send.
     """
 
     def __init__(self, federation: FederatedEnv, policy: str | Peer, send: Any = None) -> None:
-        """Takes the peers' policy.
+        """Takes the peers' policy, and their schedule of messages.
 
         Args:
             federation: The environment, with its wrappers.
             policy: The policy, or the entry point ``"module:Class"`` that makes it.
-            send: When peers ask to send whose policy does not choose: a schedule fixed in advance, by name or mapping,
-                see :mod:`fedbandit_envs.wrappers.transport.schedule`; ``"silent"`` for never. None for
+            send: The rounds in which peers send if their policy does not choose: a schedule fixed in advance, by name
+                or mapping, see :mod:`fedbandit_envs.wrappers.transport.schedule`; ``"silent"`` for never. None for
                 :data:`PEERS_SEND`.
 
         Raises:
             TypeError: ``send`` is no schedule.
-            ValueError: It is not fixed in advance, or agents of this environment do not choose when to send.
+            ValueError: ``send`` is not fixed in advance, or agents of this environment do not choose when to send.
         """
         chosen = isinstance(federation.single_action_space, spaces.Dict)
         if send is not None and not chosen:
@@ -69,7 +72,7 @@ class Peers:
             )
 
     def reset(self, seeds: Sequence[int], observation: Arrays) -> None:
-        """Starts one episode a seed.
+        """Starts one episode for each seed.
 
         Args:
             seeds: Seed of each replica.
@@ -79,7 +82,7 @@ class Peers:
         self.see(observation)
 
     def see(self, observation: Arrays) -> None:
-        """Takes the observations of all agents after a round."""
+        """Takes the observations of all agents after a round, from which the next actions are chosen."""
         self._observation = observation
         self._chosen: Any = None
 

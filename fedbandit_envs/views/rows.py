@@ -1,4 +1,4 @@
-"""Learning agents as rows of arrays, with features and action formats; the basis of all views.
+"""Learning agents as rows of arrays, with features and action formats; all views for learning libraries use it.
 
 The views of Gymnasium (single and vector), PettingZoo and Stable-Baselines3 translate observations and actions here.
 """
@@ -38,16 +38,18 @@ class RowsStep(NamedTuple):
 
 
 class Rows:
-    """Learning agents of a federation, in many replicas: all of them, or ``agent_0`` among peers.
+    """The learning agents of a federation, in many replicas: all agents, or ``agent_0`` among peers.
 
-    Arrays that are returned, but for features, are views of the federation's buffers and hold until the next call.
+    Except for features, the arrays that are returned are views of the federation's buffers, which the next call
+    overwrites.
 
     Attributes:
         federation: The environment, with its wrappers.
         agents: Names of the agents that learn, the federation's first ones.
-        observation_space: One row's: the federation's own ``Dict``, or a flat float32 ``Box`` in [-1, 1] of features.
-        action_space: One row's, the action format's.
-        features: The features that are shown; None where raw observations are.
+        observation_space: Observation space of one row: the federation's own ``Dict``, or a flat float32 ``Box`` in
+            [-1, 1] of features.
+        action_space: Action space of one row, given by the action format.
+        features: The object that computes features; None if rows get raw observations.
     """
 
     observation_space: spaces.Space[Any]
@@ -66,8 +68,9 @@ class Rows:
             federation: The environment, with its wrappers.
             action_format: One of the federation's ``action_formats``; None for the first of them, the environment's
                 own actions.
-            features: Show features (:class:`~fedbandit_envs.core.features.Features`) in place of raw observations.
-            peers: Players of all agents but ``agent_0``; None if all agents learn.
+            features: Whether agents get features (:class:`~fedbandit_envs.core.features.Features`) instead of raw
+                observations.
+            peers: The players of all agents except ``agent_0``; None if all agents learn.
 
         Raises:
             TypeError: ``features`` is no bool.
@@ -90,10 +93,10 @@ class Rows:
         self.action_space = self._format.space
 
     def reset(self, seeds: Sequence[int]) -> RowsReset:
-        """Starts one episode a seed; see :meth:`FederatedEnv.reset_batch`.
+        """Starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`.
 
         Args:
-            seeds: Non-negative integers, one a replica.
+            seeds: Non-negative integers, one for each replica.
 
         Returns:
             First observations and information, ``(replicas, agents, ...)``, of the agents that learn.
@@ -120,7 +123,7 @@ class Rows:
 
         Raises:
             TypeError: The choice has the wrong dtype.
-            ValueError: It has a forbidden value. State is untouched.
+            ValueError: The choice has a forbidden value. The state does not change.
         """
         action = self._format.to_action(choice, self._observation)
         if self._peers is not None:
@@ -156,7 +159,7 @@ class Rows:
         return self._format.allowed(self._observation)
 
     def _own(self, parts: Parts[Arrays], arrays: Arrays) -> Arrays:
-        """Returns the rows of the agents that learn."""
+        """Returns the parts of arrays that belong to the agents that learn."""
         return arrays if self._peers is None else dict(parts.of(arrays))
 
     def _shown(self) -> Observation:
@@ -168,21 +171,21 @@ def _first_agents(arrays: Mapping[str, Array]) -> Arrays:
 
 
 def flat(arrays: Observation) -> Any:
-    """Returns an array ``(replicas, agents, ...)``, or each of several by name, as ``(rows, ...)``."""
+    """Merges the replicas' and agents' axes of an array, or of a dict of arrays, into one axis ``rows``."""
     if isinstance(arrays, Mapping):
         return {name: flat(array) for name, array in arrays.items()}
     return arrays.reshape(-1, *arrays.shape[2:])
 
 
 def row_of(arrays: Observation, place: int) -> Any:
-    """Returns one entry of the leading axis of an array, or of each of several by name."""
+    """Returns the entry at index ``place`` of the leading axis of an array, or of each array in a dict."""
     if isinstance(arrays, Mapping):
         return {name: array[place] for name, array in arrays.items()}
     return arrays[place]
 
 
 def _features_of(federation: FederatedEnv) -> Features:
-    """Returns new features of the problem; raises a ``ValueError`` if it has none."""
+    """Returns a new object that computes the problem's features; raises a ``ValueError`` if the problem has none."""
     kind: type[Features] | None = getattr(federation, "features", None)
     if kind is None:
         raise ValueError(
@@ -196,7 +199,8 @@ def _merged(others: Any, own: Any) -> Any:
     """Returns the peers' actions with the first agent's replaced by the learner's."""
     if isinstance(own, Mapping):
         return {name: _merged(others[name], own[name]) for name in own}
-    # Dtypes are promoted, so that the environment's checks see invalid values of the learner unchanged.
+    # The dtype is promoted to hold both kinds of actions. Otherwise an invalid action of the learner, such as 0.5,
+    # could be rounded to a valid one before the environment checks it.
     merged = others.astype(np.promote_types(others.dtype, own.dtype))
     merged[:, :1] = own
     return merged

@@ -18,13 +18,14 @@ from fedbandit_envs.views.rows import Observation, Rows, flat, row_of
 
 
 class FederationVecEnv(VecEnv):
-    """A ``VecEnv`` whose row ``replica * agents + agent`` is an agent of a replica; see :func:`.views.to_sb3`.
+    """A Stable-Baselines3 ``VecEnv`` whose rows are the agents of all replicas; see :func:`.views.to_sb3`.
 
-    All rows reach the horizon together: infos then hold ``TimeLimit.truncated`` and ``terminal_observation``, and
-    the next episodes start. ``seed(s)`` gives replica r the seed s + r at the next reset; episodes after it follow from
-    that. Where the action format has masks, ``env_method("action_masks")`` returns them for sb3-contrib.
+    Agent j of replica r has the row r * agents + j. All rows reach the horizon together: infos then contain
+    ``TimeLimit.truncated`` and ``terminal_observation``, and the next episodes start. ``seed(s)`` gives replica r the
+    seed s + r at the next reset; seeds of later episodes are derived from it. Where the action format has masks,
+    ``env_method("action_masks")`` returns them for sb3-contrib.
 
-    Attributes and methods of rows are the federation's, which all rows share.
+    All rows share one federation: ``get_attr`` and ``env_method`` return its attributes and the results of its methods.
 
     Attributes:
         federation: The federation, with its wrappers.
@@ -40,7 +41,7 @@ class FederationVecEnv(VecEnv):
     def __init__(
         self, federation: FederatedEnv, action_format: str | None, replicas: int, features: bool
     ) -> None:
-        """Takes a federation, all of whose agents learn; see :func:`fedbandit_envs.views.to_sb3`."""
+        """Takes a federation in which all agents learn; :func:`fedbandit_envs.views.to_sb3` has the arguments."""
         if not isinstance(federation, FederatedEnv):
             raise TypeError(
                 f"env is a {type(federation).__name__}; a FederatedEnv is required, such as "
@@ -100,8 +101,8 @@ class FederationVecEnv(VecEnv):
         """Plays a round.
 
         Returns:
-            Observations; rewards, float32 ``(rows,)``; whether an episode is over, bool ``(rows,)``; infos, a dict a
-            row. Where it is over, observations are the first of the next episode.
+            Observations; rewards, float32 ``(rows,)``; whether the episode is over, bool ``(rows,)``; infos, one dict
+            for each row. If the episode is over, observations are the first of the next episode.
         """
         step = self._learners.step(self._choice)
         observation = _copied(step.observation)
@@ -117,7 +118,7 @@ class FederationVecEnv(VecEnv):
         """Sets the seeds of the next reset, ``seed + r`` for replica r; see ``VecEnv.seed``.
 
         Returns:
-            The seed of each row's replica.
+            For each row the seed of its replica.
         """
         seeds = list(super().seed(seed))
         self._seeds = [seeds[row // self._agents] for row in range(self.num_envs)]
@@ -132,7 +133,7 @@ class FederationVecEnv(VecEnv):
         return flat(self._learners.allowed())
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Returns an attribute of the federation, once for each row asked for."""
+        """Returns an attribute of the federation, as a list with one entry for each of the given rows."""
         value = getattr(self.federation, attr_name)
         return [value for _ in self._get_indices(indices)]
 
@@ -153,7 +154,7 @@ class FederationVecEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Calls a method of the federation once and returns its result for each row asked for.
+        """Calls a method of the federation once and returns its result, in a list with one entry for each given row.
 
         For ``action_masks`` each row gets its own masks.
 
@@ -171,7 +172,7 @@ class FederationVecEnv(VecEnv):
         return [answer for _ in rows]
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:
-        """Returns for each row whether the federation is wrapped by a class."""
+        """Returns whether one of the federation's wrappers is a ``wrapper_class``, the same for each of the rows."""
         wrapped = any(isinstance(layer, wrapper_class) for layer in layers(self.federation))
         return [wrapped for _ in self._get_indices(indices)]
 
@@ -191,7 +192,7 @@ def _is_taken(space: spaces.Space[Any]) -> bool:
 
 
 def _copied(observation: Observation) -> Any:
-    """Returns copies of observations with one leading axis; the federation overwrites its own in the next round."""
+    """Returns copies of observations with the leading axis ``rows``; the federation overwrites the originals."""
     if isinstance(observation, dict):
         return {name: array.copy() for name, array in flat(observation).items()}
     return flat(observation)

@@ -13,11 +13,12 @@ from fedbandit_envs.views.rows import Observation
 class FederationEnv(gymnasium.Env[Observation, Any]):
     """One learning agent among peers, or one controller of all agents, as a ``gymnasium.Env``.
 
-    Observation, reward and info are those of the federation's ``agent_0``; with ``joint=True`` observation and info
-    gain a leading agents' axis and the reward is the sum.
+    Observation, reward and info are those of the federation's ``agent_0``. With ``joint=True`` observation and info
+    have a leading agents' axis, and the reward is the sum over all agents.
 
-    The horizon is ``max_cycles``: there the episode is truncated, and policies and wrappers plan for it. Gymnasium's
-    ``max_episode_steps`` only ends episodes earlier; the federation and its privacy claims do not depend on it.
+    The horizon is ``max_cycles``: the episode is truncated there, and policies and wrappers (such as schedules of
+    privacy budgets) are set up for it. Gymnasium's ``max_episode_steps`` only ends episodes earlier; the federation and
+    its privacy claims do not depend on it.
 
     Example:
         >>> import gymnasium

@@ -1,4 +1,4 @@
-"""The native Gymnasium vector environment: many episodes at once through the batch API."""
+"""The Gymnasium vector environment: many episodes are stepped at once, with arrays that have a replicas' axis."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,10 +21,10 @@ from fedbandit_envs.views.single import FederationEnv
 class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
     """Independent copies of :class:`~fedbandit_envs.views.single.FederationEnv`, stepped together.
 
-    Trajectories equal those of a ``SyncVectorEnv`` of single environments under the same seeds. All copies share the
-    horizon and so truncate together, and are reset together: of ``options={"reset_mask": mask}`` those masks alone are
-    possible that are true everywhere, as the mask of finished episodes always is. All of Gymnasium's autoreset modes
-    are supported.
+    Trajectories equal those of a ``SyncVectorEnv`` of single environments under the same seeds. All copies have the
+    same horizon, so that they truncate together and must be reset together: in ``options={"reset_mask": mask}`` the
+    mask must be true everywhere, as the mask of finished episodes always is. All of Gymnasium's autoreset modes are
+    supported.
 
     Attributes:
         autoreset_mode: What happens at the end of an episode.
@@ -53,7 +53,8 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         Args:
             num_envs: Number of copies.
             federation: Entry point ``"module:Class"`` of the federation.
-            max_episode_steps: Ends episodes earlier, as Gymnasium's ``TimeLimit`` does, and changes nothing else.
+            max_episode_steps: Number of rounds after which episodes end even before the horizon, as with Gymnasium's
+                ``TimeLimit``; None for no such limit.
             autoreset_mode: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``, or their values as strings.
             **single: Arguments of a single environment, see :class:`~fedbandit_envs.views.single.FederationEnv`:
                 ``joint``, ``peers``, ``action_format``, ``features``, ``stack`` and the federation's.
@@ -87,8 +88,8 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         """Starts all episodes; see ``gymnasium.vector.VectorEnv.reset``.
 
         Args:
-            seed: None, one seed for the first copy whose successors seed the others, or one a copy.
-            options: ``reset_mask``, bool ``(num_envs,)``, true everywhere, is allowed; there are no others.
+            seed: None; an integer s, which gives copy i the seed s + i; or a sequence with one seed for each copy.
+            options: Only ``reset_mask`` is allowed, bool ``(num_envs,)``, true everywhere.
 
         Raises:
             TypeError: A seed is no integer, or the mask no bool array.
@@ -131,7 +132,8 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         """Plays one round in all copies; see ``gymnasium.vector.VectorEnv.step``.
 
         Raises:
-            gymnasium.error.ResetNeeded: ``reset`` has not been called, or it is due and nothing else resets.
+            gymnasium.error.ResetNeeded: ``reset`` has not been called, or the episodes are over and the autoreset mode
+                is ``DISABLED``.
         """
         if self._over is None:
             raise ResetNeeded("step() was called before reset()")
@@ -156,7 +158,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         return observation, reward.copy(), nobody.copy(), nobody | over, infos
 
     def _masked(self, info: Arrays) -> dict[str, Any]:
-        """Returns vector infos with Gymnasium's masks of the copies that have an entry: here all."""
+        """Returns infos with Gymnasium's masks ``_{name}``, which are true for copies that have the entry: here all."""
         return info | {f"_{name}": ~self._nobody for name in info}
 
     def privacy(self) -> Claim:

@@ -1,1 +1,1 @@
-"""Privatizers, the budgets that they keep, and audits that attack them."""
+"""Privatizers, which add noise to releases; privacy budgets; and audits, which attack privatizers to test claims."""

@@ -1,15 +1,17 @@
-"""Events that are likelier under one of two neighbouring histories, and the epsilon that their rates prove.
+"""Attacks that tell two neighbouring histories apart by an agent's noisy releases, and the epsilon that they prove.
 
-How often they happen under each history bounds epsilon from below:
+An attack raises an alarm when the releases look like those of one of the two histories. The alarm is true under that
+history and false under the other. The rates of true and of false alarms bound epsilon from below:
 
-* :func:`best_event`, for Gaussian noise: the matched filter (the log-likelihood ratio of what is released) with one
-  threshold between the two histories. The rates of true and false alarms bound mu, and mu gives epsilon: what is
-  refuted is that the releases are Gaussian with the mu that is claimed.
-* :func:`best_event`, for pure mechanisms: every value that differs lies at or beyond its far end, where their
-  likelihood ratio is largest. The ratio of the two rates bounds epsilon.
-* :func:`tail_events`, for all: what is released lies further out than it ever does, or hardly ever, under the other
-  history. The ratio of the rates bounds epsilon, whatever the noise. That finds noise whose middle is right and whose
-  tails are not: clipped, or drawn too coarsely.
+* :func:`best_event`, for Gaussian noise: a matched filter (the log-likelihood ratio of the releases) with a
+  threshold in the middle between the two histories. The rates bound mu of Gaussian differential privacy, and mu gives
+  epsilon. This can refute that the releases are Gaussian with the claimed mu.
+* :func:`best_event`, for mechanisms of pure differential privacy: the alarm is that every number that differs between
+  the histories lies at its value under the second history or beyond, where the likelihood ratio is largest. The ratio
+  of the two rates bounds epsilon.
+* :func:`tail_events`, for all mechanisms: the alarm is that releases lie further out than they ever, or hardly ever, do
+  under the other history. The ratio of the rates bounds epsilon for any kind of noise. This finds noise that is right
+  in the middle and wrong in the tails, because it was clipped or drawn too coarsely.
 
 References:
     * M. Jagielski, J. Ullman, A. Oprea: Auditing Differentially Private Machine Learning. NeurIPS 2020.
@@ -26,15 +28,15 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
 
 LowerBound = Callable[[float, float, float], float]
-"""Bounds epsilon from below, given a rate of true alarms, one of false alarms, and delta."""
+"""A function that returns a lower bound on epsilon, given the rates of true and of false alarms, and delta."""
 
 
 class Observed(NamedTuple):
-    """The attacker's statistics of sampled releases under one history.
+    """The attacker's summary of sampled releases under one history.
 
     Attributes:
-        sums: Weighted sums of all values, ``(samples,)``.
-        differing: The values that differ between the histories, ``(samples, values)``.
+        sums: Weighted sum of all released numbers of each sample (the matched filter), ``(samples,)``.
+        differing: The released numbers whose true values differ between the histories, ``(samples, values)``.
     """
 
     sums: Array
@@ -42,12 +44,12 @@ class Observed(NamedTuple):
 
 
 class Alarms(NamedTuple):
-    """Events that separate two histories, in the releases under attack.
+    """Alarms of one or several attacks in the samples of both histories.
 
     Attributes:
-        true: Whether each happened under the history that makes it likelier, bool ``(samples, events)``.
-        false: Whether it happened under the other history, bool ``(samples, events)``.
-        lower_bound: The epsilon that its rates prove.
+        true: Whether each alarm is raised under the history that makes it likelier, bool ``(samples, events)``.
+        false: Whether it is raised under the other history, bool ``(samples, events)``.
+        lower_bound: The function that returns the epsilon that the rates of an alarm prove.
     """
 
     true: Array
@@ -56,20 +58,21 @@ class Alarms(NamedTuple):
 
 
 Pair = tuple[Observed, Observed]
-"""The statistics under the history before and under the one after."""
+"""The attacker's summaries of samples of the first history (``before``) and of the second one (``after``)."""
 
 
 def best_event(gaussian: bool, trained: Pair, tested: Pair, ends: tuple[Array, Array]) -> Alarms:
-    """Returns the event that suits a mechanism best.
+    """Returns the alarm that distinguishes the two histories best, given the kind of noise.
 
-    For Gaussian noise it is that the weighted sum is nearer to its mean under the history after than to that before;
-    for pure mechanisms that every value that differs lies at the far end of the difference or beyond.
+    For Gaussian noise the alarm is that the weighted sum is nearer to its mean under the second history than to its
+    mean under the first. For mechanisms of pure differential privacy it is that every number that differs lies at its
+    true value under the second history or beyond it.
 
     Args:
         gaussian: Whether all noise is Gaussian.
-        trained: Releases in training.
-        tested: Releases under attack.
-        ends: The values that differ, as they are without noise, before and after, each ``(values,)``.
+        trained: Samples from which means are estimated.
+        tested: Samples in which alarms are counted.
+        ends: The numbers that differ, without noise: under the first history and under the second, each ``(values,)``.
     """
     if gaussian:
         before, after = (seen.sums.mean() for seen in trained)
@@ -83,21 +86,21 @@ def best_event(gaussian: bool, trained: Pair, tested: Pair, ends: tuple[Array, A
     return Alarms(true, false, epsilon_from_rates)
 
 
-# Quantiles in training, 1 being the largest of all.
+# Thresholds of the alarms: these quantiles of the training samples. The quantile 1 is the largest sample.
 _FAR_OUT = (0.99, 0.999, 1.0)
 
 
 def tail_events(trained: Pair, tested: Pair, ends: tuple[Array, Array]) -> Iterator[Alarms]:
-    """Yields the events that what is released lies far out on the one side, and that it does on the other.
+    """Yields the alarms that releases lie far out towards the second history, then those towards the first one.
 
-    Two statistics are watched: the weighted sum, and the one value, of those that differ, that lies furthest out by its
-    own noise. Thresholds are quantiles in training under the history for which the event is a false alarm. Arguments
-    are those of :func:`best_event`.
+    Two statistics are compared with thresholds: the weighted sum, and the largest deviation, in units of its own noise,
+    of any number that differs. Thresholds are quantiles of training samples of the history under which the alarm is
+    false. The arguments are those of :func:`best_event`.
     """
     direction = float(np.sign(trained[1].sums.mean() - trained[0].sums.mean()))
     for likely, unlikely, side in ((1, 0, direction), (0, 1, -direction)):
         start, step = ends[unlikely], ends[likely] - ends[unlikely]
-        # Without noise the deviation is 0, and the unit must not be.
+        # Without noise the standard deviation is 0, which is replaced by a tiny number to avoid a division by 0.
         deviation = np.maximum(trained[unlikely].differing.std(axis=0), 1e-9 * np.abs(step))
         unit = np.sign(step) / deviation
         learned, true, false = (
@@ -112,22 +115,25 @@ def tail_events(trained: Pair, tested: Pair, ends: tuple[Array, Array]) -> Itera
 
 
 def epsilon_from_mu(true_alarms: float, false_alarms: float, delta: float) -> float:
-    """Returns the epsilon of mu >= Phi^-1(true alarms) - Phi^-1(false alarms) (Dong, Roth and Su 2022, equation 5)."""
+    """Returns the epsilon at ``delta`` of Gaussian differential privacy, for the mu that the two rates prove.
+
+    mu is at least Phi^-1(true alarms) - Phi^-1(false alarms) (Dong, Roth and Su 2022, equation 5).
+    """
     return float(gaussian_epsilon(delta, max(ndtri(true_alarms) - ndtri(false_alarms), 0.0)))
 
 
 def epsilon_from_rates(true_alarms: float, false_alarms: float, delta: float) -> float:
-    """Returns the least epsilon with true alarms <= e^epsilon false alarms + delta."""
+    """Returns the smallest epsilon >= 0 with (true alarms) <= e^epsilon (false alarms) + delta."""
     return float(np.log(max((true_alarms - delta) / false_alarms, 1.0)))
 
 
 def rate_at_least(happened: Array, error: float) -> float:
-    """Returns Clopper and Pearson's lower bound of a rate, too high with probability ``error`` at most."""
+    """Returns Clopper and Pearson's lower bound on the rate of True entries; ``error`` is its failure probability."""
     hits, trials = int(happened.sum()), len(happened)
     return float(betaincinv(hits, trials - hits + 1, error)) if hits else 0.0
 
 
 def rate_at_most(happened: Array, error: float) -> float:
-    """Returns Clopper and Pearson's upper bound of a rate, too low with probability ``error`` at most."""
+    """Returns Clopper and Pearson's upper bound on the rate of True entries; ``error`` is its failure probability."""
     hits, trials = int(happened.sum()), len(happened)
     return float(betaincinv(hits + 1, trials - hits, 1 - error)) if hits < trials else 1.0

@@ -1,12 +1,13 @@
-"""Attacks on privatizers: a lower bound on the epsilon that they really give.
+"""Audits of privatizers: attacks that give a lower bound on the epsilon of an implementation.
 
-An attacker who knows two neighbouring histories watches one agent's releases and guesses which it was. How often that
-succeeds bounds epsilon from below, whatever has been proven. The attack is on the implementation: the problem names its
-worst neighbouring histories, federations play them behind the privatizer, and their agents are the samples.
-:mod:`fedbandit_envs.wrappers.privacy.attacks` has the events by which an attacker distinguishes histories.
+An attacker who knows two neighbouring histories watches one agent's releases and guesses which of the two it was. How
+often the guess is right bounds epsilon from below, whatever has been proven. The attack is on the running code: the
+problem names its worst neighbouring histories, federations play them inside the privatizer, and each agent's releases
+are one sample. :mod:`fedbandit_envs.wrappers.privacy.attacks` has the alarms by which an attacker distinguishes
+histories.
 
-Rates are bounded by Clopper and Pearson's intervals, and the probability that any of them is wrong is shared out over
-all of them, so that a lower bound is too high with probability ``error`` at most.
+Rates are bounded by Clopper and Pearson's confidence intervals. Their failure probabilities add up to ``error``, so
+that the lower bound on epsilon is too high with probability ``error`` at most.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,20 +29,20 @@ from fedbandit_envs.wrappers.privacy.attacks import Alarms, LowerBound, Observed
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 
 Privatize = Callable[[FederatedEnv], Privatizer]
-"""Wraps the environment it is given in a privatizer."""
+"""A function that returns a given environment, wrapped in the privatizer that is audited."""
 
-# The largest number of agents simulated together, so that their arrays fit the cache, and the largest number of
-# released values held in memory (256 MB).
+# _AGENTS: the largest number of agents simulated together, so that their arrays fit the processor's cache.
+# _HELD: the largest number of released numbers that are held in memory (256 MB).
 _AGENTS, _HELD = 10_000, 1 << 25
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The outcome of an attack on a claim.
+    """The result of attacking a privatizer: the epsilon that the attack proves, and the claim that it tests.
 
     Attributes:
-        lower_bound: An epsilon, at the claim's delta, below which the mechanism certainly does not stay.
-        claim: What the privatizer claims for the same releases.
+        lower_bound: A lower bound on the mechanism's epsilon at the claim's delta, which the attack has shown.
+        claim: The privatizer's claim for the same releases.
     """
 
     lower_bound: float
@@ -49,23 +50,23 @@ class Audit:
 
     @property
     def holds(self) -> bool:
-        """Whether the attack leaves the claim standing; having no answer claims nothing."""
+        """Whether the attack does not refute the claim; a claim without an epsilon cannot be refuted."""
         return self.claim.epsilon is None or self.lower_bound <= self.claim.epsilon
 
     @property
     def tightness(self) -> float:
-        """The attack's lower bound on epsilon as a share of the claimed epsilon; NaN without a claim."""
+        """The attack's lower bound divided by the claimed epsilon; NaN if the claimed epsilon is None or 0."""
         return self.lower_bound / self.claim.epsilon if self.claim.epsilon else float("nan")
 
 
 class Evidence(NamedTuple):
-    """Bounds on the rates of events in the releases under attack, which bound epsilon at any delta.
+    """The result of an attack: bounds on the rates of its alarms, from which epsilon is bounded at any delta.
 
     Attributes:
-        adjacency: What the two histories differ in.
-        accountant: The accounts of a federation that was attacked.
-        rates: Of every event that was counted, a lower bound on its rate under the history that makes it likelier, an
-            upper bound on its rate under the other, and the function that bounds epsilon by these and a delta.
+        adjacency: The part in which the two histories differ.
+        accountant: The accountant of a federation that was attacked, which makes the claim.
+        rates: For every kind of alarm, a lower bound on its rate under the history that makes it likelier, an
+            upper bound on its rate under the other, and the function that bounds epsilon by these two and a delta.
     """
 
     adjacency: Adjacency
@@ -73,12 +74,12 @@ class Evidence(NamedTuple):
     rates: list[tuple[float, float, LowerBound]]
 
     def against(self, delta: float | None, composition: Composition = "exact") -> Audit:
-        """Returns the audit of what the privatizer claims, at one delta and by one composition.
+        """Returns the audit of the privatizer's claim at one delta and by one composition.
 
         Args:
-            delta: The delta at which epsilon is claimed and bounded; pure mechanisms are best attacked at 0. None
-                stands for the deltas promised, added up; where they reach 1 nothing is claimed or bounded.
-            composition: Of the claim.
+            delta: The delta at which epsilon is claimed and bounded; for pure differential privacy 0 is best. None
+                takes the sum of the deltas of all releases; if that is 1 or more, the lower bound is 0.
+            composition: How the claim composes the releases.
         """
         claim = self.accountant.epsilon(delta, composition=composition, adjacency=self.adjacency)
         if claim.delta >= 1:
@@ -99,7 +100,7 @@ def attack(
     seed: int = 0,
     weights: Arrays | None = None,
 ) -> Evidence:
-    """Attacks a privatizer around a problem, and returns what the attack has shown.
+    """Attacks a privatizer around an environment, and returns the evidence, from which claims can be tested.
 
     Example:
         >>> from fedbandit_envs.procurement.env import ProcurementEnv
@@ -112,21 +113,23 @@ def attack(
         True
 
     Args:
-        privatize: Wraps the environment it is given in the privatizer under attack.
-        problem: Class of the environment; it names its worst neighbouring histories.
-        adjacency: What these differ in. Of several pairs the one that shows most counts.
-        releases: Number of windows, each of one round and with a release at its end.
-        altered: In how many of the windows, from the first on, the histories differ; in all by default, as basic and
-            exact composition of independent releases assume. Parallel composition and continual release speak of 1.
-        samples: Number of samples of each history; a quarter as many train the attack before.
-        error: Probability that a lower bound is too high.
+        privatize: A function that wraps a given environment in the privatizer under attack.
+        problem: Class of the environment; it names its worst pairs of neighbouring histories.
+        adjacency: The part in which these differ. If there are several pairs, all are attacked, and the largest lower
+            bound counts.
+        releases: Number of releases; each follows a window of one round.
+        altered: The number of windows, from the first on, in which the histories differ. By default they differ in all,
+            as basic and exact composition of independent releases assume. The claims of parallel composition and of
+            continual release are about histories that differ in 1 window.
+        samples: Number of samples of each history; a quarter as many are drawn before to train the attack.
+        error: Probability that a lower bound is too high, at most.
         horizon: Rounds of an episode, on which shares of epsilon may depend; at least ``releases``.
-        seed: Of the noise.
-        weights: A matched filter, for an attacker who knows what is best: arrays by name, ``(releases, ...)``, by which
-            what is released is added up. None trains one, which takes many samples a value.
+        seed: Seed of the noise.
+        weights: The matched filter, for an attacker who knows the best one: weights of the released numbers, arrays by
+            name, ``(releases, ...)``. None trains a filter, for which many samples for each number are needed.
 
     Raises:
-        ValueError: The problem names no histories that differ in ``adjacency``.
+        ValueError: The problem names no neighbouring histories under ``adjacency``.
     """
     pairs = problem.neighbours(adjacency)
     if not pairs:
@@ -161,7 +164,8 @@ def attack(
             trained = [_observe(some.draw(), filter_, differs) for some in training]
         tested = [_observe(some.draw(), filter_, differs) for some in test]
         seen = (trained[0], trained[1]), (tested[0], tested[1]), (before[differs], after[differs])
-        # The probability of an error is shared out over pairs; half of it is for what suits the mechanism best.
+        # Pairs of histories get equal parts of the error probability. Half of each part is for the one alarm that is
+        # best for the kind of noise, half for the alarms in the tails.
         share = error / len(pairs) / 2
         gaussian = all(event.kind == "gaussian" for event in env.accountant.events)
         rates += _rates([attacks.best_event(gaussian, *seen)], share)
@@ -170,8 +174,8 @@ def attack(
 
 
 def _rates(alarms: list[Alarms], error: float) -> list[tuple[float, float, LowerBound]]:
-    """Bounds the rates of events; one of these bounds is wrong with probability ``error`` at most."""
-    # Two bounds for each event.
+    """Returns bounds on the rates of alarms, as in :attr:`Evidence.rates`; all hold with probability 1 - ``error``."""
+    # For each kind of alarm two bounds may fail: the one on the rate of true and the one on the rate of false alarms.
     share = error / 2 / sum(alarm.true.shape[1] for alarm in alarms)
     return [
         (attacks.rate_at_least(t, share), attacks.rate_at_most(f, share), alarm.lower_bound)
@@ -181,11 +185,11 @@ def _rates(alarms: list[Alarms], error: float) -> list[tuple[float, float, Lower
 
 
 class _Samples:
-    """Releases of many agents that all play the same actions; each agent of each episode is one sample.
+    """Samples of one history's releases: many agents play the same actions, and each agent's releases are one sample.
 
     Attributes:
-        env: The privatized federation whose agents they are.
-        clear: One agent's releases without noise, which attackers know, ``(releases, values)``.
+        env: The privatized federation in which the agents play.
+        clear: One agent's releases without noise, which the attacker knows, ``(releases, values)``.
     """
 
     def __init__(
@@ -196,14 +200,14 @@ class _Samples:
         samples: int,
         seed: Sequence[int],
     ) -> None:
-        """Sets a federation up.
+        """Builds the privatized federation, with as many agents as are simulated together.
 
         Args:
-            privatize: Wraps it.
-            make: Makes it, given ``num_agents``.
-            actions: What an agent does in each window, an element of the action space.
-            samples: The least number of samples, some more may come.
-            seed: Of the episodes, and so of the noise.
+            privatize: A function that wraps a given environment in the privatizer.
+            make: A function that returns the environment, given ``num_agents``.
+            actions: Every agent's action in each window, elements of the action space.
+            samples: The smallest number of samples; there may be some more.
+            seed: Seed of the episodes, from which the noise follows.
         """
         self._actions = actions
         self._seed = seed
@@ -216,7 +220,7 @@ class _Samples:
         )
 
     def _play(self, env: FederatedEnv, seed: int) -> Iterator[Arrays]:
-        """Plays an episode of one replica, and yields what leaves in each window: arrays by name ``(agents, ...)``."""
+        """Plays an episode of one replica and yields the releases of each window, arrays by name ``(agents, ...)``."""
         env.reset_batch([seed])
         everyone = np.ones((1, env.max_num_agents), np.bool_)
         for action in self._actions:
@@ -224,26 +228,29 @@ class _Samples:
             yield {name: array[0] for name, array in env.release(everyone).items()}
 
     def draw(self) -> Iterator[Iterator[Array]]:
-        """Yields each episode's releases, one array ``(agents, values)`` for each window."""
+        """Yields for each episode an iterator over its windows, of releases ``(agents, values)``."""
         for seed in np.random.SeedSequence(self._seed).generate_state(self._episodes, np.uint64).tolist():
             windows = self._play(self.env, seed)
             yield (_side_by_side(arrays, self.env.single_release_space) for arrays in windows)
 
 
 def _side_by_side(arrays: Arrays, layout: spaces.Dict) -> Array:
-    """Returns all values of a release, ``(rows, values)``, in the order of a release space; missing arrays are 0."""
+    """Returns all numbers in a release side by side, ``(rows, values)``, in the order of the names in ``layout``.
+
+    Arrays that are missing are filled with 0.
+    """
     rows = len(next(iter(arrays.values())))
     parts = [arrays.get(name, np.zeros((rows, *(space.shape or ())))) for name, space in layout.items()]
     return np.concatenate([part.reshape(rows, -1) for part in parts], axis=1, dtype=np.float64)
 
 
 def _observe(episodes: Iterable[Iterable[Array]], weights: Array, differs: Array) -> Observed:
-    """Returns the attacker's statistics of the sampled releases.
+    """Returns the attacker's summary of sampled releases.
 
     Args:
-        episodes: See :meth:`_Samples.draw`.
-        weights: ``(releases, values)``.
-        differs: Whether each value differs between the histories, bool ``(releases, values)``.
+        episodes: For each episode, the releases ``(agents, values)`` of each window.
+        weights: The matched filter: the weight of each released number in the sum, ``(releases, values)``.
+        differs: Whether each number differs between the histories, bool ``(releases, values)``.
     """
     sums, differing = [], []
     for windows in episodes:
@@ -254,16 +261,16 @@ def _observe(episodes: Iterable[Iterable[Array]], weights: Array, differs: Array
 
 
 def _matched_filter(before: Array, after: Array) -> Array:
-    """Returns the weights, ``(releases, values)``, of the linear filter that separates two Gaussian clouds best.
+    """Returns the weights of the linear filter that separates two Gaussian clouds best, ``(releases, values)``.
 
     Args:
-        before: All that was released in training under one history, ``(releases, samples, values)``.
-        after: Likewise under the other.
+        before: Training samples of the releases under the first history, ``(releases, samples, values)``.
+        after: Training samples of the releases under the second history, same shape.
     """
     releases, samples, values = before.shape
     before, after = (windows.swapaxes(0, 1).reshape(samples, -1) for windows in (before, after))
     shift = after.mean(axis=0) - before.mean(axis=0)
     covariance = np.atleast_2d(np.cov(before, rowvar=False))
-    # Without noise the covariance is singular, and the filter must exist, too.
+    # Without noise the covariance matrix is singular; a small multiple of the identity makes it invertible.
     ridge = 1e-9 * max(float(np.trace(covariance)), 1e-9) * np.eye(len(shift))
     return np.linalg.solve(covariance + ridge, shift).reshape(releases, values)

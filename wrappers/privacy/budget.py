@@ -1,4 +1,4 @@
-"""The budget: how spending is measured, and how much of it is allowed."""
+"""Privacy budgets: how the epsilon that agents have spent is measured, and how much they may spend."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from fedbandit_envs.core.claim import Adjacency, Composition
 
 
 class BudgetExhaustedError(RuntimeError):
-    """A release would exceed the privacy budget; it did not happen."""
+    """Raised when a release would exceed an agent's privacy budget; nothing has been released then."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A privacy budget: how spending is measured, and the most that may be spent.
+    """A privacy budget: how the epsilon that an agent has spent is measured, and the most that it may spend.
 
     Example:
         >>> from fedbandit_envs.procurement_v0 import parallel_env
@@ -26,9 +26,9 @@ class Budget:
         >>> env = GaussianPrivatizer(parallel_env(), epsilon=0.9, budget=budget, on_exhausted="silence")
 
     Attributes:
-        epsilon: The most that any agent may spend in an episode, > 0; infinity only measures.
-        delta: The delta at which it is measured, in [0, 1). None stands for the deltas promised, added up; a
-            limit needs a number.
+        epsilon: The most that any agent may spend in an episode, > 0; with infinity spending is measured, not limited.
+        delta: The delta at which epsilon is measured, in [0, 1). None takes the sum of the deltas of all releases;
+            a finite ``epsilon`` needs a number.
         composition: How releases are composed; see :mod:`fedbandit_envs.wrappers.privacy.accounting.accountant`.
         adjacency: The neighbouring histories that are protected, one that the environment names; None for the first of
             them.
@@ -40,10 +40,10 @@ class Budget:
     adjacency: Adjacency | None = None
 
     def __post_init__(self) -> None:
-        """Refuses bad values.
+        """Checks the attributes.
 
         Raises:
-            ValueError: An attribute is out of its range.
+            ValueError: An attribute is out of its range, or ``epsilon`` is finite and ``delta`` None.
         """
         if not self.epsilon > 0:
             raise ValueError(f"budget epsilon is {self.epsilon!r}; a number > 0 is required")
@@ -55,10 +55,10 @@ class Budget:
 
     @classmethod
     def of(cls, given: "Budget | Mapping[str, Any] | None") -> "Budget":
-        """Takes a budget as it is, makes one from its arguments (as JSON has them), or the default from None.
+        """Returns a budget from a :class:`Budget`, from a mapping of its arguments, or the default one from None.
 
         Raises:
-            TypeError: It is none of these, or an argument is unknown.
+            TypeError: ``given`` is none of these, or an argument is unknown.
             ValueError: An argument is out of its range.
         """
         if isinstance(given, cls):

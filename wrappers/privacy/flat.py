@@ -1,4 +1,4 @@
-"""Arrays by name as one array that holds all values of an agent side by side, and back."""
+"""Conversion between the named arrays of a release and one array that holds all numbers of an agent side by side."""
 
 from math import prod
 
@@ -9,23 +9,23 @@ from fedbandit_envs.core.noise_variance import variance_of
 
 
 def flatten(arrays: Arrays) -> Array:
-    """Returns all values of each agent side by side, float64 ``(replicas, agents, values)``; a copy."""
+    """Returns all numbers of each agent side by side, as a new float64 array ``(replicas, agents, values)``."""
     return np.concatenate(
         [array.reshape(*array.shape[:2], -1) for array in arrays.values()], axis=2, dtype=np.float64
     )
 
 
 def unflatten(values: Array, variances: Array, like: Arrays) -> Arrays:
-    """Returns values and the variances of their noise as arrays by name; views.
+    """Returns the named arrays of a release, and beside them arrays of noise variances; all are views.
 
     Args:
-        values: As :func:`flatten` returns them.
-        variances: Value by value, in the same shape.
-        like: Arrays of the names and shapes that the result has.
+        values: The numbers of each agent side by side, ``(replicas, agents, values)``, as :func:`flatten` returns them.
+        variances: The variance of the noise in each of them, same shape.
+        like: Arrays with the names and shapes of the release, ``(replicas, agents, ...)``.
 
     Returns:
-        The values by the names of ``like``, then the variances by the names that
-        :func:`~fedbandit_envs.core.noise_variance.variance_of` gives these.
+        The values by the names in ``like``, and the variances by the names that
+        :func:`~fedbandit_envs.core.noise_variance.variance_of` makes of these.
     """
     arrays: Arrays = {}
     for rename, flat in ((str, values), (variance_of, variances)):

@@ -1,20 +1,22 @@
 """Answer rules of a server: which agents receive a download in a round.
 
-A server decides from uploads alone, so that its answers reveal nothing beyond them. Wherever an answer rule is an
-argument, its JSON-able specification is accepted: a name, or a mapping of the name and the arguments.
+A server decides from the uploads alone, so that the times of its downloads reveal nothing that the uploads do not.
+Wherever an answer rule is an argument, its JSON-able specification is accepted: a name, or a mapping of the name and
+the arguments.
 
 | name | arguments | which agents are answered |
 |---|---|---|
 | `uploads` | | those whose upload has arrived in this round |
 | `determinant` | `growth`, `ridge` (1) | those whose estimates would improve enough, by a ratio of determinants |
-| that of a schedule fixed in advance | its own | all, in the schedule's rounds |
+| the name of a schedule fixed in advance | the schedule's | all, in the schedule's rounds |
 
-Agents for which nothing new was uploaded are not answered. ``uploads`` is the rule of FedLinUCB (He et al. 2022).
+An agent is never answered while the server has nothing new for it. ``uploads`` is the rule of FedLinUCB (He et al.
+2022).
 
-``determinant`` is that of Async-LinUCB (Li and Wang 2022): agent j is answered if det(V) > growth det(V - dV_j), where
-V is the Gram matrix of all uploads plus ridge I, and dV_j that of the uploads that agent j has not received. The
-released statistic must be a sum of [x; y][x; y]^T, of which the last row and column are left out. ``growth`` is
-gamma_D, >= 1, and ``ridge`` lambda, > 0.
+``determinant`` is the rule of Async-LinUCB (Li and Wang 2022): agent j is answered if det(V) > growth det(V - dV_j),
+where V is the Gram matrix of all uploads plus ridge I, and dV_j the Gram matrix of the uploads that agent j has not
+received. The released statistic must be a sum of [x; y][x; y]^T, of which the last row and column are left out.
+``growth`` is the paper's gamma_D, >= 1, and ``ridge`` its lambda, > 0.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,12 +35,12 @@ from fedbandit_envs.wrappers.rules import checked, make_rule
 from fedbandit_envs.wrappers.transport.schedule import SCHEDULES, Schedule, make_schedule
 
 Answers = Callable[[int, Array, Arrays, Arrays], Array]
-"""A function that returns which agents are answered in a round, bool ``(replicas, agents)``, from
+"""A function that returns which agents get a download in a round, bool ``(replicas, agents)``. Its arguments are
 
 * the round, counted from 1;
 * whether an agent's upload has arrived in this round, bool ``(replicas, agents)``;
 * the sum of all uploads, by name, ``(replicas, ...)``;
-* the part of it that an agent has not received, by name, ``(replicas, agents, ...)``.
+* the part of this sum that each agent has not received yet, by name, ``(replicas, agents, ...)``.
 
 A rule that does not fit the statistic raises a ``ValueError``."""
 
@@ -72,7 +74,7 @@ def _determinant(
             f"answers are by determinant, and the environment releases {list(held)}, of which {matrices} are "
             "square matrices; one is required"
         )
-    # Without the last row and column, the rewards'.
+    # The last row and column contain the rewards; without them the Gram matrix of the contexts is left.
     total, new = (arrays[matrices[0]][which][..., :-1, :-1] for arrays in (held, news))
     ridges = ridge * np.eye(new.shape[-1])
     total, new = total + ridges, new + ridges
@@ -83,19 +85,19 @@ def _determinant(
 
 
 ANSWERS: dict[str, Callable[..., Array]] = {"uploads": _uploads, "determinant": _determinant}
-"""The answer rules by the name in their specification, besides schedules fixed in advance."""
+"""The built-in answer rules by name; the names of schedules fixed in advance are accepted as well."""
 
 
 def make_answers(spec: Answers | Schedule | str | Mapping[str, Any], released: spaces.Dict) -> Answers:
     """Returns the answer rule of a specification; a function is returned as it is.
 
     Args:
-        spec: The specification.
-        released: Space of what one agent releases.
+        spec: A function (:data:`Answers`), a name, a mapping of ``name`` and arguments, or a schedule.
+        released: Space of one agent's releases.
 
     Raises:
-        TypeError: The specification has the wrong type, or arguments that are not known.
-        ValueError: The name is unknown, an argument is out of its range, or the rule does not fit what is released.
+        TypeError: The specification has the wrong type, or arguments with unknown names.
+        ValueError: The name is unknown, an argument is out of its range, or the rule does not fit the released arrays.
     """
     name = spec.get("name") if isinstance(spec, Mapping) else spec
     if isinstance(spec, Schedule | str | Mapping) and (isinstance(spec, Schedule) or str(name) in SCHEDULES):
@@ -106,6 +108,6 @@ def make_answers(spec: Answers | Schedule | str | Mapping[str, Any], released: s
             )
         return partial(_scheduled, schedule=schedule)
     rule: Answers = make_rule("answers", spec, ANSWERS, ", or a schedule's,")
-    # Called once, so that a rule that does not fit raises its error now.
+    # Called once with zeros, so that a rule that does not fit the released arrays raises its error now.
     rule(1, np.ones((1, 1), np.bool_), zeros(released, (1,)), zeros(released, (1, 1)))
     return rule

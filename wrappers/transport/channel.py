@@ -19,15 +19,15 @@ class Channel(Transport):
     """A transport that carries each agent's releases to other agents' inboxes; see :class:`Transport`.
 
     A release is one message, which floods the graph: a node that receives a message for the first time passes it on
-    along all its outgoing edges, except back to the node that it has just received it from. Messages are numbered (by
-    sender and round), so that no agent counts one twice.
+    along all its outgoing edges, except back to the node from which it came. Messages are numbered (by sender and
+    round), so that no agent adds the same message twice.
 
-    An inbox distinguishes all agents as senders, in their order. Agents do not receive their own messages, except with
-    ``echo``: then observations gain ``sent``, bool ``(1,)``: whether the agent's own message is among those received,
-    and ``inbox_own``, bool ``(senders,)``: which of them it is.
+    The senders' axis of an inbox has one entry for each agent, in their order. Agents do not receive their own
+    messages, except with ``echo``: then observations gain ``sent``, bool ``(1,)``, whether the agent has received its
+    own message in this round, and ``inbox_own``, bool ``(senders,)``, true at the agent's own place if so.
 
-    Each transmission along an edge counts as a message, also lost and doubled ones, and is counted for the agent that
-    released it, whichever node passes it on.
+    Each transmission along an edge counts as one message, whether it is lost or not; a doubled one counts as two. It is
+    counted for the agent that released the data, whichever node passes them on.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -64,20 +64,21 @@ class Channel(Transport):
             env: The environment, without a transport.
             topology: The graph, see :mod:`fedbandit_envs.wrappers.transport.topology`.
             schedule: When messages are sent, see :mod:`fedbandit_envs.wrappers.transport.schedule`.
-            delay: Rounds that each hop takes; with 0 messages arrive in the observation of the round that sends them.
+            delay: Rounds that each hop takes; with 0, a message arrives in the observation of the round in which it is
+                sent.
             time_to_live: The largest number of hops of a message; 1 reaches neighbours only. None lets each message
                 travel as far as the agent that is furthest from its sender.
             loss: Probability, in [0, 1), that a transmission along an edge loses the message. It may still arrive along
                 another path.
             duplication: Probability, in [0, 1), that a transmission which does not lose the message doubles it.
             echo: Whether agents receive their own messages as well: in the round in which they are sent, whatever the
-                delay and loss, without traffic. With the topology ``{"edges": []}`` they receive nothing else: learning
-                from the agent's own (noisy) releases.
+                delay and loss, and without being counted as traffic. With the topology ``{"edges": []}`` they receive
+                nothing else: each agent then learns from its own (noisy) releases alone.
             cliques: Whether agents receive messages of their own clique only (FedUCB; Dubey and Pentland 2020,
                 Algorithm 3). Agents that reach each other, both ways, within ``time_to_live`` hops are joined,
-                and the graph that results is covered by few cliques, see
-                :func:`~fedbandit_envs.wrappers.transport.network.clique_cover`. Messages flood and cost what they
-                do without cliques.
+                and the resulting graph is partitioned into few cliques, see
+                :func:`~fedbandit_envs.wrappers.transport.network.clique_cover`. Messages still flood the whole graph
+                and are counted as without cliques.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -103,17 +104,17 @@ class Channel(Transport):
         self._network = Network(graph, time_to_live, loss, duplication, bool(cliques), connected)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed, with empty inboxes and no messages in transit.
+        """Starts one episode for each seed, with empty inboxes and no messages in transit.
 
         Raises:
-            ValueError: The schedule needs every agent to reach every other, and in a drawn graph one does not.
-                State is untouched.
+            ValueError: The schedule needs every agent to reach every other, and in a drawn graph some agent cannot.
+                The state does not change.
         """
         network = self._network.in_episodes(seeds)
         reset = super().reset_batch(seeds)
         self._episodes = network
-        # By the round in which a hop ends: the releases, the agents at which they then arrive for the first time, bool
-        # (replicas, agents, senders), and the number of transmissions of the next hop, (replicas, senders).
+        # Key: the round in which a hop ends. Value: the releases, the agents at which they then arrive for the first
+        # time, bool (replicas, agents, senders), and the number of transmissions of the next hop, (replicas, senders).
         self._in_transit: dict[int, list[tuple[Arrays, Array, Array]]] = {}
         return reset
 
@@ -129,11 +130,12 @@ class Channel(Transport):
             self._book(traversals.sum(axis=-1))
             return
         self._book(traversals[..., 0])
-        # Transmissions of a hop are counted when the hop before it ends; nothing follows the last one.
+        # The transmissions of a hop start, and are counted, when the hop before it ends. After the last hop there is no
+        # next one, hence the zeros.
         following = np.concatenate([traversals[..., 1:], np.zeros_like(traversals[..., :1])], axis=-1)
         for hop in range(1, traversals.shape[-1] + 1):
             arrives, follows = hops == hop, following[..., hop - 1]
-            # A hop may end at the controller only, where nothing arrives and something follows.
+            # A hop may end only at the controller of a star: then the message reaches no agent yet, but is passed on.
             if arrives.any() or follows.any():
                 due = self._in_transit.setdefault(self._round + hop * self._delay, [])
                 due.append((statistic, arrives, follows))

@@ -1,8 +1,8 @@
 """The network between agents: its graphs, lost and doubled messages, and where messages arrive by flooding.
 
 Flooding: every node that receives a message for the first time passes it on. The compiled kernel floods one message of
-every agent through every replica's graph at once. Hops are synchronous, so where and after how many hops a message
-arrives follows from the graph and from the transmissions that are lost, not from how long a hop takes.
+every agent through every replica's graph at once. All hops take equally long, so where and after how many hops a
+message arrives depends on the graph and on the lost transmissions only, not on the duration of a hop.
 """
 
 from collections.abc import Sequence
@@ -49,8 +49,8 @@ def flood(
     Args:
         edges: As :func:`edge_lists` returns them, int32 ``(graphs, edges, 3)``: one graph a replica, or one
             for all.
-        lost: Whether a transmission along the edge loses the message, bool ``(replicas, senders, edges)``.
-        duplicated: Whether it doubles the message, if it does not lose it, same shape.
+        lost: Whether a transmission of a sender's message along an edge loses it, bool ``(replicas, senders, edges)``.
+        duplicated: Whether the transmission doubles the message, if it does not lose it, same shape.
         time_to_live: The largest number of hops of a message, int64 ``(replicas, senders)``.
         nodes: Number of nodes of each graph.
 
@@ -99,17 +99,17 @@ def flood(
 class Network:
     """The network that carries messages of all agents in all replicas, by flooding.
 
-    Graphs are drawn from ``(seed, Purpose.CHANNEL, 0)``, and faults of messages sent in round t from
-    ``(seed, Purpose.CHANNEL, t)``, for all agents, whichever of them send. So random numbers depend neither on what
-    agents do nor on other replicas, and the same transmissions are lost whatever the rate of duplication is.
+    Graphs are drawn from the random stream ``(seed, Purpose.CHANNEL, 0)``. Losses and doublings of messages sent in
+    round t are drawn from ``(seed, Purpose.CHANNEL, t)``, for all agents, whichever of them send. So random numbers
+    depend neither on actions nor on other replicas, and losses do not depend on the probability of doubling.
 
     Attributes:
-        topology: The graphs; a fixed one is explored at once.
+        topology: The graph between the agents, fixed or drawn for each episode.
         time_to_live: The largest number of hops of a message, or None.
         loss: Probability that a transmission loses the message.
         duplication: Probability that a transmission which does not lose the message doubles it.
         cliques: Whether agents receive messages of their own clique only; ``time_to_live`` is then given.
-        all_connected: Whether to refuse graphs in which some agent cannot reach some other.
+        all_connected: Whether graphs in which some agent cannot reach some other raise an error.
 
     Raises:
         ValueError: Not all agents of a fixed graph are connected, and they must be.
@@ -123,14 +123,14 @@ class Network:
     all_connected: bool
 
     def __post_init__(self) -> None:
-        """Explores the graph if it is fixed."""
+        """Floods a fixed graph once, to know where and when messages arrive in every episode."""
         self._num_nodes = self.topology.num_agents + self.topology.relays
         self._seeds: list[int] = []
         if self.topology.fixed is not None:
             self._explore([self.topology.fixed], [0])
 
     def in_episodes(self, seeds: Sequence[int]) -> "Network":
-        """Returns the network of one episode a seed, in graphs that are drawn or fixed; this one stays as it is.
+        """Returns a copy of this network for episodes with the given seeds, with their graphs drawn if they are random.
 
         Raises:
             ValueError: Not all agents of a drawn graph are connected, and they must be.
@@ -147,7 +147,7 @@ class Network:
         return episodes
 
     def _explore(self, graphs: list[Array], seeds: Sequence[int]) -> None:
-        """Finds out where messages arrive in graphs, one a seed, by flooding them without faults."""
+        """Computes where messages arrive in each graph (one for each seed), by flooding without loss or doubling."""
         agents = self.topology.num_agents
         self._edges = edge_lists(graphs)
         none = np.zeros((len(graphs), agents, self._edges.shape[1]), np.bool_)
@@ -173,7 +173,7 @@ class Network:
                 self._hops[replica] *= clique[:, np.newaxis] == clique
 
     def carry(self, senders: Array, t: int) -> tuple[Array, Array]:
-        """Returns where the messages sent in a round arrive, and the transmissions that takes.
+        """Returns where the messages sent in a round arrive, and how many transmissions each of their hops takes.
 
         Args:
             senders: Which agents send, bool ``(replicas, agents)``.
@@ -194,27 +194,28 @@ class Network:
     def _carry_with_faults(self, senders: Array, t: int) -> tuple[Array, Array]:
         faults = np.ones((2, *senders.shape, self._edges.shape[1]))
         for replica in np.flatnonzero(senders.any(axis=1)):
-            # Shorter lists of edges are filled up to the longest in the batch; only the replica's own are
-            # drawn.
+            # Lists of edges are padded to the longest in the batch. Faults are drawn for the replica's own edges only,
+            # so that they do not depend on other replicas.
             own = int((self._edges[replica % len(self._edges), :, 0] >= 0).sum())
             generator = stream(self._seeds[replica], Purpose.CHANNEL, t)
             faults[:, replica, :, :own] = generator.random((2, senders.shape[1], own))
         lost, duplicated = faults[0] < self.loss, faults[1] < self.duplication
         hops, traversals = flood(self._edges, lost, duplicated, self._limits, self._num_nodes)
-        # A message reaches no agent that it would not reach without faults: none of another clique, for example.
+        # Only agents that a message reaches without faults may receive it: flooding ignores cliques, the mask does not.
         return hops[:, : self.topology.num_agents] * (self._hops > 0), traversals
 
 
 def clique_cover(reaches: Array) -> Array:
     """Returns a partition of the agents into few cliques, from a greedy colouring of the complement graph.
 
-    FedUCB (Dubey and Pentland 2020, Algorithm 3) takes the power graph, where agents are joined that are within
-    gamma hops. The fewest cliques are hard to find; DSATUR orders agents by how many colours their neighbours
-    have, and needs the fewest of networkx' deterministic orders on random, regular and line graphs.
+    FedUCB (Dubey and Pentland 2020, Algorithm 3) takes the power graph, in which two agents are joined if they are
+    within gamma hops of each other. Finding the smallest number of cliques is a hard problem. The greedy colouring
+    takes agents in DSATUR order (first those whose neighbours already have most colours), which on random, regular and
+    line graphs needs fewer cliques than the other deterministic orders of networkx.
 
     Args:
-        reaches: Whether one agent reaches another, bool ``(agents, agents)``; only pairs that reach each other both
-            ways are joined. The diagonal does not count.
+        reaches: Whether one agent reaches another, bool ``(agents, agents)``; two agents are joined if both reach each
+            other. The diagonal is ignored.
 
     Returns:
         The number of each agent's clique, from 0, int64 ``(agents,)``. The same graph has the same cliques.

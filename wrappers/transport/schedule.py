@@ -1,6 +1,6 @@
 """Schedules: the rounds in which agents send, fixed in advance or requested by agents.
 
-A schedule decides about round t, counted from 1, after that round's outcomes are known. Wherever a schedule is an
+Agents send at the end of a round t, counted from 1; messages include that round's outcomes. Wherever a schedule is an
 argument, its JSON-able specification is accepted: a name, ``"every_round"``, or a mapping of the name and the
 arguments, ``{"name": "fixed_gap", "gap": 10}``.
 
@@ -12,25 +12,26 @@ arguments, ``{"name": "fixed_gap", "gap": 10}``.
 | `doubling` | `start` (200), `stop` (40,000), `mode` | all, when the round is a power of two from `start` to `stop` |
 | `growing_then_fixed` | `limit` | all, after gaps that double up to a limit and stay there |
 | `geometric` | `count`, `horizon` | all, in `count` rounds in geometric progression |
-| `on_request` | | those that ask |
-| `synchronise` | | all, when one asks |
+| `on_request` | | in each round those agents that ask to send |
+| `synchronise` | | all agents, in each round in which at least one asks |
 
 The first six are fixed in advance, so that sending times reveal nothing about data.
 
-* ``doubling`` is P-FCB's (Solanki et al. 2022, Algorithm 1). The mode ``"powers_of_two"``, the default, sends at 256,
-  512, ..., 32768, 8 times. ``"printed"`` follows the listing: tau starts at 1 and doubles only with a message sent in
-  some round t >= tau, so that it has to catch up at the start: 16 times, 8 of them in rounds 200 to 207. With a
-  ``stop`` of None there is no last round.
-* ``growing_then_fixed`` is that of Fed-FairX-LinUCB (Algorithm 6.1): rounds 1, 2, 4, ... up to the first power of two
-  P >= ``limit``, then P + limit, P + 2 limit, ...
-* ``geometric`` serves FedUCB's communication budgets. With ``count`` = n rounds in a ``horizon`` of T, round number k
-  is T^(k/(n + 1)), rounded: gaps grow by the factor T^(1/(n + 1)), and the last gap ends at the horizon. Where rounded
-  numbers coincide, at the beginning, the later round is the next one.
+* ``doubling`` is the schedule of P-FCB (Solanki et al. 2022, Algorithm 1). With the default arguments, agents send 8
+  times, in rounds 256, 512, ..., 32768. The mode ``"printed"`` follows the listing in the paper: its variable tau
+  starts at 1 and doubles only when a message is sent in some round t >= tau. Since nothing is sent before round 200,
+  tau has to catch up then: agents send 16 times, 8 of them in rounds 200 to 207. With a ``stop`` of None there is no
+  last round.
+* ``growing_then_fixed`` is the schedule of Fed-FairX-LinUCB (Algorithm 6.1): rounds 1, 2, 4, ... up to the first power
+  of two P >= ``limit``, then P + limit, P + 2 limit, ...
+* ``geometric`` serves FedUCB's communication budgets. With ``count`` = n rounds in a ``horizon`` of T, the k-th round
+  of sending is T^(k/(n + 1)), rounded: these rounds grow by the factor T^(1/(n + 1)), and the next one would be the
+  horizon. Where two rounded numbers are the same, at the beginning, the later one is increased by 1.
 * ``on_request`` and ``synchronise`` have agents ask with the ``send`` entry of their actions, before the round's
   outcomes are known; the message includes these outcomes.
-* ``synchronise`` is FedUCB's (Dubey and Pentland 2020, Algorithm 1). The request itself reaches all agents at once and
-  surely, and is not counted as traffic; delay and loss apply to the messages that follow. Every agent must be able to
-  reach every other.
+* ``synchronise`` is the schedule of FedUCB (Dubey and Pentland 2020, Algorithm 1). The request to synchronise reaches
+  all agents immediately, is never lost and is not counted as traffic; delay and loss apply to the messages that follow.
+  Every agent must be able to reach every other.
 """
 
 from bisect import bisect_right
@@ -48,16 +49,17 @@ from fedbandit_envs.wrappers.rules import checked, make_rule
 
 @dataclass(frozen=True)
 class Schedule:
-    """A schedule of messages, given by its counting function.
+    """A schedule of messages: the rounds in which agents send, given by a function that counts them.
 
     Attributes:
-        rule: Returns the number of rounds in which messages are sent, among rounds 1 to t, for a t >= 0; where agents
-            choose when to send, the number of rounds in which they may. Privacy mechanisms use it, too, to share a
-            budget out over releases.
+        rule: A function that takes t >= 0 and returns in how many of the rounds 1 to t messages are sent; where agents
+            choose when to send, in how many of them they may. Privacy mechanisms use it, too, to divide a privacy
+            budget among releases.
         arguments: Keyword arguments of the rule.
         fixed_in_advance: Whether sending times are known before any data. If not, agents choose in each round whether
             to send, and the choice may reveal something about their data.
-        needs_all_connected: Whether all agents send when one asks, so that each must be able to reach every other.
+        needs_all_connected: Whether all agents send when one asks, so that each agent must be able to reach every
+            other.
 
     Example:
         >>> [t for t in range(1, 21) if make_schedule({"name": "growing_then_fixed", "limit": 4}).sends(t)]
@@ -124,7 +126,7 @@ def _doubling(t: int, *, start: int = 200, stop: int | None = 40_000, mode: str 
         return 0
     if mode == "powers_of_two":
         return last.bit_length() - (int(start) - 1).bit_length()
-    # The k-th message is sent at max(start + k - 1, 2^(k - 1)).
+    # The k-th message is sent in round max(start + k - 1, 2^(k - 1)), so at most this many have been sent by `last`.
     return min(last - int(start) + 1, last.bit_length())
 
 
@@ -165,7 +167,7 @@ SCHEDULES: dict[str, Callable[..., int]] = {
     "on_request": _every_round,
     "synchronise": _every_round,
 }
-"""The counting functions of schedules by the name in their specification; see :class:`Schedule`."""
+"""Functions that count the rounds in which agents send (:attr:`Schedule.rule`), by the name of the schedule."""
 
 
 def make_schedule(spec: Schedule | str | Mapping[str, Any]) -> Schedule:
@@ -176,7 +178,7 @@ def make_schedule(spec: Schedule | str | Mapping[str, Any]) -> Schedule:
             arguments.
 
     Raises:
-        TypeError: The specification is none of these, or has arguments the schedule does not know.
+        TypeError: The specification is none of these, or the schedule has no argument of a given name.
         ValueError: The name is unknown, or an argument is out of its range.
     """
     if isinstance(spec, Schedule):

@@ -1,4 +1,4 @@
-"""Action formats with the choice of whether to send, for learning agents that choose when to send."""
+"""Action formats for learning agents that choose in each round not only an action but also whether to send."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from fedbandit_envs.core.simplex import Simplex
 
 
 class Sending:
-    """An action format that adds the choice of whether to send to another format.
+    """An action format that consists of another format's choice and the choice of whether to send.
 
     Its space is a ``Dict`` of ``action`` and ``send``, so that choices and actions are mappings of arrays.
     """
@@ -26,27 +26,27 @@ class Sending:
         )
 
     def to_action(self, choice: Mapping[str, Array], observation: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Returns the mapping with ``action`` translated by the other format and ``send`` as it is."""
+        """Returns the environment's action: ``action`` is translated by the other format, ``send`` stays as it is."""
         return {"action": self._format.to_action(choice["action"], observation), "send": choice["send"]}
 
 
 class FlatSending:
-    """An action format that adds the choice of whether to send to another format, in one flat space.
+    """An action format that consists of another format's choice and the choice of whether to send, in one flat space.
 
-    It serves learners that accept no ``Dict``, and control of all agents at once.
+    It serves learners that accept no ``Dict`` space, and control of all agents at once.
 
     | the other format's space | this format's space | the agent sends if |
     |---|---|---|
-    | `Discrete(n)` | `Discrete(2 n)` | its choice is at least n; n + k stands for k |
+    | `Discrete(n)` | `Discrete(2 n)` | its choice is at least n; n + k means choice k and sending |
     | `MultiDiscrete(nvec)` | `MultiDiscrete([*nvec, 2])` | the last entry is 1 |
     | `Box`, `(size,)` | `Box`, `(size + 1,)`, the last in [0, 1] | the last entry exceeds 0.5 |
     """
 
     def __init__(self, action_format: ActionFormat) -> None:
-        """Sets the space.
+        """Sets the space according to the table.
 
         Args:
-            action_format: The other format, whose space :meth:`fits`.
+            action_format: The format to extend; :meth:`fits` must be true for its space.
         """
         self._format = action_format
         inner = action_format.space
@@ -61,7 +61,10 @@ class FlatSending:
 
     @staticmethod
     def fits(space: spaces.Space[Any]) -> bool:
-        """Returns whether a space can be extended by a choice; a simplex cannot: learners rarely hit it exactly."""
+        """Returns whether the table has a row for a space, so that the choice of whether to send can be added to it.
+
+        A simplex is a ``Box``, but is excluded: learners rarely output numbers that sum to exactly 1.
+        """
         if isinstance(space, spaces.Box):
             return len(space.shape) == 1 and not isinstance(space, Simplex)
         return isinstance(space, spaces.Discrete) or (
@@ -69,7 +72,7 @@ class FlatSending:
         )
 
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Returns choices as a mapping of ``action`` and ``send``.
+        """Returns the environment's action, a mapping of ``action`` and ``send``, from an element of the flat space.
 
         Raises:
             ValueError: A discrete choice lies outside the space, or a box's last entry is not finite.

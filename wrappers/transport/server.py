@@ -1,4 +1,4 @@
-"""The server: a transport through a node that is no agent, adds up uploads, and answers with downloads."""
+"""The server: a transport through a central node (no agent), which adds up uploads and answers with downloads."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,23 +15,24 @@ from fedbandit_envs.wrappers.transport.transport import Transport
 
 
 class Server(Transport):
-    """A transport that adds up agents' uploads and sends each agent those it has not received; see :class:`Transport`.
+    """A transport with a server, which adds up agents' uploads and sends agents the sum of what they have not received.
 
     ``schedule`` decides when agents upload, ``answers`` which of them download, see
-    :mod:`fedbandit_envs.wrappers.transport.answers`. Uploads of a round reach the server before it answers, so that
-    without delay a download of the same round contains them. An agent that is inactive, or did not ask, may receive a
-    download nevertheless. The server is the only sender of an inbox: a download is the sum of all that other agents
-    have uploaded since the agent's last download. With ``echo`` it contains the agent's own uploads as well, as in
-    protocols in which agents copy the server's state, and observations gain ``sent``, bool ``(1,)``: whether everything
-    that the agent has uploaded has been in a download.
+    :mod:`fedbandit_envs.wrappers.transport.answers`; :class:`Transport` describes observations and actions. Uploads of
+    a round reach the server before it answers, so that without delay a download of the same round contains them. An
+    agent that is inactive, or did not ask to send, may receive a download nevertheless. The senders' axis of an inbox
+    has a single entry, the server: a download is the sum of all that other agents have uploaded since the agent's last
+    download. With ``echo`` it contains the agent's own uploads as well, as in protocols in which agents copy the
+    server's state, and observations gain ``sent``, bool ``(1,)``: whether all data that the agent has uploaded so far
+    have come back to it in downloads.
 
-    Each upload and each download is a message, counted for the agent that sends or receives it, also if it is lost or
-    doubled. Messages are numbered, so that no data are added twice. The data of a lost upload are part of the agent's
-    next upload, those of a lost download part of its next download; information gains ``lost``, int64, the number of
-    the agent's messages that were lost in this round.
+    Each upload and each download is a message, counted for the agent that sends or receives it; a lost message counts
+    once, a doubled one twice. Messages are numbered, so that no data are added twice. The data of a lost upload are
+    part of the agent's next upload, and the data of a lost download part of its next download. The info gains ``lost``,
+    int64, the number of the agent's messages that were lost in this round.
 
-    When agents upload on request, the times of uploads may depend on raw data. The server decides on its answers from
-    uploads alone, so that the times of downloads reveal nothing beyond them.
+    When agents upload on request, the times of uploads may depend on raw data. The server decides on downloads from
+    uploads alone, so that the times of downloads reveal nothing that the uploads do not.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -73,24 +74,24 @@ class Server(Transport):
 
         Raises:
             TypeError: An argument has the wrong type.
-            ValueError: An argument is out of its range, ``env`` has a transport already, or its statistics do not
-                have what the answers need.
+            ValueError: An argument is out of its range, ``env`` has a transport already, or the answer rule does not
+                fit its statistics.
         """
         super().__init__(env, schedule, echo, delay, loss, duplication, senders=1)
         self._answers = make_answers(answers, env.single_release_space)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed, with an empty server and no messages in transit."""
+        """Starts one episode for each seed, with an empty server and no messages in transit."""
         reset = super().reset_batch(seeds)
         self._seeds = [int(seed) for seed in seeds]
         released, rows = self.env.single_release_space, self._everyone.shape
         self._held = zeros(released, (len(seeds),), np.float64)
-        # Releases that the server has not received; uploads that agents have not received.
+        # _up: releases that the server has not received. _down: uploads that agents have not received.
         self._up, self._down = (
             _Waiting(zeros(released, rows, np.float64), np.zeros(rows, np.bool_)) for _ in range(2)
         )
         self._on_the_way_up = np.zeros(rows, np.int64)
-        # By the round in which they arrive: those of one round and direction arrive together.
+        # Messages in transit, by the round in which they arrive; all uploads (or downloads) of a round arrive together.
         self._uploads: dict[int, tuple[Array, Arrays]] = {}
         self._downloads: dict[int, tuple[Array, Arrays, Array]] = {}
         return reset
@@ -117,7 +118,7 @@ class Server(Transport):
             self._give(*self._downloads.pop(self._round))
 
     def _take_in(self, uploaded: Array, content: Arrays) -> None:
-        """Adds uploads to the server's sum, and to what other agents (with an echo all) have yet to receive."""
+        """Adds uploads to the server's sum, and to the data that waits for the other agents (with ``echo`` for all)."""
         for name, array in content.items():
             summed = array.sum(axis=1)
             self._held[name] += summed
@@ -129,7 +130,7 @@ class Server(Transport):
         """Adds downloads to inboxes.
 
         Args:
-            received: Which agents receive one, bool ``(replicas, agents)``.
+            received: Which agents receive a download, bool ``(replicas, agents)``.
             content: The downloads by name, ``(replicas, agents, ...)``, 0 where there is none.
             complete: Whether all that the agent has released is in this download or an earlier one, bool ``(replicas,
                 agents)``.
@@ -142,7 +143,7 @@ class Server(Transport):
             self._inbox[f"inbox_{name}"][:, :, 0] += array
 
     def _carried(self, waiting: "_Waiting", rows: Array, upwards: bool) -> tuple[Array, Arrays]:
-        """Sends the waiting data of some agents, and counts the messages; data of lost messages wait on.
+        """Sends the waiting data of some agents and counts the messages; data of lost messages keep waiting.
 
         Returns:
             Which messages arrive, bool ``(replicas, agents)``, and their data by name, 0 for other agents.
@@ -160,7 +161,10 @@ class Server(Transport):
         return arriving, content
 
     def _faults(self, rows: Array, upwards: bool) -> tuple[Array, Array]:
-        """Returns whether each message is lost and whether it is duplicated, drawn independently of actions."""
+        """Returns whether each agent's message is lost, and whether it is doubled, each bool ``(replicas, agents)``.
+
+        Random numbers are drawn for all agents, whether they send or not, so that they do not depend on actions.
+        """
         if not (self._loss or self._duplication):
             return np.zeros_like(rows), np.zeros_like(rows)
         drawn = np.stack(

@@ -13,11 +13,11 @@ graphs:
 | name | argument | the graph |
 |---|---|---|
 | `complete` | | each agent receives messages from every other |
-| `star` | | a controller, which is no agent, passes messages on between all agents |
-| `line` | | each agent receives messages from the one before and the one after it |
+| `star` | | all agents are joined to a controller, which is no agent and passes messages on between them |
+| `line` | | each agent receives messages from the agent before and the agent after it |
 | `ring` | | a line whose ends receive messages from each other |
 | `erdos_renyi` | `probability` | drawn: each pair of agents is joined with that probability, independently |
-| `random_regular` | `degree` | drawn (nearly) uniformly from all in which each agent has that number of neighbours |
+| `random_regular` | `degree` | drawn (nearly) uniformly from all graphs in which each agent has `degree` neighbours |
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -77,8 +77,9 @@ TOPOLOGIES: dict[str, Callable[..., Array]] = {
     "erdos_renyi": _erdos_renyi,
     "random_regular": _random_regular,
 }
-"""Functions of the number of agents and a generator that return graphs, by the name in a specification. Those with a
-keyword argument draw a graph, the others always return the same."""
+"""Functions that return a graph, given the number of agents and a random generator, by the name in a specification.
+
+Functions with a further keyword argument draw a graph; the others always return the same graph."""
 
 
 class Topology:
@@ -86,9 +87,9 @@ class Topology:
 
     Attributes:
         num_agents: Number of agents.
-        fixed: The graph; None where graphs are drawn.
-        drawn: Whether each replica and episode has a graph of its own.
-        relays: Number of nodes that are no agents.
+        fixed: The adjacency matrix, bool ``(nodes, nodes)``; None where graphs are drawn.
+        drawn: Whether a new graph is drawn for each replica and episode.
+        relays: Number of nodes that are no agents and only pass messages on.
 
     Example:
         >>> ring = Topology("ring", ["agent_0", "agent_1", "agent_2", "agent_3"])
@@ -97,7 +98,7 @@ class Topology:
     """
 
     def __init__(self, spec: str | Mapping[str, Any] | nx.Graph, agents: Sequence[str]) -> None:
-        """Reads a specification; see the module for its forms.
+        """Reads the specification of a graph; the module's docstring lists its forms.
 
         Args:
             spec: The specification.
@@ -133,7 +134,7 @@ class Topology:
         elif name in needed and spec.keys() == {"name", *needed[name]}:
             arguments = {argument: spec[argument] for argument in needed[name]}
             self._draw = partial(TOPOLOGIES[name], self.num_agents, **arguments)
-            # Drawn once in any case: so bad arguments are errors now.
+            # A graph is drawn here even where each episode draws its own, so that bad arguments raise errors now.
             graph = self._draw(np.random.default_rng(0))
             self.fixed = None if arguments else graph
         else:
@@ -146,7 +147,7 @@ class Topology:
             )
 
     def adjacency(self, generator: np.random.Generator) -> Array:
-        """Returns a graph, bool ``(nodes, nodes)``; ``generator`` is used only where graphs are drawn."""
+        """Returns the fixed graph or a newly drawn one, bool ``(nodes, nodes)``; only drawing uses ``generator``."""
         return self._draw(generator) if self.fixed is None else self.fixed
 
 
@@ -162,7 +163,7 @@ def _from_networkx(graph: nx.Graph, agents: Sequence[str]) -> Array:
 
 
 def _adjacency_of(graph: nx.Graph, nodes: Sequence[Any]) -> Array:
-    # Without weights: an edge is an edge, whatever it weighs.
+    # Weights are ignored, since an edge of weight 0 is still an edge.
     return nx.to_numpy_array(graph, nodelist=list(nodes), weight=None) > 0
 
 

@@ -1,4 +1,4 @@
-"""The base of transports: schedules, inboxes, traffic, and the effect of sending times on privacy."""
+"""The base class of transports: when agents send, their inboxes, counts of messages, and what sending times reveal."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -30,9 +30,9 @@ class SendRequiredError(TypeError):
 class Transport(FederatedWrapper):
     """The base class of wrappers that release data on a schedule and deliver them to inboxes.
 
-    After each round of the environment the schedule decides which agents want to send. Those of them that may
-    (:meth:`FederatedEnv.allowed_senders`) release what their statistics have grown by since their last release; a
-    subclass sends the releases (:meth:`_send`) and delivers what is due (:meth:`_arrive`).
+    After each round of the environment the schedule decides which agents want to send. Those of them that are allowed
+    to (:meth:`FederatedEnv.allowed_senders`) release the growth of their statistics since their last release; a
+    subclass sends the releases (:meth:`_send`) and delivers the messages that arrive in this round (:meth:`_arrive`).
 
     Observations gain, for each array ``name`` that the environment releases, with its shape ``(...)``:
 
@@ -41,21 +41,22 @@ class Transport(FederatedWrapper):
     | `inbox_{name}` | (senders, ...) | float64 | sums of the messages received this round, by sender |
     | `inbox_mask` | (senders,) | bool | from which senders a message was received |
 
-    Where the mask is false entries are 0.
+    Where the mask is false, ``inbox_{name}`` is 0.
 
     With a schedule that is not fixed in advance, actions become ``Dict({"action": <the environment's>,
     "send": Discrete(2)})``: in the batch API a mapping of ``action`` and of ``send``, bool or integers 0
-    and 1 ``(replicas, agents)``. The action formats for learning agents gain the same entry, see
-    :class:`~fedbandit_envs.wrappers.transport.sending.Sending`; ``"{name}_and_send"`` is the same in a flat space, see
-    :class:`~fedbandit_envs.wrappers.transport.sending.FlatSending`. Agents that choose when to send may
-    base the choice on raw data, so that there is no privacy claim for such a federation, whatever the noise.
+    and 1 ``(replicas, agents)``. The action formats for learning agents gain the entry ``send``, too, see
+    :class:`~fedbandit_envs.wrappers.transport.sending.Sending`; the format ``"{name}_and_send"`` has both choices in
+    one flat space, see :class:`~fedbandit_envs.wrappers.transport.sending.FlatSending`. Agents that choose when to send
+    may base the choice on raw data, so that no privacy is claimed for such a federation, however much noise it adds.
 
-    Information gains ``messages`` and ``bytes``, int64: the traffic of this round, by the agent for which it is
-    counted. A message has :data:`HEADER_BYTES` and 8 bytes a number. :attr:`traffic` has the totals of the episode.
+    The info gains ``messages`` and ``bytes``, int64: the traffic of this round, counted for the agent that caused it as
+    the subclass defines. A message has :data:`HEADER_BYTES` bytes and 8 more for each number in it. :attr:`traffic` has
+    the totals of the episode.
     """
 
     layer = "transport"
-    # Entries of the information that are counted anew in each round.
+    # Entries of the info that count events of one round, and are set to 0 before the next.
     _counted: ClassVar[tuple[str, ...]] = ("messages", "bytes")
 
     def __init__(
@@ -73,8 +74,8 @@ class Transport(FederatedWrapper):
         Args:
             env: The environment, without a transport.
             schedule: When messages are sent, see :mod:`fedbandit_envs.wrappers.transport.schedule`.
-            echo: Whether agents receive their own messages as well; observations then gain ``sent``.
-            delay: Rounds that a message takes from one node to the next.
+            echo: Whether agents receive their own messages as well; observations then gain ``sent`` and ``inbox_own``.
+            delay: Number of rounds that a message takes from one node to the next.
             loss: Probability, in [0, 1), that a transmission loses the message.
             duplication: Probability, in [0, 1), that a transmission which does not lose the message doubles it.
             senders: Number of senders that an inbox distinguishes; None for all agents.
@@ -95,7 +96,7 @@ class Transport(FederatedWrapper):
         numbers = sum(int(np.prod(space.shape or ())) for space in released.values())
         self._bytes_per_message = HEADER_BYTES + BYTES_PER_NUMBER * numbers
         senders = self.max_num_agents if senders is None else senders
-        # Unbounded, since noise is.
+        # The spaces of inboxes have infinite bounds, since noise is unbounded.
         self._inbox_spaces: dict[str, spaces.Space[Any]] = {
             f"inbox_{name}": spaces.Box(-np.inf, np.inf, (senders, *(space.shape or ())), np.float64)
             for name, space in released.items()
@@ -128,11 +129,11 @@ class Transport(FederatedWrapper):
 
     @abstractmethod
     def _arrive(self) -> None:
-        """Delivers messages sent in earlier rounds that are due in this one."""
+        """Delivers the messages of earlier rounds that arrive in this round."""
 
     @property
     def traffic(self) -> Arrays:
-        """Total ``messages`` and ``bytes`` of the episode so far, int64 ``(replicas, agents)``, copies.
+        """Total ``messages`` and ``bytes`` of the episode so far, new int64 arrays ``(replicas, agents)``.
 
         Raises:
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
@@ -145,7 +146,7 @@ class Transport(FederatedWrapper):
         }
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed, with empty inboxes; see :meth:`FederatedEnv.reset_batch`."""
+        """Starts one episode for each seed, with empty inboxes; see :meth:`FederatedEnv.reset_batch`."""
         reset = self.env.reset_batch(seeds)
         rows = (len(seeds), self.max_num_agents)
         if not self._schedule.fixed_in_advance:
@@ -164,18 +165,18 @@ class Transport(FederatedWrapper):
         )
 
     def step_batch(self, action: Array | Mapping[str, Array]) -> BatchStep:
-        """Plays one round, then sends and delivers; see :meth:`FederatedEnv.step_batch`.
+        """Plays one round, then sends and delivers messages; see :meth:`FederatedEnv.step_batch`.
 
         Args:
-            action: The environment's actions; with a schedule that asks agents, a mapping of ``action`` and
-                ``send``.
+            action: The environment's actions, ``(replicas, agents, ...)``; if agents choose when to send, a mapping of
+                ``action`` and ``send``.
 
         Raises:
             BudgetExhaustedError: A privatizer refuses a release. The round has been played, but nothing was
                 sent.
         """
         if self._schedule.fixed_in_advance:
-            # A mapping here is the caller's mistake, which the environment reports.
+            # If the caller passes a mapping by mistake, the environment raises the error.
             observation, reward, truncated, info = self.env.step_batch(action)  # type: ignore[arg-type]
             asked = self._everyone
         else:
@@ -190,7 +191,7 @@ class Transport(FederatedWrapper):
         if wants.any():
             senders = self.env.allowed_senders(wants)
             if senders.any():
-                # Copies, since messages in transit must outlive the buffers of the next release.
+                # astype copies: messages in transit are still needed when the next release overwrites the buffers.
                 statistic = {
                     name: array.astype(np.float64).reshape(*array.shape[:2], -1)
                     for name, array in self.env.release(senders).items()
@@ -205,7 +206,10 @@ class Transport(FederatedWrapper):
         )
 
     def _split(self, action: Any) -> tuple[Array, Array]:
-        """Returns the environment's actions and who asks to send; refuses bad actions before anything happens."""
+        """Returns the environment's actions, and whether each agent asks to send, bool ``(replicas, agents)``.
+
+        Malformed actions raise an error here, before the state changes.
+        """
         if not hasattr(self, "_everyone"):
             raise ResetNeeded("step was called before reset")
         if not isinstance(action, Mapping) or action.keys() != {"action", "send"}:
@@ -231,15 +235,21 @@ class Transport(FederatedWrapper):
         return action["action"], send.astype(np.bool_)
 
     def _deliver(self, statistic: Arrays, arrives: Array) -> None:
-        """Adds messages to the inboxes in which they arrive, bool ``(replicas, agents, senders)``."""
+        """Adds messages to the inboxes of the agents that receive them.
+
+        Args:
+            statistic: The messages by name, float64 ``(replicas, senders, numbers)``.
+            arrives: Whether a sender's message arrives at an agent, bool ``(replicas, agents, senders)``.
+        """
         self._inbox["inbox_mask"] |= arrives
         for name, array in statistic.items():
             inbox = self._inbox[f"inbox_{name}"]
             _add_arrivals(array, arrives, inbox.reshape(*inbox.shape[:3], -1))
 
     def _book(self, messages: Array) -> None:
-        """Counts messages in this round's and the episode's traffic, int64 ``(replicas, agents)``."""
-        # Whenever something is delivered, messages are counted in the same round.
+        """Adds numbers of messages, int64 ``(replicas, agents)``, to the traffic of this round and of the episode."""
+        # The inboxes are cleared before the next round if this is set. It is enough to set it here, since every round
+        # with a delivery also counts messages.
         self._dirty = True
         self._traffic["messages"] += messages
         self._traffic["bytes"] += messages * self._bytes_per_message

@@ -1,1 +1,1 @@
-"""Mechanisms, one a file: objects that randomise releases and return the privacy events that each of them spends."""
+"""Mechanisms, one in each file: objects that randomise releases and return the privacy events to account for."""

@@ -1,4 +1,4 @@
-"""Mechanisms that add independent noise to every release, for a share of epsilon that the release spends."""
+"""Mechanisms whose releases have independent noise, and each spend a share of a given epsilon."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -13,21 +13,22 @@ from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten
 from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, Mechanism
 
-# From here on the geometric part of the decreasing sequence is lost in rounding.
+# Number of shares that are computed: for larger z, the term epsilon/2^(z+1) vanishes in rounding.
 _DISTINCT = 64
 
 
 def decreasing(epsilon: float, horizon: int) -> Array:
-    """Returns epsilon/(2 log2 T) + epsilon/2^(z+1) for the releases z = 1, 2, ... (P-FCB, section 5.2).
+    """Returns the epsilon that release z = 1, 2, ... may spend: epsilon/(2 log2 T) + epsilon/2^(z+1).
 
-    The paper prints "log"; only to base 2 do log2 T releases, as many as doubling gaps make, spend epsilon.
+    This is P-FCB, section 5.2. The paper prints "log"; only with base 2 do log2 T releases, as many as a schedule with
+    doubling gaps makes, spend epsilon together.
 
     Args:
-        epsilon: To be spent on one value, > 0.
-        horizon: T, at least 2.
+        epsilon: Epsilon of all releases together, > 0.
+        horizon: The number of rounds T, at least 2.
 
     Returns:
-        float64; all later releases get as much as the last.
+        The shares of epsilon, float64; all later releases get as much as the last entry.
 
     Raises:
         ValueError: The horizon is too short.
@@ -41,19 +42,20 @@ def decreasing(epsilon: float, horizon: int) -> Array:
 
 
 class SharingMechanism(Mechanism):
-    """The base of mechanisms whose releases are independent of each other, and each spend a share of epsilon.
+    """The base class of mechanisms that divide epsilon among releases with independent noise.
 
-    A subclass sets ``_events``, the event of a release that spends each of the shares, when an episode starts.
+    When an episode starts, a subclass sets ``_events``: the privacy event of a release for each of the shares.
     """
 
     _events: Sequence[Event]
 
     def __init__(self, epsilon: float, releases: int | None = None) -> None:
-        """Shares epsilon out over the releases.
+        """Takes the epsilon that is divided among an agent's releases.
 
         Args:
-            epsilon: Of one value over all releases, > 0; infinity for no noise.
-            releases: Number of releases with equal shares; None for :func:`decreasing` ones, without end.
+            epsilon: Epsilon of all releases together, if neighbours differ in one number of each release, > 0;
+                infinity for no noise.
+            releases: Number of releases, which get equal shares; None for any number, with :func:`decreasing` shares.
 
         Raises:
             TypeError: ``releases`` is not an integer.
@@ -67,14 +69,14 @@ class SharingMechanism(Mechanism):
         self.max_releases = releases
 
     def prepare(self, env: FederatedEnv) -> None:
-        """Shares epsilon out over the environment's horizon."""
+        """Computes each release's share of epsilon, which may depend on the environment's horizon."""
         self._share_out(env.max_cycles)
 
     def _share_out(self, horizon: int) -> None:
-        """Sets the share that the z-th release spends; all later releases get as much as the last.
+        """Sets ``_shares``, the epsilon that each release spends; releases beyond its end spend the last entry.
 
         Raises:
-            ValueError: Shares decrease, and the horizon is too short for them.
+            ValueError: Shares decrease, and the horizon is below 2.
         """
         if self.max_releases is None:
             self._shares = decreasing(self._epsilon, horizon)
@@ -82,26 +84,26 @@ class SharingMechanism(Mechanism):
             self._shares = np.array([self._epsilon / self.max_releases])
 
     def _share(self, index: Array) -> Array:
-        """Returns the index of the share that each agent's release spends."""
+        """Returns the index in ``_shares`` of the share that each agent's release spends, given its number."""
         return np.minimum(index, len(self._shares) - 1)
 
     def events(self, sends: Array, index: Array) -> dict[Event, Array]:
-        """Returns the events of the shares that are spent; see :meth:`Mechanism.events`."""
+        """Returns the privacy events of a release, and which agents each applies to; see :meth:`Mechanism.events`."""
         share = self._share(index)
         by_event: dict[Event, Array] = {}
         for i in np.unique(share[sends]).tolist():
-            # Shares that are equal up to rounding make the same event.
+            # Different shares may have equal events; their agents are merged.
             event = self._events[i]
             by_event[event] = by_event.get(event, np.zeros_like(sends)) | (sends & (share == i))
         return by_event
 
 
 class AdditiveMechanism(SharingMechanism):
-    """Adds independent noise to every value of a release, for the share of epsilon that the release spends.
+    """Adds independent noise to every number in a release; its size follows from the release's share of epsilon.
 
-    The noise in a value of sensitivity s, of a release that spends the share e, is ``s * noise_multiplier(e)`` times
-    a number that :meth:`draw` draws for that e. A subclass defines these two, the :meth:`unit_variance` of what is
-    drawn, and the :meth:`event` that is booked.
+    If a release spends the share e, the noise in a number of sensitivity s is ``s * noise_multiplier(e)`` times
+    a random number from :meth:`draw`. A subclass defines these two methods, the variance of the random number
+    (:meth:`unit_variance`), and the privacy :meth:`event` to account for.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -126,26 +128,26 @@ class AdditiveMechanism(SharingMechanism):
 
     @abstractmethod
     def unit_variance(self, share: float) -> float:
-        """Returns the variance of one number that :meth:`draw` draws for ``share``."""
+        """Returns the variance of one number that :meth:`draw` draws, for a release that spends ``share``."""
 
     @abstractmethod
     def draw(self, generator: np.random.Generator, share: float, out: Array) -> None:
         """Fills ``out`` with independent noise of size 1, for a release that spends ``share`` of epsilon.
 
         Args:
-            generator: Random numbers of the agent that releases.
-            share: Of epsilon, for one value: what is booked for this release.
-            out: Receives the noise of all values of the release, float64 ``(values,)``.
+            generator: Random generator of the agent that releases.
+            share: The share of epsilon that the release spends.
+            out: Output: the noise of all numbers in the release, float64 ``(values,)``.
         """
 
     @abstractmethod
     def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
-        """Returns the event to book for a release that spends ``share``, whose noise has this multiplier.
+        """Returns the privacy event that the accountant records for one release.
 
         Args:
-            share: Of epsilon, for one value.
-            noise_multiplier: See :meth:`noise_multiplier`.
-            changes: How neighbours differ in one release, by adjacency.
+            share: The share of epsilon that the release spends, if neighbours differ in one of its numbers.
+            noise_multiplier: Size of the release's noise in units of sensitivity, see :meth:`noise_multiplier`.
+            changes: How much neighbours can differ in one release, by adjacency.
         """
 
     def _share_out(self, horizon: int) -> None:
@@ -153,12 +155,12 @@ class AdditiveMechanism(SharingMechanism):
         self._calibrate()
 
     def _calibrate(self) -> None:
-        """Sets the noise of each of the shares."""
+        """Computes the multiplier and the variance of the noise for each of the shares."""
         self._multipliers = np.array([self.noise_multiplier(share) for share in self._shares.tolist()])
         self._unit_variances = np.array([self.unit_variance(share) for share in self._shares.tolist()])
 
     def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
-        """Starts an episode; see :meth:`Mechanism.start`."""
+        """Starts an episode: computes its shares of epsilon and their events; see :meth:`Mechanism.start`."""
         self._share_out(horizon)
         steps = zip(self._shares.tolist(), self._multipliers.tolist(), strict=True)
         self._events = [self.event(*step, self._changes(sensitivity)) for step in steps]
@@ -170,7 +172,7 @@ class AdditiveMechanism(SharingMechanism):
         return sensitivity.changes
 
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
-        """Adds noise to a release; see :meth:`Mechanism.randomise`."""
+        """Returns a release with noise, and the variances of the noise; see :meth:`Mechanism.randomise`."""
         share = self._share(index)
         noise = self._noise.reshape(len(self._generators), -1)
         spent = self._shares[share][sends].tolist()

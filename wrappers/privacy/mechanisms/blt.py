@@ -1,4 +1,4 @@
-"""Buffered linear Toeplitz (BLT) noise: nearly the least, in constant memory and time."""
+"""Buffered linear Toeplitz (BLT) noise of prefix sums: nearly the least noise possible, in constant memory and time."""
 
 from functools import lru_cache
 from math import expm1, log
@@ -13,12 +13,13 @@ from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import PrefixNoise
 
 
 class BltNoise(PrefixNoise):
-    """The noise of a release is made of its own draw and a few decaying sums of earlier noise.
+    """Buffered linear Toeplitz noise: the noise of a release is a new draw minus a few decaying sums of earlier noise.
 
-    (Dvijotham, McMahan, Pillutla, Steinke and Thakurta, "Efficient and Near-Optimal Noise Generation for Streaming
-    Differential Privacy", FOCS 2024.) An increment of the noise is a draw less the buffers, weighted; then each buffer
-    is multiplied by its decay and the increment added to it. That divides by C without its coefficients being
-    written down. Memory is one number a buffer, row and value.
+    The method is from Dvijotham, McMahan, Pillutla, Steinke and Thakurta, "Efficient and Near-Optimal Noise Generation
+    for Streaming Differential Privacy", FOCS 2024. The decaying sums are called buffers. The noise of a release is a
+    random draw minus the weighted sum of the buffers; then each buffer is multiplied by its decay and this noise is
+    added to it. These steps multiply the draws by the inverse of C without computing its coefficients. Memory is one
+    number for each buffer, row and released number.
 
     Example:
         >>> noise = BltNoise(8)
@@ -27,7 +28,7 @@ class BltNoise(PrefixNoise):
     """
 
     def __init__(self, releases: int) -> None:
-        """Fits the factorisation to a number of releases of each row, >= 1."""
+        """Fits the factorisation to the largest number of releases of a row, >= 1."""
         super().__init__(releases)
         self._toeplitz = fitted(releases)
         self._column_squares = [
@@ -36,9 +37,10 @@ class BltNoise(PrefixNoise):
         ]
 
     def column_square(self, z: int) -> float:
-        """Returns an upper bound: the norm for the next power of two of rows, or for all that are planned.
+        """Returns an upper bound on the squared norm of C's first column for z releases.
 
-        The norm grows with every release, and composing an event anew each time takes longer than making the noise.
+        It is the squared norm for z rounded up to a power of two, or for all planned releases. The exact norm grows
+        with every release, and composing the privacy of a new event at each release takes longer than making the noise.
         """
         return self._column_squares[(z - 1).bit_length()]
 
@@ -47,30 +49,32 @@ class BltNoise(PrefixNoise):
         return self._toeplitz.row_square(z)
 
     def start(self, rows: int, values: int) -> None:
-        """Starts with empty buffers."""
+        """Starts an episode with all buffers at 0."""
         self._buffers = np.zeros((rows, len(self._toeplitz.decays), values))
 
     def advance(self, rows: Array, z: int, draws: Array) -> Array:
-        """Returns the rows' next noise, the draws less the weighted buffers; updates buffers, overwrites draws."""
+        """Returns the noise of some rows' next release: draws minus weighted buffers; ``draws`` is overwritten."""
         increment = draws[0]
         _divide(increment, self._buffers, rows, self._toeplitz.weights, self._toeplitz.decays)
         return increment
 
 
 class BufferedToeplitz:
-    """A factorisation B C of the prefix sums into lower-triangular Toeplitz matrices of rational generating functions.
+    """A factorisation of the matrix of prefix sums into B C, Toeplitz matrices with rational generating functions.
 
-    With p_i and q_i in (0, 1), that of C is the product of (1 - q_i x)/(1 - p_i x), over as many i as there are
-    buffers. So its coefficients are 1 and then, for k >= 1, the sum of ``weights[i] decays[i]^(k - 1)``; the decays are
-    the p_i. That of B, 1/(1 - x) divided by it, has sums of geometric sequences as well, of 1 and the q_i. Where
-    p_1 > q_1 > p_2 > ... all weights are positive: no column of C is larger than the first, no row of B than the last.
+    Both matrices are lower triangular. The generating function of C is the product of (1 - q_i x)/(1 - p_i x) over the
+    buffers i, with p_i and q_i in (0, 1). So the coefficients of C are 1 and then, for k >= 1, the sum over i of
+    ``weights[i] decays[i]^(k - 1)``, where the decays are the p_i. The generating function of B is 1/(1 - x) divided by
+    that of C, so the coefficients of B are sums of geometric sequences as well, with the factors 1 and q_i. If
+    p_1 > q_1 > p_2 > ..., all weights are positive: then the first column of C and the last row of B have the largest
+    norms.
 
-    ("An Inversion Theorem for Buffered Linear Toeplitz (BLT) Matrices and Applications to Streaming Differential
-    Privacy", arXiv 2504.21413, shows that the decays of B and C determine both.)
+    "An Inversion Theorem for Buffered Linear Toeplitz (BLT) Matrices and Applications to Streaming Differential
+    Privacy", arXiv 2504.21413, shows that the decays of B and C determine both matrices.
 
     Attributes:
-        decays: float64 ``(buffers,)``.
-        weights: float64 ``(buffers,)``.
+        decays: The factor of each buffer from one release to the next, p_i, float64 ``(buffers,)``.
+        weights: The weight with which each buffer is subtracted from a draw, float64 ``(buffers,)``.
 
     Example:
         >>> toeplitz = fitted(100)
@@ -79,11 +83,17 @@ class BufferedToeplitz:
     """
 
     def __init__(self, poles: Array, zeros: Array) -> None:
-        """Takes -ln p_i and -ln q_i, float64 ``(buffers,)`` each, p_1 > q_1 > p_2 > ... > 0."""
+        """Computes decays and weights from the poles and zeros of C's generating function.
+
+        Args:
+            poles: -ln p_i, float64 ``(buffers,)``.
+            zeros: -ln q_i, float64 ``(buffers,)``, with p_1 > q_1 > p_2 > ... > 0.
+        """
         self.decays = np.exp(-poles)
         others = np.exp(-zeros)
         self.weights = _residues(self.decays, others)
-        # Computed from the rounded decays, not ``poles``: norms then match the coefficients used for noise.
+        # The norms are computed from the decays, which exp has rounded, and not from `poles`, so that they belong to
+        # exactly the coefficients with which noise is made.
         self._rates = -np.log(self.decays)
         self._row_rates = np.concatenate(([0.0], zeros))
         self._row_weights = _residues(np.concatenate(([1.0], others)), self.decays)
@@ -97,16 +107,17 @@ class BufferedToeplitz:
         return float(_squares(self._row_weights, self._row_rates, z))
 
 
-@lru_cache(maxsize=256)  # Every episode asks for the same one again.
+@lru_cache(maxsize=256)  # Each episode needs the same factorisation again.
 def fitted(releases: int) -> BufferedToeplitz:
-    """Returns the factorisation whose last prefix sum has least noise at equal privacy, for a number of releases.
+    """Returns the factorisation that minimises the noise in the last prefix sum at a given privacy.
 
-    The -ln of p_1, q_1, p_2, ... are taken from a geometric sequence, shifted: a (r^j - s), of which three numbers are
-    fitted. Fitted freely they come to lie nearly so, and gain 2e-5 at most. A buffer for every three doublings of the
-    releases keeps the standard deviation within 1.0004 times the square root's.
+    The numbers -ln p_1, -ln q_1, -ln p_2, ... are set to a shifted geometric sequence a (r^j - s), whose three
+    parameters a, r and s are fitted. Fitting all numbers freely gives nearly such a sequence and reduces the noise by
+    2e-5 of it at most. With one buffer for every three doublings of the number of releases, the standard deviation is
+    at most 1.0004 times that of the square-root factorisation.
 
     Args:
-        releases: At least 1.
+        releases: The number of releases, at least 1.
     """
     buffers = 1 + releases.bit_length() // 3
 
@@ -119,26 +130,28 @@ def fitted(releases: int) -> BufferedToeplitz:
         tried = toeplitz(shape)
         return log(tried.column_square(releases)) + log(tried.row_square(releases))
 
-    # Near where searches from 1e2 to 1e6 releases end, from wherever they start: a short one will do.
+    # Close to the optimum for 1e2 to 1e6 releases (searches from various starting points end there), so that a short
+    # search suffices.
     each = log(releases) / buffers
     start = np.array([0.58 - log(releases), 0.55 + 0.255 * each, 1.18 - 0.55 * each])
     nearby = np.vstack((start, start + 0.05 * np.eye(3)))
     options = {"initial_simplex": nearby, "xatol": 1e-2, "fatol": 1e-7}
     found = minimize(noise, start, method="Nelder-Mead", options=options)
-    # Rounded, so that nothing hangs on the last bits of a search; it is flat enough.
+    # Rounded, so that the result does not depend on the last bits of the search. The optimum is flat: rounding adds
+    # hardly any noise.
     return toeplitz(np.round(found.x, 2))
 
 
 @kernel
 def _divide(noise: Array, buffers: Array, rows: Array, weights: Array, decays: Array) -> None:
-    """Turns draws into increments, in place, and moves buffers on.
+    """Turns random draws into the noise of the next release, in place, and updates the buffers.
 
     Args:
-        noise: float64 ``(rows that release, values)``.
-        buffers: float64 ``(all rows, buffers, values)``.
-        rows: Which of all rows they are, int64.
-        weights: float64 ``(buffers,)``.
-        decays: float64 ``(buffers,)``.
+        noise: Input: draws; output: noise, float64 ``(rows that release, values)``.
+        buffers: Decaying sums of earlier noise, updated, float64 ``(all rows, buffers, values)``.
+        rows: Indices of the rows that release among all rows, int64.
+        weights: The weight of each buffer, float64 ``(buffers,)``.
+        decays: The decay of each buffer, float64 ``(buffers,)``.
     """
     for i in range(len(rows)):
         row = rows[i]
@@ -165,7 +178,7 @@ def _residues(poles: Array, zeros: Array) -> Array:
 
 @kernel
 def _squares(weights: Array, rates: Array, terms: int) -> float:
-    """Adds up the squares of the sum of weights[i] exp(-rates[i] t) over i, for t = 0 .. terms - 1."""
+    """Returns the sum over t = 0 .. terms - 1 of the square of (sum over i of weights[i] exp(-rates[i] t))."""
     total = 0.0
     for i in range(len(weights)):
         for j in range(len(weights)):

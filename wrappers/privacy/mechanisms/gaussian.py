@@ -1,4 +1,4 @@
-"""Gaussian noise, as in P-FCB, with its textbook and its exact calibration."""
+"""The Gaussian mechanism, as in P-FCB, with the textbook formula for its noise and with the exact one."""
 
 import warnings
 from typing import Literal
@@ -29,20 +29,22 @@ NoisyPair = Literal["as_given", "good_and_defective"]
 
 
 class Gaussian(AdditiveMechanism):
-    """Adds N(0, (sensitivity * noise multiplier)^2) to every value of a release.
+    """Adds N(0, (sensitivity * noise multiplier)^2) to every number in a release.
 
-    The noise multiplier of the z-th release is that of its share epsilon^z, or the same for all releases. With the
-    defaults this is P-FCB's mechanism, on delivered and on good units alike: sd = k sqrt(2 ln(1.25/delta))/epsilon^z
-    (Solanki et al. 2022, equations 10 and 11). Quantity and outcome change together, so such a message has the joint
-    sensitivity sqrt(2) k and costs the promise twice.
+    The noise multiplier of the z-th release is calibrated to the part epsilon^z of epsilon that it spends, or given and
+    the same for all releases. With the defaults this is P-FCB's mechanism: both delivered and good units get noise of
+    standard deviation k sqrt(2 ln(1.25/delta))/epsilon^z, where k is the capacity (Solanki et al. 2022, equations 10
+    and 11). If one quantity changes, both numbers change by up to k. So the joint sensitivity of a message is
+    sqrt(2) k, and it spends epsilon^z and delta twice.
 
-    With ``pair="good_and_defective"``, for statistics that count binary outcomes, good and defective ones get the noise
-    instead, each as much, and their sum is the total. Where a larger quantity has the same outcomes and more, as in
-    procurement, both can only grow, by k together: so the joint sensitivity is k and a message costs the promise once.
-    The sum has twice the variance; at sqrt(2) times the epsilon it has the same variance and privacy as by default, and
-    good outcomes have half the variance. The environment defines how neighbours differ
-    (:class:`~fedbandit_envs.core.sensitivity.Pair`). Releases then also carry ``noise_covariance``, of the noise in
-    totals and in good outcomes, value by value.
+    With ``pair="good_and_defective"``, for statistics that count binary outcomes, the numbers of good and of defective
+    outcomes get the noise instead, with the same variance for each, and their sum is released as the total. In
+    procurement a larger quantity has the same outcomes and more. So both numbers can only grow, by k together: the
+    joint sensitivity is k, and a message spends epsilon^z and delta once. The total then has twice the variance. With
+    sqrt(2) times the epsilon it has the same variance and privacy as by default, and the number of good outcomes has
+    half the variance. The environment defines how neighbours differ
+    (:class:`~fedbandit_envs.core.sensitivity.Pair`). Releases then also contain ``noise_covariance``, for each entry
+    the covariance of the noise in the total and in the number of good outcomes.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -60,7 +62,7 @@ class Gaussian(AdditiveMechanism):
         pair: NoisyPair = "as_given",
         noise_multiplier: float | None = None,
     ) -> None:
-        """Takes a noise multiplier or what it is calibrated to; see :class:`.GaussianPrivatizer` for the arguments.
+        """Takes a noise multiplier, or an epsilon to calibrate it to; :class:`.GaussianPrivatizer` has the arguments.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -72,7 +74,7 @@ class Gaussian(AdditiveMechanism):
         require_choice("pair", pair, ("as_given", "good_and_defective"))
         if noise_multiplier is not None and epsilon is None:
             require_number("noise_multiplier", noise_multiplier, 0, np.inf, open_above=True)
-            # What a release with this noise promises for one value at delta.
+            # The epsilon of a release with this noise at delta, if neighbours differ in one of its numbers.
             epsilon = float(gaussian_epsilon(delta, 1 / noise_multiplier)) if noise_multiplier else np.inf
         elif epsilon is None or noise_multiplier is not None:
             raise ValueError(
@@ -85,11 +87,11 @@ class Gaussian(AdditiveMechanism):
         self._given = noise_multiplier
 
     def prepare(self, env: FederatedEnv) -> None:
-        """Shares epsilon out over the environment's horizon; see :meth:`Mechanism.prepare`.
+        """Computes the shares of epsilon and their noise; see :meth:`Mechanism.prepare`.
 
         Warns:
-            UserWarning: The classic formula is used beyond its proof, at a share of 1 or more; the warning names the
-                delta it really gives there. Claims use the larger of that and ``delta``.
+            UserWarning: The classic formula is used for a release with an epsilon of 1 or more, where it is not proven;
+                the warning names the true delta of its noise. Claims use the larger of that and ``delta``.
         """
         super().prepare(env)
         first = float(self._shares[0])
@@ -118,7 +120,7 @@ class Gaussian(AdditiveMechanism):
         return calibrated(share, self._delta)
 
     def unit_variance(self, share: float) -> float:
-        """Returns 1."""
+        """Returns the variance of standard normal noise: 1."""
         return 1.0
 
     def draw(self, generator: np.random.Generator, share: float, out: Array) -> None:
@@ -126,25 +128,31 @@ class Gaussian(AdditiveMechanism):
         generator.standard_normal(out=out)
 
     def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
-        """Returns a Gaussian release, which promises the delta that its noise really gives where that is larger."""
+        """Returns the event of a Gaussian release; its delta is the true one where that is larger than asked for."""
         loss = 1 / noise_multiplier if noise_multiplier else np.inf
-        # Without noise epsilon is infinite, and no delta is needed.
+        # Without noise epsilon is infinite, and a delta > 0 would add nothing to such a guarantee.
         delta = self._delta if np.isfinite(loss) else 0.0
         if self._classic and 1 <= share < np.inf:
             delta = max(delta, float(gaussian_delta(share, loss)))
         return Event("gaussian", loss, share, delta, tuple(changes.items()))
 
     def release_space(self, released: spaces.Dict) -> spaces.Dict:
-        """Returns the space with variances, and with the covariance where good and defective outcomes get the noise."""
+        """Returns the space of noisy releases: with variances, and with ``noise_covariance`` for good and defective."""
         space = super().release_space(released)
         if self._pair == "as_given":
             return space
-        # Which arrays make the pair is known from the first reset on; they have the shape of any other.
+        # The names of the two arrays that count trials and successes are known only after the first reset. All released
+        # arrays have the same shape here, so any of them gives the shape of the covariance.
         shape = next(iter(released.values())).shape or ()
         return spaces.Dict({**space.spaces, COVARIANCE: spaces.Box(0, np.inf, shape, np.float64)})
 
     def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
-        """Starts an episode; see :meth:`Mechanism.start`."""
+        """Starts an episode; refuses ``good_and_defective`` for a statistic that does not count binary outcomes.
+
+        Raises:
+            ValueError: ``pair`` is ``"good_and_defective"``, and the environment releases other arrays than the counts
+                of outcomes and of good outcomes, or these have different sensitivities.
+        """
         if self._pair == "good_and_defective":
             pair, scale = sensitivity.pair, sensitivity.scale
             if (
@@ -163,7 +171,10 @@ class Gaussian(AdditiveMechanism):
         return sensitivity.changes if self._pair == "as_given" else self._outcomes.changes
 
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
-        """Adds noise to the arrays, or to good and defective outcomes; see :meth:`Mechanism.randomise`."""
+        """Returns a release with noise in its arrays, or in the numbers of good and of defective outcomes.
+
+        See :meth:`Mechanism.randomise`.
+        """
         if self._pair == "as_given":
             return super().randomise(statistic, sends, index)
         total, good = self._outcomes.total, self._outcomes.good
@@ -212,26 +223,27 @@ class GaussianPrivatizer(Privatizer):
 
         Args:
             env: The environment, not yet privatized.
-            epsilon: Shared out over the releases, for one value; infinity adds no noise. None where
-                ``noise_multiplier`` is given.
-            delta: Of each release, for one value.
-            calibration: ``"classic"``, the paper's formula, or ``"analytic"``, the least noise that will do.
-            releases: The number of releases that get equal shares, after which the budget is exhausted; None for the
-                paper's decreasing shares of ``epsilon``, which depend on the horizon and have no end.
-            pair: What gets the noise: the arrays as the environment gives them, or good and defective outcomes.
-            budget: See :class:`Privatizer`.
-            on_exhausted: Likewise.
-            noise_seed: Likewise.
-            noise_multiplier: Standard deviation of the noise of every release in units of sensitivity, >= 0, in place
-                of calibrating it to ``epsilon``. A release then promises, at ``delta``, the epsilon that follows.
+            epsilon: Spent by all releases of an agent together if neighbours differ in one number of each release; it
+                is divided among the releases. Infinity adds no noise. None where ``noise_multiplier`` is given.
+            delta: Delta of each single release, if neighbours differ in one of its numbers.
+            calibration: ``"classic"``, the paper's formula, or ``"analytic"``, the smallest noise that suffices.
+            releases: The number of releases that get equal shares of ``epsilon``, after which no more are possible.
+                None for the paper's decreasing shares, which depend on the horizon and have no end.
+            pair: Which numbers get the noise: the arrays as the environment releases them (``"as_given"``), or the
+                numbers of good and of defective outcomes (``"good_and_defective"``).
+            budget: How spending is measured and limited, see :class:`Privatizer`.
+            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
+            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
+            noise_multiplier: Standard deviation of the noise of every release in units of sensitivity, >= 0, instead
+                of calibrating it to ``epsilon``. The epsilon of a release then follows from it and ``delta``.
 
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized.
 
         Warns:
-            UserWarning: The classic formula is used beyond its proof, at a share of 1 or more; the warning
-                names the delta it really gives there. Claims use the larger of that and ``delta``.
+            UserWarning: The classic formula is used for a release with an epsilon of 1 or more, where it is not proven;
+                the warning names the true delta of its noise. Claims use the larger of that and ``delta``.
         """
         mechanism = Gaussian(epsilon, delta, calibration, releases, pair, noise_multiplier)
         super().__init__(env, mechanism, budget, on_exhausted, noise_seed)

@@ -13,10 +13,11 @@ from fedbandit_envs.wrappers.privacy.privatizer import OnExhausted, Privatizer
 
 
 class Laplace(AdditiveMechanism):
-    """Adds Laplace noise of scale sensitivity/epsilon^z to every value of the z-th release, epsilon^z being its share.
+    """Adds Laplace noise of scale sensitivity/epsilon^z to every number in an agent's z-th release.
 
-    One value alone is then (epsilon^z, 0) private (Dwork et al. 2006, Proposition 1); values that change together add
-    up.
+    Here epsilon^z is the part of epsilon that release z spends. If neighbouring histories differ in one number of the
+    release, the release is (epsilon^z, 0) private (Dwork et al. 2006, Proposition 1); if they differ in several
+    numbers, the epsilons add up.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -28,11 +29,11 @@ class Laplace(AdditiveMechanism):
     """
 
     def noise_multiplier(self, share: float) -> float:
-        """Returns 1/share."""
+        """Returns the scale of the noise in units of sensitivity: 1/share, for a release that spends ``share``."""
         return 1 / share
 
     def unit_variance(self, share: float) -> float:
-        """Returns 2."""
+        """Returns the variance of standard Laplace noise: 2."""
         return 2.0
 
     def draw(self, generator: np.random.Generator, share: float, out: Array) -> None:
@@ -41,7 +42,7 @@ class Laplace(AdditiveMechanism):
         out -= generator.standard_exponential(out.shape)
 
     def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
-        """Returns a release of pure differential privacy."""
+        """Returns the privacy event of a release, with delta 0; see :meth:`AdditiveMechanism.event`."""
         return Event("laplace", share, share, 0.0, tuple(changes.items()))
 
 
@@ -73,12 +74,13 @@ class LaplacePrivatizer(Privatizer):
 
         Args:
             env: The environment, not yet privatized.
-            epsilon: Shared out over the releases, for one value; infinity adds no noise.
-            releases: The number of releases that get equal shares, after which the budget is exhausted; None for
-                P-FCB's decreasing shares of ``epsilon``, which depend on the horizon and have no end.
-            budget: See :class:`Privatizer`.
-            on_exhausted: Likewise.
-            noise_seed: Likewise.
+            epsilon: Spent by all releases of an agent together if neighbours differ in one number of each release; it
+                is divided among the releases. Infinity adds no noise.
+            releases: The number of releases that get equal shares of ``epsilon``, after which no more are possible.
+                None for P-FCB's decreasing shares, which depend on the horizon and have no end.
+            budget: How spending is measured and limited, see :class:`Privatizer`.
+            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
+            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
 
         Raises:
             TypeError: An argument has the wrong type.

@@ -1,4 +1,4 @@
-"""Continual release by matrix mechanisms: sums over all that an agent has released have little noise, however many."""
+"""Continual release by matrix mechanisms: noise is correlated, so that sums of releases have little of it."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -38,28 +38,30 @@ NOISES: dict[MatrixName, type[PrefixNoise]] = {
     "tree": TreeNoise,
     "honaker": HonakerNoise,
 }
-"""The noise of prefix sums by each factorisation, given the planned number of releases."""
+"""The classes that make the noise of prefix sums, by the name of their factorisation."""
 
-# With more releases "sqrt_toeplitz" needs much time and memory; the noise of "blt" is at most 1.0004 times as large.
+# The largest number of planned releases for which "sqrt_toeplitz" is the default. For more it needs much time and
+# memory, and the standard deviation of the noise of "blt" is at most 1.0004 times as large.
 _FEW = 64
 
 
 @dataclass
 class MatrixMechanism(Mechanism):
-    """Adds correlated noise to the releases of an agent, such that their sums have little, as in continual release.
+    """Adds correlated noise to the releases of an agent, so that sums of its releases have little (continual release).
 
-    All releases of an agent are one mechanism, (epsilon, delta) private under ``adjacency`` as long as there are no
-    more than planned. Agents release independently, each in its own time.
+    All releases of an agent together are (epsilon, delta) private under ``adjacency``, as long as there are no
+    more than planned. Agents release independently of each other, each at its own times.
 
-    The noise multiplier is the standard deviation s of one draw, in units of sensitivity. Symmetric statistics get
-    symmetric noise, that of a matrix of such draws averaged with its transpose: N = (Nhat + Nhat^T)/sqrt(2), where
-    entries of Nhat have sigma_N = s/sqrt(2), so the diagonal has the standard deviation s and the rest sigma_N. A
-    symmetric change of Frobenius norm F then has mu = F/s in one draw, and F/s times the largest column norm of the
-    factorisation in all.
+    The noise multiplier is the standard deviation s of one random draw, in units of sensitivity. Symmetric statistics
+    get symmetric noise N = (Nhat + Nhat^T)/sqrt(2), where Nhat has independent entries of standard deviation
+    sigma_N = s/sqrt(2): so entries on the diagonal of N have the standard deviation s, and all others sigma_N. A
+    symmetric change of Frobenius norm F then has the privacy loss mu = F/s if it affects one draw, and F/s times the
+    largest column norm of the factor C (:mod:`.prefix_noise`) over all releases.
 
-    The variance in releases is by how much that of the noise on the sums has grown, half as much off the diagonal of a
-    symmetric statistic as on it. Its space is bounded by the largest variance that a sum may come to have: for the
-    horizon and a draw of the environment before the first reset, and from each reset on for that episode.
+    The variance that a release contains is the growth of the variance of the noise in the sum of the agent's releases;
+    it is half as large off the diagonal of a symmetric statistic as on it. The bounds of its space are plus and minus
+    the largest variance that such a sum can have. Before the first reset they are calculated for the environment's
+    horizon and one drawn instance, from each reset on for that episode.
 
     Example:
         >>> from fedbandit_envs.linear_v0 import parallel_env
@@ -68,12 +70,12 @@ class MatrixMechanism(Mechanism):
         >>> env = Privatizer(parallel_env(), MatrixMechanism(1.0, 1e-5, "honaker", releases=50))
 
     Attributes:
-        epsilon: Of all releases of an agent together, as all that follows in :class:`.ContinualPrivatizer`.
-        delta: Likewise.
-        matrix: The factorisation, there called ``mechanism``.
-        sigma: Likewise.
-        releases: Likewise.
-        adjacency: Likewise.
+        epsilon: Epsilon of all releases of an agent together; infinity adds no noise.
+        delta: Delta of all releases of an agent together.
+        matrix: Name of the factorisation; the argument ``mechanism`` of :class:`.ContinualPrivatizer`.
+        sigma: ``"exact"`` or ``"printed"`` noise, see :class:`.ContinualPrivatizer`.
+        releases: Planned number of releases of an agent, a schedule, or None for one release in each round.
+        adjacency: The neighbouring histories that are protected; None for the first that the environment names.
 
     Raises:
         TypeError: An argument has the wrong type.
@@ -102,14 +104,15 @@ class MatrixMechanism(Mechanism):
         self._planned = _checked_plan(self.releases)
 
     def prepare(self, env: FederatedEnv) -> None:
-        """Calibrates to a draw of the environment; see :meth:`Mechanism.prepare`."""
-        # The space of releases is needed before the first reset. A copy leaves the environment as it came.
+        """Calibrates the noise to one drawn instance of the environment; see :meth:`Mechanism.prepare`."""
+        # The space of releases is needed before the first reset. A copy is reset here, so that the environment itself
+        # does not change.
         trial = deepcopy(env)
         trial.reset_batch([0])
         self._calibrate(trial.sensitivity(), env.max_cycles)
 
     def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
-        """Starts an episode; see :meth:`Mechanism.start`."""
+        """Starts an episode: calibrates the noise to its sensitivity and horizon; see :meth:`Mechanism.start`."""
         self._calibrate(sensitivity, horizon)
         self._drawn, share = _layout(sensitivity)
         self._draws = int(self._drawn.max()) + 1
@@ -119,27 +122,28 @@ class MatrixMechanism(Mechanism):
         self._noise.start(len(generators), self._draws)
 
     def release_space(self, released: spaces.Dict) -> spaces.Dict:
-        """Returns the space with variances, within the bounds that noise has since it was last calibrated."""
+        """Returns the space of releases with variances, whose bounds follow from the last calibration."""
         return with_variances(released, -self._worst_variance, self._worst_variance)
 
     def _calibrate(self, sensitivity: Sensitivity, horizon: int) -> None:
-        """Sets the planned releases, their noise and its multiplier, and how neighbours differ in all of them."""
+        """Sets the planned number of releases, the noise and its multiplier, and how neighbours can differ."""
         protected = next(iter(sensitivity.changes)) if self.adjacency is None else self.adjacency
         require_choice("adjacency", protected, sensitivity.changes)
         for name, array in sensitivity.scale.items():
-            # Both halves have one draw: at two scales it would cancel out of their difference.
+            # The entries (i, j) and (j, i) share one draw. If their scales differed, an observer could combine the two
+            # noisy entries so that the draw cancels.
             if sensitivity.symmetric and not np.array_equal(array, array.swapaxes(-1, -2)):
                 raise ValueError(f"sensitivity of {name!r} is not symmetric; as the statistic is, it must be")
         plan = self._planned
         self.max_releases = plan if isinstance(plan, int) else int(plan.count(horizon))
-        # Where nothing is planned nothing will be released, but noise needs a size.
+        # With 0 planned releases nothing will be released; the noise still needs a size of at least 1.
         planned = max(self.max_releases, 1)
         self._noise = NOISES[self.matrix or ("sqrt_toeplitz" if planned <= _FEW else "blt")](planned)
         norm = sensitivity.changes[protected].norm
         # Sensitivity of all planned releases together, for noise whose draws have a standard deviation of 1.
         shown = norm * sqrt(self._noise.column_square(planned))
         if self.sigma == "exact":
-            # A hair more than needed: rounding must not claim more than was promised.
+            # Slightly more noise than needed, so that rounding cannot make the claimed epsilon exceed the given one.
             self._noise_multiplier = shown * analytic_noise_multiplier(self.epsilon, self.delta) * (1 + 1e-11)
         else:
             # Dubey and Pentland (NeurIPS 2020), Algorithm 2.
@@ -154,7 +158,8 @@ class MatrixMechanism(Mechanism):
                     f"{protected}, where {self.delta:g} was asked for; 'exact' is required"
                 )
         self._changes = tuple(
-            # A Gaussian mechanism at k times the mu is the composition of k^2 of them.
+            # A Gaussian mechanism with k mu is the composition of k^2 Gaussian mechanisms with mu. So under an
+            # adjacency with k times the norm, basic composition counts k^2 times the epsilon.
             (adjacency, Change(max(1, ceil((change.norm / norm) ** 2 - 1e-9)), change.norm))
             for adjacency, change in sensitivity.changes.items()
         )
@@ -162,7 +167,7 @@ class MatrixMechanism(Mechanism):
         self._worst_variance = self._noise.worst_variance * (self._noise_multiplier * largest) ** 2
 
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
-        """Adds the increments of the noise of sums; see :meth:`Mechanism.randomise`."""
+        """Returns releases with the growth of the noise of their sums added; see :meth:`Mechanism.randomise`."""
         values = flatten(statistic)
         grown = np.zeros((*sends.shape, 1))
         for done in sorted(set(index[sends].tolist())):
@@ -174,15 +179,19 @@ class MatrixMechanism(Mechanism):
         return unflatten(values, grown * self._variance, statistic)
 
     def _advance(self, rows: Array, z: int) -> Array:
-        """Makes the noise of agents' z-th release, ``(agents that release, draws of one)``, in units of a draw."""
+        """Returns the noise of some agents' z-th release, ``(agents that release, draws)``, for draws of variance 1."""
         drawn = np.empty((len(rows), self._noise.draws(z), self._draws))
-        # From each agent's own stream: the draws of its z-th release do not depend on other agents' releases.
+        # Each agent has its own random stream, so that its draws do not depend on other agents' releases.
         for out, row in zip(drawn, rows.tolist(), strict=True):
             self._generators[row].standard_normal(out=out)
         return self._noise.advance(rows, z, drawn.swapaxes(0, 1))
 
     def events(self, sends: Array, index: Array) -> dict[Event, Array]:
-        """Returns the event of all releases so far, which replaces the one before; see :meth:`Mechanism.events`."""
+        """Returns the event of all of an agent's releases so far, and removes the one before it.
+
+        All releases of an agent are one mechanism. So the count of the event of its first z - 1 releases falls by 1
+        when that of the first z releases rises by 1; see :meth:`Mechanism.events`.
+        """
         changed: dict[Event, Array] = {}
         for done in sorted(set(index[sends].tolist())):
             now = (sends & (index == done)).astype(np.int64)
@@ -202,14 +211,14 @@ class MatrixMechanism(Mechanism):
 
 @kernel
 def _add(values: Array, rows: Array, deviation: Array, noise: Array, drawn: Array) -> None:
-    """Adds to the values of agents that release the draw that each gets, times its standard deviation.
+    """Adds noise to the numbers released by some agents: each number gets one draw times its standard deviation.
 
     Args:
-        values: float64 ``(replicas, agents, values)``.
-        rows: Which agents release, int64, counted through all replicas.
-        deviation: float64 ``(replicas, agents, values)``.
-        noise: float64 ``(agents that release, draws of one)``.
-        drawn: Which draw each value gets, int64 ``(values,)``.
+        values: The numbers, which the noise is added to, float64 ``(replicas, agents, values)``.
+        rows: Indices ``replica * agents + agent`` of the agents that release, int64.
+        deviation: Standard deviation of the noise in each number, float64 ``(replicas, agents, values)``.
+        noise: Draws of variance 1, float64 ``(agents that release, draws)``.
+        drawn: Index of the draw that each number gets, int64 ``(values,)``.
     """
     for i in range(len(rows)):
         replica, agent = divmod(rows[i], values.shape[1])
@@ -221,8 +230,8 @@ def _checked_plan(releases: PlannedReleases) -> int | Schedule:
     """Returns the planned number of releases, or the schedule that they follow.
 
     Raises:
-        TypeError: A number of releases is no integer, or something else no schedule.
-        ValueError: A number is not positive, or a schedule is not fixed in advance.
+        TypeError: ``releases`` is a number but no integer, or neither a number nor a schedule.
+        ValueError: The number is not positive, or the schedule is not fixed in advance.
     """
     if isinstance(releases, int | float | np.number):
         require_integer("releases", releases, 1)
@@ -237,11 +246,12 @@ def _checked_plan(releases: PlannedReleases) -> int | Schedule:
 
 
 def _layout(sensitivity: Sensitivity) -> tuple[Array, Array]:
-    """Returns which draw of the noise each value gets, and which share of it.
+    """Returns which random draw each number in a release gets as noise, and the factor of that draw.
 
     Returns:
-        For each value, in the order of :func:`~fedbandit_envs.wrappers.privacy.flat.flatten`, the index of its
-        draw and the share: 1, or 1/sqrt(2) off the diagonal of symmetric matrices, whose halves have the same draws.
+        For each number, in the order of :func:`~fedbandit_envs.wrappers.privacy.flat.flatten`, the index of its
+        draw, and the factor: 1, or 1/sqrt(2) off the diagonal of a symmetric matrix. Both halves of a symmetric matrix
+        get the same draws.
     """
     places: list[Array] = []
     shares: list[Array] = []
@@ -261,7 +271,7 @@ def _layout(sensitivity: Sensitivity) -> tuple[Array, Array]:
 
 
 class ContinualPrivatizer(Privatizer):
-    """Adds noise to releases such that their sums have little, however many there are; see :class:`.MatrixMechanism`.
+    """Adds correlated noise to releases, so that sums of them have little of it; see :class:`.MatrixMechanism`.
 
     Example:
         >>> from fedbandit_envs.linear_v0 import parallel_env
@@ -296,25 +306,27 @@ class ContinualPrivatizer(Privatizer):
 
         Args:
             env: The environment, not yet privatized.
-            epsilon: Of all releases of an agent together; infinity adds no noise.
-            delta: Of all releases of an agent together.
-            mechanism: ``"sqrt_toeplitz"``, the least noise, whose memory and time grow with the releases; ``"blt"``,
-                as little to a thousandth, in constant memory and time; or ``"tree"`` or ``"honaker"``. None for the
-                square root where 64 releases or fewer are planned, for ``"blt"`` where there are more.
-            sigma: ``"exact"``, the least noise that will do, or ``"printed"``, FedUCB's for trees: sigma_N =
-                4 sqrt(m) ln(2/delta)/epsilon scales, where m = 1 + ceil(log2 n), the tree's depth for n releases.
-            releases: Planned number of releases of an agent, after which the budget is exhausted; or the schedule,
-                fixed in advance, whose rounds count; None for as many as there are rounds.
+            epsilon: Epsilon of all releases of an agent together; infinity adds no noise.
+            delta: Delta of all releases of an agent together.
+            mechanism: The factorisation of prefix sums: ``"sqrt_toeplitz"`` has the least noise, but memory and time of
+                a release grow with the number of releases; ``"blt"`` has at most a thousandth more noise, in constant
+                memory and time; ``"tree"`` and ``"honaker"`` are tree mechanisms. None takes ``"sqrt_toeplitz"`` for up
+                to 64 planned releases, and ``"blt"`` for more.
+            sigma: ``"exact"``, the smallest noise that suffices, or ``"printed"``, the formula of FedUCB for trees:
+                sigma_N = 4 sqrt(m) ln(2/delta)/epsilon in units of sensitivity, where m = 1 + ceil(log2 n) is the
+                tree's depth for n releases.
+            releases: Planned number of releases of an agent, after which no more are possible; or a schedule, fixed in
+                advance, whose rounds are counted; None for one release in each round.
             adjacency: The neighbouring histories that are protected; None for the first that the environment names.
-            budget: See :class:`Privatizer`. By default spending is measured exactly, at ``delta`` and under
-                ``adjacency``, without a limit.
-            on_exhausted: Likewise.
-            noise_seed: Likewise.
+            budget: How spending is measured and limited, see :class:`Privatizer`. By default it is measured with the
+                composition ``exact``, at ``delta`` and under ``adjacency``, without a limit.
+            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
+            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
 
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, ``env`` is already privatized or cannot protect
-                ``adjacency``, or the printed noise would not keep the promise.
+                ``adjacency``, or the printed noise would not be (epsilon, delta) private.
         """
         matrix = MatrixMechanism(epsilon, delta, mechanism, sigma, releases, adjacency)
         if budget is None:

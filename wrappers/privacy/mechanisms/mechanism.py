@@ -13,16 +13,17 @@ from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 
 Generators = Sequence[np.random.Generator]
-"""Random numbers, one generator an agent and replica; agent j of replica r has number ``r * agents + j``."""
+"""Random generators, one for each agent of each replica; that of agent j in replica r has index ``r * agents + j``."""
 
 
 class Mechanism(ABC):
-    """A mechanism: randomises the releases of agents and returns the privacy events to account for.
+    """A mechanism: randomises the releases of agents and returns the privacy events that the accountant records.
 
     A privatizer calls :meth:`prepare` once, :meth:`start` at each reset, and then for each release :meth:`randomise`
-    and :meth:`events` with the same ``sends`` and ``index``. The number of an agent's release in its episode,
-    and so its share of the budget, follows from ``index``; ``randomise`` must draw the noise that the events of
-    ``events`` stand for. To add independent noise to every release, derive from :class:`.AdditiveMechanism`.
+    and :meth:`events` with the same ``sends`` and ``index``. ``index`` says how often each agent has released before in
+    the episode, and so which share of the budget this release spends. The noise that ``randomise`` adds must be at
+    least as large as the events of ``events`` claim. To add independent noise to every release, derive from
+    :class:`.AdditiveMechanism`.
 
     Attributes:
         max_releases: The most releases of an agent in an episode; None for no limit. Known from :meth:`start` on.
@@ -39,17 +40,18 @@ class Mechanism(ABC):
         """
 
     def release_space(self, released: spaces.Dict) -> spaces.Dict:
-        """Returns the space of an agent's randomised releases, given that of releases without noise."""
+        """Returns the space of an agent's releases with noise, given the space of its releases without noise."""
         return with_variances(released)
 
     @abstractmethod
     def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
-        """Starts an episode in which nobody has released anything.
+        """Starts an episode in which no agent has released anything yet.
 
         Args:
-            sensitivity: Of the environment's releases.
-            horizon: Rounds of the episode.
-            generators: See :data:`Generators`. Noise of an agent must come from its own generator.
+            sensitivity: The sensitivity of the environment's releases.
+            horizon: Number of rounds of the episode.
+            generators: The agents' random generators, see :data:`Generators`. Noise of an agent must come from its own
+                generator.
 
         Raises:
             ValueError: The mechanism cannot randomise a statistic of these names and sensitivities.
@@ -57,27 +59,27 @@ class Mechanism(ABC):
 
     @abstractmethod
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
-        """Returns a randomised release, and the variance of its noise.
+        """Returns a release with noise, and the variance of the noise.
 
         Args:
-            statistic: Released by the environment, arrays ``(replicas, agents, ...)`` by name.
-            sends: Who releases, bool ``(replicas, agents)``; results of others are not used.
+            statistic: The environment's release, arrays ``(replicas, agents, ...)`` by name.
+            sends: Which agents release, bool ``(replicas, agents)``; results of others are not used.
             index: How often each agent has released before, int ``(replicas, agents)``.
 
         Returns:
             Arrays of the same names and shapes, and for each of them its variance
-            (:mod:`fedbandit_envs.core.noise_variance`), float64. Variances may depend on no data but what leaves
-            without noise.
+            (:mod:`fedbandit_envs.core.noise_variance`), float64. Variances must not depend on data, except on data that
+            are released without noise.
         """
 
     @abstractmethod
     def events(self, sends: Array, index: Array) -> dict[Event, Array]:
-        """Returns the privacy events of a release.
+        """Returns the privacy events of a release, for the accountant to count.
 
         Args:
-            sends: Who releases, bool ``(replicas, agents)``.
+            sends: Which agents release, bool ``(replicas, agents)``.
             index: How often each agent has released before, int ``(replicas, agents)``.
 
         Returns:
-            The change of each event's count, bool or integer ``(replicas, agents)``.
+            For each event, by how much its count changes for each agent, bool or integer ``(replicas, agents)``.
         """

@@ -1,10 +1,10 @@
-"""Noise of prefix sums, made of independent draws: what all matrix mechanisms have in common.
+"""Noise of prefix sums, made of independent draws: the base class of all matrix mechanisms.
 
-A window is what happens between two releases, and x are the increments of the windows. Each mechanism factorises the
-matrix of their prefix sums, over windows 1 .. z for z = 1 .. n, into B C: noise is added to C x and B is applied to the
-result. One window shows in one column of C, so its largest column norm is what counts for privacy, and
-the norms of B's rows for accuracy. No draw is used before its release, so later windows may depend on what has been
-released.
+A window is the time between two releases of an agent, and x is the vector of the statistic's increments in windows 1 to
+n. Each mechanism factorises the matrix of prefix sums (lower triangular, all ones) into B C: it adds independent noise
+to C x and multiplies the result by B. One window affects one column of C, so privacy depends on the largest norm of a
+column of C, and accuracy on the norms of the rows of B. No draw is used before its release, so that data of later
+windows may depend on earlier releases.
 
 Reference:
     S. Denisov, B. McMahan, K. Rush, A. Smith, A. Thakurta: Improved Differential Privacy for SGD via Optimal Private
@@ -17,45 +17,59 @@ from fedbandit_envs.basics.arrays import Array
 
 
 class PrefixNoise(ABC):
-    """Noise of the prefix sums of a planned number of releases, for many independent rows.
+    """The noise of prefix sums, for many rows (agents of replicas) and a planned number of releases of each.
 
-    Variances are in units of that of one draw. Rows may be at different releases.
+    Rows have independent noise and may have different numbers of releases so far. Variances are in units of the
+    variance of one draw.
     """
 
     def __init__(self, releases: int) -> None:
-        """Prepares for a number of releases of each row, >= 1."""
+        """Takes the largest number of releases of a row, >= 1."""
         self.releases = releases
 
     @abstractmethod
     def column_square(self, z: int) -> float:
-        """Returns the largest squared norm of a column of C's first z rows, or more; 1 <= z <= releases."""
+        """Returns the largest squared norm of a column of C's first z rows, or an upper bound on it.
+
+        It determines the privacy loss of the first z releases; 1 <= z <= ``releases``.
+        """
 
     @abstractmethod
     def variance(self, z: int) -> float:
-        """Returns the variance of the noise on the z-th prefix sum; 0 <= z <= releases."""
+        """Returns the variance of the noise in the sum of an agent's first z releases; 0 <= z <= ``releases``."""
 
     @property
     def worst_variance(self) -> float:
-        """The largest of :meth:`variance` over the planned releases: the last one's, where it grows with z."""
+        """The largest variance of the noise in a prefix sum, over all planned releases.
+
+        Here it is the variance in the last prefix sum; mechanisms whose variance does not grow with each release
+        override this.
+        """
         return self.variance(self.releases)
 
     def draws(self, z: int) -> int:
-        """Returns how many standard normal draws a value's z-th release takes: 1, unless a mechanism needs more."""
+        """Returns how many standard normal draws each number in the z-th release takes: 1 unless overridden."""
         return 1
 
     @abstractmethod
     def start(self, rows: int, values: int) -> None:
-        """Forgets all noise, and starts with a number of rows that have not released yet."""
+        """Starts an episode in which no row has released yet.
+
+        Args:
+            rows: Number of rows (agents of replicas).
+            values: Number of draws in one row for one release.
+        """
 
     @abstractmethod
     def advance(self, rows: Array, z: int, draws: Array) -> Array:
-        """Makes the noise of some rows' z-th release.
+        """Returns the noise to add to the z-th release of some rows.
 
         Args:
-            rows: Indices of rows that have released z - 1 times, in rising order.
-            z: From 1 on.
-            draws: Standard normal, float64 ``(draws, rows, values)``; used up, whose memory may be the result's.
+            rows: Indices of the rows, which have released z - 1 times before, in ascending order.
+            z: The number of the release, counted from 1.
+            draws: Standard normal numbers, float64 ``(draws, rows, values)``. They may be overwritten, and the result
+                may share their memory.
 
         Returns:
-            The noise of the z-th prefix sum less that of the one before it, float64 ``(rows, values)``.
+            The noise of the z-th prefix sum minus the noise of the one before, float64 ``(rows, values)``.
         """

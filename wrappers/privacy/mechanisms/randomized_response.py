@@ -1,4 +1,4 @@
-"""Randomised response: every binary outcome is flipped, or not, before it is counted."""
+"""Randomised response: every binary outcome is flipped at random before outcomes are counted."""
 
 import numpy as np
 
@@ -15,14 +15,15 @@ from fedbandit_envs.wrappers.privacy.privatizer import OnExhausted, Privatizer
 
 
 class RandomizedResponse(SharingMechanism):
-    """Reports each outcome as good or defective truly with probability e^eps/(1 + e^eps), else falsely.
+    """Reports each binary outcome truly with probability e^eps/(1 + e^eps), and flipped otherwise.
 
-    That is local differential privacy of every single outcome (Warner 1965): flips happen before outcomes are
-    counted. What is released as their number is the unbiased estimate, which need not lie between 0 and the total.
+    This gives local differential privacy for every single outcome (Warner 1965), since outcomes are flipped before they
+    are counted. The released number of good outcomes is the unbiased estimate from the flipped ones, which need not lie
+    between 0 and the total.
 
-    Totals leave exactly as they are: ``one-outcome`` is all that is protected, and claims for any other
-    adjacency are infinite. Each outcome adds as much noise to the estimate, whether it was good or not, so the variance
-    depends on nothing but totals.
+    Totals are released exactly. So only the adjacency ``one-outcome`` is protected, and for any other adjacency the
+    claimed epsilon is infinite. Good and defective outcomes add the same noise to the estimate, so that its variance
+    depends only on totals.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -34,14 +35,20 @@ class RandomizedResponse(SharingMechanism):
     def _share_out(self, horizon: int) -> None:
         super()._share_out(horizon)
         shares = self._shares
-        # The probability of a flip: from the smaller one of both probabilities, which keeps its digits.
+        # The probability of a flip, 1/(1 + e^eps). It is calculated directly and not as 1 - e^eps/(1 + e^eps), which
+        # would lose digits; without noise (infinite epsilon) it is 0.
         self._flips = 1 / (1 + np.exp(np.minimum(shares, 700.0))) * np.isfinite(shares)
-        # 1 - 2 flip = tanh(epsilon/2); the mean of what is reported is flip total + (1 - 2 flip) good.
+        # 1 - 2 flip = tanh(epsilon/2). The expected number of outcomes reported as good is
+        # flip total + (1 - 2 flip) good, which gives the unbiased estimate of good.
         self._contrasts = np.tanh(shares / 2)
         self._variances = self._flips * (1 - self._flips) / self._contrasts**2
 
     def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
-        """Starts an episode; see :meth:`Mechanism.start`."""
+        """Starts an episode; refuses statistics other than the numbers of outcomes and of good outcomes.
+
+        Raises:
+            ValueError: The environment releases something else.
+        """
         self._share_out(horizon)
         pair, scale = sensitivity.pair, sensitivity.scale
         if pair is None or scale.keys() != {pair.total, pair.good}:
@@ -58,10 +65,11 @@ class RandomizedResponse(SharingMechanism):
 
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Flips outcomes and estimates how many were good; see :meth:`Mechanism.randomise`."""
-        # A Byzantine agent's counts may be negative, or have more good outcomes than outcomes: these cannot be flipped.
+        # A Byzantine agent may release negative counts, or more good outcomes than outcomes. Such counts are clipped,
+        # since only real outcomes can be flipped.
         total = np.maximum(statistic[self._names.total], 0)
         good = np.clip(statistic[self._names.good], 0, total)
-        # With as many axes as values have.
+        # The share gets as many axes as the counts have, so that arrays broadcast.
         share = self._share(index).reshape(index.shape + (1,) * (good.ndim - 2))
         reported = np.zeros(good.shape)
         agents = index.shape[1]
@@ -82,7 +90,7 @@ class RandomizedResponse(SharingMechanism):
 
 
 class RandomizedResponsePrivatizer(Privatizer):
-    """Flips each binary outcome with some probability before outcomes are counted; see :class:`.RandomizedResponse`.
+    """Flips each binary outcome with a probability given by epsilon, before counting; see :class:`.RandomizedResponse`.
 
     Example:
         >>> from fedbandit_envs.procurement_v0 import parallel_env
@@ -109,13 +117,15 @@ class RandomizedResponsePrivatizer(Privatizer):
 
         Args:
             env: The environment, not yet privatized.
-            epsilon: Shared out over the releases, for one outcome; infinity flips none.
-            releases: The number of releases that get equal shares, after which the budget is exhausted; None for
-                P-FCB's decreasing shares of ``epsilon``, which depend on the horizon and have no end.
-            budget: See :class:`Privatizer`. By default all releases are added up (``basic``) under ``one-outcome``,
-                without a limit; since an outcome is released only once, ``parallel`` gives a smaller epsilon.
-            on_exhausted: Likewise.
-            noise_seed: Likewise.
+            epsilon: The sum of the epsilons of all releases, if neighbours differ in one outcome of each release; it
+                is divided among the releases. Infinity flips no outcome.
+            releases: The number of releases that get equal shares of ``epsilon``, after which no more are possible.
+                None for P-FCB's decreasing shares, which depend on the horizon and have no end.
+            budget: How spending is measured and limited, see :class:`Privatizer`. By default the epsilons of all
+                releases are added up (``basic``) under ``one-outcome``, without a limit. Since each outcome is in one
+                release only, the composition ``parallel`` gives a smaller epsilon.
+            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
+            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
 
         Raises:
             TypeError: An argument has the wrong type.

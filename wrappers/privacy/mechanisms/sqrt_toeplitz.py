@@ -1,4 +1,4 @@
-"""The square root of the prefix sums."""
+"""Noise of prefix sums by the square-root factorisation: the matrix of prefix sums is the square of a Toeplitz one."""
 
 import numpy as np
 
@@ -8,11 +8,12 @@ from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import PrefixNoise
 
 
 class SqrtToeplitzNoise(PrefixNoise):
-    """B = C = the lower-triangular Toeplitz matrix whose square has ones alone: f_k = binomial(2k, k)/4^k.
+    """The square-root factorisation of prefix sums into B C with B = C (Fichtenberger, Henzinger, Upadhyay, ICML 2023).
 
-    (Fichtenberger, Henzinger and Upadhyay, ICML 2023; the coefficients are those of (1 - x)^(-1/2).) All draws are
-    kept, 8 bytes a draw, row and release, and the time of a release grows with those before it. For very many releases
-    take a tree.
+    B and C are the lower-triangular Toeplitz matrix whose square is the matrix of prefix sums, with ones on and below
+    the diagonal. Its coefficients f_k = binomial(2k, k)/4^k are those of the power series of (1 - x)^(-1/2). All random
+    draws of an episode are kept, 8 bytes for each number, row and release, and the time of a release grows with the
+    number of releases before it. For very many releases take a tree.
 
     Example:
         >>> noise = SqrtToeplitzNoise(8)
@@ -26,24 +27,29 @@ class SqrtToeplitzNoise(PrefixNoise):
         k = np.arange(1, releases)
         self._coefficients = np.concatenate(([1.0], np.cumprod((2 * k - 1) / (2 * k))))
         self._squares = np.concatenate(([0.0], np.cumsum(self._coefficients**2)))
-        # Of an increment: those of (1 - x)^(1/2), as differences of equals would lose digits.
+        # Coefficients for the increment of the noise between two prefix sums: those of (1 - x)^(1/2). They are computed
+        # directly, since differences of nearly equal coefficients of (1 - x)^(-1/2) would lose digits.
         self._differences = np.concatenate(([1.0], -self._coefficients[1:] / (2 * k - 1)))
 
     def column_square(self, z: int) -> float:
-        """Returns the squared norm of the first column: f_0^2 + ... + f_(z-1)^2."""
+        """Returns the squared norm of the first column of C's first z rows: f_0^2 + ... + f_(z-1)^2."""
         return float(self._squares[z])
 
     def variance(self, z: int) -> float:
-        """Returns the squared norm of the z-th row, which is the same."""
+        """Returns the squared norm of B's z-th row: f_0^2 + ... + f_(z-1)^2."""
         return float(self._squares[z])
 
     def start(self, rows: int, values: int) -> None:
-        """Starts with no draws; memory is taken as it is needed."""
+        """Starts an episode without draws; memory grows with the number of releases."""
         self._draws = np.zeros((0, rows, values))
         self._ahead = np.zeros((0, rows, values))
 
     def advance(self, rows: Array, z: int, draws: Array) -> Array:
-        """Filters all draws until now: those of earlier blocks as prepared, those of this block directly."""
+        """Returns the growth of the noise with the z-th release, a weighted sum of all draws so far.
+
+        Draws of the present block of :data:`_BLOCK` releases are summed here; the sum of those of earlier blocks was
+        prepared when the block began.
+        """
         capacity, all_rows, values = self._draws.shape
         if z > capacity:
             grown = np.zeros((min(max(2 * capacity, _BLOCK), self.releases), all_rows, values))
@@ -60,18 +66,18 @@ class SqrtToeplitzNoise(PrefixNoise):
         return increment
 
     def _look_ahead(self, which: slice | Array, z: int) -> None:
-        """Prepares what the first z draws contribute to the next block: they are read but once a block."""
+        """Computes the contribution of the first z draws to all releases of the next block, in one pass over them."""
         if not len(self._ahead):
             self._ahead = np.zeros((_BLOCK, *self._draws.shape[1:]))
         past = self._draws[:z, which]
-        # Beyond the plan nothing is released.
+        # The last block may be shorter, since no more releases than planned take place.
         ahead = np.zeros((min(_BLOCK, self.releases - z), *past.shape[1:]))
         _filter(past.reshape(z, -1), self._differences, 1, ahead.reshape(len(ahead), -1))
         self._ahead[: len(ahead), which] = ahead
 
 
 _BLOCK = 32
-# Columns such that a block of them fits into a core's nearest cache.
+# Number of columns that are summed together, so that the numbers in use fit into a core's first-level cache.
 _TILE = 64
 
 
@@ -80,10 +86,10 @@ def _filter(past: Array, coefficients: Array, distance: int, out: Array) -> None
     """Adds to ``out[j]`` the sum of coefficients[distance + j + k] past[-1 - k] over k, always in the same order.
 
     Args:
-        past: float64 ``(releases, columns)``.
-        coefficients: float64, long enough.
-        distance: From the last of ``past`` to the first of ``out``, in releases.
-        out: float64 ``(following, columns)``.
+        past: The draws of the releases so far, float64 ``(releases, columns)``.
+        coefficients: Weights by distance in releases, float64, at least ``distance + following + releases - 1``.
+        distance: Number of releases from the last of ``past`` to the first of ``out``.
+        out: The sums that are added to, float64 ``(following, columns)``.
     """
     releases, columns = past.shape
     for start in range(0, columns, _TILE):

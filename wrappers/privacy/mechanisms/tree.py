@@ -1,4 +1,4 @@
-"""The tree mechanism, with plain nodes and with Honaker's estimates of them."""
+"""The tree mechanism for prefix sums, with plain nodes and with Honaker's more exact estimates of the nodes."""
 
 import numpy as np
 
@@ -7,13 +7,15 @@ from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import PrefixNoise
 
 
 class TreeNoise(PrefixNoise):
-    """The binary counter of Chan, Shi and Song (ACM TISSEC 2011): noise of the nodes of a binary tree over the windows.
+    """The tree mechanism (Chan, Shi and Song, ACM TISSEC 2011): noise belongs to the nodes of a binary tree over time.
 
-    The noise of the z-th prefix sum is that of the nodes at the set bits of z. The node of level l at a bit covers 2^l
-    windows; its noise is drawn when its last window is released, one node a release. A level's noise is kept until its
-    bit is set again, so memory and amortised time a release grow with log2 of the releases alone.
+    A window is the time between two releases of an agent. A node of level l covers 2^l successive windows, and its
+    noise is drawn when the last of them is released: one node for each release. The prefix sum over the first z windows
+    is the sum of one node for each set bit of the binary number z, and its noise is the sum of their noises. The noise
+    of a level is kept until its bit is set again, so memory and mean time for a release grow with the logarithm of the
+    number of releases.
 
-    A window lies in one node of each level at most, and the first lies in all that there are.
+    A window lies in at most one node of each level; the first window lies in a node of every level.
 
     Example:
         >>> noise = TreeNoise(8)
@@ -22,35 +24,42 @@ class TreeNoise(PrefixNoise):
     """
 
     def node_variance(self, level: int) -> float:
-        """Returns the variance of the noise that stands for a node in a prefix sum: 1."""
+        """Returns the variance of the noise of a node at this level, for draws of variance 1: here 1."""
         return 1.0
 
     def _complete(self, rows: Array, level: int, draws: Array) -> Array:
-        """Returns the noise of the nodes at ``level`` that rows complete; ``_nodes`` holds those of the bits below."""
+        """Returns the noise of the new nodes at ``level``, ``(rows, values)``.
+
+        ``_nodes`` holds the noise of the nodes at lower levels, which the new nodes cover.
+        """
         return draws[0]
 
     def column_square(self, z: int) -> float:
-        """Returns the number of levels, floor(log2 z) + 1."""
+        """Returns the number of nodes in which the first of z windows lies: floor(log2 z) + 1, the number of levels."""
         return float(z.bit_length())
 
     def variance(self, z: int) -> float:
-        """Returns the variances of the nodes at the set bits of z, added up."""
+        """Returns the variance of the noise in the z-th prefix sum: the sum over the nodes at the set bits of z."""
         return sum(self.node_variance(level) for level in range(z.bit_length()) if z >> level & 1)
 
     @property
     def worst_variance(self) -> float:
-        """The largest variance: that of all releases, or of the most with one bit less and all bits below it."""
+        """The largest variance of any planned prefix sum.
+
+        The largest number of nodes at each level is reached by the planned number n of releases, or by a smaller number
+        in which one set bit of n is cleared and all lower bits are set; the maximum over these is returned.
+        """
         n = self.releases
         rivals = ((n >> level << level) - 1 for level in range(n.bit_length()) if n >> level & 1)
         return max(map(self.variance, (n, *rivals)))
 
     def start(self, rows: int, values: int) -> None:
-        """Starts with no node completed."""
+        """Starts an episode in which no node has noise yet."""
         self._nodes = np.zeros((self.releases.bit_length(), rows, values))
 
     def advance(self, rows: Array, z: int, draws: Array) -> Array:
-        """Puts the node that the z-th release completes in the place of those that it covers."""
-        # The level of the node that is completed: how often 2 divides z.
+        """Returns the growth of the noise with the z-th release: the new node's less that of the nodes it covers."""
+        # The z-th release completes the node at this level: the number of times that 2 divides z.
         level = (z & -z).bit_length() - 1
         node = self._complete(rows, level, draws)
         increment = node - self._nodes[:level, rows].sum(axis=0)
@@ -59,13 +68,13 @@ class TreeNoise(PrefixNoise):
 
 
 class HonakerNoise(TreeNoise):
-    """The tree mechanism with Honaker's estimate of every node, from its own draw and its children's estimates.
+    """The tree mechanism with Honaker's estimates: each node's noisy sum is averaged with its children's estimates.
 
-    These two are independent; weighted by inverse variances they make one of variance 2^l/(2^(l+1) - 1) at level l; it
-    falls from 1 to 1/2 (Honaker 2015, "Efficient Use of Differentially Private Binary Trees", the estimate from
-    below, which needs no later data). Estimates are functions of the tree's noisy sums, so the tree's privacy is
-    theirs. The estimates contain less information than the noisy sums: attacks on the releases stay a little below the
-    claim.
+    The node's own noisy sum and the sum of its children's estimates are independent. Their average, weighted by inverse
+    variances, has the variance 2^l/(2^(l+1) - 1) at level l, which falls from 1 to 1/2 (Honaker 2015, "Efficient Use of
+    Differentially Private Binary Trees", the estimate from below, which needs no later data). The estimates are
+    functions of the tree's noisy sums, so that they are at least as private. They contain less information than the
+    noisy sums: attacks on the releases therefore prove an epsilon a little below the claim.
 
     Example:
         >>> noise = HonakerNoise(8)
@@ -74,19 +83,19 @@ class HonakerNoise(TreeNoise):
     """
 
     def node_variance(self, level: int) -> float:
-        """Returns 2^l/(2^(l+1) - 1)."""
+        """Returns the variance of the estimate of a node at level l, for draws of variance 1: 2^l/(2^(l+1) - 1)."""
         return 2**level / (2 ** (level + 1) - 1)
 
     def draws(self, z: int) -> int:
-        """Returns how many nodes the z-th release completes, one a level up to that of the largest."""
+        """Returns how many nodes end with the z-th window: one at each level up to that of the largest of them."""
         return (z & -z).bit_length()
 
     def _complete(self, rows: Array, level: int, draws: Array) -> Array:
         node = draws[0]
         for above in range(1, level + 1):
-            # The left child is at the bit below; the right one has just been completed.
+            # The left child is kept one level below; the right child is the node of the iteration before.
             children = self._nodes[above - 1, rows] + node
-            # The children's sum has the variance 2 v, v that of each; the node's own noisy sum has 1.
+            # Each child has the variance v, so their sum has 2 v; the node's own noisy sum has the variance 1.
             double = 2 * self.node_variance(above - 1)
             node = (double * draws[above] + children) / (double + 1)
         return node
