@@ -1,7 +1,7 @@
 """Functions for page templates: tables, numbers and curves, all of which are written to the CSV file as well."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from numbers import Real
 from pkgutil import iter_modules
@@ -28,6 +28,7 @@ is the text on the page, letter by letter.
 """
 
 Row = Mapping[str, Any]
+Curves = Mapping[str, Mapping[Any, Any]]
 Points = Mapping[Any, Any] | Sequence[tuple[Any, Any]]
 
 
@@ -203,21 +204,40 @@ def means(x: Sequence[Any] | Array, values: Array, strata: Array | None = None) 
     return {at: Mean(m, m - h, m + h) for at, m, h in zip(x, mean, half, strict=True)}
 
 
-def swept(
-    runs: PanelRuns, column: str, lines: Iterable[str] = (), **labels: Any
-) -> dict[str, dict[Any, Mean]]:
-    """Returns curves of :func:`final_regret` over a column, by line.
+def each(lines: Mapping[str, Mapping[Any, Any]], measure: Callable[[Any], Any]) -> Curves:
+    """Returns what a function measures of each result, by name and x, for results such as :meth:`PanelRuns.lines`."""
+    return {name: {x: measure(result) for x, result in own.items()} for name, own in lines.items()}
+
+
+def by_x(curves: Curves, head: str, label: str, names: Iterable[str] = ()) -> list[Row]:
+    """Returns curves as a table with a line for each x and a column for each curve.
 
     Args:
-        runs: The results.
-        column: Label that is on the x axis.
-        lines: Lines of which curves are returned; all by default.
-        **labels: Other labels that the runs have to have.
+        curves: Cells by x, by the name of the curve; all curves have the same x.
+        head: Head of the first column.
+        label: Format of its cells, such as ``"{:g} agents"``.
+        names: Names of the curves that the table has, in order; all by default.
     """
-    return {
-        line: {x: final_regret(result) for x, result in runs.by(column, line=line, **labels).items()}
-        for line in lines or runs.values("line")
-    }
+    columns = {name: curves[name] for name in names or curves}
+    xs = next(iter(columns.values()))
+    return [{head: label.format(x)} | {name: own[x] for name, own in columns.items()} for x in xs]
+
+
+def by_line(curves: Curves, head: str, label: str, meanings: Mapping[str, str] = {}) -> list[Row]:
+    """Returns curves as a table with a line for each curve and a column for each x.
+
+    Args:
+        curves: Cells by x, by the name of the curve.
+        head: Head of the column of the names.
+        label: Format of the heads of the other columns, such as ``"{:g} agents"``.
+        meanings: Descriptions of the curves for a column of their own, by name; no such column if empty.
+    """
+    return [
+        {head: name}
+        | ({"what it does": meanings[name]} if meanings else {})
+        | {label.format(x): cell for x, cell in own.items()}
+        for name, own in curves.items()
+    ]
 
 
 def final_regret(result: RunResult) -> Mean:

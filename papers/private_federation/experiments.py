@@ -194,12 +194,9 @@ EXPERIMENTS = {
         "Private federation: whether it pays against tuned silence",
         {"x": "epsilon", "y": "regret / tuned silence's", **LOG_LOG},
         SCALES,
-        {
-            **{name: problem.title for name, problem in PROBLEMS.items()},
-            "agents": "Against the number of agents",
-        },
         runs,
-        "panel.md.j2",
+        {name: problem.title for name, problem in PROBLEMS.items()}
+        | {"agents": "Against the number of agents"},
         panel_axes={"agents": {"x": "agents"}},
     )
 }

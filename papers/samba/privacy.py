@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, compare
-from fedbandit_envs.leaderboard.reproduction.page import Row, over_seeds
+from fedbandit_envs.leaderboard.reproduction.page import Curves, Row, each, over_seeds
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.samba.experiments import (
@@ -33,78 +31,66 @@ _SEES = {
 }
 
 
-class Protections:
-    """Noise and encryption on the same arms: what each costs and protects.
+def regrets(runs: PanelRuns) -> dict[str, dict[float, Array]]:
+    """Returns regret by the means of what was pulled, for each pull, ``(seeds,)``, by line and epsilon.
 
-    Attributes:
-        pulls: Number of pulls of a run, all agents or owners together.
-        encrypted: Result of the encrypted runs, see :func:`.runs.select`.
-        earn_the_same: Whether encrypted runs earn exactly what the open runs of their seeds do.
-        slowdown: CPU time of encrypted runs over that of the open runs of their seeds.
+    A run without epsilon stands at all of them. An encrypted run has the regret of that in the open, as it pulls the
+    same owners.
     """
 
-    def __init__(self, runs: PanelRuns) -> None:
-        """Sets encrypted runs beside those in the open."""
-        self._runs = runs
-        self._open, self.encrypted = runs[OPEN], runs[ENCRYPTED]
-        self.pulls = AGENTS * runs.plan.scale.rounds
-        same = slice(self.encrypted.reward.size)
-        self.earn_the_same = np.array_equal(self.encrypted.reward, self._open.reward[same])
-        self.slowdown = compare(self.encrypted.spent, self._open.spent[same]).value
+    def regret(result: Any) -> Array:
+        total: Array = result.regret[-1].sum(axis=1) if isinstance(result, RunResult) else runs[OPEN].regret
+        return total / pulls(runs)
 
-    def table(self) -> Iterator[Row]:
-        """Returns the table of regret, bytes and CPU time a pull, of who sees what, and of what is claimed."""
-        best = max(self._open.means)
-        for labels, result in self._runs.rows:
-            line, regret = labels["line"], self._regret(result)
-            trust, epsilon = _claimed(result)
-            yield {
-                "run": f"{line} {labels['epsilon']:g}" if "epsilon" in labels else line,
-                "regret a pull (± 95 %)": over_seeds(regret, ",.4f"),
-                "reward a pull": f"{best - regret.mean():.4f}",
-                "cumulative reward": f"{self.pulls * (best - regret.mean()):,.0f}",
-                "/ silent regret": "1" if line == SILENT else self._over(result, SILENT),
-                "bytes a pull": f"{self.bytes(result):,.2f}",
-                "CPU µs a pull": f"{_microseconds(result) / self.pulls:,.2f}",
-                "who sees what": _SEES[line],
-                "trust": trust,
-                "epsilon claimed": epsilon,
-            }
+    return each(runs.lines("epsilon"), regret)
 
-    def _regret(self, result: Any) -> Array:
-        """Returns the whole federation's regret by the means of what was pulled, for each pull, ``(seeds,)``."""
-        # An encrypted run pulls what the run in the open does.
-        total: Array = result.regret[-1].sum(axis=1) if isinstance(result, RunResult) else self._open.regret
-        return total / self.pulls
 
-    def _over(self, result: Any, line: str, **labels: Any) -> Ratio:
-        return compare(self._regret(result), self._regret(self._runs.one(line, **labels)))
+def pulls(runs: PanelRuns) -> int:
+    """Returns the number of pulls of a run, all agents or owners together."""
+    return AGENTS * runs.plan.scale.rounds
 
-    def bytes(self, result: Any) -> float:
-        """Returns the bytes that a run sends for each pull."""
-        if isinstance(result, RunResult):
-            return float(result.traffic["bytes"].sum(axis=1).mean()) / self.pulls if result.traffic else 0.0
-        return float(result.bytes.mean()) / self.pulls
 
-    def curves(self) -> dict[str, dict[float, Any]]:
-        """Returns regret a pull over epsilon, level where a run has none."""
-        swept = {
-            line: {x: over_seeds(self._regret(run)) for x, run in self._runs.by("epsilon", line=line).items()}
-            for line in (PRIVATE, PLACEBO)
+def table(runs: PanelRuns) -> Iterator[Row]:
+    """Returns the table of regret, bytes and CPU time a pull, of who sees what, and of what is claimed."""
+    found, best = regrets(runs), max(runs[OPEN].means)
+    for labels, result in runs.rows:
+        line, at = labels["line"], labels.get("epsilon", runs.values("epsilon")[0])
+        regret = found[line][at]
+        trust, epsilon = _claimed(result)
+        yield {
+            "run": f"{line} {at:g}" if "epsilon" in labels else line,
+            "regret a pull (± 95 %)": over_seeds(regret, ",.4f"),
+            "reward a pull": f"{best - regret.mean():.4f}",
+            "cumulative reward": f"{pulls(runs) * (best - regret.mean()):,.0f}",
+            "/ silent regret": "1" if line == SILENT else compare(regret, found[SILENT][at]),
+            "bytes a pull": f"{sent(result) / pulls(runs):,.2f}",
+            "CPU µs a pull": f"{_microseconds(result) / pulls(runs):,.2f}",
+            "who sees what": _SEES[line],
+            "trust": trust,
+            "epsilon claimed": epsilon,
         }
-        level = {line: over_seeds(self._regret(self._runs.one(line))) for line in (SILENT, SHARED, ENCRYPTED)}
-        return swept | {line: dict.fromkeys(swept[PRIVATE], mean) for line, mean in level.items()}
 
-    def noise(self) -> dict[float, tuple[Ratio, Ratio, Ratio]]:
-        """Returns private regret over that of true data, of noise alone and of silence, by epsilon."""
-        return {
-            epsilon: (
-                self._over(result, SHARED),
-                self._over(result, PLACEBO, epsilon=epsilon),
-                self._over(result, SILENT),
-            )
-            for epsilon, result in self._runs.by("epsilon", line=PRIVATE).items()
-        }
+
+def curves(runs: PanelRuns) -> Curves:
+    """Returns regret a pull over epsilon, level where a run has none."""
+    found = each(regrets(runs), over_seeds)
+    return {line: found[line] for line in (PRIVATE, PLACEBO, SILENT, SHARED, ENCRYPTED)}
+
+
+def noise(runs: PanelRuns) -> dict[float, list[Ratio]]:
+    """Returns private regret over that of true data, of noise alone and of silence, by epsilon."""
+    found = regrets(runs)
+    return {
+        epsilon: [compare(private, found[line][epsilon]) for line in (SHARED, PLACEBO, SILENT)]
+        for epsilon, private in found[PRIVATE].items()
+    }
+
+
+def sent(result: Any) -> float:
+    """Returns the mean number of bytes that a run sends."""
+    if isinstance(result, RunResult):
+        return float(result.traffic["bytes"].sum(axis=1).mean()) if result.traffic else 0.0
+    return float(result.bytes.mean())
 
 
 def _microseconds(result: Any) -> float:
