@@ -191,7 +191,7 @@ def over_line(lines: Mapping[str, Mapping[Any, RunResult]], rival: str) -> dict[
 
 
 def exponents(points: Mapping[float, RunResult]) -> Array:
-    """Returns the exponent of x that is fitted to the regret of each seed, ``(seeds,)``, by a line through logarithms."""
+    """Returns the exponent of x fitted to the regret of each seed by a line through logarithms, ``(seeds,)``."""
     regret = np.array([regret_by_seed(result) for result in points.values()])
     slopes: Array = np.polyfit(np.log(list(points)), np.log(regret), 1)[0]
     return slopes

@@ -28,6 +28,7 @@ is the text on the page, letter by letter.
 """
 
 Row = Mapping[str, Any]
+Table = Iterable[Row]
 Curves = Mapping[str, Mapping[Any, Any]]
 Points = Mapping[Any, Any] | Sequence[tuple[Any, Any]]
 
@@ -128,10 +129,16 @@ class Section:
         self._record(name, "in the text", "", cell, str(cell))
         return str(cell)
 
-    def record(self, name: str, ratios: Mapping[Any, Ratio]) -> str:
-        """Adds ratios that no table prints to the CSV rows, by x; returns no text."""
-        for x, value in ratios.items():
-            self._record(name, "ratio", x, value)
+    def record(self, curves: Curves, name: str = "{}") -> str:
+        """Adds ratios that no table prints to the CSV rows; returns no text.
+
+        Args:
+            curves: Ratios by x, by the name of the curve.
+            name: Format of the name in the CSV file, such as ``"{} / silent"``.
+        """
+        for line, ratios in curves.items():
+            for x, value in ratios.items():
+                self._record(name.format(line), "ratio", x, value)
         return ""
 
     def draw(self, curves: Mapping[str, Points], beside: Mapping[str, str] = {}) -> str:
@@ -184,24 +191,13 @@ class Section:
 
 def over_rounds(result: RunResult) -> dict[int, Mean]:
     """Returns regret per agent by round, with the 95 % interval over seeds, instances held fixed."""
-    return means(result.rounds, result.regret.mean(axis=2), strata_of_seeds(result))
+    strata, regret = strata_of_seeds(result), result.regret.mean(axis=2)
+    return {at: over_seeds(values, strata=strata) for at, values in zip(result.rounds, regret, strict=True)}
 
 
 def all_over_rounds(runs: PanelRuns) -> dict[str, dict[int, Mean]]:
     """Returns the curve of regret over rounds of every line."""
     return {row.labels["line"]: over_rounds(row.result) for row in runs.rows}
-
-
-def means(x: Sequence[Any] | Array, values: Array, strata: Array | None = None) -> dict[Any, Mean]:
-    """Returns means over seeds with their 95 % intervals, by x.
-
-    Args:
-        x: Values of x, ``(points,)``.
-        values: One value for each seed, ``(points, seeds)``.
-        strata: Stratum of each seed, which the intervals hold fixed.
-    """
-    mean, half = mean_and_half_width(values, strata=strata)
-    return {at: Mean(m, m - h, m + h) for at, m, h in zip(x, mean, half, strict=True)}
 
 
 def each(lines: Mapping[str, Mapping[Any, Any]], measure: Callable[[Any], Any]) -> Curves:

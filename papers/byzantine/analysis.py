@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from operator import methodcaller
 
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, over, ratio
-from fedbandit_envs.leaderboard.reproduction.page import Curves, Row, each
+from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, each
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.leaderboard.runs.result import RunResult
-from fedbandit_envs.papers.byzantine.experiments import BY_NUMBER, SILENT
+from fedbandit_envs.papers.byzantine.experiments import SILENT
 
 SHARE, BOUND = 0.2, 1.3
 
@@ -26,20 +26,13 @@ def ratios(lines: Mapping[str, Mapping[float, RunResult]]) -> dict[str, dict[flo
     return found
 
 
-def bounds(lines: Mapping[str, Mapping[float, RunResult]]) -> list[Row]:
+def bounds(lines: Mapping[str, Mapping[float, RunResult]]) -> Table:
     """Returns the table of what a fifth of liars does to the regret of each federated baseline."""
     grown = {line: ratio(own[SHARE], own[0.0]) for line, own in lines.items() if line != SILENT}
-    return [
-        {
+    for line, value in grown.items():
+        yield {
             "algorithm": line,
             "holds?": value.at_most(BOUND),
             "over its own without liars": value,
             "over silence": ratio(lines[line][SHARE], lines[SILENT][SHARE]),
         }
-        for line, value in grown.items()
-    ]
-
-
-def is_biased(bounds: list[Row]) -> bool:
-    """Returns whether trimming each number by itself costs more than the bound."""
-    return any(row["algorithm"] == BY_NUMBER and row["holds?"] != "holds" for row in bounds)

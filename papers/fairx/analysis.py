@@ -11,12 +11,11 @@ from fedbandit_envs.baselines.tuned import DATA
 from fedbandit_envs.leaderboard.reproduction.comparison import (
     Mean,
     Ratio,
-    exponents,
     over,
     ratio,
     regret_by_seed,
 )
-from fedbandit_envs.leaderboard.reproduction.page import Row, each, final_regret, over_seeds
+from fedbandit_envs.leaderboard.reproduction.page import Table, each, final_regret, over_seeds
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.fairx.experiments import FED, GREEDY, PLACEBO, PRIV, SILENT, WEIGHTED
@@ -26,15 +25,15 @@ NEVER_ABOVE = 1.05
 """Ours is asked never to have more than this many times the fairness regret of tuned silence."""
 
 
-def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> list[Row]:
+def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Table:
     """Returns the table of fairness regret and reward regret at T of every line, over B0's.
 
     Args:
         runs: The results of one panel.
         meanings: What the lines do.
     """
-    return [
-        {
+    for line, result in runs.by("line").items():
+        yield {
             "algorithm": line,
             "what it does": meanings.get(line, "the same on noise alone"),
             "solver, steps, beta scale": _solver(line),
@@ -43,8 +42,6 @@ def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> list[Row]:
             "/ B0": "1" if line == SILENT else ratio(result, runs[SILENT]),
             "reward regret at T": f"{result.info['reward_regret'].mean() * result.rounds[-1]:,.0f}",
         }
-        for line, result in runs.by("line").items()
-    ]
 
 
 def releases(result: RunResult) -> str:
@@ -69,22 +66,17 @@ def power_of_rounds(result: RunResult) -> Mean:
     return over_seeds(grown / log(result.rounds[-1] / result.rounds[early]), ".2f")
 
 
-def power_of_agents(points: Mapping[float, RunResult]) -> Mean:
-    """Returns the exponent of the number of agents in regret, fitted to the logarithms of each run."""
-    return over_seeds(exponents(points), ".3f")
-
-
 def least(runs: PanelRuns, start: str = "") -> str:
     """Returns the line with the least fairness regret, of those with this beginning of their name."""
     regrets = {line: regret_by_seed(result).mean() for line, result in runs.by("line").items()}
     return min((line for line in regrets if line.startswith(start)), key=regrets.__getitem__)
 
 
-def against_epsilon(runs: PanelRuns) -> list[Row]:
+def against_epsilon(runs: PanelRuns) -> Table:
     """Returns the table of fairness regret by epsilon."""
     lines = runs.lines("epsilon")
-    return [
-        {
+    for epsilon, result in lines[PRIV].items():
+        yield {
             "budget": f"epsilon {epsilon:g}",
             PRIV: final_regret(result),
             "/ B0": ratio(result, runs[SILENT]),
@@ -92,8 +84,6 @@ def against_epsilon(runs: PanelRuns) -> list[Row]:
             WEIGHTED: final_regret(lines[WEIGHTED][epsilon]),
             f"/ {GREEDY}": ratio(lines[WEIGHTED][epsilon], runs[GREEDY]),
         }
-        for epsilon, result in lines[PRIV].items()
-    ]
 
 
 def zero_at(place: float, curves: Mapping[str, Mapping[float, Mean]]) -> dict[str, dict[float, Mean]]:
@@ -104,18 +94,16 @@ def zero_at(place: float, curves: Mapping[str, Mapping[float, Mean]]) -> dict[st
 _FEW_AND_MANY = {"frank_wolfe": (1, 10), "projected_gradient": (10, 30)}
 
 
-def steps(runs: PanelRuns) -> list[Row]:
+def steps(runs: PanelRuns) -> Table:
     """Returns the table of fairness regret by solver and steps, those without a solver last."""
     solvers = [*product((SILENT, FED), _FEW_AND_MANY), *product((SILENT, FED), ["at the estimate"])]
-    return [
-        {
-            "run, steps": f"{line}, {solver} {steps:g}",
-            "fairness regret at T (± 95 %)": final_regret(result),
-            "/ 3 steps of Frank and Wolfe": ratio(result, runs.one(line, frank_wolfe=3)),
-        }
-        for line, solver in solvers
-        for steps, result in runs.by(solver, line=line).items()
-    ]
+    for line, solver in solvers:
+        for steps, result in runs.by(solver, line=line).items():
+            yield {
+                "run, steps": f"{line}, {solver} {steps:g}",
+                "fairness regret at T (± 95 %)": final_regret(result),
+                "/ 3 steps of Frank and Wolfe": ratio(result, runs.one(line, frank_wolfe=3)),
+            }
 
 
 def by_steps(runs: PanelRuns) -> dict[str, dict[float, RunResult]]:
@@ -124,7 +112,7 @@ def by_steps(runs: PanelRuns) -> dict[str, dict[float, RunResult]]:
     return {f"{line}, {solver}": runs.by(solver, line=line) for line, solver in kinds}
 
 
-def fewer_steps(runs: PanelRuns) -> list[Row]:
+def fewer_steps(runs: PanelRuns) -> Table:
     """Returns the table of verdicts on whether fewer steps of a solver have less fairness regret."""
     ratios = {
         f"{line}, {solver}": ratio(*(runs.one(line, **{solver: count}) for count in counts))
@@ -149,12 +137,11 @@ def payoffs(runs: PanelRuns) -> dict[tuple[float, float], Ratio]:
     }
 
 
-def payoff_table(runs: PanelRuns) -> list[Row]:
+def payoff_table(runs: PanelRuns) -> Table:
     """Returns the table of verdicts on whether private federation pays, by agents and epsilon."""
-    table = []
     for (agents, epsilon), value in payoffs(runs).items():
         silence, at = runs.one(GREEDY, agents=agents), runs.where(agents=agents, epsilon=epsilon)
-        row = {
+        yield {
             "federation": f"{agents:g} agents, epsilon {epsilon:g}",
             GREEDY: final_regret(silence),
             WEIGHTED: final_regret(at[WEIGHTED]),
@@ -165,13 +152,11 @@ def payoff_table(runs: PanelRuns) -> list[Row]:
             PRIV: final_regret(at[PRIV]),
             f"{WEIGHTED} / {PRIV}": ratio(at[WEIGHTED], at[PRIV]),
         }
-        table.append(row)
-    return table
 
 
 def payoff_curves(runs: PanelRuns) -> dict[str, dict[float, Mean]]:
     """Returns fairness regret over epsilon, by line and number of agents."""
-    curves = {}
+    curves: dict[str, dict[float, Mean]] = {}
     for agents in runs.values("agents"):
         found = each(runs.where(agents=agents).lines("epsilon"), final_regret)
         names = {WEIGHTED: WEIGHTED, PRIV: PRIV, "silence": GREEDY}
@@ -192,31 +177,27 @@ def shares(runs: PanelRuns) -> dict[str, dict[int, float]]:
     return {name: dict(enumerate(map(float, share[order]), 1)) for name, share in shares.items()}
 
 
-def share_table(shares: Mapping[str, Mapping[int, float]], meanings: Mapping[str, str]) -> list[Row]:
+def share_table(shares: Mapping[str, Mapping[int, float]], meanings: Mapping[str, str]) -> Table:
     """Returns the table of shares by worker.
 
     Args:
         shares: Shares by line and rank, as :func:`shares` returns them.
         meanings: What the lines do.
     """
-    return [
-        {"worker, in order of merit": f"worker {rank}", "deserved": f"{deserved:.3f}"}
-        | {f"{line} ({what})": f"{shares[line][rank]:.3f}" for line, what in meanings.items()}
-        for rank, deserved in shares["deserved"].items()
-    ]
+    for rank, deserved in shares["deserved"].items():
+        got = {f"{line} ({what})": f"{shares[line][rank]:.3f}" for line, what in meanings.items()}
+        yield {"worker, in order of merit": f"worker {rank}", "deserved": f"{deserved:.3f}", **got}
 
 
-def differences(runs: PanelRuns, shares: Mapping[str, Mapping[int, float]]) -> list[Row]:
+def differences(runs: PanelRuns, shares: Mapping[str, Mapping[int, float]]) -> Table:
     """Returns the table of absolute differences between shares got and deserved, beside fairness regret."""
     sums = {line: sum(abs(got[i] - shares["deserved"][i]) for i in got) for line, got in shares.items()}
-    return [
-        {
+    for line, result in runs.by("line").items():
+        yield {
             "algorithm": line,
             "absolute differences, added up over workers": f"{sums[line]:.3f}",
             "fairness regret at T (± 95 %)": final_regret(result),
         }
-        for line, result in runs.by("line").items()
-    ]
 
 
 def prices(runs: PanelRuns) -> tuple[dict[str, dict[float, Mean]], dict[str, list[tuple[float, Mean]]]]:
@@ -229,7 +210,8 @@ def prices(runs: PanelRuns) -> tuple[dict[str, dict[float, Mean]], dict[str, lis
         Means by scale, by line and kind of regret (``"best-arm: fairness"``, ``"best-arm: reward"`` ...); and curves
         with a point for each scale, by line.
     """
-    by_scale, curves = {}, {}
+    by_scale: dict[str, dict[float, Mean]] = {}
+    curves = {}
     for line, results in runs.lines("merit").items():
         fairness = {x: over_seeds(regret_by_seed(one) / one.rounds[-1], ".4f") for x, one in results.items()}
         reward = {x: over_seeds(one.info["reward_regret"].mean(axis=1), ".4f") for x, one in results.items()}

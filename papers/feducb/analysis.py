@@ -1,6 +1,6 @@
 """Tables, ratios, curves and verdicts of the FedUCB paper's figures, and of our own pages on its horizon and graphs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import isnan
 from typing import Any
 
@@ -20,7 +20,7 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     ratio,
     regret_by_seed,
 )
-from fedbandit_envs.leaderboard.reproduction.page import Row, final_regret, over_rounds, over_seeds
+from fedbandit_envs.leaderboard.reproduction.page import Table, final_regret, over_rounds, over_seeds
 from fedbandit_envs.leaderboard.reproduction.panel_runs import LabelledResult, PanelRuns
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.linear_v0 import parallel_env
@@ -34,12 +34,12 @@ def name_of(labels: Mapping[str, Any]) -> str:
     return ", ".join(form.format(labels[key]) for key, form in forms.items() if key in labels)
 
 
-def over_silence(runs: PanelRuns) -> dict[str, Ratio]:
-    """Returns the ratio of each run's regret to silence's, by the run's name."""
-    return {name_of(labels): ratio(result, runs[SILENCE]) for labels, result in runs.rows}
+def over_silence(runs: PanelRuns) -> dict[str, dict[str, Ratio]]:
+    """Returns the ratio of each run's regret to silence's, by the run's name, without an x."""
+    return {name_of(labels): {"": ratio(result, runs[SILENCE])} for labels, result in runs.rows}
 
 
-def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Iterator[Row]:
+def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Table:
     """Yields the lines of the table of each run's regret at T, also over silence's, and of its messages.
 
     Args:
@@ -52,7 +52,7 @@ def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Iterator[Row]:
             "algorithm": name,
             "what it does": meanings.get(labels["line"]) or f"Algorithm 3, gamma = {labels['diameter']}",
             "regret at T (± 95 %)": final_regret(result),
-            "/ silent": "1" if name == SILENCE else value,
+            "/ silent": "1" if name == SILENCE else value[""],
             "messages an agent": "-" if messages is None else f"{messages.mean():.0f}",
         }
 
@@ -98,7 +98,7 @@ def competitive(runs: PanelRuns) -> dict[str, str]:
     }
 
 
-def equal_privacy(runs: PanelRuns) -> Iterator[Row]:
+def equal_privacy(runs: PanelRuns) -> Table:
     """Yields the lines of the table of noise and privacy spent in the printed form and in ours.
 
     Both promise the same. The noise is the largest standard deviation on the diagonal of a sum of released statistics,
@@ -136,7 +136,7 @@ def fitted(lines: Mapping[str, Mapping[float, RunResult]]) -> dict[str, Mean]:
     return {name: over_seeds(exponents(own), ".2f") for name, own in lines.items()}
 
 
-def fitted_table(powers: Mapping[str, Mean]) -> list[Row]:
+def fitted_table(powers: Mapping[str, Mean]) -> Table:
     """Returns the table of the exponents of d that :func:`fitted` returns."""
     return [
         {"algorithm": name, "exponent of d, fitted (± 95 % over trials)": p} for name, p in powers.items()
@@ -192,7 +192,7 @@ def decades(runs: PanelRuns) -> list[int]:
     return [int(abs(runs[RANDOM].rounds - 10**power).argmin()) for power in powers]
 
 
-def over_random(runs: PanelRuns) -> Iterator[Row]:
+def over_random(runs: PanelRuns) -> Table:
     """Yields the lines of the table of federations' regret over random arms', decade by decade."""
     for k in decades(runs):
         ratios = {f"{name} / {RANDOM}": ratio(runs[name], runs[RANDOM], k) for name in FEDERATIONS}

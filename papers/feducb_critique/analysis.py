@@ -1,6 +1,6 @@
 """Tables and curves of the page on the errors that Zhou and Chowdhury find in FedUCB."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan, log, sqrt
 from types import SimpleNamespace
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.comparison import regret_by_seed
-from fedbandit_envs.leaderboard.reproduction.page import Curves, Row, by_line, each, final_regret
+from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, by_line, each, final_regret
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.feducb.analysis import fitted
@@ -50,7 +50,7 @@ def epsilons(runs: PanelRuns) -> Curves:
     return {**found, "promised": {epsilon: epsilon for epsilon in runs.values("epsilon")}}
 
 
-def attacks(runs: PanelRuns) -> Iterator[Row]:
+def attacks(runs: PanelRuns) -> Table:
     """Yields the lines of the table of attacks by an attacker who sees nothing but the time of the first message."""
     least = epsilons(runs)
     for line, own in runs.lines("epsilon").items():
@@ -87,22 +87,20 @@ def noise_ratio(found: SimpleNamespace) -> float:
     return float(found.summed.std() / found.single.std())
 
 
-def noise_table(added: Mapping[float, SimpleNamespace]) -> list[Row]:
+def noise_table(added: Mapping[float, SimpleNamespace]) -> Table:
     """Returns the table of standard deviations of the noise that is added to V.
 
     Args:
         added: Results of :func:`.runs.added_noise` by M.
     """
-    return [
-        {
+    for agents, found in added.items():
+        yield {
             "agents M": f"{agents:g}",
             "noise in one agent's share": f"{found.single.std():.1f}",
             "noise in the sum": f"{found.summed.std():.1f}",
             "ratio": f"{noise_ratio(found):.2f}",
             "sqrt(M)": f"{sqrt(agents):.2f}",
         }
-        for agents, found in added.items()
-    ]
 
 
 def furthest_from_root(added: Mapping[float, SimpleNamespace]) -> float:
@@ -115,7 +113,7 @@ def regrets_by_agents(runs: PanelRuns) -> dict[str, dict[float, RunResult]]:
     return {form: runs.by("agents", line=form) for form in FORMS}
 
 
-def regret_table(regrets: Mapping[str, Mapping[float, RunResult]]) -> list[Row]:
+def regret_table(regrets: Mapping[str, Mapping[float, RunResult]]) -> Table:
     """Returns the table of regret by M, and of the exponents of M fitted to it."""
     powers, rows = fitted(regrets).values(), by_line(each(regrets, final_regret), "form", "M = {:g}")
     head = "exponent of M (± 95 % over trials)"
@@ -189,7 +187,7 @@ def synchronisations(runs: PanelRuns) -> Counts:
     }
 
 
-def bound_table(found: Counts) -> Iterator[Row]:
+def bound_table(found: Counts) -> Table:
     """Yields the lines of the table of synchronisations beside their bound, with noise and without."""
     heads = {
         "printed form": ("its bound", "is it kept?"),

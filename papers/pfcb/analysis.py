@@ -22,7 +22,7 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     strata_of_seeds,
 )
 from fedbandit_envs.leaderboard.reproduction.experiment import Scale
-from fedbandit_envs.leaderboard.reproduction.page import Row, final_regret, over_seeds
+from fedbandit_envs.leaderboard.reproduction.page import Table, final_regret, over_seeds
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.leaderboard.runs.result import RunResult, Strata
 from fedbandit_envs.leaderboard.runs.statistics import stratum_means
@@ -89,7 +89,7 @@ def _violations(result: RunResult) -> str:
     return f"{result.info['violation'].mean():.3%}"
 
 
-def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Iterator[Row]:
+def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Table:
     """Yields the lines of EXP1's table of regrets at T and their ratios to silence.
 
     Args:
@@ -109,7 +109,7 @@ def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Iterator[Row]:
         }
 
 
-def changes(runs: PanelRuns, pairs: Mapping[str, tuple[str, str]]) -> Iterator[Row]:
+def changes(runs: PanelRuns, pairs: Mapping[str, tuple[str, str]]) -> Table:
     """Yields the lines of the table of what each printed form does to regret.
 
     Args:
@@ -122,7 +122,7 @@ def changes(runs: PanelRuns, pairs: Mapping[str, tuple[str, str]]) -> Iterator[R
         yield {"change": change, "regret over the corrected form's [runs]": value, "regret": raises}
 
 
-def over_fcb(runs: PanelRuns, readings: Mapping[str, str]) -> Iterator[Row]:
+def over_fcb(runs: PanelRuns, readings: Mapping[str, str]) -> Table:
     """Yields the lines of the table of P-FCB's and silence's regret over that of readings of the non-private FCB.
 
     Args:
@@ -163,7 +163,7 @@ def in_markets(runs: PanelRuns, markets: Sequence[int]) -> dict[str, RunResult]:
     return {name: of_markets(runs[name], markets) for name in ("SS-UCB", "P-FCB", "FCB-checked")}
 
 
-def single_markets(runs: PanelRuns) -> Iterator[Row]:
+def single_markets(runs: PanelRuns) -> Table:
     """Yields the lines of the table of single markets."""
     chosen = experiments.choose_markets(runs.panel)
     for place, (seed, surplus) in enumerate(zip(chosen.slack, chosen.surplus, strict=True)):
@@ -195,7 +195,7 @@ def nearest_market(runs: PanelRuns) -> dict[str, Any]:
     return {"seed": chosen.slack[nearest], "share": share, **ratios}
 
 
-def margins(runs: PanelRuns, kinds: Mapping[str, str]) -> Iterator[Row]:
+def margins(runs: PanelRuns, kinds: Mapping[str, str]) -> Table:
     """Yields the lines of the table of slack and binding markets, with and without a margin on the threshold.
 
     Args:
@@ -222,11 +222,11 @@ def margin_ratio(runs: PanelRuns, kind: str) -> Ratio:
 
 def claim_of(result: RunResult, composition: str) -> Claim:
     """Returns a result's claim for one altered quantity under a composition."""
-    claims = {claim.composition: claim for claim in result.claims if claim.adjacency == "one-quantity"}
-    return claims[composition]
+    kind = ("one-quantity", composition)
+    return next(claim for claim in result.claims if (claim.adjacency, claim.composition) == kind)
 
 
-def by_epsilon(runs: PanelRuns, controls: Mapping[str, str]) -> Iterator[Row]:
+def by_epsilon(runs: PanelRuns, controls: Mapping[str, str]) -> Table:
     """Yields the lines of EXP2's table of P-FCB at each epsilon, and of the controls, beside silence.
 
     Args:
@@ -275,7 +275,7 @@ def chords(points: Mapping[float, RunResult]) -> dict[float, Ratio]:
     return {x: over_chord(points, x) for x in list(points)[1:-1]}
 
 
-def by_agents(runs: PanelRuns) -> Iterator[Row]:
+def by_agents(runs: PanelRuns) -> Table:
     """Yields the lines of EXP3's table of regret by the number of agents."""
     lines = runs.lines("size")
     for size, silent in lines["SS-UCB"].items():
@@ -310,7 +310,7 @@ def decades(rounds: Array) -> list[int]:
     return [int(np.searchsorted(rounds, rounds[-1] // part)) for part in (100, 10, 1)]
 
 
-def by_setting(runs: PanelRuns) -> Iterator[Row]:
+def by_setting(runs: PanelRuns) -> Table:
     """Yields the lines of Figure 2's table of regret at T / 100, T / 10 and T, true data shared and in silence."""
     for setting, results in runs.lines("line", itemgetter("setting")).items():
         rounds = results["shared"].rounds

@@ -5,7 +5,7 @@ from operator import itemgetter
 
 from fedbandit_envs.baselines.comparison_lines import TUNED
 from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, over, ratio, regret_by_seed
-from fedbandit_envs.leaderboard.reproduction.page import Row, final_regret
+from fedbandit_envs.leaderboard.reproduction.page import Table, final_regret
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.private_budget.experiments import PROBLEMS
@@ -27,7 +27,7 @@ def near(results: Mapping[str, RunResult], best: str) -> dict[str, Ratio]:
     return {name: value for name, value in ratios.items() if not value.low > 1}
 
 
-def noise_and_regret(runs: PanelRuns) -> list[Row]:
+def noise_and_regret(runs: PanelRuns) -> Table:
     """Returns the table of the noise and the regret of each candidate, beside tuned silence."""
     heads = ("how shared out", "number", "sd of the first", "sd of their sum", "epsilon spent")
     cells: dict[str, tuple[str | int, ...]] = {TUNED: ("-", 0, "-", "-", "-")}
@@ -38,15 +38,13 @@ def noise_and_regret(runs: PanelRuns) -> list[Row]:
         }
         noise = (f"{deviation:.2f}" for deviation in candidate.deviations(rounds))
         cells[name] = (str(candidate), candidate.releases(rounds), *noise, f"{spent['exact']:.4f}")
-    return [
-        {
+    for name, own in cells.items():
+        yield {
             "releases": name,
             **dict(zip(heads, own, strict=True)),
             "regret (± 95 %)": final_regret(runs[name]),
             f"/ {TUNED}": 1 if name == TUNED else ratio(runs[name], runs[TUNED]),
         }
-        for name, own in cells.items()
-    ]
 
 
 def curves(runs: PanelRuns) -> dict[str, list[tuple[int, Mean]]]:

@@ -7,8 +7,8 @@ import numpy as np
 
 from fedbandit_envs.baselines import comparison_lines
 from fedbandit_envs.baselines.comparison_lines import OURS, OURS_TUNED, PAPER, PLACEBO, SILENT, TRUE, TUNED
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, over, ratio, regret_by_seed
-from fedbandit_envs.leaderboard.reproduction.page import Row, final_regret
+from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, over, over_line, ratio, regret_by_seed
+from fedbandit_envs.leaderboard.reproduction.page import Table, final_regret
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.private_federation.experiments import NEVER_ABOVE, PROBLEMS
@@ -23,9 +23,9 @@ def _median(result: RunResult) -> str:
     return f"{np.median(regret_by_seed(result)):.0f}"
 
 
-def bounds(runs: PanelRuns) -> list[Row]:
+def bounds(runs: PanelRuns) -> Table:
     """Returns the table of ratios at the full horizon, and whether they are within the bounds set in advance."""
-    problem, table = PROBLEMS[runs.panel], []
+    problem = PROBLEMS[runs.panel]
     for case in problem.cases:
         results = runs.where(case=case.title).by("line")
         for line, result in results.items():
@@ -36,16 +36,16 @@ def bounds(runs: PanelRuns) -> list[Row]:
                 "median": _median(result),
             }
             for ours in (OURS, OURS_TUNED):
-                value = ratio(results[ours], result, middle=problem.middle) if line in case.asked else ""
-                row[f"{ours} over it"] = value
-                row[f"asked of {ours}"] = _verdict(value, case.asked[line]) if value else ""
-            table.append(row)
-    return table
+                row |= {f"{ours} over it": "", f"asked of {ours}": ""}
+                if line in case.asked:
+                    value = ratio(results[ours], result, middle=problem.middle)
+                    row[f"{ours} over it"] = value
+                    row[f"asked of {ours}"] = _verdict(value, case.asked[line])
+            yield row
 
 
-def lines(runs: PanelRuns) -> list[Row]:
+def lines(runs: PanelRuns) -> Table:
     """Returns the table of the regret of all lines at the sweeps' horizon."""
-    table = []
     for line, result in level(runs).by("line").items():
         row = {
             "run": line,
@@ -55,18 +55,17 @@ def lines(runs: PanelRuns) -> list[Row]:
         }
         for below in (SILENT, TUNED):
             row[f"/ {below}"] = "1" if line == below else ratio(result, level(runs)[below])
-        table.append(row)
-    return table
+        yield row
 
 
-def against_epsilon(runs: PanelRuns) -> list[Row]:
+def against_epsilon(runs: PanelRuns) -> Table:
     """Returns the table of regret against epsilon, as claimed for all releases together."""
-    silence, table = level(runs)[TUNED], []
+    silence = level(runs)[TUNED]
     for delta in runs.values("delta"):
         found = runs.where(delta=delta).lines("epsilon")
         for epsilon, result in found[OURS].items():
             value, beside = ratio(result, silence), found.get(PAPER, {}).get(epsilon)
-            row = {
+            yield {
                 "claim": f"epsilon {epsilon:g}, delta {delta:g}",
                 f"{OURS} (± 95 %)": final_regret(result),
                 f"/ {TUNED}": value,
@@ -75,8 +74,6 @@ def against_epsilon(runs: PanelRuns) -> list[Row]:
                 f"{PAPER} / {TUNED}": ratio(beside, silence) if beside else "-",
                 f"{OURS} / {PAPER}": ratio(result, beside) if beside else "-",
             }
-            table.append(row)
-    return table
 
 
 def curves_of(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
@@ -102,30 +99,25 @@ def _verdict(value: Ratio, bound: float | None) -> str:
     return f"at most {bound:.3g}: {met}; by the interval: {value.at_most(bound)}"
 
 
-def against_agents(runs: PanelRuns) -> tuple[list[Row], dict[str, dict[float, Ratio]]]:
-    """Returns the table of regret against the number of agents in all problems, and its ratios to tuned silence.
+def over_silence(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
+    """Returns ratios to tuned silence over the number of agents, by line and problem."""
+    return {
+        f"{line}, {name}": points
+        for name in PROBLEMS
+        for line, points in over_line(runs.where(problem=name).lines("agents"), TUNED).items()
+    }
 
-    Args:
-        runs: The results of the panel.
 
-    Returns:
-        The table, and the ratios over the number of agents, by line and problem.
-    """
-    table: list[Row] = []
-    curves: dict[str, dict[float, Ratio]] = {}
+def against_agents(runs: PanelRuns) -> Table:
+    """Returns the table of regret against the number of agents in all problems, and of ratios to tuned silence."""
+    ratios = over_silence(runs)
     for name in PROBLEMS:
-        silence = runs.by("agents", line=TUNED, problem=name)
-        ratios = {line: over(runs.by("agents", line=line, problem=name), silence) for line in (OURS, PAPER)}
-        curves |= {f"{line}, {name}": points for line, points in ratios.items()}
-        table += [
-            {
+        for agents, result in runs.by("agents", line=TUNED, problem=name).items():
+            yield {
                 "federation": f"{name}, {agents:g} agents",
                 f"{TUNED} (± 95 %)": final_regret(result),
-                **{f"{line} / {TUNED}": points[agents] for line, points in ratios.items()},
+                **{f"{line} / {TUNED}": ratios[f"{line}, {name}"][agents] for line in (OURS, PAPER)},
             }
-            for agents, result in silence.items()
-        ]
-    return table, curves
 
 
 def pays_from(points: Mapping[float, Ratio]) -> str:

@@ -149,7 +149,7 @@ def runs(plan: Plan) -> list[RunSpec]:
             _run(plan, name, line, problem.cases[0], problem=name, agents=float(agents))
             for name, problem in PROBLEMS.items()
             for agents in sweeps["agents"]
-            for line in (TUNED, PAPER, OURS)
+            for line in (TUNED, OURS, PAPER)
         ]
     cases = PROBLEMS[name].cases
     # The paper's form is swept at the last delta alone.

@@ -1,4 +1,4 @@
-"""Tables, ratios and curves of SAMBA's Figure 8; those of the page on noise beside encryption are in ``privacy``."""
+"""Tables, ratios and curves of SAMBA's Figure 8, and of the page that sets noise beside encryption."""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -10,9 +10,18 @@ from scipy.stats import linregress
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, Statement, all_hold, compare
-from fedbandit_envs.leaderboard.reproduction.page import Curves, Row, by_line, each, over_seeds
+from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, by_line, each, over_seeds
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
-from fedbandit_envs.papers.samba.experiments import ALGORITHMS, MOST_ARMS, PAPER_ROUNDS
+from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.papers.samba import experiments
+from fedbandit_envs.papers.samba.experiments import (
+    ALGORITHMS,
+    ENCRYPTED,
+    MOST_ARMS,
+    OPEN,
+    PAPER_ROUNDS,
+    SILENT,
+)
 
 ORDER_OF_MAGNITUDE = 10.0
 SLOWEST, FASTEST, TWICE = "thompson", "epsilon-greedy", "pursuit"
@@ -81,7 +90,7 @@ class Times:
             for size, spent in own.items()
         )
 
-    def seconds(self) -> list[Row]:
+    def seconds(self) -> Table:
         """Returns the table of CPU seconds by algorithm and size."""
         cells = {
             ALGORITHMS[name]: {
@@ -92,7 +101,7 @@ class Times:
         }
         return by_line(cells, "CPU seconds, encrypted / in the open", self.letter + " = {:,}")
 
-    def fits(self) -> list[Row]:
+    def fits(self) -> Table:
         """Returns the table of straight lines, and of the overhead of encryption at the largest size."""
         return [
             {
@@ -155,7 +164,7 @@ class Rewards:
             for name, own in self.rewards.items()
         }
 
-    def table(self) -> list[Row]:
+    def table(self) -> Table:
         """Returns the table of rewards by algorithm and N."""
         texts = {ALGORITHMS[name]: own for name, own in each(self.rewards, _mean_sd).items()}
         rows = by_line(texts, "reward, mean (sd)", "N = {:,}")
@@ -175,22 +184,19 @@ class Rewards:
         """Returns the algorithms, most reward at the last N first."""
         return sorted(self.rewards, key=lambda name: -float([*self.rewards[name].values()][-1].mean()))
 
-    def published(self) -> list[Row]:
+    def published(self) -> Table:
         """Returns the table that sets the authors' published runs beside ours."""
-        table = []
         for name, (mean, sd) in PUBLISHED.items():
             ours = self.rewards[name][PAPER_ROUNDS]
             away = ours.mean() - mean
             half = 1.96 * np.sqrt(ours.var(ddof=1) / ours.size + sd**2 / PUBLISHED_RUNS)
-            row = {
+            yield {
                 "reward, mean (sd)": ALGORITHMS[name],
                 "theirs": f"{mean:,} ({sd:,})",
                 "ours": _mean_sd(ours),
                 "ours less theirs (± 95 %)": f"{away:+,.0f} ± {half:,.0f}",
                 "agrees?": "agrees" if abs(away) <= half else f"**differs**, by {away / mean:+.1%}",
             }
-            table.append(row)
-        return table
 
 
 def _mean_sd(values: Array) -> str:
@@ -238,7 +244,7 @@ def over_role(shares: Shares, role: str, other: str) -> Array:
     return mean_shares(shares, role) / mean_shares(shares, other)
 
 
-def share_table(runs: PanelRuns, shares: Shares) -> list[Row]:
+def share_table(runs: PanelRuns, shares: Shares) -> Table:
     """Returns the table of shares by run."""
     heads = {
         "Comp": "comp",
@@ -247,16 +253,14 @@ def share_table(runs: PanelRuns, shares: Shares) -> list[Row]:
         "all owners": "all owners",
     }
     uneven = over_role(shares, "largest", "smallest")
-    return [
-        {
+    for row, (run, roles), ratio in zip(runs.rows, shares.items(), uneven, strict=True):
+        yield {
             "algorithm": _title(run),
             "CPU seconds": over_seeds(row.result.spent, ",.2f"),
             **{head: f"{roles[name].mean():.1%}" for head, name in heads.items()},
             "an owner": f"{roles['owner'].mean():.2%}",
             "largest owner / smallest": f"{ratio:.2f}",
         }
-        for row, (run, roles), ratio in zip(runs.rows, shares.items(), uneven, strict=True)
-    ]
 
 
 def share_curves(shares: Shares) -> dict[str, dict[int, Any]]:
@@ -295,3 +299,104 @@ def around_one(ratios: Sequence[Ratio]) -> str:
 def _title(run: tuple[str, int]) -> str:
     name, arms = run
     return f"{ALGORITHMS[name]}, K = {arms}"
+
+
+_SEES = {
+    experiments.RANDOM: "nobody tells anything, or learns",
+    SILENT: "nobody tells anything",
+    experiments.SHARED: "every agent sees every other's true pulls and successes of each arm, in doubling rounds",
+    experiments.PRIVATE: "the same under noise that each agent adds itself",
+    experiments.PLACEBO: "noise alone: what messages are worth without data",
+    OPEN: "the selector sees every owner's score in every round, and whom it picks",
+    ENCRYPTED: "the customer sees the total, exactly; Comp masked and permuted scores; owners their own pulls "
+    "and rewards; Controller and the wire ciphertexts",
+}
+
+
+def regrets_a_pull(runs: PanelRuns) -> Curves:
+    """Returns regret by the means of what was pulled, for each pull, ``(seeds,)``, by line and epsilon.
+
+    A run without epsilon stands at all of them. An encrypted run has the regret of that in the open, as it pulls the
+    same owners.
+    """
+
+    def regret(result: Any) -> Array:
+        total: Array = result.regret[-1].sum(axis=1) if isinstance(result, RunResult) else runs[OPEN].regret
+        return total / pulls(runs)
+
+    return each(runs.lines("epsilon"), regret)
+
+
+def pulls(runs: PanelRuns) -> int:
+    """Returns the number of pulls of a run, all agents or owners together."""
+    return experiments.AGENTS * runs.plan.scale.rounds
+
+
+def protections(runs: PanelRuns) -> Table:
+    """Returns the table of regret, bytes and CPU time a pull, of who sees what, and of what is claimed."""
+    found, best = regrets_a_pull(runs), max(runs[OPEN].means)
+    for labels, result in runs.rows:
+        line, at = labels["line"], labels.get("epsilon", runs.values("epsilon")[0])
+        regret = found[line][at]
+        trust, epsilon = _claimed(result)
+        yield {
+            "run": f"{line} {at:g}" if "epsilon" in labels else line,
+            "regret a pull (± 95 %)": over_seeds(regret, ",.4f"),
+            "reward a pull": f"{best - regret.mean():.4f}",
+            "cumulative reward": f"{pulls(runs) * (best - regret.mean()):,.0f}",
+            "/ silent regret": "1" if line == SILENT else compare(regret, found[SILENT][at]),
+            "bytes a pull": f"{sent(result) / pulls(runs):,.2f}",
+            "CPU µs a pull": f"{_microseconds(result) / pulls(runs):,.2f}",
+            "who sees what": _SEES[line],
+            "trust": trust,
+            "epsilon claimed": epsilon,
+        }
+
+
+def regret_curves(runs: PanelRuns) -> Curves:
+    """Returns regret a pull over epsilon, level where a run has none."""
+    found = each(regrets_a_pull(runs), over_seeds)
+    drawn = (experiments.PRIVATE, experiments.PLACEBO, SILENT, experiments.SHARED, ENCRYPTED)
+    return {line: found[line] for line in drawn}
+
+
+def noise(runs: PanelRuns) -> dict[float, list[Ratio]]:
+    """Returns private regret over that of true data, of noise alone and of silence, by epsilon."""
+    found = regrets_a_pull(runs)
+    return {
+        epsilon: [
+            compare(private, found[line][epsilon])
+            for line in (experiments.SHARED, experiments.PLACEBO, SILENT)
+        ]
+        for epsilon, private in found[experiments.PRIVATE].items()
+    }
+
+
+def sent(result: Any) -> float:
+    """Returns the mean number of bytes that a run sends."""
+    if isinstance(result, RunResult):
+        return float(result.traffic["bytes"].sum(axis=1).mean()) if result.traffic else 0.0
+    return float(result.bytes.mean())
+
+
+def _microseconds(result: Any) -> float:
+    """Returns the CPU time of a run."""
+    if isinstance(result, RunResult):
+        return 1e6 * result.cpu_seconds / result.regret.shape[1]
+    return 1e6 * float(result.spent.mean())
+
+
+def _claimed(result: Any) -> tuple[str, str]:
+    """Returns whom one must trust, and the best epsilon that is claimed, under the adjacency it is claimed for."""
+    if not isinstance(result, RunResult):
+        if result.claim is None:
+            return "whoever selects", "none"
+        return str(result.claim["trust"]), "infinite: the total is exact"
+    if not result.claims:
+        return ("everybody", "none") if result.traffic else ("nobody", "nothing is told")
+    known = [claim for claim in result.claims if claim.epsilon is not None]
+    texts = []
+    for adjacency in dict.fromkeys(claim.adjacency for claim in known):
+        least = min((c for c in known if c.adjacency == adjacency), key=lambda c: c.epsilon or 0.0)
+        texts.append(f"{least.epsilon:.3g} ({adjacency}, delta {least.delta:.0e})")
+    return str(result.claims[0].trust), "; ".join(texts) or "none"
