@@ -27,7 +27,7 @@ def ratios(lines: Mapping[str, Mapping[float, RunResult]]) -> dict[str, dict[flo
 
 
 def bounds(lines: Mapping[str, Mapping[float, RunResult]]) -> Table:
-    """Returns the table of what a fifth of liars does to the regret of each federated baseline."""
+    """Yields the lines of the table of what a fifth of liars does to the regret of each federated baseline."""
     grown = {line: ratio(own[SHARE], own[0.0]) for line, own in lines.items() if line != SILENT}
     for line, value in grown.items():
         yield {

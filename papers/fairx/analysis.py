@@ -15,7 +15,7 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     ratio,
     regret_by_seed,
 )
-from fedbandit_envs.leaderboard.reproduction.page import Table, each, final_regret, over_seeds
+from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, each, final_regret, over_seeds
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.fairx.experiments import FED, GREEDY, PLACEBO, PRIV, SILENT, WEIGHTED
@@ -26,7 +26,7 @@ NEVER_ABOVE = 1.05
 
 
 def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Table:
-    """Returns the table of fairness regret and reward regret at T of every line, over B0's.
+    """Yields the lines of the table of fairness regret and reward regret at T of every line, over B0's.
 
     Args:
         runs: The results of one panel.
@@ -73,7 +73,7 @@ def least(runs: PanelRuns, start: str = "") -> str:
 
 
 def against_epsilon(runs: PanelRuns) -> Table:
-    """Returns the table of fairness regret by epsilon."""
+    """Yields the lines of the table of fairness regret by epsilon."""
     lines = runs.lines("epsilon")
     for epsilon, result in lines[PRIV].items():
         yield {
@@ -95,7 +95,7 @@ _FEW_AND_MANY = {"frank_wolfe": (1, 10), "projected_gradient": (10, 30)}
 
 
 def steps(runs: PanelRuns) -> Table:
-    """Returns the table of fairness regret by solver and steps, those without a solver last."""
+    """Yields the lines of the table of fairness regret by solver and steps, those without a solver last."""
     solvers = [*product((SILENT, FED), _FEW_AND_MANY), *product((SILENT, FED), ["at the estimate"])]
     for line, solver in solvers:
         for steps, result in runs.by(solver, line=line).items():
@@ -113,13 +113,11 @@ def by_steps(runs: PanelRuns) -> dict[str, dict[float, RunResult]]:
 
 
 def fewer_steps(runs: PanelRuns) -> Table:
-    """Returns the table of verdicts on whether fewer steps of a solver have less fairness regret."""
-    ratios = {
-        f"{line}, {solver}": ratio(*(runs.one(line, **{solver: count}) for count in counts))
-        for line, (solver, counts) in product((SILENT, FED), _FEW_AND_MANY.items())
-    }
-    head = "fewer steps, less fairness regret"
-    return [{"run": run, head: value.at_most(1), "ratio": value} for run, value in ratios.items()]
+    """Yields the lines of the table of verdicts on whether fewer steps of a solver have less fairness regret."""
+    for line, (solver, counts) in product((SILENT, FED), _FEW_AND_MANY.items()):
+        value = ratio(*(runs.one(line, **{solver: count}) for count in counts))
+        verdict = {"fewer steps, less fairness regret": value.at_most(1), "ratio": value}
+        yield {"run": f"{line}, {solver}", **verdict}
 
 
 def shared_over_silent(runs: PanelRuns) -> list[Ratio]:
@@ -138,7 +136,7 @@ def payoffs(runs: PanelRuns) -> dict[tuple[float, float], Ratio]:
 
 
 def payoff_table(runs: PanelRuns) -> Table:
-    """Returns the table of verdicts on whether private federation pays, by agents and epsilon."""
+    """Yields the lines of the table of verdicts on whether private federation pays, by agents and epsilon."""
     for (agents, epsilon), value in payoffs(runs).items():
         silence, at = runs.one(GREEDY, agents=agents), runs.where(agents=agents, epsilon=epsilon)
         yield {
@@ -154,9 +152,9 @@ def payoff_table(runs: PanelRuns) -> Table:
         }
 
 
-def payoff_curves(runs: PanelRuns) -> dict[str, dict[float, Mean]]:
+def payoff_curves(runs: PanelRuns) -> Curves:
     """Returns fairness regret over epsilon, by line and number of agents."""
-    curves: dict[str, dict[float, Mean]] = {}
+    curves: dict[str, Mapping[float, Mean]] = {}
     for agents in runs.values("agents"):
         found = each(runs.where(agents=agents).lines("epsilon"), final_regret)
         names = {WEIGHTED: WEIGHTED, PRIV: PRIV, "silence": GREEDY}
@@ -178,7 +176,7 @@ def shares(runs: PanelRuns) -> dict[str, dict[int, float]]:
 
 
 def share_table(shares: Mapping[str, Mapping[int, float]], meanings: Mapping[str, str]) -> Table:
-    """Returns the table of shares by worker.
+    """Yields the lines of the table of shares by worker.
 
     Args:
         shares: Shares by line and rank, as :func:`shares` returns them.
@@ -190,7 +188,7 @@ def share_table(shares: Mapping[str, Mapping[int, float]], meanings: Mapping[str
 
 
 def differences(runs: PanelRuns, shares: Mapping[str, Mapping[int, float]]) -> Table:
-    """Returns the table of absolute differences between shares got and deserved, beside fairness regret."""
+    """Yields the lines of the table of absolute differences between shares got and deserved, beside fairness regret."""
     sums = {line: sum(abs(got[i] - shares["deserved"][i]) for i in got) for line, got in shares.items()}
     for line, result in runs.by("line").items():
         yield {

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, compare, ratio
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, ratio
 from fedbandit_envs.leaderboard.reproduction.page import Table, over_seeds
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.papers.fedlinucb.experiments import MEANINGS
@@ -12,13 +12,8 @@ from fedbandit_envs.papers.fedlinucb.experiments import MEANINGS
 _DIM = 15
 
 
-def messages_over(one: Any, other: Any) -> Ratio:
-    """Returns the messages of a run at T over those of another."""
-    return compare(*(result.messages[-1].sum(axis=1) for result in (one, other)))
-
-
 def at_horizon(runs: PanelRuns, rival: str) -> Table:
-    """Returns the table of what all agents together have at T, regret and messages, and of regret over a rival's."""
+    """Yields the table of what all agents together have at T, regret and messages, and of regret over a rival's."""
     for name, result in runs.by("line").items():
         sent = "-" if result.messages is None else over_seeds(result.messages[-1].sum(axis=1), ",.0f")
         yield {

@@ -88,7 +88,7 @@ def noise_ratio(found: SimpleNamespace) -> float:
 
 
 def noise_table(added: Mapping[float, SimpleNamespace]) -> Table:
-    """Returns the table of standard deviations of the noise that is added to V.
+    """Yields the lines of the table of standard deviations of the noise that is added to V.
 
     Args:
         added: Results of :func:`.runs.added_noise` by M.

@@ -28,7 +28,7 @@ def near(results: Mapping[str, RunResult], best: str) -> dict[str, Ratio]:
 
 
 def noise_and_regret(runs: PanelRuns) -> Table:
-    """Returns the table of the noise and the regret of each candidate, beside tuned silence."""
+    """Yields the lines of the table of the noise and the regret of each candidate, beside tuned silence."""
     heads = ("how shared out", "number", "sd of the first", "sd of their sum", "epsilon spent")
     cells: dict[str, tuple[str | int, ...]] = {TUNED: ("-", 0, "-", "-", "-")}
     for name, candidate in PROBLEMS[runs.panel].candidates.items():

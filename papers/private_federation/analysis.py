@@ -24,7 +24,7 @@ def _median(result: RunResult) -> str:
 
 
 def bounds(runs: PanelRuns) -> Table:
-    """Returns the table of ratios at the full horizon, and whether they are within the bounds set in advance."""
+    """Yields the table of ratios at the full horizon, and whether they are within the bounds set in advance."""
     problem = PROBLEMS[runs.panel]
     for case in problem.cases:
         results = runs.where(case=case.title).by("line")
@@ -45,7 +45,7 @@ def bounds(runs: PanelRuns) -> Table:
 
 
 def lines(runs: PanelRuns) -> Table:
-    """Returns the table of the regret of all lines at the sweeps' horizon."""
+    """Yields the lines of the table of the regret of all lines at the sweeps' horizon."""
     for line, result in level(runs).by("line").items():
         row = {
             "run": line,
@@ -59,7 +59,7 @@ def lines(runs: PanelRuns) -> Table:
 
 
 def against_epsilon(runs: PanelRuns) -> Table:
-    """Returns the table of regret against epsilon, as claimed for all releases together."""
+    """Yields the lines of the table of regret against epsilon, as claimed for all releases together."""
     silence = level(runs)[TUNED]
     for delta in runs.values("delta"):
         found = runs.where(delta=delta).lines("epsilon")
@@ -109,7 +109,7 @@ def over_silence(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
 
 
 def against_agents(runs: PanelRuns) -> Table:
-    """Returns the table of regret against the number of agents in all problems, and of ratios to tuned silence."""
+    """Yields the table of regret against the number of agents in all problems, and of ratios to tuned silence."""
     ratios = over_silence(runs)
     for name in PROBLEMS:
         for agents, result in runs.by("agents", line=TUNED, problem=name).items():

@@ -10,7 +10,7 @@ from scipy.stats import linregress
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, Statement, all_hold, compare
-from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, by_line, each, over_seeds
+from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, each, over_seeds
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.samba import experiments
@@ -41,6 +41,11 @@ PUBLISHED_RUNS = 150
 _OPEN = ", in the open"
 OPEN_BESIDE_ENCRYPTED = {title + _OPEN: title for title in ALGORITHMS.values()}
 """Names of the curves of runs in the open, which are drawn beside those of encrypted runs."""
+
+
+def titled(curves: Curves, end: str = "") -> Curves:
+    """Returns the curves of algorithms by the algorithms' titles, with an end."""
+    return {ALGORITHMS[name] + end: own for name, own in curves.items()}
 
 
 class Times:
@@ -91,33 +96,29 @@ class Times:
         )
 
     def seconds(self) -> Table:
-        """Returns the table of CPU seconds by algorithm and size."""
-        cells = {
-            ALGORITHMS[name]: {
-                size: f"{over_seeds(spent, ',.2f')} / {self.plain[name][size].mean():.3f}"
-                for size, spent in own.items()
-            }
-            for name, own in self.encrypted.items()
-        }
-        return by_line(cells, "CPU seconds, encrypted / in the open", self.letter + " = {:,}")
+        """Yields the lines of the table of CPU seconds by algorithm and size."""
+        for name, own in self.encrypted.items():
+            cells = {"CPU seconds, encrypted / in the open": ALGORITHMS[name]}
+            for size, spent in own.items():
+                plain = f"{self.plain[name][size].mean():.3f}"
+                cells[f"{self.letter} = {size:,}"] = f"{over_seeds(spent, ',.2f')} / {plain}"
+            yield cells
 
     def fits(self) -> Table:
-        """Returns the table of straight lines, and of the overhead of encryption at the largest size."""
-        return [
-            {
+        """Yields the lines of the table of straight lines, and of the overhead of encryption at the largest size."""
+        for name, line in self.lines.items():
+            yield {
                 "line through them": ALGORITHMS[name],
                 f"ms for each of {self.letter}": f"{1e3 * line.slope:.3f}",
                 "at 0, s": f"{line.intercept:.2f}",
                 "R^2": f"{line.rvalue**2:.4f}",
                 f"encrypted / open at {self.letter} = {self.most:,}": self.overheads[name][self.most],
             }
-            for name, line in self.lines.items()
-        ]
 
     def curves(self) -> Curves:
         """Returns CPU seconds over size, of encrypted runs and of those in the open."""
-        both = {ALGORITHMS[name]: own for name, own in self.encrypted.items()}
-        return each(both | {ALGORITHMS[name] + _OPEN: own for name, own in self.plain.items()}, over_seeds)
+        encrypted, plain = (each(spent, over_seeds) for spent in (self.encrypted, self.plain))
+        return {**titled(encrypted), **titled(plain, _OPEN)}
 
     def ratios(self) -> list[Ratio]:
         """Returns all ratios of encrypted runs' CPU seconds to open ones'."""
@@ -145,58 +146,55 @@ class Times:
         return [compare(self.last[name], self.last[rest]) for rest in self.order() if rest != name]
 
 
-class Rewards:
-    """Cumulative rewards of runs in the open, against N.
+Rewards = Mapping[str, Mapping[int, Array]]
+"""Cumulative rewards of runs in the open by algorithm and N, ``(seeds,)`` each."""
 
-    Attributes:
-        rewards: Rewards by algorithm and N, ``(seeds,)`` each.
-        ratios: Thompson Sampling's rewards over each algorithm's, by N.
-    """
 
-    def __init__(self, runs: PanelRuns) -> None:
-        """Compares Thompson Sampling's rewards with the others'."""
-        self.rewards: dict[str, dict[int, Array]] = {
-            name: dict(zip(run.noted, run.rewards.T, strict=True)) for name, run in runs.by("line").items()
+def rewards_of(runs: PanelRuns) -> dict[str, dict[int, Array]]:
+    """Returns :data:`Rewards`."""
+    return {name: dict(zip(run.noted, run.rewards.T, strict=True)) for name, run in runs.by("line").items()}
+
+
+def thompson_over(rewards: Rewards) -> dict[str, dict[int, Ratio]]:
+    """Returns Thompson Sampling's rewards over each algorithm's, by algorithm and N."""
+    best = rewards["thompson"]
+    return {name: {at: compare(best[at], own[at]) for at in best} for name, own in rewards.items()}
+
+
+def reward_table(rewards: Rewards, last: int) -> Table:
+    """Yields the lines of the table of rewards by algorithm and N, and of ratios at the last N."""
+    for name, ratios in thompson_over(rewards).items():
+        yield {
+            "reward, mean (sd)": ALGORITHMS[name],
+            **{f"N = {budget:,}": _mean_sd(values) for budget, values in rewards[name].items()},
+            "Thompson / it at the last N": "1" if name == "thompson" else ratios[last],
         }
-        best = self.rewards["thompson"]
-        self.ratios = {
-            name: {budget: compare(best[budget], values) for budget, values in own.items()}
-            for name, own in self.rewards.items()
+
+
+def is_best(rewards: Rewards, budgets: Sequence[int]) -> Statement:
+    """Returns the verdict on whether Thompson Sampling earns most at all of some N."""
+    rivals = [own for name, own in thompson_over(rewards).items() if name != "thompson"]
+    return all_hold(own[budget].at_least(1) for own in rivals for budget in budgets)
+
+
+def most_first(rewards: Rewards, last: int) -> list[str]:
+    """Returns the algorithms, most reward at the last N first."""
+    return sorted(rewards, key=lambda name: -float(rewards[name][last].mean()))
+
+
+def published(rewards: Rewards) -> Table:
+    """Yields the lines of the table that sets the authors' published runs beside ours."""
+    for name, (mean, sd) in PUBLISHED.items():
+        ours = rewards[name][PAPER_ROUNDS]
+        away = ours.mean() - mean
+        half = 1.96 * np.sqrt(ours.var(ddof=1) / ours.size + sd**2 / PUBLISHED_RUNS)
+        yield {
+            "reward, mean (sd)": ALGORITHMS[name],
+            "theirs": f"{mean:,} ({sd:,})",
+            "ours": _mean_sd(ours),
+            "ours less theirs (± 95 %)": f"{away:+,.0f} ± {half:,.0f}",
+            "agrees?": "agrees" if abs(away) <= half else f"**differs**, by {away / mean:+.1%}",
         }
-
-    def table(self) -> Table:
-        """Returns the table of rewards by algorithm and N."""
-        texts = {ALGORITHMS[name]: own for name, own in each(self.rewards, _mean_sd).items()}
-        rows = by_line(texts, "reward, mean (sd)", "N = {:,}")
-        last = [("1" if name == "thompson" else [*own.values()][-1]) for name, own in self.ratios.items()]
-        return [{**row, "Thompson / it at the last N": cell} for row, cell in zip(rows, last, strict=True)]
-
-    def curves(self) -> Curves:
-        """Returns rewards over N by algorithm."""
-        return each({ALGORITHMS[name]: own for name, own in self.rewards.items()}, over_seeds)
-
-    def is_best(self, budgets: Sequence[int]) -> Statement:
-        """Returns the verdict on whether Thompson Sampling earns most at all of some N."""
-        rivals = [own for name, own in self.ratios.items() if name != "thompson"]
-        return all_hold(own[budget].at_least(1) for own in rivals for budget in budgets)
-
-    def order(self) -> list[str]:
-        """Returns the algorithms, most reward at the last N first."""
-        return sorted(self.rewards, key=lambda name: -float([*self.rewards[name].values()][-1].mean()))
-
-    def published(self) -> Table:
-        """Returns the table that sets the authors' published runs beside ours."""
-        for name, (mean, sd) in PUBLISHED.items():
-            ours = self.rewards[name][PAPER_ROUNDS]
-            away = ours.mean() - mean
-            half = 1.96 * np.sqrt(ours.var(ddof=1) / ours.size + sd**2 / PUBLISHED_RUNS)
-            yield {
-                "reward, mean (sd)": ALGORITHMS[name],
-                "theirs": f"{mean:,} ({sd:,})",
-                "ours": _mean_sd(ours),
-                "ours less theirs (± 95 %)": f"{away:+,.0f} ± {half:,.0f}",
-                "agrees?": "agrees" if abs(away) <= half else f"**differs**, by {away / mean:+.1%}",
-            }
 
 
 def _mean_sd(values: Array) -> str:
@@ -245,7 +243,7 @@ def over_role(shares: Shares, role: str, other: str) -> Array:
 
 
 def share_table(runs: PanelRuns, shares: Shares) -> Table:
-    """Returns the table of shares by run."""
+    """Yields the lines of the table of shares by run."""
     heads = {
         "Comp": "comp",
         "Controller": "controller",
@@ -333,20 +331,20 @@ def pulls(runs: PanelRuns) -> int:
 
 
 def protections(runs: PanelRuns) -> Table:
-    """Returns the table of regret, bytes and CPU time a pull, of who sees what, and of what is claimed."""
+    """Yields the lines of the table of regret, bytes and CPU time a pull, of who sees what, and of what is claimed."""
     found, best = regrets_a_pull(runs), max(runs[OPEN].means)
     for labels, result in runs.rows:
         line, at = labels["line"], labels.get("epsilon", runs.values("epsilon")[0])
         regret = found[line][at]
-        trust, epsilon = _claimed(result)
+        sent, spent, trust, epsilon = _facts(result)
         yield {
             "run": f"{line} {at:g}" if "epsilon" in labels else line,
             "regret a pull (± 95 %)": over_seeds(regret, ",.4f"),
             "reward a pull": f"{best - regret.mean():.4f}",
             "cumulative reward": f"{pulls(runs) * (best - regret.mean()):,.0f}",
             "/ silent regret": "1" if line == SILENT else compare(regret, found[SILENT][at]),
-            "bytes a pull": f"{sent(result) / pulls(runs):,.2f}",
-            "CPU µs a pull": f"{_microseconds(result) / pulls(runs):,.2f}",
+            "bytes a pull": f"{sent / pulls(runs):,.2f}",
+            "CPU µs a pull": f"{spent / pulls(runs):,.2f}",
             "who sees what": _SEES[line],
             "trust": trust,
             "epsilon claimed": epsilon,
@@ -372,31 +370,23 @@ def noise(runs: PanelRuns) -> dict[float, list[Ratio]]:
     }
 
 
-def sent(result: Any) -> float:
-    """Returns the mean number of bytes that a run sends."""
-    if isinstance(result, RunResult):
-        return float(result.traffic["bytes"].sum(axis=1).mean()) if result.traffic else 0.0
-    return float(result.bytes.mean())
+def _facts(result: Any) -> tuple[float, float, str, str]:
+    """Returns the bytes and CPU microseconds of a run, whom one must trust, and the best epsilon that is claimed.
 
-
-def _microseconds(result: Any) -> float:
-    """Returns the CPU time of a run."""
-    if isinstance(result, RunResult):
-        return 1e6 * result.cpu_seconds / result.regret.shape[1]
-    return 1e6 * float(result.spent.mean())
-
-
-def _claimed(result: Any) -> tuple[str, str]:
-    """Returns whom one must trust, and the best epsilon that is claimed, under the adjacency it is claimed for."""
+    Epsilon is written for each adjacency for which it is claimed.
+    """
     if not isinstance(result, RunResult):
-        if result.claim is None:
-            return "whoever selects", "none"
-        return str(result.claim["trust"]), "infinite: the total is exact"
+        trust, claimed = "whoever selects", "none"
+        if result.claim is not None:
+            trust, claimed = result.claim["trust"], "infinite: the total is exact"
+        return result.bytes.mean(), 1e6 * result.spent.mean(), trust, claimed
+    sent = result.traffic["bytes"].sum(axis=1).mean() if result.traffic else 0.0
+    spent = 1e6 * result.cpu_seconds / result.regret.shape[1]
     if not result.claims:
-        return ("everybody", "none") if result.traffic else ("nobody", "nothing is told")
+        return sent, spent, *(("everybody", "none") if result.traffic else ("nobody", "nothing is told"))
     known = [claim for claim in result.claims if claim.epsilon is not None]
     texts = []
     for adjacency in dict.fromkeys(claim.adjacency for claim in known):
         least = min((c for c in known if c.adjacency == adjacency), key=lambda c: c.epsilon or 0.0)
         texts.append(f"{least.epsilon:.3g} ({adjacency}, delta {least.delta:.0e})")
-    return str(result.claims[0].trust), "; ".join(texts) or "none"
+    return sent, spent, str(result.claims[0].trust), "; ".join(texts) or "none"
