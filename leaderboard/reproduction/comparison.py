@@ -62,8 +62,8 @@ class Mean:
         return {name: number for name, number in known.items() if not isnan(number)}
 
     def holds(self, number: float) -> Statement:
-        """Returns the verdict on whether a number lies within the interval."""
-        return holds_if(self.low <= number <= self.high)
+        """Returns the verdict on whether a number lies within the interval; undecided if there is no interval."""
+        return "undecided" if isnan(self.low) else holds_if(self.low <= number <= self.high)
 
     def at_most(self, bound: float) -> Statement:
         """Returns the verdict on whether the value is at most ``bound``; undecided if the interval contains it."""
@@ -183,6 +183,18 @@ def over(above: Mapping[Any, RunResult], below: RunResult | Mapping[Any, RunResu
 def falls(points: Mapping[float, RunResult]) -> tuple[Statement, list[Ratio]]:
     """Returns the verdict on whether regret falls from each x to the next, and the ratios of neighbours' regret."""
     return ordered([points[x] for x in sorted(points, reverse=True)])
+
+
+def over_line(lines: Mapping[str, Mapping[Any, RunResult]], rival: str) -> dict[str, dict[Any, Ratio]]:
+    """Returns the ratios of each other line's regret to a rival's, by name and x."""
+    return {name: over(own, lines[rival]) for name, own in lines.items() if name != rival}
+
+
+def exponents(points: Mapping[float, RunResult]) -> Array:
+    """Returns the exponent of x fitted to the regret of each seed by a line through logarithms, ``(seeds,)``."""
+    regret = np.array([regret_by_seed(result) for result in points.values()])
+    slopes: Array = np.polyfit(np.log(list(points)), np.log(regret), 1)[0]
+    return slopes
 
 
 def all_hold(statements: Iterable[Statement]) -> Statement:

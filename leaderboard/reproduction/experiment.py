@@ -61,16 +61,15 @@ class Plan(NamedTuple):
 class Experiment:
     """One experiment of a paper.
 
-    Two Jinja templates of the paper's folder make its page: ``setting`` once, ``template`` for each panel. They can
-    call what the paper's module ``analysis`` defines.
+    Two Jinja templates of the paper's folder make its page: ``setting`` once, and for each panel the one that has the
+    name of the function ``runs``. They can call what the paper's module ``analysis`` defines.
 
     Attributes:
         title: Title of the page and of the picture.
         axes: Axes of the picture: ``x`` and ``y`` labels, ``xscale`` and ``yscale``.
         scales: Sizes that can be run, by name: at least ``small`` (minutes) and ``paper``.
-        panels: Titles of the panels by name; each is a section of the page and a part of the picture.
         runs: Function that returns the runs of a panel, which differ in their ``labels``.
-        template: Name of the template of a panel's section.
+        panels: Titles of the panels by name; each is a section of the page and a part of the picture.
         setting: Name of the template that describes what is run at a scale and in a mode.
         modes: Variants of the algorithms; the first is the default, ``printed`` is as the paper prints them.
         panel_axes: Where a panel's axes are not those of the picture, by the panel's name.
@@ -79,12 +78,16 @@ class Experiment:
     title: str
     axes: Mapping[str, str]
     scales: Mapping[str, Scale]
-    panels: Mapping[str, str]
     runs: Callable[[Plan], Sequence[RunSpec | Measurement]]
-    template: str
+    panels: Mapping[str, str] = field(default_factory=lambda: {"all": "All runs"})
     setting: str = "setting.md.j2"
     modes: tuple[str, ...] = ("default",)
     panel_axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def template(self) -> str:
+        """Name of the template of a panel's section, which is that of the function ``runs``."""
+        return f"{self.runs.__name__.strip('_')}.md.j2"
 
     @property
     def package(self) -> ModuleType:

@@ -1,7 +1,7 @@
 """Functions for page templates: tables, numbers and curves, all of which are written to the CSV file as well."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from numbers import Real
 from pkgutil import iter_modules
@@ -28,6 +28,8 @@ is the text on the page, letter by letter.
 """
 
 Row = Mapping[str, Any]
+Table = Iterable[Row]
+Curves = Mapping[str, Mapping[Any, Any]]
 Points = Mapping[Any, Any] | Sequence[tuple[Any, Any]]
 
 
@@ -127,10 +129,16 @@ class Section:
         self._record(name, "in the text", "", cell, str(cell))
         return str(cell)
 
-    def record(self, name: str, ratios: Mapping[Any, Ratio]) -> str:
-        """Adds ratios that no table prints to the CSV rows, by x; returns no text."""
-        for x, value in ratios.items():
-            self._record(name, "ratio", x, value)
+    def record(self, curves: Curves, name: str = "{}") -> str:
+        """Adds ratios that no table prints to the CSV rows; returns no text.
+
+        Args:
+            curves: Ratios by x, by the name of the curve.
+            name: Format of the name in the CSV file, such as ``"{} / silent"``.
+        """
+        for line, ratios in curves.items():
+            for x, value in ratios.items():
+                self._record(name.format(line), "ratio", x, value)
         return ""
 
     def draw(self, curves: Mapping[str, Points], beside: Mapping[str, str] = {}) -> str:
@@ -183,7 +191,8 @@ class Section:
 
 def over_rounds(result: RunResult) -> dict[int, Mean]:
     """Returns regret per agent by round, with the 95 % interval over seeds, instances held fixed."""
-    return means(result.rounds, result.regret.mean(axis=2), strata_of_seeds(result))
+    strata, regret = strata_of_seeds(result), result.regret.mean(axis=2)
+    return {at: over_seeds(values, strata=strata) for at, values in zip(result.rounds, regret, strict=True)}
 
 
 def all_over_rounds(runs: PanelRuns) -> dict[str, dict[int, Mean]]:
@@ -191,33 +200,40 @@ def all_over_rounds(runs: PanelRuns) -> dict[str, dict[int, Mean]]:
     return {row.labels["line"]: over_rounds(row.result) for row in runs.rows}
 
 
-def means(x: Sequence[Any] | Array, values: Array, strata: Array | None = None) -> dict[Any, Mean]:
-    """Returns means over seeds with their 95 % intervals, by x.
+def each(lines: Mapping[str, Mapping[Any, Any]], measure: Callable[[Any], Any]) -> Curves:
+    """Returns what a function measures of each result, by name and x, for results such as :meth:`PanelRuns.lines`."""
+    return {name: {x: measure(result) for x, result in own.items()} for name, own in lines.items()}
+
+
+def by_x(curves: Curves, head: str, label: str, names: Iterable[str] = ()) -> list[Row]:
+    """Returns curves as a table with a line for each x and a column for each curve.
 
     Args:
-        x: Values of x, ``(points,)``.
-        values: One value for each seed, ``(points, seeds)``.
-        strata: Stratum of each seed, which the intervals hold fixed.
+        curves: Cells by x, by the name of the curve; all curves have the same x.
+        head: Head of the first column.
+        label: Format of its cells, such as ``"{:g} agents"``.
+        names: Names of the curves that the table has, in order; all by default.
     """
-    mean, half = mean_and_half_width(values, strata=strata)
-    return {at: Mean(m, m - h, m + h) for at, m, h in zip(x, mean, half, strict=True)}
+    columns = {name: curves[name] for name in names or curves}
+    xs = next(iter(columns.values()))
+    return [{head: label.format(x)} | {name: own[x] for name, own in columns.items()} for x in xs]
 
 
-def swept(
-    runs: PanelRuns, column: str, lines: Iterable[str] = (), **labels: Any
-) -> dict[str, dict[Any, Mean]]:
-    """Returns curves of :func:`final_regret` over a column, by line.
+def by_line(curves: Curves, head: str, label: str, meanings: Mapping[str, str] = {}) -> list[Row]:
+    """Returns curves as a table with a line for each curve and a column for each x.
 
     Args:
-        runs: The results.
-        column: Label that is on the x axis.
-        lines: Lines of which curves are returned; all by default.
-        **labels: Other labels that the runs have to have.
+        curves: Cells by x, by the name of the curve.
+        head: Head of the column of the names.
+        label: Format of the heads of the other columns, such as ``"{:g} agents"``.
+        meanings: Descriptions of the curves for a column of their own, by name; no such column if empty.
     """
-    return {
-        line: {x: final_regret(result) for x, result in runs.by(column, line=line, **labels).items()}
-        for line in lines or runs.values("line")
-    }
+    return [
+        {head: name}
+        | ({"what it does": meanings[name]} if meanings else {})
+        | {label.format(x): cell for x, cell in own.items()}
+        for name, own in curves.items()
+    ]
 
 
 def final_regret(result: RunResult) -> Mean:

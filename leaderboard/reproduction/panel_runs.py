@@ -1,7 +1,8 @@
 """The results of one panel of an experiment, found by their labels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan
@@ -68,14 +69,24 @@ class PanelRuns:
 
     __getitem__ = one
 
-    def by_at_most(self, column: str, most: float, **labels: Any) -> dict[Any, Any]:
-        """Returns :meth:`by` for values of the column up to some value."""
-        return {x: result for x, result in self.by(column, **labels).items() if x <= most}
-
-    def by_at_least(self, column: str, least: float, **labels: Any) -> dict[Any, Any]:
-        """Returns :meth:`by` for values of the column from some value on."""
-        return {x: result for x, result in self.by(column, **labels).items() if x >= least}
-
     def by(self, column: str, **labels: Any) -> dict[Any, Any]:
         """Returns the results with these labels by their value of another column; rows without it are left out."""
         return {row.labels[column]: row.result for row in self.where(**labels).rows if column in row.labels}
+
+    def lines(
+        self, column: str, name: Callable[[Mapping[str, Any]], str] = itemgetter("line")
+    ) -> dict[str, dict[Any, Any]]:
+        """Returns the results by name and by their value of a column.
+
+        A run without the column stands at all values that other runs have, so that it is drawn as a level line.
+
+        Args:
+            column: Label that is varied.
+            name: Returns a run's name from its other labels; by default the label ``line``.
+        """
+        found: dict[str, dict[Any, Any]] = {}
+        for labels, result in self.rows:
+            others = {key: value for key, value in labels.items() if key != column}
+            at = [labels[column]] if column in labels else self.values(column)
+            found.setdefault(name(others), {}).update(dict.fromkeys(at, result))
+        return found

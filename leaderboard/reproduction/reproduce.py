@@ -53,16 +53,12 @@ class Reproduction:
         require_choice(f"mode of {name}", mode, experiment.modes)
         changes: dict[str, Any] = {"rounds": rounds, "trials": trials}
         sizes = {key: value for key, value in changes.items() if value is not None}
-        options: dict[str, Any] = {"scale": scale, **sizes}
-        if panel != "all":
-            options["panel"] = panel
-        if mode != experiment.modes[0]:
-            options["mode"] = mode
+        parts = {"panel": (panel, "all"), "mode": (mode, experiment.modes[0])}
+        chosen = {key: given for key, (given, default) in parts.items() if given != default}
+        options = {"scale": scale, **sizes, **chosen}
         self._command = " ".join([f"fedbandit reproduce {name}", *(f"--{k} {v}" for k, v in options.items())])
         self._label = "-".join([scale, *(f"{key}{value}" for key, value in sizes.items())])
-        self._stem = "-".join(
-            [name, self._label, *(options[key] for key in ("panel", "mode") if key in options)]
-        )
+        self._stem = "-".join([name, self._label, *chosen.values()])
         self._out = out
         self.folder = out / "shards"
         self._experiment = experiment

@@ -43,13 +43,12 @@ EXPERIMENTS = {
         "Liars: honest agents' regret against their share",
         {"x": "share of liars", "y": "honest agents' regret at T", "xscale": "linear", "yscale": "log"},
         SCALES,
+        byzantine,
         {
             "garbage": "Garbage, true data",
             "sign_flip": "Sign flip, true data",
             "garbage-private": "Garbage, private, epsilon = 1",
             "sign_flip-private": "Sign flip, private, epsilon = 1",
         },
-        byzantine,
-        "liars.md.j2",
     )
 }

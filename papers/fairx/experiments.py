@@ -131,7 +131,7 @@ def _exp3(plan: Plan) -> list[RunSpec]:
 
 def _exp4(plan: Plan) -> list[RunSpec]:
     """Returns the runs of Exp 4: fairness regret at T against epsilon."""
-    return _grid(plan, [SILENT, FED, GREEDY]) + _grid(plan, [PRIV, PRIV + PLACEBO, WEIGHTED], "epsilon")
+    return _grid(plan, [PRIV, PRIV + PLACEBO, WEIGHTED], "epsilon") + _grid(plan, [SILENT, FED, GREEDY])
 
 
 def _solver(plan: Plan) -> list[RunSpec]:
@@ -169,16 +169,13 @@ def _experiment(
     title: str,
     x: str,
     runs: Callable[[Plan], list[RunSpec]],
+    *,
     scales: Mapping[str, Scale] = SCALES,
-    panels: Mapping[str, str] = {"all": "All runs"},
-    panel_axes: Mapping[str, Mapping[str, str]] = {},
-    axes: Mapping[str, str] = {"y": "cumulative fairness regret per agent", **LOG_LOG},
+    **others: Any,
 ) -> Experiment:
-    """Returns an experiment, whose template has the name of the function that lists its runs."""
-    return Experiment(
-        f"Exposure fairness, {title}", {"x": x, **axes}, scales, panels, runs,
-        f"{runs.__name__.removeprefix('_')}.md.j2", panel_axes=panel_axes,
-    )  # fmt: skip
+    """Returns an experiment whose y axis is fairness regret; ``others`` are other attributes of it."""
+    axes = {"x": x, "y": "cumulative fairness regret per agent", **LOG_LOG, **others.pop("axes", {})}
+    return Experiment(f"Exposure fairness, {title}", axes, scales, runs, **others)
 
 
 EXPERIMENTS = {
@@ -205,8 +202,8 @@ EXPERIMENTS = {
         "whether private federation pays",
         "epsilon",
         _private,
-        PRIVATE_SCALES,
-        {"0.1": "Reward noise 0.1", "0.5": "Reward noise 0.5"},
+        scales=PRIVATE_SCALES,
+        panels={"0.1": "Reward noise 0.1", "0.5": "Reward noise 0.5"},
     ),
     "fairx-shares": _experiment(
         "shares of the pulls against deserved shares",

@@ -50,6 +50,7 @@ EXPERIMENTS = {
         "FedLinUCB and Async-LinUCB: asynchronous agents and a server",
         {"x": "round", "y": "of the federation, cumulative", **LOG_LOG},
         {"small": Scale(5_000, 10), "paper": Scale(PAPER_ROUNDS, 40)},
+        runs,
         {
             "regret-15": "Regret, 15 agents",
             "messages-15": "Messages, 15 agents",
@@ -58,7 +59,5 @@ EXPERIMENTS = {
             "in-turn": "Regret, 15 agents in turn",
             "theory": "Regret, 15 agents, the theory's constants",
         },
-        runs,
-        "panel.md.j2",
     )
 }

@@ -157,27 +157,24 @@ def _graphs(plan: Plan) -> list[RunSpec]:
 
 def _experiment(
     title: str, runs: Callable[[Plan], list[RunSpec]], small: Scale, *, medium: Mapping[str, Any] = {},
-    paper: Mapping[str, Any] = {}, panels: Mapping[str, str] = {"all": "All runs"},
-    panel_axes: Mapping[str, Mapping[str, str]] = {}, **axes: str,
+    paper: Mapping[str, Any] = {}, x: str, y: str = "cumulative regret per agent", **others: Any,
 ) -> Experiment:  # fmt: skip
     """Returns an experiment.
 
     Args:
-        title: Its title.
-        runs: Returns a panel's runs; its name is also that of the page's template.
+        title: The end of its title.
+        runs: Returns a panel's runs.
         small: The small scale.
         medium: Sweeps with 100,000 rounds, a hundredth of the paper's; there is no such scale without them.
         paper: Sweeps at the paper's scale.
-        panels: Titles of the panels.
-        panel_axes: Axes of panels that differ from ``axes``.
-        **axes: Labels of the axes, which are logarithmic.
+        x: Label of the x axis; both axes are logarithmic.
+        y: Label of the y axis.
+        **others: Other attributes of the experiment.
     """
     scales = {"small": small, "paper": Scale(PAPER_ROUNDS, PAPER_TRIALS, paper)}
     if medium:
-        scales = {"small": small, "medium": Scale(100_000, 3, medium, lean=True), "paper": scales["paper"]}
-    known = {"y": "cumulative regret per agent", **LOG_LOG, **axes}
-    template = f"{runs.__name__.strip('_')}.md.j2"
-    return Experiment(f"FedUCB{title}", known, scales, panels, runs, template, panel_axes=panel_axes)
+        scales["medium"] = Scale(100_000, 3, medium, lean=True)
+    return Experiment(f"FedUCB{title}", {"x": x, "y": y, **LOG_LOG}, scales, runs, **others)
 
 
 EXPERIMENTS = {

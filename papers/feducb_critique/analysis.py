@@ -1,21 +1,20 @@
 """Tables and curves of the page on the errors that Zhou and Chowdhury find in FedUCB."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from math import isnan, log, sqrt
+from types import SimpleNamespace
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.comparison import regret_by_seed
-from fedbandit_envs.leaderboard.reproduction.page import Row, final_regret, over_seeds
+from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, by_line, each, final_regret
 from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
-from fedbandit_envs.papers.feducb.analysis import exponents
+from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.papers.feducb.analysis import fitted
 from fedbandit_envs.papers.feducb.experiments import DELTA
-from fedbandit_envs.papers.feducb_critique import experiments
-from fedbandit_envs.papers.feducb_critique.experiments import AGENTS, DIM
+from fedbandit_envs.papers.feducb_critique.experiments import AGENTS, DIM, FORMS, PRINTED, TRUE
 from fedbandit_envs.wrappers.privacy.attacks import epsilon_from_rates, rate_at_least, rate_at_most
-
-Curves = dict[str, dict[float, float]]
 
 ERROR = 1e-4
 """Probability that a lower bound of epsilon is too high."""
@@ -34,43 +33,39 @@ def epsilon_at_least(without: Array, including: Array, delta: float) -> float:
     """
     quarter = len(without) // 4
     medians = [float(np.median(some[:quarter])) for some in (without, including)]
-    false, true = (
-        (some[quarter:] < sum(medians) / 2) == (medians[1] < medians[0]) for some in (without, including)
-    )
+    false, true = (_guessed(some[quarter:], medians) for some in (without, including))
     return epsilon_from_rates(rate_at_least(true, ERROR / 2), rate_at_most(false, ERROR / 2), delta)
 
 
-class Attacks:
-    """Attacks by an attacker who sees nothing but the time of a federation's first message."""
+def _guessed(rounds: Array, medians: Sequence[float]) -> Array:
+    """Returns whether an attacker who knows both histories' median rounds guesses the one with the observation."""
+    without, including = medians
+    guessed: Array = (rounds < (without + including) / 2) == (including < without)
+    return guessed
 
-    def __init__(self, runs: PanelRuns) -> None:
-        """Computes the lower bound of epsilon of each attack."""
-        self.rows = [
-            (labels, found, epsilon_at_least(found.without, found.including, DELTA))
-            for labels, found in runs.rows
-        ]
 
-    def table(self) -> Iterator[Row]:
-        """Returns the table of attacks: lower bounds of epsilon beside the promise."""
-        for labels, found, least in self.rows:
+def epsilons(runs: PanelRuns) -> Curves:
+    """Returns lower bounds of epsilon over the epsilon promised, by when messages are sent, and the promise."""
+    found = each(runs.lines("epsilon"), lambda one: epsilon_at_least(one.without, one.including, DELTA))
+    return {**found, "promised": {epsilon: epsilon for epsilon in runs.values("epsilon")}}
+
+
+def attacks(runs: PanelRuns) -> Table:
+    """Yields the lines of the table of attacks by an attacker who sees nothing but the time of the first message."""
+    least = epsilons(runs)
+    for line, own in runs.lines("epsilon").items():
+        for epsilon, found in own.items():
             yield {
-                "when to send, and epsilon promised": f"{labels['line']}: {labels['epsilon']:g}",
+                "when to send, and epsilon promised": f"{line}: {epsilon:g}",
                 "T": found.horizon,
                 "share of horizons that betray it": "-" if isnan(found.share) else f"{found.share:.2%}",
                 "first message without": _range(found.without),
                 "with": _range(found.including),
                 "wrong guesses": _wrong(found.without, found.including),
-                "epsilon at least": f"{least:.2f}",
-                "promise": "**refuted**" if least > labels["epsilon"] else "stands",
+                "epsilon at least": f"{least[line][epsilon]:.2f}",
+                "promise": "**refuted**" if least[line][epsilon] > epsilon else "stands",
                 "what is claimed here": f"nothing: {found.reason}" if found.reason else "the promise",
             }
-
-    def curves(self) -> Curves:
-        """Returns lower bounds of epsilon over the epsilon promised, and the promise."""
-        curves: Curves = {}
-        for labels, _, least in self.rows:
-            curves.setdefault(labels["line"], {})[labels["epsilon"]] = least
-        return curves | {"promised": {epsilon: epsilon for epsilon in curves[experiments.DOUBLING]}}
 
 
 def _range(rounds: Array) -> str:
@@ -80,70 +75,62 @@ def _range(rounds: Array) -> str:
 
 def _wrong(without: Array, including: Array) -> str:
     """Returns the error rate, as text, of an attacker who guesses the history by the middle of the median rounds."""
-    medians = np.median(without), np.median(including)
+    medians = [float(np.median(some)) for some in (without, including)]
     if medians[0] == medians[1]:
         return "half"
-    between, early = sum(medians) / 2, medians[1] < medians[0]
-    wrong = ((without < between) == early).sum() + ((including < between) != early).sum()
+    wrong = _guessed(without, medians).sum() + (~_guessed(including, medians)).sum()
     return f"{wrong} of {2 * len(including):,}"
 
 
-class Noise:
-    """Noise in the sum of M agents' statistics, and what M does to regret.
+def noise_ratio(found: SimpleNamespace) -> float:
+    """Returns the standard deviation of the noise in the sum over that in one agent's share."""
+    return float(found.summed.std() / found.single.std())
 
-    Attributes:
+
+def noise_table(added: Mapping[float, SimpleNamespace]) -> Table:
+    """Yields the lines of the table of standard deviations of the noise that is added to V.
+
+    Args:
         added: Results of :func:`.runs.added_noise` by M.
-        ratios: Standard deviation of the noise in the sum over that in one agent's share, by M.
-        regrets: Results of federations that learn, by form and M.
-        exponent: Exponent of M fitted to the regret of ``FedUCB``.
     """
+    for agents, found in added.items():
+        yield {
+            "agents M": f"{agents:g}",
+            "noise in one agent's share": f"{found.single.std():.1f}",
+            "noise in the sum": f"{found.summed.std():.1f}",
+            "ratio": f"{noise_ratio(found):.2f}",
+            "sqrt(M)": f"{sqrt(agents):.2f}",
+        }
 
-    def __init__(self, runs: PanelRuns) -> None:
-        """Takes the results apart by M."""
-        self.added = runs.by("agents", line=experiments.SUMMED)
-        self.ratios = {M: float(found.summed.std() / found.single.std()) for M, found in self.added.items()}
-        self.regrets = {form: runs.by("agents", line=form) for form in experiments.FORMS}
-        self.exponent = over_seeds(exponents(self.regrets["FedUCB"]), ".2f")
 
-    def table(self) -> Iterator[Row]:
-        """Returns the table of standard deviations of the noise that is added to V, by M."""
-        for agents, found in self.added.items():
-            yield {
-                "agents M": f"{agents:g}",
-                "noise in one agent's share": f"{found.single.std():.1f}",
-                "noise in the sum": f"{found.summed.std():.1f}",
-                "ratio": f"{self.ratios[agents]:.2f}",
-                "sqrt(M)": f"{sqrt(agents):.2f}",
-            }
+def furthest_from_root(added: Mapping[float, SimpleNamespace]) -> float:
+    """Returns the largest relative difference between sqrt(M) and the ratio of noise."""
+    return max(abs(noise_ratio(found) / sqrt(agents) - 1) for agents, found in added.items())
 
-    def furthest_from_root(self) -> float:
-        """Returns the largest relative difference between sqrt(M) and the ratio of noise."""
-        return max(abs(value / sqrt(agents) - 1) for agents, value in self.ratios.items())
 
-    def regret_table(self) -> Iterator[Row]:
-        """Returns the table of regret by M, and of the exponents of M fitted to it."""
-        for form, points in self.regrets.items():
-            yield {
-                "form": form,
-                **{f"M = {agents:g}": final_regret(result) for agents, result in points.items()},
-                "exponent of M (± 95 % over trials)": over_seeds(exponents(points), ".2f"),
-            }
+def regrets_by_agents(runs: PanelRuns) -> dict[str, dict[float, RunResult]]:
+    """Returns results of the federations that learn, by form and M."""
+    return {form: runs.by("agents", line=form) for form in FORMS}
 
-    def lies(self, power: float) -> str:
-        """Returns, as text, where a power of M lies beside the interval of the exponent of ``FedUCB``."""
-        if isnan(self.exponent.low):
-            return "undecided, trials are too few"
-        return f"{'within' if self.exponent.holds(power) == 'holds' else 'outside'} the interval"
 
-    def curves(self) -> Curves:
-        """Returns noise and regret relative to those of the fewest agents, and the powers that bounds have."""
-        points = {"noise in the sum": self.ratios}
-        for form, regret in self.regrets.items():
-            points[form] = {agents: float(regret_by_seed(run).mean()) for agents, run in regret.items()}
-        points["Corollary 1: M^(-1/2)"] = {agents: agents**-0.5 for agents in self.ratios}
-        points["noise of M agents: M^(-1/4)"] = {agents: agents**-0.25 for agents in self.ratios}
-        fewest = min(self.ratios)
-        return {name: {at: y / own[fewest] for at, y in own.items()} for name, own in points.items()}
+def regret_table(regrets: Mapping[str, Mapping[float, RunResult]]) -> Table:
+    """Returns the table of regret by M, and of the exponents of M fitted to it."""
+    powers, rows = fitted(regrets).values(), by_line(each(regrets, final_regret), "form", "M = {:g}")
+    head = "exponent of M (± 95 % over trials)"
+    return [{**row, head: power} for row, power in zip(rows, powers, strict=True)]
+
+
+def relative_to_fewest(
+    added: Mapping[float, SimpleNamespace], regrets: Mapping[str, Mapping[float, RunResult]]
+) -> Curves:
+    """Returns noise and regret relative to those of the fewest agents, and the powers that bounds have."""
+    points = {
+        **each({"noise in the sum": added}, noise_ratio),
+        **each(regrets, lambda run: float(regret_by_seed(run).mean())),
+        "Corollary 1: M^(-1/2)": {agents: agents**-0.5 for agents in added},
+        "noise of M agents: M^(-1/4)": {agents: agents**-0.25 for agents in added},
+    }
+    return {name: {at: y / own[min(own)] for at, y in own.items()} for name, own in points.items()}
 
 
 def log_growth(rounds: int, private: bool) -> float:
@@ -178,49 +165,55 @@ def printed_bound(rounds: int, private: bool, rate: float | None) -> tuple[float
     return 2 * sqrt(rate * growth) + 4, rate
 
 
-class Synchronisations:
-    """Numbers of synchronisations of the federations with a trigger, beside Proposition 1's bound of them.
+Counts = Mapping[str, Mapping[float | None, tuple[Array, float, float]]]
 
-    Attributes:
-        found: For each curve's name, by d T / D (None for the D of Theorem 1): counts, ``(trials,)``, their bound, and
-            d T / D as a number.
+
+def synchronisations(runs: PanelRuns) -> Counts:
+    """Returns the numbers of synchronisations, in each of which everybody sends to everybody else, and their bounds.
+
+    Returns:
+        For each curve's name, by d T / D (None for the D of Theorem 1): counts, ``(trials,)``, Proposition 1's bound of
+        them, and d T / D as a number.
     """
-
-    def __init__(self, runs: PanelRuns) -> None:
-        """Counts the synchronisations, in each of which everybody sends to everybody else."""
-        rounds = runs.plan.scale.rounds
-        self.found: dict[str, dict[float | None, tuple[Array, float, float]]] = {}
-        for name, line in {"printed form": experiments.PRINTED, "true data": experiments.TRUE}.items():
-            private, own = line == experiments.PRINTED, self.found.setdefault(name, {})
-            for given, result in runs.by("rate", line=line).items():
-                counts = result.traffic["messages"].max(axis=1) / (AGENTS - 1)
-                own[given] = counts, *printed_bound(rounds, private, given)
-
-    def table(self) -> Iterator[Row]:
-        """Returns the table of synchronisations beside their bound, with noise and without."""
-        heads = {
-            "printed form": ("its bound", "is it kept?"),
-            "true data": ("its bound with true data", "is that kept?"),
+    return {
+        name: {
+            rate: (
+                result.traffic["messages"].max(axis=1) / (AGENTS - 1),
+                *printed_bound(runs.plan.scale.rounds, line == PRINTED, rate),
+            )
+            for rate, result in runs.by("rate", line=line).items()
         }
-        for given in self.found["printed form"]:
-            cells = {"dT/D": "Theorem 1's" if given is None else f"{given:g}"}
-            for name, (bound_head, kept_head) in heads.items():
-                counts, bound, rate = self.found[name][given]
-                cells[name] = f"{counts.mean():,.1f}" + (f" (dT/D = {rate:.2f})" if given is None else "")
-                cells[bound_head] = f"{bound:,.1f}"
-                cells[kept_head] = "yes" if counts.max() <= bound else "**no**"
-            yield cells
+        for name, line in {"printed form": PRINTED, "true data": TRUE}.items()
+    }
 
-    def curves(self) -> Curves:
-        """Returns means of synchronisations and their bounds over d T / D."""
-        curves: Curves = {}
-        for name, own in self.found.items():
-            swept = {given: each for given, each in own.items() if given is not None}
-            curves[name] = {given: float(counts.mean()) for given, (counts, *_) in swept.items()}
-            curves[f"{name}, the bound"] = {given: bound for given, (_, bound, _) in swept.items()}
-        return curves
 
-    def first_broken(self) -> float | None:
-        """Returns the first d T / D at which the printed form exceeds its bound on average; None if none does."""
-        found = self.found["printed form"].items()
-        return next((given for given, (n, bound, _) in found if given is not None and n.mean() > bound), None)
+def bound_table(found: Counts) -> Table:
+    """Yields the lines of the table of synchronisations beside their bound, with noise and without."""
+    heads = {
+        "printed form": ("its bound", "is it kept?"),
+        "true data": ("its bound with true data", "is that kept?"),
+    }
+    for given in found["printed form"]:
+        cells = {"dT/D": "Theorem 1's" if given is None else f"{given:g}"}
+        for name, (bound_head, kept_head) in heads.items():
+            counts, bound, rate = found[name][given]
+            cells[name] = f"{counts.mean():,.1f}" + (f" (dT/D = {rate:.2f})" if given is None else "")
+            cells[bound_head] = f"{bound:,.1f}"
+            cells[kept_head] = "yes" if counts.max() <= bound else "**no**"
+        yield cells
+
+
+def bound_curves(found: Counts) -> Curves:
+    """Returns means of synchronisations and their bounds over d T / D."""
+    curves = {}
+    for name, own in found.items():
+        swept = {given: each for given, each in own.items() if given is not None}
+        curves[name] = {given: float(counts.mean()) for given, (counts, *_) in swept.items()}
+        curves[f"{name}, the bound"] = {given: bound for given, (_, bound, _) in swept.items()}
+    return curves
+
+
+def first_broken(found: Counts) -> float | None:
+    """Returns the first d T / D at which the printed form exceeds its bound on average; None if none does."""
+    rates = found["printed form"].items()
+    return next((rate for rate, (n, bound, _) in rates if rate is not None and n.mean() > bound), None)

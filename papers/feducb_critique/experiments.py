@@ -77,13 +77,12 @@ EXPERIMENTS = {
             "small": Scale(20_000, 5, _SMALL),
             "paper": Scale(100_000, 20, _PAPER),
         },
+        runs,
         {
             "times": "What the times of messages betray",
             "noise": "How the noise of M agents adds up",
             "messages": "Synchronisations against the printed bound",
         },
-        runs,
-        "panel.md.j2",
         panel_axes={
             "noise": {"x": "agents M", "y": "relative to the fewest agents", "yscale": "log"},
             "messages": {"x": "dT/D", "y": "synchronisations", "yscale": "log"},

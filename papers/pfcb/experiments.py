@@ -114,8 +114,6 @@ def _run(
 _FCB_READINGS = ("FCB-checked", "FCB", "FCB-every-round", "FCB-printed")
 _ALGORITHMS = ("SS-UCB", "P-FCB", "P-FCB-placebo", *_FCB_READINGS, "SS-UCB-0.8", "SS-UCB-0.5")
 MARGIN = 0.02
-CONTROLS = ("FCB-checked", "FCB", "P-FCB-placebo")
-"""What EXP2 sets beside P-FCB at several epsilons."""
 
 
 def _exp1(plan: Plan) -> list[RunSpec]:
@@ -144,12 +142,12 @@ def _exp1(plan: Plan) -> list[RunSpec]:
 
 def _exp2(plan: Plan) -> list[RunSpec]:
     """Returns the runs of EXP2 (Figure 4): the ratio to the silent agents' regret against the privacy budget."""
-    runs = [_run(plan, name) for name in ("SS-UCB", *CONTROLS)]
+    runs = []
     for epsilon in plan.scale.sweeps["epsilon"]:
         # The baseline is registered with epsilon 1: left unchanged, that run is shared with other experiments.
         wrappers = {} if epsilon == 1 else {"privatizer": {"epsilon": epsilon}}
         runs.append(_run(plan, "P-FCB", wrappers=wrappers, budget=epsilon))
-    return runs
+    return runs + [_run(plan, name) for name in ("SS-UCB", "FCB-checked", "FCB", "P-FCB-placebo")]
 
 
 def _exp3(plan: Plan) -> list[RunSpec]:
@@ -174,8 +172,7 @@ def _fig2(plan: Plan) -> list[RunSpec]:
 _REGRET, _FRR = "cumulative regret per agent", "regret / SS-UCB's (FRR)"
 EXPERIMENTS = {
     f"pfcb-{name}": Experiment(
-        f"P-FCB, {title}", {"x": x, "y": y, **scales}, SCALES, PANELS, runs, f"{name}.md.j2",
-        modes=("default", "printed"),
+        f"P-FCB, {title}", {"x": x, "y": y, **scales}, SCALES, runs, PANELS, modes=("default", "printed")
     )
     for name, title, runs, x, y, scales in (
         ("exp1", "EXP1 (Figure 3): regret over rounds", _exp1, "round", _REGRET, LOG_LOG),

@@ -226,8 +226,7 @@ EXPERIMENTS = {
         "Private federation: what one budget buys",
         {"x": "releases", "y": "regret / tuned silence's", **LOG_LINEAR},
         {"tiny": Scale(600, 2), "small": Scale(100_000, 4), "paper": Scale(100_000, 20)},
-        {name: problem.title for name, problem in PROBLEMS.items()},
         runs,
-        "panel.md.j2",
+        {name: problem.title for name, problem in PROBLEMS.items()},
     )
 }

@@ -149,7 +149,7 @@ def runs(plan: Plan) -> list[RunSpec]:
             _run(plan, name, line, problem.cases[0], problem=name, agents=float(agents))
             for name, problem in PROBLEMS.items()
             for agents in sweeps["agents"]
-            for line in (TUNED, PAPER, OURS)
+            for line in (TUNED, OURS, PAPER)
         ]
     cases = PROBLEMS[name].cases
     # The paper's form is swept at the last delta alone.
@@ -194,12 +194,9 @@ EXPERIMENTS = {
         "Private federation: whether it pays against tuned silence",
         {"x": "epsilon", "y": "regret / tuned silence's", **LOG_LOG},
         SCALES,
-        {
-            **{name: problem.title for name, problem in PROBLEMS.items()},
-            "agents": "Against the number of agents",
-        },
         runs,
-        "panel.md.j2",
+        {name: problem.title for name, problem in PROBLEMS.items()}
+        | {"agents": "Against the number of agents"},
         panel_axes={"agents": {"x": "agents"}},
     )
 }

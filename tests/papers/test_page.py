@@ -24,7 +24,7 @@ def write(folder):
     ]
     text = [section.table(dict(zip(heads, line, strict=True)) for line in lines)]
     text += ["", f"It saves {section.say('saving', Ratio(0.3, 0.25, 0.35, 0.3, 0.3))} of it."]
-    section.record("P-FCB / silent", {10: RATIO})
+    section.record({"P-FCB": {10: RATIO}}, "{} / silent")
     section.draw(
         {
             "P-FCB": {1: Mean(0.5, 0.375, 0.625), 10: Mean(0.25, 0.1875, 0.3125)},

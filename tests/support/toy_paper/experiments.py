@@ -17,7 +17,6 @@ TOY = Experiment(
     "Radius of confidence",
     {"x": "round", "y": "regret", **LOG_LOG},
     {"small": Scale(300, 8, {"radius": (0.5, 1.0)})},
-    {"federation": "The federation"},
     runs,
-    "page.md.j2",
+    {"federation": "The federation"},
 )
