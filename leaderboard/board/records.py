@@ -135,7 +135,7 @@ class Records:
         return [line for line in found if what in ("", line["what"])]
 
     def edition(self, suite: Suite, new: bool = False) -> EditionSecrets:
-        """Returns the suite's latest edition whose secret is in this folder; opens one if there is none.
+        """Returns the suite's latest edition, of those with their secret in this folder; opens one if there is none.
 
         Args:
             suite: The suite.

@@ -49,7 +49,7 @@ _REFUSED = {
     "mount": 165, "unshare": 272, "setns": 308, "bpf": 321, "perf_event_open": 298, "userfaultfd": 323,
     "io_uring_setup": 425, "add_key": 248, "request_key": 249, "keyctl": 250,
 }  # fmt: skip
-# Calls whose first argument is a process, which must be this one.
+# Calls with a process as their first argument, which must be this one.
 _OF_ITSELF = {"kill": 62, "tgkill": 234, "prlimit64": 302, "sched_setaffinity": 203}
 _CLONE, _CLONE3, _PRCTL = 56, 435, 157
 # PR_SET_PDEATHSIG, which ends this process with its parent, must not be changed.
@@ -70,7 +70,7 @@ def confine(parent: int, readable: Iterable[str], writable: str) -> list[str]:
     """Confines this process, which must have only one thread, for the rest of its life.
 
     Args:
-        parent: Id of the process with whose end this one must end.
+        parent: Id of the parent process; the kernel ends this process when the parent ends.
         readable: Files and folders that may be read; others cannot be opened.
         writable: The only folder in which files may be created and written.
 
@@ -138,7 +138,10 @@ def _where(number: int, *then: _Instruction) -> list[_Instruction]:
 
 
 def _program(process: int) -> list[_Instruction]:
-    """Returns the filter: instructions of code, how many to skip if it is so and if not, and value."""
+    """Returns the filter of system calls; only the given process may be the first argument of :data:`_OF_ITSELF`.
+
+    An instruction has a code, the numbers of instructions to skip where its test holds and where not, and a value.
+    """
     instructions = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT), (_EQUAL, 1, 0, _ARCHITECTURE), _REFUSE,
         (_LOAD, 0, 0, _NUMBER_AT), (_AT_LEAST, 0, 1, _FIRST_X32), _REFUSE,
