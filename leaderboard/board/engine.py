@@ -152,7 +152,6 @@ def run(
         BackendError: The backend cannot play.
         RecordError: The edition has a row of another entry of the same name.
     """
-    out.mkdir(parents=True, exist_ok=True)
     files = [out / row.file(opened) for row in rows]
     for row, file in zip(rows, files, strict=True):
         # Rows of two entries with one name would have the same file.

@@ -93,7 +93,7 @@ def submission_of(load: str, name: str, settings: Settings, sources: Path) -> tu
 
 
 def find_code(entry: Entry, sources: Path) -> str:
-    """Returns the place of the code of a submission whose entry was read from a result.
+    """Returns the place of a submission's code, given the entry that a result has.
 
     Raises:
         FileNotFoundError: Its file is not kept here.

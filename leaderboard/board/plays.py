@@ -4,9 +4,9 @@ Both are cells of a sweep; rows behind the same privatizer share one attack.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from time import process_time
 from typing import Any, Self
@@ -17,9 +17,9 @@ from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.claim import Adjacency
 from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.leaderboard.board.result import Entry, TaskResult
 from fedbandit_envs.leaderboard.board.suites import Task
@@ -30,10 +30,10 @@ from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.runs.spec import split_seeds
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
 from fedbandit_envs.leaderboard.sandbox.confinement import PARTS
-from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.privacy.audit import attack
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
 # Information of transports and privatizers, which a result has elsewhere.
@@ -131,15 +131,13 @@ class EntryRun:
             policy = RowCheck(make_policy(), make_policy, self.checked_rows, self.row_check_seed)
             try:
                 result = simulate(env, policy, self.seeds, advance)
-            except EntryError as error:
-                # It names the round itself, if it came to one.
-                raise EntryError(f"{self.entry.name}, {self.task.id}, {error}") from error
-            except (ValueError, TypeError, BudgetExhaustedError) as error:
+            except (EntryError, ValueError, TypeError, BudgetExhaustedError) as error:
                 if self.entry.kind == "baseline":
                     raise
-                # A submission's process raises only EntryError: the environment or a wrapper refuses what it did.
-                where = f"{self.entry.name}, {self.task.id}, round {policy.round}"
-                raise EntryError(f"{where}: {error}") from error
+                # A submission's process raises only EntryError, which names the round if it came to one; else the
+                # environment or a wrapper refuses what it did.
+                where = "" if isinstance(error, EntryError) else f"round {policy.round}: "
+                raise EntryError(f"{self.entry.name}, {self.task.id}, {where}{error}") from error
         self.track.check(env)
         result = replace(
             result,
@@ -154,9 +152,7 @@ class EntryRun:
         """Puts the task's part of a result file together from its shards; it has no audit yet."""
         result = RunResult.joined(parts)
         nothing = np.zeros((len(self.seeds), 1))
-        messages, sent_bytes = (
-            result.traffic.get(name, nothing).mean(axis=1).tolist() for name in ("messages", "bytes")
-        )
+        sent = {name: result.traffic.get(name, nothing).mean(axis=1) for name in ("messages", "bytes")}
         confined = [json.loads(str(part["confined"])) for part in parts]
         task = TaskResult(
             task=self.task.id,
@@ -165,8 +161,8 @@ class EntryRun:
             # The mean over agents is what is ranked.
             regret=result.regret.mean(axis=2).tolist(),
             extra={name: values.tolist() for name, values in extra_of(result).items()},
-            messages=messages,
-            bytes=sent_bytes,
+            messages=sent["messages"].tolist(),
+            bytes=sent["bytes"].tolist(),
             claims=[claim.as_json() for claim in result.claims or [result.privacy]],
             audit=None,
             seeds=[f"{seed:032x}" for seed in self.seeds],
@@ -204,18 +200,16 @@ class PrivatizerAttack:
     """An attack on a privatizer, with the arguments that it has in a play.
 
     Attributes:
-        mechanism: Entry point of the privatizer.
-        arguments: Its arguments, without the noise's entropy.
-        problem: Entry point of the problem.
+        make: Wraps an environment in the privatizer, with its arguments but the noise's entropy.
+        problem: Class of the problem.
         adjacency: Adjacency of the histories that the attack tells apart.
         delta: Delta at which the privatizer's claim is attacked.
         releases: Number of releases that the attacker sees.
         horizon: Horizon of the task.
     """
 
-    mechanism: str
-    arguments: Mapping[str, Any] = field(hash=False)
-    problem: str
+    make: partial[Privatizer]
+    problem: type[Problem]
     adjacency: Adjacency
     delta: float
     releases: int
@@ -230,14 +224,12 @@ class PrivatizerAttack:
         env = play.task.federation()
         changes = play.track.changes(env, play.baseline, play.entry.settings)
         arguments = play.baseline.wrapper_arguments(env, changes)[part]
-        make = play.baseline.wrappers[part].make
         planned = arguments.get("releases") or play.task.rounds
         if not isinstance(planned, int):
             planned = make_schedule(planned).count(play.task.rounds)
         return cls(
-            mechanism=f"{make.__module__}:{make.__qualname__}",
-            arguments=arguments,
-            problem=REGISTRY[play.task.env_id].federation,
+            make=partial(play.baseline.wrappers[part].make, **arguments),
+            problem=type(env.unwrapped),
             adjacency=play.track.adjacency,
             delta=play.track.delta,
             releases=max(1, min(_MOST_RELEASES, planned)),
@@ -261,14 +253,13 @@ class PrivatizerAttack:
     def play(self, advance: Callable[[float], None]) -> Arrays:
         """Attacks the privatizer, with noise that follows from the attack alone."""
         start = process_time()
-        mechanism = resolve(self.mechanism)
         found = attack(
-            partial(mechanism, **self.arguments),
-            resolve(self.problem),
+            self.make,
+            self.problem,
             self.adjacency,
             releases=self.releases,
             # Under continual release neighbours differ in one window; independent releases are all altered.
-            altered=1 if issubclass(mechanism, ContinualPrivatizer) else None,
+            altered=1 if self.make.func is ContinualPrivatizer else None,
             samples=_SAMPLES,
             horizon=self.horizon,
         ).against(self.delta, "exact")

@@ -105,8 +105,11 @@ class Records:
         self._file = folder / "record.jsonl"
         self._secrets = folder / ".secrets"
 
-    def lines(self) -> list[dict[str, Any]]:
-        """Returns all lines, in order.
+    def lines(self, what: str = "") -> list[dict[str, Any]]:
+        """Returns the lines, in order.
+
+        Args:
+            what: The kind of lines: ``edition``, ``in`` or ``out``; all if empty.
 
         Raises:
             RecordError: A line was changed, removed or inserted, or is none that a command writes; the first such
@@ -129,10 +132,10 @@ class Records:
                 )
             before = line["seal"]
             found.append(line)
-        return found
+        return [line for line in found if what in ("", line["what"])]
 
     def edition(self, suite: Suite, new: bool = False) -> EditionSecrets:
-        """Returns the suite's latest edition whose secret is in this folder; opens one if there is none.
+        """Returns the suite's latest edition, of those with their secret in this folder; opens one if there is none.
 
         Args:
             suite: The suite.
@@ -145,9 +148,9 @@ class Records:
                     return EditionSecrets(edition, secret)
             drawn = EditionSecrets.draw()
             self._secrets.mkdir(mode=0o700, exist_ok=True)
-            file = os.open(self._secrets / drawn.edition.id, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(file, "wb") as out:
-                out.write(drawn.secret)
+            file = self._secrets / drawn.edition.id
+            file.touch(mode=0o600, exist_ok=False)
+            file.write_bytes(drawn.secret)
             append(
                 what="edition", suite=suite.name, digest=suite.digest, salt=drawn.edition.salt, id=drawn.edition.id,
                 secret_digest=hashlib.sha256(drawn.secret).hexdigest(),
@@ -161,10 +164,7 @@ class Records:
 
     def salts(self, suite: Suite) -> list[str]:
         """Returns the salts of the suite's editions, in the order in which they were opened here."""
-        lines = self.lines()
-        return [
-            line["salt"] for line in lines if line["what"] == "edition" and line["digest"] == suite.digest
-        ]
+        return [line["salt"] for line in self.lines("edition") if line["digest"] == suite.digest]
 
     def take_in(self, file: Path, make: Callable[[], ResultFile]) -> None:
         """Writes a row's file and records it, unless it is on record already or was withdrawn.
@@ -227,9 +227,8 @@ class Records:
         Raises:
             RecordError: The record was changed.
         """
-        lines = self.lines()
-        rows = {line["result"]: line for line in lines if line["what"] == "in"}
-        return [{**rows[line["result"]], **line} for line in lines if line["what"] == "out"]
+        rows = {line["result"]: line for line in self.lines("in")}
+        return [{**rows[line["result"]], **line} for line in self.lines("out")]
 
     def strays(self) -> list[str]:
         """Returns a sentence for each file that is no row on record, and each row whose file is missing or another.
@@ -239,15 +238,11 @@ class Records:
             ResultError: A file is no result.
         """
         files = {name: result.digest for name, result in self._results().items()}
-        rows = {line["file"]: line["result"] for line in self.lines() if line["what"] == "in"}
-        gone = [f"{name}: the file is gone" for name in rows.keys() - files.keys()]
-        unknown = [f"{name}: no row on record" for name in files.keys() - rows.keys()]
-        changed = [
-            f"{name}: not as it was taken in"
-            for name in files.keys() & rows.keys()
-            if files[name] != rows[name]
-        ]
-        return sorted(gone + unknown + changed)
+        rows = {line["file"]: line["result"] for line in self.lines("in")}
+        wrong = {name: "not as it was taken in" for name in files if files[name] != rows.get(name)}
+        wrong |= dict.fromkeys(files.keys() - rows.keys(), "no row on record")
+        wrong |= dict.fromkeys(rows.keys() - files.keys(), "the file is gone")
+        return sorted(f"{name}: {why}" for name, why in wrong.items())
 
     def _results(self) -> dict[str, ResultFile]:
         return {file.name: ResultFile.load(file) for file in sorted(self._file.parent.glob("*.json"))}

@@ -220,12 +220,9 @@ class ResultFile:
             ResultError: The data does not follow the schema; the message says where.
         """
         _check(data)
-        nested = {
-            "edition": Edition(**data["edition"]),
-            "entry": Entry(**data["entry"]),
-            "tasks": [TaskResult(**task) for task in data["tasks"]],
-        }
-        return cls(**{**data, **nested})
+        edition, entry = Edition(**data["edition"]), Entry(**data["entry"])
+        tasks = [TaskResult(**task) for task in data["tasks"]]
+        return cls(**{**data, "edition": edition, "entry": entry, "tasks": tasks})
 
     @classmethod
     def load(cls, path: Path) -> Self:

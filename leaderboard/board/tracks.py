@@ -221,10 +221,8 @@ def _is(make: Any, kind: type) -> bool:
 
 def tracks_of(suite: Suite) -> dict[str, Track]:
     """Returns the tracks of a suite by name; private ones protect the suite's adjacency."""
-    sending = [
-        Track("non-private", inf, _DELTA, suite.adjacency),
-        *(Track(f"private-{epsilon:g}", epsilon, _DELTA, suite.adjacency) for epsilon in _EPSILONS),
-    ]
+    epsilons = {"non-private": inf, **{f"private-{epsilon:g}": epsilon for epsilon in _EPSILONS}}
+    sending = [Track(name, epsilon, _DELTA, suite.adjacency) for name, epsilon in epsilons.items()]
     silent = Track("silent", 0.0, _DELTA, suite.adjacency, messages=0)
     revealed = replace(silent, name="revealed", messages=None, revealed=True)
     few = [replace(track, name=f"{track.name}-few", messages=FEW) for track in sending]

@@ -6,7 +6,7 @@ detects it with probability k/n, and replaying all of them always does.
 """
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -78,10 +78,10 @@ def _row(result: ResultFile, folder: Path) -> Row:
 
 def _checks_before_replay(result: ResultFile, folder: Path) -> Iterator[Finding]:
     """Makes all checks that need no replay; each relies on those before it."""
-    yield _is_known("suite", result.suite, SUITES)
+    yield _required("suite", result.suite in SUITES, f"{result.suite!r} is unknown")
     suite, tasks = SUITES[result.suite], result.tasks
     yield _same("suite's version", result.suite_version, suite.version)
-    yield _is_known("track", result.track, tracks_of(suite))
+    yield _required("track", result.track in tracks_of(suite), f"{result.track!r} is unknown")
     yield _same("tasks", [task.task for task in tasks], [task.id for task in suite.tasks])
     yield _same("digests of tasks", [task.digest for task in tasks], [task.digest for task in suite.tasks])
     arrays = [task.digest_of_arrays() for task in tasks]
@@ -108,16 +108,15 @@ def _checks_before_replay(result: ResultFile, folder: Path) -> Iterator[Finding]
             yield from check(play, recorded)
 
 
-def _is_known(what: str, name: str, known: Mapping[str, Any]) -> Finding:
-    return Finding(what, name in known, "as required" if name in known else f"{name!r} is unknown")
+def _required(what: str, holds: bool, wrong: str) -> Finding:
+    return Finding(what, holds, "as required" if holds else wrong)
 
 
 def _same(what: str, found: Any, required: Any) -> Finding:
-    if found == required:
-        return Finding(what, True, "as required")
-    if isinstance(found, list) and isinstance(required, list) and len(found) == len(required):
-        found, required = next((f, r) for f, r in zip(found, required, strict=True) if f != r)
-    return Finding(what, False, f"{found} is said; {required} is required")
+    """Checks that two values are equal; of lists of one length, the first entries that differ are named."""
+    if found != required and isinstance(found, list) and len(found) == len(required):
+        found, required = next(pair for pair in zip(found, required, strict=True) if pair[0] != pair[1])
+    return _required(what, found == required, f"{found} is said; {required} is required")
 
 
 def _on_record(result: ResultFile, folder: Path) -> Iterator[Finding]:
@@ -133,13 +132,10 @@ def _on_record(result: ResultFile, folder: Path) -> Iterator[Finding]:
         return
     known = result.edition.salt in records.salts(SUITES[result.suite])
     yield Finding("edition on record", known, result.edition.id)
-    line = records.latest().get(result.digest, {"what": "unknown"})
-    details = {
-        "in": "taken in",
-        "out": f"withdrawn: {line.get('reason')}",
-        "unknown": "no such row was taken in",
-    }
-    yield Finding("row on record", line["what"] == "in", details[line["what"]])
+    line = records.latest().get(result.digest, {"what": ""})
+    state = {"in": "taken in", "out": f"withdrawn: {line.get('reason')}"}
+    detail = state.get(line["what"], "no such row was taken in")
+    yield Finding("row on record", line["what"] == "in", detail)
 
 
 def _confinement(result: ResultFile) -> Finding:

@@ -143,7 +143,6 @@ def report(
         rows = records.standing()
         if not rows:
             raise ResultError(f"{results} has no rows that stand")
-        out.mkdir(parents=True, exist_ok=True)
         left_out = records.strays()
         missing = write(rows, out, records.withdrawn(), readme)
     for line in (*(f"left out: {stray}" for stray in left_out), missing):
@@ -168,7 +167,6 @@ def _play(rows: Sequence[engine.Row], out: Path, backend: Backend, new_edition: 
     """Plays rows with a progress bar, and prints their regret and files."""
     with terminal.explained(ending=_REFUSALS):
         with terminal.explained(OSError, option="--out"):
-            out.mkdir(parents=True, exist_ok=True)
             edition = Records(out).edition(rows[0].suite, new_edition)
         files = engine.run(rows, edition, out, partial(terminal.play_missing, rows[0].suite.name, backend))
     cells = []

@@ -47,6 +47,12 @@ def grid(*elements):
 
 
 @app.function
+def section(title, *parts):
+    """Returns a heading and the parts of HTML below it."""
+    return [mo.md(f"### {title}"), *map(mo.Html, parts)]
+
+
+@app.function
 def error(reason):
     """Returns a box that says why something could not be played."""
     return mo.callout(mo.Html(f"<p role='alert'>{escape(reason)}</p>"), kind="danger")
@@ -157,19 +163,12 @@ def _(log, outcomes, refusal, tab):
     if outcomes():
         _last = outcomes()[-1]
         _shown += [mo.callout(mo.Html(f"<p>{escape(one)}</p>"), kind="warn") for one in _last.warned]
-        _shown += [
-            mo.md("### Regret and traffic"),
-            mo.Html(views.regret_svg(outcomes(), log.value)),
-            mo.Html(views.regret_table(outcomes())),
-            mo.md("### Privacy of the last run"),
-            mo.Html(views.claims_table(_last)),
-        ]
+        _regret = views.regret_svg(outcomes(), log.value), views.regret_table(outcomes())
+        _shown += section("Regret and traffic", *_regret)
+        _shown += section("Privacy of the last run", views.claims_table(_last))
         for _panel in REGISTRY[_last.choice.problem].problem.lab_panels:
-            _shown += [
-                mo.md(f"### {_panel.title} in the last run"),
-                mo.Html(views.panel_svg(_panel, _last)),
-                mo.Html(views.panel_table(_panel, _last)),
-            ]
+            _shares = views.panel_svg(_panel, _last), views.panel_table(_panel, _last)
+            _shown += section(f"{_panel.title} in the last run", *_shares)
     elif not refusal():
         _shown.append(mo.md("Choose, and press **Run**. Runs stay, to be compared, until **Clear**."))
     mo.vstack(_shown)
@@ -206,9 +205,8 @@ def _(encrypted, reason, role, tab):
     mo.stop(tab.value != "SAMBA")
     mo.stop(encrypted is None, error(reason))
     mo.vstack([
-        mo.md("### Reward and cost"),
-        mo.Html(views.samba_table(encrypted)),
-        mo.md("### What each role saw"),
+        *section("Reward and cost", views.samba_table(encrypted)),
+        *section("What each role saw"),
         role,
         mo.md(KNOWS[role.value.partition("-")[0]]),
         mo.Html(views.sightings_table(encrypted, role.value)),

@@ -11,7 +11,7 @@ from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.wrapper import Layer
 from fedbandit_envs.leaderboard.runs.result import RunResult
-from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError, arguments
+from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError, arguments, refusing
 from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.byzantine import ATTACKS
@@ -163,10 +163,8 @@ class Choice:
         noise = _part_of(self.baseline, "noise")
         if schedule and noise is not None:
             # Continual release plans for a schedule that is not the registered one.
-            try:
+            with refusing(TypeError, ValueError):
                 fixed = make_schedule(schedule).fixed_in_advance
-            except (TypeError, ValueError) as error:
-                raise SettingsError(str(error)) from error
             if fixed and BASELINES[self.baseline].wrappers[noise].make is ContinualPrivatizer:
                 spec.wrapper_kwargs[noise].setdefault("releases", schedule)
         switches = REGISTRY[self.problem].problem.lab_choices

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.runs.spec import SettingsError
+from fedbandit_envs.leaderboard.runs.spec import refusing
 from fedbandit_envs.samba.crypto.items import SCORE
 from fedbandit_envs.samba.errors import MissingExtraError, SecureError
 from fedbandit_envs.samba.record import Record
@@ -76,11 +76,9 @@ def samba_outcome(
     """
     settings = SambaSettings(algorithm, ratings, arms, budget, seed_or_random(seed), owners_per_role=1)
     transcripts: dict[str, Record] = {}
-    try:
+    with refusing(ValueError, TypeError, OSError, SecureError, MissingExtraError):
         result = run_samba(settings, advance, transcripts)
         plain = run_samba(replace(settings, plain=True))
-    except (ValueError, TypeError, OSError, SecureError, MissingExtraError) as error:
-        raise SettingsError(str(error)) from error
     return SambaOutcome(result, plain["cumulative_reward"], transcripts)
 
 

@@ -54,11 +54,9 @@ def panel_svg(panel: Panel, outcome: Outcome) -> str:
 def panel_table(panel: Panel, outcome: Outcome) -> str:
     """Returns a table of the shares that a problem's panel shows."""
     bars = panel_bars(panel, outcome)
-    ranks = range(1, 1 + len(next(iter(bars.values()))))
-    rows = [
-        {"arm by rank": rank, **{label: f"{values[rank - 1]:.3f}" for label, values in bars.items()}}
-        for rank in ranks
-    ]
+    heads = ("arm by rank", *bars)
+    shares = enumerate(zip(*bars.values(), strict=True), 1)
+    rows = [dict(zip(heads, (rank, *(f"{one:.3f}" for one in own)), strict=True)) for rank, own in shares]
     return table(panel.title, rows)
 
 

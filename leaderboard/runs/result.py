@@ -128,17 +128,12 @@ class RunResult:
         # Indexed also for all agents: that decides in which order a mean adds, and so its last digit.
         per_seed = self.regret[:, :, list(agents)].mean(axis=2)
         mean, half_width = mean_and_half_width(per_seed)
-        return {
-            "checkpoints": [
-                {
-                    "round": int(round_),
-                    "regret_mean": float(centre),
-                    "regret_ci": None if np.isnan(half) else [float(centre - half), float(centre + half)],
-                }
-                for round_, centre, half in zip(self.rounds, mean, half_width, strict=True)
-            ],
-            "per_seed": per_seed[-1].tolist(),
-        }
+        ends = np.stack([mean - half_width, mean + half_width], axis=1).tolist()
+        checkpoints = [
+            {"round": played, "regret_mean": centre, "regret_ci": None if np.isnan(low) else [low, high]}
+            for played, centre, (low, high) in zip(self.rounds.tolist(), mean.tolist(), ends, strict=True)
+        ]
+        return {"checkpoints": checkpoints, "per_seed": per_seed[-1].tolist()}
 
     def to_frame(self) -> Any:
         """Returns a tidy ``pandas.DataFrame``: one row a checkpoint, seed and agent.
@@ -250,11 +245,9 @@ def claims_of(env: FederatedEnv, delta: float, *compositions: Composition) -> li
     privatizer = find_layer(env, "noise")
     if not isinstance(privatizer, Privatizer):
         return []
-    accountant = privatizer.accountant
+    claim = privatizer.accountant.epsilon
     return [
-        accountant.epsilon(
-            None if composition == "basic" else delta, composition=composition, adjacency=adjacency
-        )
+        claim(None if composition == "basic" else delta, composition=composition, adjacency=adjacency)
         for adjacency in env.sensitivity().changes
         for composition in compositions or get_args(Composition)
     ]

@@ -56,7 +56,7 @@ def split_seeds(
 
 
 @contextmanager
-def _refusing(*errors: type[Exception]) -> Iterator[None]:
+def refusing(*errors: type[Exception]) -> Iterator[None]:
     """Turns errors that are due to the settings of a run into :class:`SettingsError`."""
     try:
         yield
@@ -112,7 +112,7 @@ class RunSpec:
         Raises:
             SettingsError: Names the parameter, its value and what is allowed.
         """
-        with _refusing(*_WRONG, ImportError, AttributeError):
+        with refusing(*_WRONG, ImportError, AttributeError):
             find_baseline(self.baseline)
             require_choice("env_id", self.env_id, REGISTRY)
             require_integer("rounds", self.rounds, 1)
@@ -140,7 +140,7 @@ class RunSpec:
             **{part: arguments(wrapper.make).keys() - {"env"} for part, wrapper in baseline.wrappers.items()},
         }
         given: dict[str, dict[str, Any]] = {part: {} for part in known}
-        with _refusing(ValueError):
+        with refusing(ValueError):
             for word in words:
                 part, name, value = read_assignment(word)
                 parts = [part] if part else [one for one, names in known.items() if name in names]
@@ -186,7 +186,7 @@ class RunSpec:
         """
         entry = REGISTRY[self.env_id]
         kwargs = {**entry.kwargs, **self.env_kwargs, "max_cycles": self.rounds}
-        with _refusing(*_WRONG, ImportError, AttributeError):
+        with refusing(*_WRONG, ImportError, AttributeError):
             return build_stack(entry.federation, (*entry.stack, *self.stack), **kwargs)
 
     def build(self) -> tuple[FederatedEnv, Policy]:
@@ -197,7 +197,7 @@ class RunSpec:
                 environment.
         """
         baseline = find_baseline(self.baseline)
-        with _refusing(*_WRONG, ImportError, OSError):
+        with refusing(*_WRONG, ImportError, OSError):
             env = baseline.wrap(self.federation(), self.wrapper_kwargs)
             return env, baseline.make_policy(**self.policy_kwargs)
 
@@ -222,9 +222,9 @@ class RunSpec:
         checked_policy = RowCheck(
             policy, partial(find_baseline(self.baseline).make_policy, **self.policy_kwargs), check_rows
         )
-        with _refusing(*_WRONG):
+        with refusing(*_WRONG):
             start = env.reset_batch(seeds)
-        with _refusing(UnfitError):
+        with refusing(UnfitError):
             checked_policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
         return replace(
             simulate(env, checked_policy, seeds, advance, start),

@@ -128,13 +128,9 @@ def resampled(strata: Array, resamples: int) -> Array:
         Indices of seeds, ``(resamples, seeds)``, stratum by stratum.
     """
     generator = np.random.default_rng(0)
-    return np.concatenate(
-        [
-            members[generator.integers(0, members.size, (resamples, members.size))]
-            for members in (np.flatnonzero(strata == stratum) for stratum in np.unique(strata))
-        ],
-        axis=1,
-    )
+    members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
+    picks = [own[generator.integers(0, own.size, (resamples, own.size))] for own in members]
+    return np.concatenate(picks, axis=1)
 
 
 def bootstrap_coverage(count: int, level: float = 0.95) -> float:

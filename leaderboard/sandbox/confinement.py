@@ -10,6 +10,7 @@ import errno
 import os
 import platform
 import signal
+import struct
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -48,7 +49,7 @@ _REFUSED = {
     "mount": 165, "unshare": 272, "setns": 308, "bpf": 321, "perf_event_open": 298, "userfaultfd": 323,
     "io_uring_setup": 425, "add_key": 248, "request_key": 249, "keyctl": 250,
 }  # fmt: skip
-# Calls whose first argument is a process, which must be this one.
+# Calls with a process as their first argument, which must be this one.
 _OF_ITSELF = {"kill": 62, "tgkill": 234, "prlimit64": 302, "sched_setaffinity": 203}
 _CLONE, _CLONE3, _PRCTL = 56, 435, 157
 # PR_SET_PDEATHSIG, which ends this process with its parent, must not be changed.
@@ -65,20 +66,11 @@ _Instruction = tuple[int, int, int, int]
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class _Rules(ctypes.Structure):
-    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
-
-
-class _PathBeneath(ctypes.Structure):
-    _pack_ = 1
-    _fields_ = (("rights", ctypes.c_uint64), ("descriptor", ctypes.c_int32))
-
-
 def confine(parent: int, readable: Iterable[str], writable: str) -> list[str]:
     """Confines this process, which must have only one thread, for the rest of its life.
 
     Args:
-        parent: Id of the process with whose end this one must end.
+        parent: Id of the parent process; the kernel ends this process when the parent ends.
         readable: Files and folders that may be read; others cannot be opened.
         writable: The only folder in which files may be created and written.
 
@@ -114,16 +106,14 @@ def _confine_files(readable: Iterable[str], writable: str) -> list[str]:
     if version < 1:
         return []
     everything = (1 << _RIGHTS[min(version, max(_RIGHTS))]) - 1
-    rules = _Rules(everything, 0b11 if version >= 4 else 0, _SCOPED if version >= 6 else 0)
-    ruleset = _checked(
-        _libc.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), 0)
-    )
+    # The kernel's struct of rights over files, of rights over the network, and of scopes.
+    rules = struct.pack("QQQ", everything, 0b11 if version >= 4 else 0, _SCOPED if version >= 6 else 0)
+    ruleset = _checked(_libc.syscall(_CREATE_RULESET, rules, ctypes.c_size_t(len(rules)), 0))
+    rights = dict.fromkeys(readable, _READ_FILE | _READ_DIR)
+    rights |= {**dict.fromkeys(_DEVICES, _FILE_RIGHTS), writable: everything}
     try:
-        for path in readable:
-            _allow(ruleset, path, (_READ_FILE | _READ_DIR) & everything)
-        for path in _DEVICES:
-            _allow(ruleset, path, _FILE_RIGHTS & everything)
-        _allow(ruleset, writable, everything)
+        for path, allowed in rights.items():
+            _allow(ruleset, path, allowed & everything)
         _checked(_libc.syscall(_RESTRICT_SELF, ruleset, 0))
     finally:
         os.close(ruleset)
@@ -136,23 +126,10 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     except FileNotFoundError:
         return
     try:
-        rule = _PathBeneath(rights if Path(path).is_dir() else rights & _FILE_RIGHTS, descriptor)
-        _checked(_libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0))
+        rule = struct.pack("=Qi", rights if Path(path).is_dir() else rights & _FILE_RIGHTS, descriptor)
+        _checked(_libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
     finally:
         os.close(descriptor)
-
-
-class _Filter(ctypes.Structure):
-    _fields_ = (
-        ("code", ctypes.c_uint16),
-        ("if_so", ctypes.c_uint8),
-        ("if_not", ctypes.c_uint8),
-        ("value", ctypes.c_uint32),
-    )
-
-
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_uint16), ("filters", ctypes.POINTER(_Filter)))
 
 
 def _where(number: int, *then: _Instruction) -> list[_Instruction]:
@@ -161,6 +138,10 @@ def _where(number: int, *then: _Instruction) -> list[_Instruction]:
 
 
 def _program(process: int) -> list[_Instruction]:
+    """Returns the filter of system calls; only the given process may be the first argument of :data:`_OF_ITSELF`.
+
+    An instruction has a code, the numbers of instructions to skip where its test holds and where not, and a value.
+    """
     instructions = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT), (_EQUAL, 1, 0, _ARCHITECTURE), _REFUSE,
         (_LOAD, 0, 0, _NUMBER_AT), (_AT_LEAST, 0, 1, _FIRST_X32), _REFUSE,
@@ -179,10 +160,10 @@ def _program(process: int) -> list[_Instruction]:
 
 def _filter_system_calls() -> None:
     """Filters the calls of this thread and of those that it starts; refused calls raise ``PermissionError``."""
-    instructions = _program(os.getpid())
-    filters = (_Filter * len(instructions))(*(_Filter(*one) for one in instructions))
-    program = _Program(len(instructions), filters)
-    _checked(_libc.prctl(_SET_SECCOMP, _FILTER, ctypes.byref(program), 0, 0))
+    instructions = [struct.pack("HBBI", *one) for one in _program(os.getpid())]
+    filters = ctypes.create_string_buffer(b"".join(instructions))
+    program = struct.pack("HP", len(instructions), ctypes.addressof(filters))
+    _checked(_libc.prctl(_SET_SECCOMP, _FILTER, program, 0, 0))
 
 
 def _checked(result: int) -> int:

@@ -47,7 +47,7 @@ def _play(end: socket.socket, policy: Any) -> None:
         if descriptors:
             observations = _mapped(descriptors[0], writable=False)
         if message[1:]:
-            fields = tuple(Field(name, dtype, tuple(shape)) for name, dtype, shape in json.loads(message[1:]))
+            fields = [(name, dtype, tuple(shape)) for name, dtype, shape in json.loads(message[1:])]
             observation = observations.arrays(fields)
         # The policy gets a dict of its own, which it may change.
         action = policy.act(dict(observation))
@@ -55,15 +55,15 @@ def _play(end: socket.socket, policy: Any) -> None:
         for name, part in parts.items():
             if not isinstance(part, np.ndarray):
                 raise _Refused(f"{_label(name)} is a {type(part).__name__}; a numpy array is required")
-        fields, answer = fields_of(parts), channel.ACTED
-        if fields != layout:
-            if bytes_for(fields) > actions.size:
-                shapes = ", ".join(f"{_label(field.name)} of shape {field.shape}" for field in fields)
+        given, answer = fields_of(parts), channel.ACTED
+        if given != layout:
+            if bytes_for(given) > actions.size:
+                shapes = ", ".join(f"{_label(name)} of shape {shape}" for name, _, shape in given)
                 raise _Refused(f"{shapes}: that is more than an action has")
-            if any(np.dtype(field.dtype).hasobject for field in fields):
+            if any(np.dtype(dtype).hasobject for _, dtype, _ in given):
                 raise _Refused("action has dtype object; numbers are required")
-            shared, layout = actions.arrays(fields), fields
-            answer += json.dumps(fields).encode()
+            shared, layout = actions.arrays(given), given
+            answer += json.dumps(given).encode()
         for name, part in parts.items():
             np.copyto(shared[name], part)
         end.send(answer)
@@ -79,15 +79,15 @@ def _label(name: str) -> str:
     return f"action[{name!r}]" if name else "action"
 
 
-def _failure(error: BaseException) -> dict[str, str]:
-    """Returns kind, message and traceback of an error, for the parent."""
+def _failure(error: BaseException) -> tuple[str, str]:
+    """Returns the reason and the traceback of an error, for the parent."""
     if isinstance(error, _Refused):
-        return {"said": str(error)[:_LONGEST_REASON], "trace": ""}
+        return str(error)[:_LONGEST_REASON], ""
     # Without notes; of a SyntaxError the line of code comes first.
     lines = traceback.format_exception_only(error)
     said = lines[-1 if isinstance(error, SyntaxError) else 0].strip()
     trace = "".join(traceback.format_tb(error.__traceback__)[-3:])
-    return {"said": said[:_LONGEST_REASON], "trace": trace[-_LONGEST_REASON:]}
+    return said[:_LONGEST_REASON], trace[-_LONGEST_REASON:]
 
 
 def main() -> None:

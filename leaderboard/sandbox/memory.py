@@ -3,8 +3,8 @@
 import fcntl
 import mmap
 import os
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
 
 import numpy as np
 
@@ -13,39 +13,25 @@ from fedbandit_envs.basics.arrays import Array
 # Linux 5.1; named by Python's fcntl from 3.13 on.
 _F_SEAL_FUTURE_WRITE = 0x0010
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-# Bytes of a cache line.
-_ALIGNMENT = 64
 
-
-class Field(NamedTuple):
-    """The layout of one array, writable as JSON, which both processes must agree on.
-
-    Attributes:
-        name: Name of the array.
-        dtype: Its dtype in the form of ``numpy.dtype.str``.
-        shape: Its shape.
-    """
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-
-    @property
-    def nbytes(self) -> int:
-        """Size in bytes."""
-        return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+Field = tuple[str, str, tuple[int, ...]]
+"""The layout of one array, writable as JSON, which both processes must agree on: its name, its dtype in the form of
+``numpy.dtype.str``, and its shape."""
 
 
 def fields_of(arrays: Mapping[str, Array]) -> tuple[Field, ...]:
     """Returns the layout of copies of arrays, in this machine's byte order."""
-    return tuple(
-        Field(name, array.dtype.newbyteorder("=").str, array.shape) for name, array in arrays.items()
-    )
+    return tuple((name, array.dtype.newbyteorder("=").str, array.shape) for name, array in arrays.items())
 
 
 def bytes_for(fields: Iterable[Field]) -> int:
     """Returns the size of a memory that holds arrays of this layout, at least a page."""
-    return mmap.PAGESIZE + sum(field.nbytes + _ALIGNMENT for field in fields)
+    return mmap.PAGESIZE + _record(fields).itemsize
+
+
+def _record(fields: Iterable[Field]) -> np.dtype:
+    """Returns the dtype of a record with one part an array; parts are numbered, since an array's name may be empty."""
+    return np.dtype([("", dtype, shape) for _, dtype, shape in fields], align=True)
 
 
 class SharedMemory:
@@ -85,11 +71,9 @@ class SharedMemory:
         )
         return memory
 
-    def arrays(self, fields: Iterable[Field]) -> dict[str, Array]:
+    def arrays(self, fields: Sequence[Field]) -> dict[str, Array]:
         """Returns the arrays of a layout, which lie here one after another; read-only where the memory is."""
-        arrays = {}
-        offset = 0
-        for field in fields:
-            arrays[field.name] = np.ndarray(field.shape, field.dtype, self._map, offset)
-            offset += -(-field.nbytes // _ALIGNMENT) * _ALIGNMENT
-        return arrays
+        record = np.ndarray((), _record(fields), self._map)
+        return {
+            name: record[part] for (name, _, _), part in zip(fields, record.dtype.names or (), strict=True)
+        }

@@ -99,15 +99,16 @@ class SandboxedPolicy:
             self._source, self._settings, self._memory_bytes, min(ceil(cpu_seconds), _MOST_SECONDS)
         )
         # The child reports its confinement before it loads the entry's code, and sends its next message after that.
-        self.confined = tuple(json.loads(self._receive(self._seconds_to_start)[1:]))
+        self.confined = tuple(json.loads(self._receive(self._seconds_to_start)))
         self._stage = "loading"
-        self._expect_ready()
+        self._receive(self._seconds_to_start)
         self._stage = "reset"
         parts = spec.action.spaces if isinstance(spec.action, gym_spaces.Dict) else {"": spec.action}
-        self._expected = {name: (*seeds.shape, *(part.shape or ())) for name, part in parts.items()}
-        self._kinds = {name: _kinds(part) for name, part in parts.items()}
+        self._expected = {
+            name: ((*seeds.shape, *(part.shape or ())), _kinds(part)) for name, part in parts.items()
+        }
         # Room for the widest numbers, so that those of a wrong kind arrive and can be refused by name.
-        slots = [Field(name, "<f8", shape) for name, shape in self._expected.items()]
+        slots = [(name, "<f8", shape) for name, (shape, _) in self._expected.items()]
         self._actions = SharedMemory.create(bytes_for(slots), read_only_for_others=False)
         self._observations: SharedMemory | None = None
         self._layout: tuple[Field, ...] | None = None
@@ -116,7 +117,7 @@ class SandboxedPolicy:
             arguments.seek(0)
             self._send(channel.RESET, [arguments.fileno(), self._actions.descriptor])
         os.close(self._actions.descriptor)
-        self._expect_ready()
+        self._receive(self._seconds_to_start)
 
     def act(self, observation: Arrays) -> Any:
         """Sends the observations to the child, and returns its action; see :meth:`Policy.act`.
@@ -134,18 +135,20 @@ class SandboxedPolicy:
         layout = fields_of(observation)
         message, descriptors = channel.SEE, []
         if layout != self._layout:
+            self._layout = layout
             message += json.dumps(layout).encode()
-            descriptors = self._lay_out(layout)
+            if self._observations is None or bytes_for(layout) > self._observations.size:
+                self._observations = SharedMemory.create(bytes_for(layout), read_only_for_others=True)
+                descriptors = [self._observations.descriptor]
+            self._shared_observation = self._observations.arrays(layout)
         for shared, array in zip(self._shared_observation.values(), observation.values(), strict=True):
             np.copyto(shared, array)
         self._send(message, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
-        answer = self._receive(self._seconds_to_start if self._round == 1 else self._seconds_a_round)
-        layout_of_action = answer[1:]
-        if answer[:1] != channel.ACTED or (self._round == 1 and not layout_of_action):
-            self._fail(f"it has sent {answer[:40]!r}, which is no answer")
-        if layout_of_action:
+        seconds = self._seconds_to_start if self._round == 1 else self._seconds_a_round
+        layout_of_action = self._receive(seconds, channel.ACTED)
+        if layout_of_action or self._round == 1:
             self._check_layout(layout_of_action)
         for name, part in self._shared_action.items():
             np.copyto(self._action[name], part)
@@ -163,27 +166,17 @@ class SandboxedPolicy:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _lay_out(self, layout: tuple[Field, ...]) -> list[int]:
-        """Makes room for observations of a new layout; returns descriptors of memory that the child lacks."""
-        self._layout = layout
-        descriptors = []
-        if self._observations is None or bytes_for(layout) > self._observations.size:
-            self._observations = SharedMemory.create(bytes_for(layout), read_only_for_others=True)
-            descriptors = [self._observations.descriptor]
-        self._shared_observation = self._observations.arrays(layout)
-        return descriptors
-
     def _check_layout(self, layout: bytes) -> None:
         """Checks the layout that the child announces for its actions, and finds their arrays."""
         try:
-            fields = [Field(str(name), str(dtype), tuple(shape)) for name, dtype, shape in json.loads(layout)]
+            fields = [(str(name), str(dtype), tuple(shape)) for name, dtype, shape in json.loads(layout)]
         except (ValueError, TypeError, RecursionError):
             self._fail("it has sent what is no description of an action")
-        names = [field.name for field in fields]
+        names = [name for name, _, _ in fields]
         if sorted(names) != sorted(self._expected):
             self._fail(f"action has {_listed(names)}; {_listed(list(self._expected))} is required")
         for name, dtype, shape in fields:
-            expected, kinds = self._expected[name], self._kinds[name]
+            expected, kinds = self._expected[name]
             label = f"action[{name!r}]" if name else "action"
             if shape != expected:
                 self._fail(f"{label} has shape {shape}; (replicas, agents, ...) = {expected} is required")
@@ -193,25 +186,17 @@ class SandboxedPolicy:
         self._shared_action = self._actions.arrays(fields)
         self._action = {name: np.empty_like(part) for name, part in self._shared_action.items()}
 
-    def _expect_ready(self) -> None:
-        message = self._receive(self._seconds_to_start)
-        if message != channel.READY:
-            self._fail(f"it has sent {message[:40]!r}, which is no answer")
-
     def _send(self, message: bytes, descriptors: list[int]) -> None:
         assert self._child is not None
         try:
-            if descriptors:
-                socket.send_fds(self._child.end, [message], descriptors)
-            else:
-                self._child.end.send(message, socket.MSG_NOSIGNAL)
+            socket.send_fds(self._child.end, [message], descriptors, socket.MSG_NOSIGNAL)
         except OSError:
             # A message that the child sent before it ended tells why.
             self._receive(self._seconds_a_round)
             self._fail(self._child.ending())
 
-    def _receive(self, seconds: float) -> bytes:
-        """Returns the child's next message; fails if that says that the child has failed."""
+    def _receive(self, seconds: float, kind: bytes = channel.READY) -> bytes:
+        """Returns the child's next message without its kind; fails if that is another, or the child has failed."""
         assert self._child is not None
         self._child.end.settimeout(seconds)
         try:
@@ -224,7 +209,9 @@ class SandboxedPolicy:
             self._fail(self._child.ending())
         if message[:1] == channel.FAILED:
             self._fail(*_read_failure(message[1:]))
-        return message
+        if message[:1] != kind:
+            self._fail(f"it has sent {message[:40]!r}, which is no answer")
+        return message[1:]
 
     def _fail(self, reason: str, trace: str = "") -> NoReturn:
         self.close()
@@ -243,13 +230,11 @@ def _kinds(space: gym_spaces.Space) -> str:
 
 def _read_failure(message: bytes) -> tuple[str, str]:
     """Returns the child's reason and traceback: text of the policy's author, without control characters."""
-    unknown = "it has failed, and does not say how"
     try:
-        given = json.loads(message)
-        said, trace = str(given["said"]), str(given["trace"])
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return unknown, ""
-    return printable(said) or unknown, printable(trace)
+        said, trace = map(str, json.loads(message))
+    except (ValueError, TypeError, RecursionError):
+        said, trace = "", ""
+    return printable(said) or "it has failed, and does not say how", printable(trace)
 
 
 def _listed(names: list[str]) -> str:

@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import os
-import shutil
 import signal
 import site
 import socket
@@ -12,20 +11,18 @@ import sys
 import sysconfig
 import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from fedbandit_envs.leaderboard.sandbox.kernels import lend
+from numba.core.caching import _CacheLocator
+
 from fedbandit_envs.leaderboard.sandbox.source import Source
 
 _INSIDE = "fedbandit_envs.leaderboard.sandbox.inside"
-_FLOORS = (
-    "fedbandit_envs",
-    "fedbandit_envs.wrappers",
-    "fedbandit_envs.baselines",
-    "fedbandit_envs.leaderboard",
-)
+_FLOORS = ("", ".wrappers", ".baselines", ".leaderboard")
 _SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime", "/proc/cpuinfo",
            "/proc/meminfo", "/proc/stat", "/sys/devices/system/cpu")  # fmt: skip
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -59,14 +56,17 @@ class SandboxProcess:
             ModuleNotFoundError: The entry point's module does not exist.
         """
         # The folders of this package, without the checkout that they may lie in.
-        specs = [importlib.util.find_spec(floor) for floor in _FLOORS]
+        specs = [importlib.util.find_spec(f"fedbandit_envs{floor}") for floor in _FLOORS]
         packages = [str(path) for spec in specs if spec for path in spec.submodule_search_locations or ()]
         cache = os.environ.get("NUMBA_CACHE_DIR")
         python = [*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, *site.getsitepackages()]
         readable = {*source.roots(), *packages, *python, *_SYSTEM, *([cache] if cache else [])}
-        folder = tempfile.mkdtemp(prefix="fedbandit-entry-")
         self.end, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
+        with ExitStack() as ends, theirs:
+            folder = ends.enter_context(
+                tempfile.TemporaryDirectory(prefix="fedbandit-entry-", ignore_cleanup_errors=True)
+            )
+            ends.enter_context(self.end)
             lend(packages, folder)
             arguments = {
                 "descriptor": theirs.fileno(), "parent": os.getpid(), "source": asdict(source.lent(folder)),
@@ -86,13 +86,10 @@ class SandboxProcess:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )  # fmt: skip
-        except BaseException:
-            self.end.close()
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        finally:
-            theirs.close()
-        self._end_it = weakref.finalize(self, _end, self._process, self.end, folder)
+            # Done in the reverse order, when this object is closed or no longer used.
+            ends.callback(self._process.wait)
+            ends.callback(self._process.kill)
+            self._end_it = weakref.finalize(self, ends.pop_all().close)
 
     def ending(self) -> str:
         """Ends the process, if it has not ended by itself, and returns how it ended."""
@@ -112,9 +109,21 @@ class SandboxProcess:
         self._end_it()
 
 
-def _end(process: subprocess.Popen, end: socket.socket, folder: str) -> None:
-    end.close()
-    if process.poll() is None:
-        process.kill()
-        process.wait()
-    shutil.rmtree(folder, ignore_errors=True)
+def lend(packages: Iterable[str], folder: str) -> None:
+    """Links Numba's cached kernels of some packages into a folder that serves the child as its cache.
+
+    The child compiles other kernels itself, in every episode anew.
+
+    Args:
+        packages: Folders of packages.
+        folder: The child's ``NUMBA_CACHE_DIR``.
+    """
+    own = os.environ.get("NUMBA_CACHE_DIR")
+    # A set: in an installed package, folders of the upper floors lie within that of the lowest.
+    for place in sorted({path.parent for package in packages for path in Path(package).rglob("*.py")}):
+        name = _CacheLocator.get_suitable_cache_subpath(str(place / "any.py"))
+        cached = Path(own, name) if own else place / "__pycache__"
+        into = Path(folder, name)
+        into.mkdir()
+        for file in [*cached.glob("*.nbi"), *cached.glob("*.nbc")]:
+            (into / file.name).symlink_to(file.resolve())

@@ -68,7 +68,8 @@ class Source:
         """Puts the code into a child's folder, a file as a copy and a package as a link; returns its place there."""
         if self.is_file:
             # Only this file: the child must not see the others of its folder.
-            return replace(self, module=str(shutil.copy(self.module, Path(folder, "entry.py"))))
+            shutil.copy(self.module, Path(folder, f"{_FILE_MODULE}.py"))
+            return replace(self, module=_FILE_MODULE)
         for root in self.roots():
             Path(folder, Path(root).name).symlink_to(root)
         return self
@@ -81,17 +82,9 @@ class Source:
             ImportError: The module does not exist.
             TypeError: The file has not exactly one policy class, or the attribute cannot be called.
         """
-        if self.is_file:
-            spec = importlib.util.spec_from_file_location(_FILE_MODULE, self.module)
-            assert spec is not None
-            assert spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[_FILE_MODULE] = module
-            spec.loader.exec_module(module)
-        else:
-            # Last in the path: where the package is installed, that one is imported.
-            sys.path.append(os.getcwd())
-            module = importlib.import_module(self.module)
+        # Last in the path: where the package is installed, that one is imported.
+        sys.path.append(os.getcwd())
+        module = importlib.import_module(self.module)
         make = _only_class(module) if self.attribute is None else getattr(module, self.attribute)
         if not callable(make):
             raise TypeError(f"{self.attribute} is {type(make).__name__}; what makes a policy is required")

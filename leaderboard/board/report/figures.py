@@ -176,9 +176,8 @@ class GroupFigures:
             """Returns checkpoints and regret where it is positive: a logarithmic axis cannot show 0."""
             own = row.result.tasks[number]
             # At most 15 checkpoints, evenly spaced, the last among them.
-            keep = np.unique(
-                np.linspace(0, len(own.rounds) - 1, min(len(own.rounds), 15)).round().astype(int)
-            )
+            count = min(len(own.rounds), 15)
+            keep = np.unique(np.linspace(0, len(own.rounds) - 1, count).round().astype(int))
             regret = mean_with_interval(own.regret_array[keep])
             drawn = regret.value > 0
             return np.asarray(own.rounds)[keep][drawn], Estimate(*(part[drawn] for part in regret))
@@ -198,13 +197,14 @@ class GroupFigures:
     def front(self, number: int, cost: Literal["epsilon", "bytes"]) -> FigureData | None:
         """Returns the figure of regret on a task against a cost, with its Pareto front; None without known costs."""
         task = self._result.tasks[number]
+
+        def paid(row: RankedRow) -> float:
+            own = row.result.tasks[number]
+            return row.spent_by_task[number].epsilon if cost == "epsilon" else float(np.mean(own.bytes))
+
         competing = [row for row in self._rows if not row.track.revealed]
-        points = []
-        for row in competing:
-            spent = row.spent_by_task[number].epsilon
-            price = spent if cost == "epsilon" else float(np.mean(row.result.tasks[number].bytes))
-            if not isnan(price):
-                points.append((price, row.regret(number), row))
+        priced = [(paid(row), row.regret(number), row) for row in competing]
+        points = sorted((point for point in priced if not isnan(point[0])), key=lambda point: point[:2])
         if not points:
             return None
         prices = [price for price, _, _ in points]
@@ -214,9 +214,11 @@ class GroupFigures:
         ends = {0.0: min(finite) / gap, inf: max(finite) * gap}
         best: list[tuple[float, RankedRow]] = []
         beaten: list[tuple[float, RankedRow]] = []
-        for price, regret, row in sorted(points, key=lambda point: point[:2]):
-            others = (point[:2] for point in points if point[:2] != (price, regret))
-            is_beaten = any(less <= price and lower <= regret for less, lower in others)
+        least: tuple[float, float] = (inf, inf)
+        for price, regret, row in points:
+            # Points are sorted: the last one on the front costs no more, and has the least regret so far.
+            is_beaten = (price, regret) != least and least[1] <= regret
+            least = least if is_beaten else (price, regret)
             (beaten if is_beaten else best).append((ends.get(price, price), row))
         steps = Estimate(np.array([row.regret(number) for _, row in best]))
         curves = [curve("front", [at for at, _ in best], steps, "front")]
@@ -245,6 +247,10 @@ class GroupFigures:
         if not best:
             return None
         thresholds = np.linspace(0, 1, 26)
+
+        def profile(row: RankedRow) -> tuple[Any, Estimate]:
+            return thresholds, performance_profile(row.scores, row.result.run_tasks, thresholds)
+
         medians = ((row.label, float(np.median(row.scores))) for row in best)
         return FigureData(
             id=self._id("profile", self._result.suite),
@@ -254,11 +260,7 @@ class GroupFigures:
             words=f"Medians of scores, best first: {_listed(medians)}.",
             x="normalised score",
             y="part of runs with a higher score",
-            curves=self._crowd(
-                best,
-                lambda row: (thresholds, performance_profile(row.scores, row.result.run_tasks, thresholds)),
-                "band",
-            ),
+            curves=self._crowd(best, profile, "band"),
             log=False,
         )
 
@@ -314,15 +316,10 @@ class GroupFigures:
             form: How the curves are drawn.
         """
         silent = {self._lines.get(line) for line in (SILENT, TUNED)}
-        curves = [
-            curve(
-                row.label,
-                *points(row),
-                form,
-                place < _DRAWN or row.name in silent or row.result.entry.kind == "submission",
-            )
-            for place, row in enumerate(rows)
-        ]
+        curves = []
+        for place, row in enumerate(rows):
+            shown = place < _DRAWN or row.name in silent or row.result.entry.kind == "submission"
+            curves.append(curve(row.label, *points(row), form, shown))
         return [one for one in curves if one["y"]]
 
 

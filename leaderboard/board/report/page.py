@@ -84,15 +84,13 @@ def page(groups: Mapping[Group, Sequence[RankedRow]], withdrawn: Sequence[Mappin
         ImportError: jinja2 is missing, which comes with the ``[report]`` extra.
     """
     sections = [_section(suite_label(group, groups), rows) for group, rows in groups.items()]
-    figures = [
-        one._asdict() for kind in ("privacy", "figures") for section in sections for one in section[kind]
-    ]
+    figures = [one for kind in ("privacy", "figures") for section in sections for one in section[kind]]
     # Captions and words are in the page itself.
-    figures = [{name: one[name] for name in one if name not in ("caption", "words")} for one in figures]
+    drawn = [{k: v for k, v in one._asdict().items() if k not in ("caption", "words")} for one in figures]
     results = [row.result for rows in groups.values() for row in rows]
     return _template("page.html.j2").render(
         # No text in the data can end its script element early.
-        data=json.dumps(figures, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
+        data=json.dumps(drawn, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
         sections=sections,
         versions=sorted({str(result.package["version"]) for result in results}),
         newest=max(result.made for result in results)[:10],
@@ -209,6 +207,11 @@ def audit(outcome: Mapping[str, Any]) -> str:
     return plain({**own, "lower_bound": epsilon(float(own["lower_bound"]))})
 
 
+def text_of(file: str) -> str:
+    """Returns the text of a file of this folder."""
+    return (files(_PACKAGE) / file).read_text(encoding="utf-8")
+
+
 @cache
 def _template(name: str) -> Any:
     """Returns the template of this name; HTML escapes whatever is not markup of the template."""
@@ -220,12 +223,8 @@ def _template(name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    called = (estimate, epsilon, claimed, audited, amount, bar, by_task, mean_with_interval, printable)
-    environment.globals |= {
-        **{function.__name__: function for function in called},
-        "text_of": lambda file: (files(_PACKAGE) / file).read_text(encoding="utf-8"),
-        "ABSENT": ABSENT,
-    }
+    # Templates have the names of this module, and of others what it does not need itself.
+    environment.globals |= {**globals(), "mean_with_interval": mean_with_interval, "printable": printable}
     environment.filters |= {"shell": join, "cell": lambda text: re.sub(r"\n", " ", text.replace("|", "\\|"))}
     return environment.get_template(name)
 

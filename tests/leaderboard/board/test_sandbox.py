@@ -17,7 +17,7 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
-from fedbandit_envs.leaderboard.sandbox.kernels import lend
+from fedbandit_envs.leaderboard.sandbox.process import lend
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.wrappers import Channel
 

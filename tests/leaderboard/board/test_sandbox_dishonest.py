@@ -18,7 +18,7 @@ from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError, RowCheck
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
 from fedbandit_envs.leaderboard.sandbox.confinement import FILES, SIGNALS, SYSTEM_CALLS
-from fedbandit_envs.leaderboard.sandbox.memory import Field, SharedMemory
+from fedbandit_envs.leaderboard.sandbox.memory import SharedMemory
 from fedbandit_envs.randomness.streams import noise_streams
 from fedbandit_envs.wrappers import Channel, GaussianPrivatizer
 
@@ -145,7 +145,7 @@ def test_memory_is_sealed_for_whoever_gets_hold_of_it():
     """Also without confinement: the kernel refuses all ways to it but the mapping that the parent has."""
 
     memory = SharedMemory.create(5000, read_only_for_others=True)
-    numbers = memory.arrays([Field("x", "<i8", (3,))])["x"]
+    numbers = memory.arrays([("x", "<i8", (3,))])["x"]
     code = """
 import mmap, os, sys
 path = f"/proc/{sys.argv[1]}/fd/{sys.argv[2]}"
@@ -168,7 +168,7 @@ mmap.mmap(descriptor, 5000, access=mmap.ACCESS_READ)
     os.close(memory.descriptor)
     assert told.returncode == 0
     numbers += 1
-    np.testing.assert_array_equal(memory.arrays([Field("x", "<i8", (3,))])["x"], 8)
+    np.testing.assert_array_equal(memory.arrays([("x", "<i8", (3,))])["x"], 8)
 
 
 SEARCH = f"""
