@@ -99,6 +99,10 @@ def test_two_workers_of_which_one_is_killed_give_what_one_process_gives(cluster,
     cells = [slow, *runs]
     shards = [shard for cell in cells for shard in cell.split()]
     workers = [cluster.worker(), cluster.worker()]
+    from distributed import Client
+
+    with Client(cluster.address, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
     killed = []
 
     def kill():

@@ -21,7 +21,8 @@ from fedbandit_envs.procurement_v0 import parallel_env
 
 def test_shards_resume_and_repeat_nothing_finished(tmp_path):
     (cell,) = labelled(
-        pfcb.exp2(Plan("uniform", Scale(600, 2, {"epsilon": (1.0,)}), "default")), line="P-FCB"
+        pfcb.EXPERIMENTS["pfcb-exp2"].runs(Plan("uniform", Scale(600, 2, {"epsilon": (1.0,)}), "default")),
+        line="P-FCB",
     )
     assert len(cell.split()) == 1
     # Ten seeds of ten agents fit one shard; as if they did not:
