@@ -4,7 +4,8 @@ Each folder lists its baselines in ``BASELINES``, and says in ``PLACEBOS`` and `
 in these forms, too; tuned forms follow from ``tuned.json``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from typing import Any
 
 from fedbandit_envs import baselines
 from fedbandit_envs.baselines.baseline import Baseline
@@ -13,26 +14,49 @@ from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.registry.discovery import registered
-
-BASELINES: dict[str, Baseline] = {}
-"""Every baseline of this package by name."""
+from fedbandit_envs.registry.plugins import Registry
 
 
-def _collected() -> Iterator[tuple[str, Baseline]]:
-    for family in registered(baselines):
-        yield from family.BASELINES.items()
-        for of, name in getattr(family, "PLACEBOS", {}).items():
-            yield name, family.BASELINES[of].placebo(of)
-        for of, name in getattr(family, "ON_TRUE_DATA", {}).items():
-            yield name, family.BASELINES[of].on_true_data(of)
-    for of, name in TUNED_NAMES.items():
-        yield name, BASELINES[of].tuned(of, constants(name))
+def forms(family: Any) -> dict[str, Baseline]:
+    """Returns the baselines of a folder or a plug-in by name, with those that are derived from them.
+
+    Args:
+        family: The module ``registered``: ``BASELINES`` by name and, where it has them, ``PLACEBOS`` and
+            ``ON_TRUE_DATA``, names of derived baselines by the names of those that they derive from.
+
+    Raises:
+        ValueError: Two baselines have one name.
+    """
+    found = dict(family.BASELINES)
+    derived = [(name, found[of].placebo(of)) for of, name in getattr(family, "PLACEBOS", {}).items()]
+    derived += [
+        (name, found[of].on_true_data(of)) for of, name in getattr(family, "ON_TRUE_DATA", {}).items()
+    ]
+    return merged([*found.items(), *derived])
 
 
-for _name, _baseline in _collected():
-    if _name in BASELINES:
-        raise ValueError(f"two baselines have the name {_name!r}; one name each is required")
-    BASELINES[_name] = _baseline
+def merged(named: Iterable[tuple[str, Baseline]]) -> dict[str, Baseline]:
+    """Returns baselines by name.
+
+    Raises:
+        ValueError: Two of them have one name.
+    """
+    found: dict[str, Baseline] = {}
+    for name, baseline in named:
+        if name in found:
+            raise ValueError(f"two baselines have the name {name!r}; one name each is required")
+        found[name] = baseline
+    return found
+
+
+def _own() -> dict[str, Baseline]:
+    own = merged(item for family in registered(baselines) for item in forms(family).items())
+    tuned = ((name, own[of].tuned(of, constants(name))) for of, name in TUNED_NAMES.items())
+    return merged([*own.items(), *tuned])
+
+
+BASELINES: Registry[Baseline] = Registry(_own(), baselines=lambda plugin: forms(plugin.content))
+"""Every baseline by name; a plug-in of the group ``baselines`` names a module like a folder's ``registered``."""
 
 
 def find_baseline(name: str) -> Baseline:

@@ -1,20 +1,24 @@
 """The command ``audit``."""
 
 import json
+import sys
 from dataclasses import asdict
 from itertools import groupby
 from math import isnan
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Column, Table
 
-from fedbandit_envs.leaderboard.audits import MECHANISMS, Audited, AuditSettings, run_audits
+from fedbandit_envs.leaderboard.audits import TARGETS, Audited, AuditSettings, run_audits
 from fedbandit_envs.leaderboard.cli.terminal import explained, out_console, progress_bar
 
 
 def audit(
-    mechanism: Annotated[str, typer.Argument(help=f"One of {', '.join(MECHANISMS)}, or all.")],
+    mechanism: Annotated[
+        str, typer.Argument(help=f"One of {', '.join(TARGETS)}, all, or module:Class of a mechanism.")
+    ],
     epsilon: Annotated[float, typer.Option(help="Shared out over the releases, for one value.")] = 1.0,
     delta: Annotated[
         float | None,
@@ -34,7 +38,10 @@ def audit(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Attacks what a mechanism claims; exit code 1 if some claim is refuted (by chance 1 in 10,000 attacks)."""
-    with explained(ValueError, ArithmeticError, MemoryError), progress_bar() as progress:
+    # A user's own mechanism lies in the current folder; installed modules come first.
+    sys.path.append(str(Path.cwd()))
+    wrong = explained(ValueError, ArithmeticError, MemoryError, TypeError, ImportError, AttributeError)
+    with wrong, progress_bar() as progress:
         settings = AuditSettings(mechanism, epsilon, delta, releases, samples, seed)
         task = progress.add_task(mechanism, total=len(settings.attacks))
         audited = run_audits(settings, lambda attacks: progress.advance(task, attacks))
