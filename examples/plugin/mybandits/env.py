@@ -18,9 +18,9 @@ from fedbandit_envs.randomness.streams import Purpose, stream
 class PersonalGaussianEnv(Problem, name="personal_gaussian_v0"):
     """Each agent pulls one arm a round; the reward is normal around the agent's own mean of the arm, clipped to [0, 1].
 
-    The means of arm k are ``base[k] + difference[j, k]`` for agent j, with ``base`` from U[0, 1] and ``difference`` from
-    U[-spread, spread], clipped to [0, 1]. Regret is measured by the expectation of the clipped reward. Clipping is what
-    bounds a reward's influence on a release; ``info["clipped"]`` counts it.
+    Arm k has the mean ``base[k] + difference[j, k]`` for agent j, clipped to [0, 1]; ``base`` is from U[0, 1] and
+    ``difference`` from U[-spread, spread]. Regret is measured by the expectation of the clipped reward. Clipping bounds
+    a reward's influence on a release; ``info["clipped"]`` counts it.
 
     Example:
         >>> env = PersonalGaussianEnv(num_agents=3, num_arms=4)
