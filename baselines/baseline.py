@@ -1,12 +1,16 @@
 """Baselines: a policy, the wrappers around its environment, and the paper that it comes from."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.wrappers.placebo import Placebo
+from fedbandit_envs.wrappers import ContinualPrivatizer
+from fedbandit_envs.wrappers.interleaved import Interleaved
+from fedbandit_envs.wrappers.reveal import Reveal
+from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrappers.transport.server import Server
 
 
 class WrapperSpec(NamedTuple):
@@ -21,20 +25,6 @@ class WrapperSpec(NamedTuple):
     make: Callable[..., FederatedEnv]
     kwargs: Mapping[str, Any] = {}
     kwargs_from_env: Callable[[FederatedEnv], Mapping[str, Any]] = lambda env: {}
-
-
-class Comparison(NamedTuple):
-    """Names of the baselines of a problem by which it is judged whether private federation pays.
-
-    Attributes:
-        silent: The policy without communication.
-        paper: The paper's private federation.
-        ours: The private federation that weighs messages by their noise.
-    """
-
-    silent: str
-    paper: str
-    ours: str
 
 
 @dataclass(frozen=True)
@@ -103,65 +93,32 @@ class Baseline:
         """Returns the baseline's policy, with other arguments where ``changes`` names them."""
         return self.policy(**{**self.policy_kwargs, **changes})
 
-    def placebo(self, name: str) -> "Baseline":
-        """Returns the placebo: the same, sending messages emptied of data.
 
-        Args:
-            name: Name of this baseline, for the summary.
-        """
-        return replace(
-            self,
-            summary=f"{name} on messages that are noise alone",
-            reference="placebo",
-            wrappers={"placebo": WrapperSpec(Placebo), **self.wrappers},
-        )
-
-    def on_true_data(self, name: str) -> "Baseline":
-        """Returns the same without noise.
-
-        Args:
-            name: Name of this baseline, for the summary.
-        """
-        return replace(
-            self,
-            summary=f"{name} on true data",
-            reference="tuned control",
-            wrappers={part: wrapper for part, wrapper in self.wrappers.items() if part != "privatizer"},
-        )
-
-    def tuned(self, name: str, constants: Mapping[str, Any]) -> "Baseline":
-        """Returns the same with tuned constants.
-
-        Args:
-            name: Name of this baseline, for the summary.
-            constants: Arguments of the policy.
-        """
-        return replace(
-            self,
-            summary=f"{name} with tuned constants",
-            reference="tuned on seeds of its own; `fedbandit tune`",
-            policy_kwargs={**self.policy_kwargs, **constants},
-        )
+_PARTS: Mapping[str, Callable[..., FederatedEnv]] = {
+    "reveal": Reveal,
+    "interleaved": Interleaved,
+    "privatizer": ContinualPrivatizer,
+    "channel": Channel,
+    "server": Server,
+}
 
 
 def listed(
-    federation: type[Any],
-    policy: Callable[..., Policy],
-    summary: str,
-    reference: str,
-    /,
-    *,
-    wrappers: Mapping[str, WrapperSpec] = {},
-    **policy_kwargs: Any,
+    federation: type[Any], policy: Callable[..., Policy], summary: str, reference: str, /, **settings: Any
 ) -> Baseline:
-    """Returns a :class:`Baseline`, whose policy's arguments are written as keyword arguments.
+    """Returns a :class:`Baseline` whose wrappers and arguments of the policy are written as keyword arguments.
 
     Args:
         federation: See :class:`Baseline`.
         policy: See there.
         summary: See there.
         reference: See there.
-        wrappers: See there.
-        **policy_kwargs: See there.
+        **settings: Arguments of the policy; and under ``reveal``, ``interleaved``, ``privatizer``, ``channel`` and
+            ``server`` the arguments of the usual wrapper for that part, or a :class:`WrapperSpec` of another.
     """
-    return Baseline(summary, reference, federation, policy, policy_kwargs, wrappers)
+    wrappers = {}
+    for part, usual in _PARTS.items():
+        if part in settings:
+            given = settings.pop(part)
+            wrappers[part] = given if isinstance(given, WrapperSpec) else WrapperSpec(usual, given)
+    return Baseline(summary, reference, federation, policy, settings, wrappers)

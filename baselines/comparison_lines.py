@@ -13,7 +13,7 @@ LINES = (SILENT, TUNED, PAPER, PAPER_TUNED, OURS, OURS_TUNED, PLACEBO, TRUE)
 
 
 def _names(family: ModuleType) -> dict[str, str]:
-    silent, paper, ours = family.COMPARISON
+    silent, paper, ours = (family.COMPARISON[which] for which in ("silent", "paper", "ours"))
     tuned = TUNED_NAMES[ours]
     if constants(tuned) == constants(TUNED_NAMES[silent]):
         # With the same constants it would be the same run; pages show one.

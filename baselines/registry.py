@@ -1,20 +1,23 @@
 """All baselines by name, collected from the ``registered.py`` of each folder.
 
-Each folder lists its baselines in ``BASELINES``, and says in ``PLACEBOS`` and ``ON_TRUE_DATA`` which of them there are
-in these forms, too; tuned forms follow from ``tuned.json``.
+Each folder lists its baselines in ``BASELINES``. ``PLACEBOS`` and ``ON_TRUE_DATA`` give the names of further forms of
+some of them: the placebo, whose messages are emptied of data, and the form without noise. Tuned forms follow from
+``tuned.json``.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from fedbandit_envs import baselines
-from fedbandit_envs.baselines.baseline import Baseline
+from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
 from fedbandit_envs.baselines.tuned import TUNED_NAMES, constants
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.registry.discovery import registered
 from fedbandit_envs.registry.plugins import Registry
+from fedbandit_envs.wrappers.placebo import Placebo
 
 
 def forms(family: Any) -> dict[str, Baseline]:
@@ -27,20 +30,21 @@ def forms(family: Any) -> dict[str, Baseline]:
     Raises:
         ValueError: Two baselines have one name.
     """
-    found = dict(family.BASELINES)
-    derived = [(name, found[of].placebo(of)) for of, name in getattr(family, "PLACEBOS", {}).items()]
-    derived += [
-        (name, found[of].on_true_data(of)) for of, name in getattr(family, "ON_TRUE_DATA", {}).items()
-    ]
-    return merged([*found.items(), *derived])
+    named = [*family.BASELINES.items()]
+    for of, name in getattr(family, "PLACEBOS", {}).items():
+        base = family.BASELINES[of]
+        wrappers = {"placebo": WrapperSpec(Placebo), **base.wrappers}
+        summary = f"{of} on messages that are noise alone"
+        named.append((name, replace(base, summary=summary, reference="placebo", wrappers=wrappers)))
+    for of, name in getattr(family, "ON_TRUE_DATA", {}).items():
+        base = family.BASELINES[of]
+        wrappers = {part: wrapper for part, wrapper in base.wrappers.items() if part != "privatizer"}
+        summary = f"{of} on true data"
+        named.append((name, replace(base, summary=summary, reference="tuned control", wrappers=wrappers)))
+    return _by_name(named)
 
 
-def merged(named: Iterable[tuple[str, Baseline]]) -> dict[str, Baseline]:
-    """Returns baselines by name.
-
-    Raises:
-        ValueError: Two of them have one name.
-    """
+def _by_name(named: Iterable[tuple[str, Baseline]]) -> dict[str, Baseline]:
     found: dict[str, Baseline] = {}
     for name, baseline in named:
         if name in found:
@@ -50,9 +54,14 @@ def merged(named: Iterable[tuple[str, Baseline]]) -> dict[str, Baseline]:
 
 
 def _own() -> dict[str, Baseline]:
-    own = merged(item for family in registered(baselines) for item in forms(family).items())
-    tuned = ((name, own[of].tuned(of, constants(name))) for of, name in TUNED_NAMES.items())
-    return merged([*own.items(), *tuned])
+    own = _by_name(item for family in registered(baselines) for item in forms(family).items())
+    tuned = []
+    for of, name in TUNED_NAMES.items():
+        policy_kwargs = {**own[of].policy_kwargs, **constants(name)}
+        summary, reference = f"{of} with tuned constants", "tuned on seeds of its own; `fedbandit tune`"
+        form = replace(own[of], summary=summary, reference=reference, policy_kwargs=policy_kwargs)
+        tuned.append((name, form))
+    return _by_name([*own.items(), *tuned])
 
 
 BASELINES: Registry[Baseline] = Registry(_own(), baselines=lambda plugin: forms(plugin.content))

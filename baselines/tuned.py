@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 DATA: dict[str, Any] = json.loads(files("fedbandit_envs.baselines").joinpath("tuned.json").read_text())
-"""Content of the file; see :func:`fedbandit_envs.leaderboard.tuning.written`."""
+"""Content of the file; see :func:`fedbandit_envs.leaderboard.tuning.best_constants`."""
 
 TUNED_NAMES: dict[str, str] = {entry["of"]: name for name, entry in DATA["baselines"].items()}
 """Names of tuned baselines by the names of the baselines that were tuned."""

@@ -1,11 +1,13 @@
 """Counts what there is to read: ``python benchmarks/count_lines.py`` prints code lines, definitions and inheritance.
 
 A code line is a line of a Python file of the package that is neither blank nor a comment nor part of a docstring; of a
-page template, a line with logic or a value (``{%`` or ``{{``). Everything that is installed counts, papers included.
+page template, a line with logic or a value (from ``{%`` to ``%}``, from ``{{`` to ``}}``). Everything that is installed
+counts, papers included.
 """
 
 import ast
 import io
+import re
 import tokenize
 from collections import Counter
 from pathlib import Path
@@ -78,8 +80,12 @@ def code_lines(source: str) -> int:
 
 
 def template_lines(source: str) -> int:
-    """Returns the number of lines of a page template that hold logic or a value."""
-    return sum("{%" in line or "{{" in line for line in source.splitlines())
+    """Returns the number of lines of a page template that hold logic or a value, or a part of either."""
+    lines: set[int] = set()
+    for part in re.finditer(r"\{\{.*?\}\}|\{%.*?%\}", source, re.DOTALL):
+        first = source.count("\n", 0, part.start())
+        lines |= {*range(first, first + part[0].count("\n") + 1)}
+    return len(lines)
 
 
 def measure(root: Path = ROOT) -> Size:

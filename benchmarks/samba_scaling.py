@@ -14,7 +14,7 @@ import numpy as np
 
 from fedbandit_envs.arms.ratings import keep_largest, packaged_means
 from fedbandit_envs.samba import Algorithm, run_secure
-from fedbandit_envs.samba.runs.simulation import run_plain
+from fedbandit_envs.samba.runs import run_plain
 
 
 def means_of(arms: int) -> list[float]:

@@ -31,8 +31,12 @@ from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Mechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 
-# By default: with more the event that betrays pure mechanisms gets too rare to be seen.
+# By default: with more releases, the event that reveals a pure mechanism gets too rare to be observed.
 _RELEASES = 2
+
+
+Attacks = tuple[tuple[Adjacency, Composition], ...]
+"""Adjacencies and compositions under which claims are attacked."""
 
 
 class AuditTarget(NamedTuple):
@@ -50,29 +54,24 @@ class AuditTarget(NamedTuple):
 
     make: Callable[..., Privatizer]
     delta: float
-    attacks: tuple[tuple[Adjacency, Composition], ...]
+    attacks: Attacks
     problem: type[Problem] = ProcurementEnv
     altered: int | None = None
     releases: int | None = None
 
 
-_EXACT: tuple[tuple[Adjacency, Composition], ...] = (
-    ("one-quantity", "exact"),
-    ("one-round", "exact"),
-    ("one-observation", "exact"),
-    ("one-outcome", "exact"),
+_EXACT: Attacks = tuple(
+    (adjacency, "exact") for adjacency in ("one-quantity", "one-round", "one-observation", "one-outcome")
 )
-_PURE: tuple[tuple[Adjacency, Composition], ...] = (("one-quantity", "basic"), ("one-quantity", "parallel"))
+_PURE: Attacks = (("one-quantity", "basic"), ("one-quantity", "parallel"))
+_OUTCOME: Attacks = (("one-outcome", "exact"), ("one-outcome", "basic"), ("one-outcome", "parallel"))
 _GAUSSIAN = (*_EXACT, *_PURE, ("one-quantity", "zcdp"))
 
 
 def _continual(problem: type[Problem] = LinearEnv, **kwargs: Any) -> AuditTarget:
-    """A mechanism of continual release; one window differs, and all that it shows in counts."""
-    attacks: tuple[tuple[Adjacency, Composition], ...] = (
-        ("one-observation", "exact"),
-        ("one-observation-added", "exact"),
-    )
+    """A mechanism of continual release; one window differs, and all releases of it count."""
     make = partial(ContinualPrivatizer, **kwargs)
+    attacks: Attacks = (("one-observation", "exact"), ("one-observation-added", "exact"))
     return AuditTarget(make, 0.1, attacks, problem, altered=1, releases=6)
 
 
@@ -83,11 +82,7 @@ _OWN = {
         partial(GaussianPrivatizer, pair="good_and_defective"), 0.01, _GAUSSIAN
     ),
     "laplace": AuditTarget(LaplacePrivatizer, 0.0, (*_EXACT, *_PURE)),
-    "randomized-response": AuditTarget(
-        RandomizedResponsePrivatizer,
-        0.0,
-        (("one-outcome", "exact"), ("one-outcome", "basic"), ("one-outcome", "parallel")),
-    ),
+    "randomized-response": AuditTarget(RandomizedResponsePrivatizer, 0.0, _OUTCOME),
     "sqrt-toeplitz": _continual(mechanism="sqrt_toeplitz"),
     "blt": _continual(mechanism="blt"),
     "tree": _continual(mechanism="tree"),

@@ -4,15 +4,12 @@ A policy's gain by tuning is not due to what it receives. So silence is tuned fi
 with it is tuned on the same grid of constants, over as many rounds of the same seeds.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
 from math import exp, log
 from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.basics.checks import require_choice, require_integer
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.registry.plugins import Registry
@@ -48,22 +45,17 @@ def tuning_runs(
         For each tuned baseline a list for each of the grid's constants, of a run for each id.
 
     Raises:
-        ValueError: The problem is unknown, or a number out of range.
+        SettingsError: A number is out of range.
     """
-    require_choice("problem", problem, TUNINGS)
     tuning = TUNINGS[problem]
     rounds = tuning.rounds if rounds is None else rounds
     seeds = tuning.seeds if seeds is None else seeds
-    require_integer("rounds", rounds, 1)
-    require_integer("seeds", seeds, 1)
+
+    def run(baseline: str, env_id: str, constants: dict[str, Any]) -> RunSpec:
+        return RunSpec(baseline, env_id, rounds, seeds, FIRST_SEED, policy_kwargs=constants)
+
     return {
-        name: [
-            [
-                RunSpec(baseline, env_id, rounds, seeds, FIRST_SEED, policy_kwargs=constants)
-                for env_id in tuning.env_ids
-            ]
-            for constants in tuning.grid
-        ]
+        name: [[run(baseline, env_id, constants) for env_id in tuning.env_ids] for constants in tuning.grid]
         for name, baseline in tuning.baselines.items()
     }
 
@@ -92,26 +84,15 @@ def best_constants(
     """
     found = {}
     for name, grid in runs.items():
-        regrets = [round(mean_regret([load(run) for run in tried]), 2) for tried in grid]
-        constants, first = [tried[0].policy_kwargs for tried in grid], grid[0][0]
+        regrets = [round(mean_regret([load(run) for run in alike]), 2) for alike in grid]
+        tried = [[alike[0].policy_kwargs, regret] for alike, regret in zip(grid, regrets, strict=True)]
+        first = grid[0][0]
         found[name] = {
             "of": first.baseline,
             "env_ids": [run.env_id for run in grid[0]],
             "rounds": first.rounds,
             "seeds": first.seeds,
-            "chosen": constants[int(np.argmin(regrets))],
-            "tried": [list(pair) for pair in zip(constants, regrets, strict=True)],
+            "chosen": tried[int(np.argmin(regrets))][0],
+            "tried": tried,
         }
     return found
-
-
-def written(baselines: Mapping[str, Mapping[str, Any]], command: str) -> str:
-    """Returns the text of ``tuned.json``: a line a baseline.
-
-    Args:
-        baselines: What :func:`best_constants` returned.
-        command: The command that was typed.
-    """
-    head = {"command": command, "version": version("fedbandit-envs"), "first_seed": FIRST_SEED}
-    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in baselines.items())
-    return f'{json.dumps(head, indent=1)[:-2]},\n "baselines": {{\n{lines}\n }}\n}}\n'

@@ -5,18 +5,18 @@ encrypted score of its arm; *Controller*, which cannot decrypt scores, permutes 
 they are, decrypts them and picks one; the owner picked pulls its arm. At the end the *customer* decrypts the sum of all
 rewards, and nothing else. :func:`run_secure` runs the protocol; it needs the ``[secure]`` extra.
 
-The rooms, from the bottom up:
+The parts, from the bottom up:
 
 * ``crypto/``: keys, pseudorandom streams, encrypted scores and marks, Paillier, sealed links, certificates.
 * ``owners/``: what a data owner computes: bandit algorithms, their state, Bernoulli arms.
 * ``vertical``: the same federation without encryption; ``plan``: the description of a run that every role is given.
 * ``roles/``: the customer, Controller, Comp and groups of data owners, as state machines over messages.
 * ``transports/``: what carries frames between roles: one process, sockets, one process a role.
-* ``runs/``: whole runs, from a list of arms (:mod:`.secure`) or from settings (:mod:`.simulation`).
+* ``runs``: whole runs, encrypted from a list of arms or, from settings, encrypted or not.
 """
 
 from fedbandit_envs.samba.errors import MissingExtraError, SecureError
 from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.runs.secure import SecureRun, run_secure
+from fedbandit_envs.samba.runs import SecureRun, run_secure
 
 __all__ = ["Algorithm", "MissingExtraError", "SecureError", "SecureRun", "run_secure"]

@@ -8,7 +8,7 @@ from fedbandit_envs.baselines.arms.rules import Choice
 from fedbandit_envs.basics.checks import require_choice, require_integer
 from fedbandit_envs.samba.crypto.keystreams import owner_keys
 from fedbandit_envs.samba.crypto.link import MAX_ENCRYPTIONS
-from fedbandit_envs.samba.errors import ProtocolError
+from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.owners.algorithm import Algorithm
 
 
@@ -88,11 +88,11 @@ class SambaPlan:
         """Returns plan and modulus from the content of a PLAN message.
 
         Raises:
-            ProtocolError: The content is not that of a plan.
+            SecureError: The content is not that of a plan.
         """
         try:
             parts = json.loads(content)
             modulus = int(parts.pop("modulus"), 16)
             return cls(**{**parts, "algorithm": Algorithm(**parts["algorithm"])}), modulus
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise ProtocolError(f"the plan of the run cannot be read: {error}") from error
+            raise SecureError(f"the plan of the run cannot be read: {error}") from error

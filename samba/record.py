@@ -37,18 +37,6 @@ class Counts:
         return cls(*map(sum, zip(*map(astuple, parts), strict=True)))
 
 
-class ReceivedMessage(NamedTuple):
-    """A message after its link has authenticated and decrypted the frame.
-
-    Attributes:
-        peer: Name of the role that sent it.
-        payload: The kind of message (one byte) and its content.
-    """
-
-    peer: str
-    payload: bytes
-
-
 class DecryptedItems(NamedTuple):
     """The encrypted items of one message after decryption with a key that the role holds.
 
@@ -62,34 +50,30 @@ class DecryptedItems(NamedTuple):
 
 
 @dataclass
-class Transcript:
-    """Everything that one role has received and decrypted, in order.
-
-    It is written by links and ciphers, where decryption takes place, and not by the code of the role.
-    """
-
-    received: list[ReceivedMessage] = field(default_factory=list)
-    decrypted: list[DecryptedItems] = field(default_factory=list)
-
-
-@dataclass
 class Record:
-    """A role's counts and transcript, shared by the role with its links and ciphers.
+    """A role's counts and, if it is kept, the transcript of everything that the role has received and decrypted.
+
+    It is shared by the role with its links and ciphers, which write it where decryption takes place.
 
     Attributes:
+        keeps_transcript: Whether messages and decrypted items are kept.
         counts: Operations and traffic so far.
-        transcript: Messages and decrypted items so far, or None to keep none.
+        received: Messages in order of arrival: name of the sender, and the payload (a byte for the kind of message,
+            then its content) after the link has authenticated and decrypted the frame.
+        decrypted: Items that the role has decrypted with its own keys, in order.
     """
 
+    keeps_transcript: bool = False
     counts: Counts = field(default_factory=Counts)
-    transcript: Transcript | None = None
+    received: list[tuple[str, bytes]] = field(default_factory=list)
+    decrypted: list[DecryptedItems] = field(default_factory=list)
 
     def add_received(self, peer: str, payload: bytes) -> None:
-        """Adds a received message to the transcript, if there is one."""
-        if self.transcript is not None:
-            self.transcript.received.append(ReceivedMessage(peer, payload))
+        """Adds a received message to the transcript, if one is kept."""
+        if self.keeps_transcript:
+            self.received.append((peer, payload))
 
     def add_decrypted(self, bound: bytes, plain: bytes) -> None:
-        """Adds decrypted items to the transcript, if there is one."""
-        if self.transcript is not None:
-            self.transcript.decrypted.append(DecryptedItems(bound, plain))
+        """Adds decrypted items to the transcript, if one is kept."""
+        if self.keeps_transcript:
+            self.decrypted.append(DecryptedItems(bound, plain))

@@ -14,15 +14,8 @@ from fedbandit_envs.baselines.arms.rules import Choice
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.samba.crypto.keystreams import (
-    KeyPurpose,
-    Keystream,
-    Permutations,
-    derive_key,
-    owner_keys,
-)
-from fedbandit_envs.samba.owners.arm import OwnerArm
-from fedbandit_envs.samba.owners.bank import OwnerBank
+from fedbandit_envs.samba.crypto.keystreams import Keystream, Permutations, derive_key, owner_keys
+from fedbandit_envs.samba.owners.bank import OwnerArm, OwnerBank
 from fedbandit_envs.samba.plan import SambaPlan
 
 
@@ -104,10 +97,10 @@ class PlainSelector:
             ValueError: ``seed`` is negative.
         """
         self._plan = plan
-        self.masks = Keystream(derive_key(seed, KeyPurpose.MASK))
-        self.permutations = Permutations(derive_key(seed, KeyPurpose.PERMUTATION), plan.arms)
-        self.draws = Keystream(derive_key(seed, KeyPurpose.CHOICE))
-        self.common_scores = Keystream(derive_key(seed, KeyPurpose.COMMON_SCORE))
+        self.masks = Keystream(derive_key(seed, "mask"))
+        self.permutations = Permutations(derive_key(seed, "permutation"), plan.arms)
+        self.draws = Keystream(derive_key(seed, "choice"))
+        self.common_scores = Keystream(derive_key(seed, "common score"))
 
     def select(self, scores: Array, round_: int, iteration: int) -> Array:
         """Returns the owner selected by scores, as bool ``(owners,)`` with one true entry.

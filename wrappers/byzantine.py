@@ -1,72 +1,46 @@
 """Byzantine agents: agents that release false statistics."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer, require_number
-from fedbandit_envs.basics.config import make
+from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.randomness.streams import Purpose, stream
+from fedbandit_envs.wrappers.rules import checked, make_rule
+
+Attack = Callable[[Array, bool, np.random.Generator], Array]
+"""A function that returns a false statistic, in the shape of the true one, from the agent's true statistic up to this
+release, of any shape and dtype; whether the last two axes hold symmetric matrices; a generator of the agent and
+round."""
 
 
-@runtime_checkable
-class Attack(Protocol):
-    """A rule that replaces the statistic that a Byzantine agent has collected by a false one."""
-
-    def lie(self, total: Array, symmetric: bool, generator: np.random.Generator) -> Array:
-        """Returns the false statistic, in the shape of the true one.
-
-        Args:
-            total: The agent's true statistic up to its last release, this one included, of any shape and dtype.
-            symmetric: Whether the last two axes hold symmetric matrices.
-            generator: A generator of the agent and round.
-        """
+@checked(lambda scale=1.0: require_number("scale", scale, 0, np.inf, open_below=True))
+def _garbage(
+    total: Array, symmetric: bool, generator: np.random.Generator, *, scale: float = 1000.0
+) -> Array:
+    drawn = generator.standard_normal(total.shape)
+    if symmetric:
+        drawn = np.tril(drawn) + np.swapaxes(np.tril(drawn, -1), -1, -2)
+    return float(scale) * np.sqrt(np.square(total, dtype=np.float64).mean()) * drawn
 
 
-class Garbage:
-    """The attack that releases normal random numbers, ``scale`` times as large as the true ones in quadratic mean."""
-
-    def __init__(self, scale: float = 1000.0) -> None:
-        """Sets the scale, > 0."""
-        require_number("scale", scale, 0, np.inf, open_below=True)
-        self._scale = float(scale)
-
-    def lie(self, total: Array, symmetric: bool, generator: np.random.Generator) -> Array:
-        """Returns random numbers; see :meth:`Attack.lie`."""
-        drawn = generator.standard_normal(total.shape)
-        if symmetric:
-            drawn = np.tril(drawn) + np.swapaxes(np.tril(drawn, -1), -1, -2)
-        return self._scale * np.sqrt(np.square(total, dtype=np.float64).mean()) * drawn
+@checked(lambda scale=1.0: require_number("scale", scale, -np.inf, np.inf))
+def _scaled(total: Array, symmetric: bool, generator: np.random.Generator, *, scale: float = 1000.0) -> Array:
+    return float(scale) * total
 
 
-class Scaled:
-    """The attack that releases ``scale`` times the true statistic."""
-
-    def __init__(self, scale: float = 1000.0) -> None:
-        """Sets the scale, any finite number."""
-        require_number("scale", scale, -np.inf, np.inf)
-        self._scale = float(scale)
-
-    def lie(self, total: Array, symmetric: bool, generator: np.random.Generator) -> Array:
-        """Returns the multiple; see :meth:`Attack.lie`."""
-        return self._scale * total
+def _sign_flip(total: Array, symmetric: bool, generator: np.random.Generator) -> Array:
+    return -1.0 * total
 
 
-class SignFlip(Scaled):
-    """The attack that releases the true statistic with the opposite sign."""
-
-    def __init__(self) -> None:
-        """Takes no arguments."""
-        super().__init__(-1.0)
-
-
-ATTACKS: dict[str, Callable[..., Attack]] = {"garbage": Garbage, "sign_flip": SignFlip, "scaled": Scaled}
+ATTACKS: dict[str, Callable[..., Array]] = {"garbage": _garbage, "sign_flip": _sign_flip, "scaled": _scaled}
 """The attacks by the name in their specification."""
 
 
@@ -121,7 +95,8 @@ class Byzantine(FederatedWrapper):
             env: The environment, without privatizer and channel.
             agents: The Byzantine agents: a sequence of indices, or a share of all agents in [0, 1], rounded to a number
                 of agents; these are the last ones.
-            attack: A name in the table, a mapping of ``name`` and the attack's arguments, or an :class:`Attack`.
+            attack: A name in the table, a mapping of ``name`` and the attack's arguments, or a function, see
+                :data:`Attack`.
 
         Raises:
             TypeError: An argument has the wrong type, or the attack does not know it.
@@ -129,7 +104,7 @@ class Byzantine(FederatedWrapper):
         """
         super().__init__(env)
         self._liars = _numbers(agents, self.max_num_agents)
-        self._attack = make("attack", attack, ATTACKS, Attack)
+        self._attack: Attack = make_rule("attack", attack, ATTACKS)
         self.single_release_space = spaces.Dict(
             {name: _widened(space) for name, space in env.single_release_space.items()}
         )
@@ -148,12 +123,9 @@ class Byzantine(FederatedWrapper):
         self._seeds = [int(seed) for seed in seeds]
         self._round = 0
         self._symmetric = self.env.sensitivity().symmetric
-        rows = (len(self._seeds), self.max_num_agents)
-        self._honest: Arrays = {
-            name: np.zeros((*rows, *(space.shape or ())), space.dtype)
-            for name, space in self.single_release_space.items()
-        }
-        self._released = {name: array.copy() for name, array in self._honest.items()}
+        self._honest, self._released = (
+            zeros(self.single_release_space, (len(seeds), self.max_num_agents)) for _ in range(2)
+        )
         return reset
 
     def step_batch(self, action: Array) -> BatchStep:
@@ -170,7 +142,7 @@ class Byzantine(FederatedWrapper):
                 for name, array in released.items():
                     total, before = self._honest[name][replica, agent], self._released[name][replica, agent]
                     total += array[replica, agent]
-                    lie = _fitting(self._attack.lie(total, self._symmetric, generator), before.dtype)
+                    lie = _fitting(self._attack(total, self._symmetric, generator), before.dtype)
                     array[replica, agent] = lie - before
                     before[...] = lie
         return released

@@ -8,6 +8,7 @@ from gymnasium.vector.utils import batch_space
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.core.wrapper import FederatedWrapper
@@ -59,10 +60,7 @@ class Interleaved(FederatedWrapper):
         """Starts one episode a seed, with empty slots; see :meth:`FederatedEnv.reset_batch`."""
         reset = self.env.reset_batch(seeds)
         self._everyone = np.ones((len(seeds), self.max_num_agents), np.bool_)
-        self._slots: Arrays = {
-            name: np.zeros((*self._everyone.shape, *(space.shape or ())), space.dtype)
-            for name, space in self.single_release_space.items()
-        }
+        self._slots = zeros(self.single_release_space, self._everyone.shape)
         self._round = 0
         return reset
 

@@ -1,103 +1,61 @@
 """Participation: which agents act in which round."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer, require_number
-from fedbandit_envs.basics.config import make
 from fedbandit_envs.core.buffers import Buffers
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.randomness.streams import Purpose, stream
+from fedbandit_envs.wrappers.rules import checked, make_rule
+
+Law = Callable[[int, np.random.Generator, int], Array]
+"""The distribution of the set of agents that act in a round of one replica: a function of the round, counted from 1,
+the replica's generator and the number of agents. It is called once a round, in order, and returns which agents act,
+bool ``(agents,)``."""
 
 
-@runtime_checkable
-class ParticipationLaw(Protocol):
-    """The distribution of the set of agents that act in a round."""
-
-    def draw(self, t: int, generator: np.random.Generator, num_agents: int) -> Array:
-        """Returns which agents act in a round of one replica, bool ``(agents,)``.
-
-        Args:
-            t: The round, counted from 1.
-            generator: The replica's generator; this method is called once a round, in order.
-            num_agents: Number of agents.
-        """
+def _uniform(t: int, generator: np.random.Generator, num_agents: int) -> Array:
+    return np.arange(num_agents) == generator.integers(num_agents)
 
 
-class OneUniform:
-    """Participation of one agent a round, each with the same probability (He et al. 2022)."""
-
-    def draw(self, t: int, generator: np.random.Generator, num_agents: int) -> Array:
-        """Returns the one agent drawn; see :meth:`ParticipationLaw.draw`."""
-        return np.arange(num_agents) == generator.integers(num_agents)
+def _in_turn(t: int, generator: np.random.Generator, num_agents: int) -> Array:
+    return np.arange(num_agents) == (t - 1) % num_agents
 
 
-class InTurn:
-    """Participation of one agent a round, in their order, over and over."""
-
-    def draw(self, t: int, generator: np.random.Generator, num_agents: int) -> Array:
-        """Returns the agent whose turn it is; see :meth:`ParticipationLaw.draw`."""
-        return np.arange(num_agents) == (t - 1) % num_agents
+@checked(lambda probability: require_number("probability", probability, 0, 1))
+def _probability(t: int, generator: np.random.Generator, num_agents: int, *, probability: float) -> Array:
+    return generator.random(num_agents) < probability
 
 
-class EachWithProbability:
-    """Participation of each agent with the same probability, independently of all else."""
-
-    def __init__(self, probability: float) -> None:
-        """Sets the probability that an agent acts, in [0, 1]."""
-        require_number("probability", probability, 0, 1)
-        self._probability = float(probability)
-
-    def draw(self, t: int, generator: np.random.Generator, num_agents: int) -> Array:
-        """Returns the agents drawn; see :meth:`ParticipationLaw.draw`."""
-        return generator.random(num_agents) < self._probability
+def _check_rounds(rounds: Any) -> None:
+    if isinstance(rounds, str) or not isinstance(rounds, Sequence) or not rounds:
+        raise ValueError(f"rounds is {rounds!r}; a sequence of at least one round is required")
+    for place, given in enumerate(rounds):
+        for agent in given if isinstance(given, Sequence) else [given]:
+            require_integer(f"rounds[{place}]", agent, 0)
 
 
-class GivenSequence:
-    """Participation by a given sequence of rounds, each with the agents that act in it, over and over."""
-
-    def __init__(self, rounds: Sequence[int | Sequence[int]]) -> None:
-        """Sets the rounds.
-
-        Args:
-            rounds: For each round the index of one agent, or a sequence of any number of indices.
-
-        Raises:
-            TypeError: An index is no integer.
-            ValueError: There are no rounds, or an index is negative.
-        """
-        if isinstance(rounds, str) or not isinstance(rounds, Sequence) or not rounds:
-            raise ValueError(f"rounds is {rounds!r}; a sequence of at least one round is required")
-        self._rounds: list[list[int]] = []
-        for place, given in enumerate(rounds):
-            agents = list(given) if isinstance(given, Sequence) else [given]
-            for agent in agents:
-                require_integer(f"rounds[{place}]", agent, 0)
-            self._rounds.append([int(agent) for agent in agents])
-
-    @property
-    def largest(self) -> int:
-        """The largest index of an agent in the sequence."""
-        return max((agent for agents in self._rounds for agent in agents), default=0)
-
-    def draw(self, t: int, generator: np.random.Generator, num_agents: int) -> Array:
-        """Returns the agents given for the round; see :meth:`ParticipationLaw.draw`."""
-        return np.isin(np.arange(num_agents), self._rounds[(t - 1) % len(self._rounds)])
+@checked(_check_rounds)
+def _sequence(
+    t: int, generator: np.random.Generator, num_agents: int, *, rounds: Sequence[int | Sequence[int]]
+) -> Array:
+    return np.isin(np.arange(num_agents), rounds[(t - 1) % len(rounds)])
 
 
-LAWS: dict[str, Callable[..., ParticipationLaw]] = {
-    "uniform": OneUniform,
-    "in_turn": InTurn,
-    "probability": EachWithProbability,
-    "sequence": GivenSequence,
+LAWS: dict[str, Callable[..., Array]] = {
+    "uniform": _uniform,
+    "in_turn": _in_turn,
+    "probability": _probability,
+    "sequence": _sequence,
 }
-"""The participation laws by the name in their specification; ``all`` (every agent acts) has no class."""
+"""The distributions by the name in their specification; ``all`` (every agent acts) has no function."""
 
 
 class Participation(FederatedWrapper):
@@ -142,29 +100,29 @@ class Participation(FederatedWrapper):
         {"law": "all"},
     )
 
-    def __init__(
-        self, env: FederatedEnv, law: ParticipationLaw | str | Mapping[str, Any] = "uniform"
-    ) -> None:
+    def __init__(self, env: FederatedEnv, law: Law | str | Mapping[str, Any] = "uniform") -> None:
         """Wraps ``env``.
 
         Args:
             env: The environment, in which all agents act.
-            law: A name in the table, a mapping of ``name`` and the law's arguments, or a :class:`ParticipationLaw`.
+            law: The distribution of the agents that act: a name in the table, a mapping of ``name`` and its arguments,
+                or a function, see :data:`Law`.
 
         Raises:
-            TypeError: ``law`` or an argument has the wrong type, or the law does not know an argument.
+            TypeError: ``law`` or an argument has the wrong type, or ``law`` does not know an argument.
             ValueError: A name is unknown, or an argument out of its range; ``env`` has a :class:`Participation`
                 already.
         """
         super().__init__(env)
         if "active" in env.single_observation_space.spaces:
             raise ValueError("env has a Participation already; one is allowed")
-        everybody = law in ("all", {"name": "all"})
-        self._law = None if everybody else make("law", law, LAWS, ParticipationLaw, ", or 'all',")
-        if isinstance(self._law, GivenSequence) and self._law.largest >= self.max_num_agents:
-            raise ValueError(
-                f"rounds has agent {self._law.largest}; at most {self.max_num_agents - 1} is required"
-            )
+        self._law: Law | None = None
+        if law not in ("all", {"name": "all"}):
+            self._law = make_rule("law", law, LAWS, ", or 'all',")
+            rounds = getattr(self._law, "keywords", {}).get("rounds", ())
+            largest = max((agent for given in rounds for agent in np.atleast_1d(given).tolist()), default=0)
+            if largest >= self.max_num_agents:
+                raise ValueError(f"rounds has agent {largest}; at most {self.max_num_agents - 1} is required")
         self.single_observation_space = spaces.Dict(
             {
                 **env.single_observation_space.spaces,
@@ -206,4 +164,4 @@ class Participation(FederatedWrapper):
         agents = self.max_num_agents
         if self._law is None:
             return np.ones((len(generators), agents), np.bool_)
-        return np.stack([self._law.draw(t, generator, agents) for generator in generators])
+        return np.stack([self._law(t, generator, agents) for generator in generators])

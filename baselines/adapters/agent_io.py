@@ -37,9 +37,8 @@ class AgentIO:
         Raises:
             TypeError: ``features`` is no bool.
         """
-        require_flag("features", features)
+        self._featured = require_flag("features", features)
         self._name = action_format
-        self._featured = features
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Prepares for an episode; see :meth:`Policy.reset`.
@@ -110,10 +109,10 @@ class AgentIO:
         Raises:
             ValueError: Answers have the wrong shape, or one is NaN; the message names agent and replica.
         """
-        return self._format.to_action(checked(who, answers, self.action_space, self.rows), self._observation)
+        return self._format.to_action(_checked(who, answers, self.action_space, self.rows), self._observation)
 
 
-def checked(who: str, answers: Any, space: gym_spaces.Space[Any], rows: tuple[int, int]) -> Any:
+def _checked(who: str, answers: Any, space: gym_spaces.Space[Any], rows: tuple[int, int]) -> Any:
     """Returns answers as arrays, after checking shapes and NaN.
 
     Args:
@@ -126,7 +125,9 @@ def checked(who: str, answers: Any, space: gym_spaces.Space[Any], rows: tuple[in
         ValueError: Answers have the wrong shape, or one is NaN.
     """
     if isinstance(space, gym_spaces.Dict):
-        return {name: checked(f"{who}, {name!r},", answers[name], part, rows) for name, part in space.items()}
+        return {
+            name: _checked(f"{who}, {name!r},", answers[name], part, rows) for name, part in space.items()
+        }
     array = np.asarray(answers)
     wanted = space.shape or ()
     if array.shape != (*rows, *wanted):

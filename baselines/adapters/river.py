@@ -7,19 +7,6 @@ from fedbandit_envs.baselines.adapters.row_learners import RowLearners
 from fedbandit_envs.basics.checks import require_choice
 
 
-class _River:
-    """Updates a policy of ``river.bandit`` with one row's pulls."""
-
-    def __init__(self, policy: Any) -> None:
-        self._policy = policy
-
-    def choose(self, arms: list[int]) -> Any:
-        return self._policy.pull(arms)
-
-    def learn(self, arm: int, reward: float) -> None:
-        self._policy.update(arm, reward)
-
-
 def _plays(member: Any, base: Any) -> bool:
     """Returns whether a member of ``river.bandit`` is a class of policies without contexts."""
     return (
@@ -61,9 +48,9 @@ class RiverPolicy(RowLearners):
         if isinstance(policy, str):
             require_choice("policy", policy, known)
 
-        def make(arms: int, seed: int) -> _River:
+        def make(arms: int, seed: int) -> Any:
             if not isinstance(policy, str):
-                return _River(policy(seed))
-            return _River(getattr(bandit, policy)(**(parameters or {}), seed=seed))
+                return policy(seed)
+            return getattr(bandit, policy)(**(parameters or {}), seed=seed)
 
-        super().__init__("river", make)
+        super().__init__("river", make, choose="pull", learn="update")

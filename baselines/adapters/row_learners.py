@@ -1,7 +1,7 @@
 """Third parties' arm learners as a policy: one learner a row, which learns from that row's pulls."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces as gym_spaces
@@ -11,16 +11,6 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.policy_spec import PolicySpec
 
 
-class Learner(Protocol):
-    """The learner of one row."""
-
-    def choose(self, arms: list[int]) -> int:
-        """Returns one of the available arms."""
-
-    def learn(self, arm: int, reward: float) -> None:
-        """Takes in the reward of a pull."""
-
-
 class RowLearners:
     """Lets one learner for each row choose its arms, one arm a round.
 
@@ -28,15 +18,20 @@ class RowLearners:
     sleep or its agent does not act.
     """
 
-    def __init__(self, who: str, make: Callable[[int, int], Learner]) -> None:
+    def __init__(
+        self, who: str, make: Callable[[int, int], Any], choose: str = "choose", learn: str = "learn"
+    ) -> None:
         """Sets the kind of learners.
 
         Args:
             who: Name of their library, for error messages.
             make: Makes a learner, given the number of arms and a seed below 2^32.
+            choose: The learner's method that returns one of the available arms, of which it is given a list.
+            learn: The learner's method that takes an arm that was pulled and its reward.
         """
         self._who = who
         self._make = make
+        self._methods = (choose, learn)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Makes the learners of all rows; see :meth:`Policy.reset`.
@@ -50,7 +45,8 @@ class RowLearners:
                 f"{self._who} pulls one arm a round of FedArms and its like; actions here are {arms}"
             )
         number = int(arms.n)
-        self._learners = [self._make(number, int(seed) % 2**32) for seed in seeds.flat]
+        learners = [self._make(number, int(seed) % 2**32) for seed in seeds.flat]
+        self._choose, self._learn = ([getattr(one, name) for one in learners] for name in self._methods)
         self._everything = list(range(number))
         self._known = np.zeros((2, seeds.size, number), np.int64)
         self._arms: Array = np.zeros(seeds.shape, np.int64)
@@ -66,7 +62,7 @@ class RowLearners:
         pulls, successes = counts - self._known
         self._known = counts
         for row, arm in np.argwhere(pulls):
-            self._learners[row].learn(int(arm), float(successes[row, arm]))
+            self._learn[row](int(arm), float(successes[row, arm]))
         active = observation["active"].reshape(-1) if "active" in observation else np.ones(shape[0], np.bool_)
         awake = observation["awake"].reshape(shape) if "awake" in observation else None
         for row in np.flatnonzero(active):
@@ -76,7 +72,7 @@ class RowLearners:
         return self._arms
 
     def _choice(self, row: int, arms: list[int]) -> int:
-        arm = self._learners[row].choose(arms)
+        arm = self._choose[row](arms)
         if arm not in arms:
             replica, agent = divmod(row, self._arms.shape[1])
             raise ValueError(

@@ -1,5 +1,6 @@
 """A model of Stable-Baselines3 or sb3-contrib as a policy."""
 
+import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -60,7 +61,9 @@ class SB3Policy:
         """
         self._io = AgentIO(action_format, features)
         self._model = _load(algorithm, model) if isinstance(model, str | Path) else model
-        self._normalizer = _unpickled(normalizer) if isinstance(normalizer, str | Path) else normalizer
+        if isinstance(normalizer, str | Path):
+            normalizer = pickle.loads(Path(normalizer).read_bytes())
+        self._normalizer = normalizer
         self._deterministic = deterministic
         self._takes_masks = "action_masks" in signature(self._model.predict).parameters
 
@@ -133,13 +136,6 @@ def _load(algorithm: str | None, path: str | Path) -> Any:
         f"algorithm is {algorithm!r}; the name of the class in {' or '.join(_LIBRARIES)} that wrote {str(path)!r} is "
         "required"
     )
-
-
-def _unpickled(path: str | Path) -> Any:
-    import pickle
-
-    with open(path, "rb") as file:
-        return pickle.load(file)
 
 
 def _shape(space: gym_spaces.Space[Any]) -> Any:

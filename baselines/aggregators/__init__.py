@@ -10,7 +10,7 @@ Agents send statistics that are meant to be added up. An aggregator decides what
 | `median_of_means` | `groups` | the median of the means of groups of senders, times the number of senders |
 | `trimmed_senders` | `share` | the mean without the `share` of senders furthest from the median, times their number |
 
-All five work on named arrays of any shape (:class:`~fedbandit_envs.baselines.aggregators.protocol.InboxSpec`): counts
+All five work on named arrays of any shape (:class:`~fedbandit_envs.baselines.aggregators.InboxSpec`): counts
 of pulls and successes, Gram matrices and moments, or the sums of a user-defined problem. `precision` must also know how
 many exact observations a noisy array is worth: :mod:`~fedbandit_envs.baselines.aggregators.counts` defines it for
 counts, :mod:`~fedbandit_envs.baselines.aggregators.grams` for sums of [x; y][x; y]^T.
@@ -35,15 +35,13 @@ and the arguments, ``{"name": "trimmed_mean", "share": 0.25}``.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fedbandit_envs.baselines.aggregators.aggregator import Aggregator, InboxSpec, Sum
 from fedbandit_envs.baselines.aggregators.precision import Precision
-from fedbandit_envs.baselines.aggregators.protocol import Aggregate, Aggregator, InboxSpec
 from fedbandit_envs.baselines.aggregators.robust import MedianOfMeans, TrimmedMean, TrimmedSenders
-from fedbandit_envs.baselines.aggregators.total import Sum
 from fedbandit_envs.basics.config import make
 
 __all__ = [
     "AGGREGATORS",
-    "Aggregate",
     "Aggregator",
     "AggregatorSpec",
     "InboxSpec",

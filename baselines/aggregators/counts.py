@@ -1,6 +1,6 @@
 """Counts of binary outcomes as an inbox, and what noisy counts are worth.
 
-A message (w, y) says that of w outcomes y were successes; r = y / w, clipped to [0, 1], estimates the success
+A message (w, y) states that y of w outcomes were successes; r = y / w, clipped to [0, 1], estimates the success
 probability q. With variances v_w and v_y of the noise and their covariance v_wy the variance of r is about
 (v_y - 2 r v_wy + r^2 v_w + q (1 - q) w) / w^2, that of n = q (1 - q) / variance exact outcomes; so the message counts
 as n outcomes, n r of them successes. In the place of q stands (Y + 1) / (W + 2), clipped to [0.02, 0.98], where W and Y
@@ -19,7 +19,7 @@ then all that was received is weighed as one sum.
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators.protocol import InboxSpec
+from fedbandit_envs.baselines.aggregators.aggregator import Aggregator, InboxSpec
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.noise_variance import COVARIANCE, independent, variance_of
@@ -30,7 +30,7 @@ def count_inbox(spec: PolicySpec, rows: tuple[int, ...], trials: str, successes:
     """Returns the specification of an inbox of counts.
 
     Args:
-        spec: What agents see and release; there is an inbox.
+        spec: The environment's; it has an inbox.
         rows: ``(replicas, agents)``.
         trials: Name in releases of the numbers of outcomes.
         successes: Name of the numbers of successes among them.
@@ -73,27 +73,23 @@ def _weigh(received, exact_trials, exact_successes, trials_before, successes_bef
                     successes[r, j, i] += worth * ratio
 
 
-class _WeighedCounts:
-    """Exact outcomes that messages are worth: each message by itself, or all as one sum; see :class:`Aggregate`."""
+class _WeighedCounts(Aggregator):
+    """Exact outcomes that messages are worth: each message by itself, or all as one sum.
 
-    def __init__(self, inbox: InboxSpec, reward_variance: float) -> None:
-        self._names = tuple(inbox.shapes)
-        noise = (*map(variance_of, self._names), COVARIANCE)
-        self._read = [f"inbox_{name}" for name in (*self._names, *noise)]
-        trials, successes = np.zeros((2, *inbox.rows, *inbox.shapes[self._names[0]]))
-        self.totals = dict(zip(self._names, (trials, successes), strict=True))
-        sums = (5, *inbox.rows, 1, *trials.shape[2:])
-        self._sums = None if inbox.independent else np.zeros(sums)
+    The variance of a reward, which other statistics need, is not used: it follows from the counts.
+    """
 
-    def add(
-        self,
-        observation: Arrays,
-        arrived: Array | None = None,
-        exact: Arrays | None = None,
-        weight: float = 1.0,
-    ) -> None:
-        assert exact is not None
-        arrived = observation["inbox_mask"][..., np.newaxis] if arrived is None else arrived
+    def __init__(self, reward_variance: float) -> None:
+        pass
+
+    def _begin(self, inbox: InboxSpec) -> None:
+        super()._begin(inbox)
+        noise = (*map(variance_of, inbox.shapes), COVARIANCE)
+        self._read = [f"inbox_{name}" for name in (*inbox.shapes, *noise)]
+        values = inbox.shapes[next(iter(inbox.shapes))]
+        self._sums = None if inbox.independent else np.zeros((5, *inbox.rows, 1, *values))
+
+    def _add(self, observation: Arrays, arrived: Array, exact: Arrays, weight: float) -> None:
         messages = np.zeros((5, *observation[self._read[0]].shape))
         for numbers, name in zip(messages, self._read, strict=True):
             if name in observation:
@@ -101,9 +97,9 @@ class _WeighedCounts:
         if self._sums is not None:
             self._sums += messages.sum(axis=3, keepdims=True)
             messages = self._sums
-        totals = [self.totals[name] for name in self._names]
+        totals = list(self.totals.values())
         worth = np.zeros((2, *totals[0].shape))
-        _weigh(messages, *(exact[name] for name in self._names), *totals, *worth)
+        _weigh(messages, *(exact[name] for name in self.totals), *totals, *worth)
         if self._sums is not None:
             # Rows with news: the worth of the new sums replaces that of the old ones.
             news = arrived.any(axis=(2, 3))

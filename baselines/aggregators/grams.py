@@ -13,8 +13,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators.protocol import InboxSpec
-from fedbandit_envs.baselines.aggregators.total import Sum
+from fedbandit_envs.baselines.aggregators.aggregator import Aggregator, InboxSpec, Sum
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.noise_variance import variance_of
 from fedbandit_envs.core.policy_spec import PolicySpec
@@ -62,23 +61,20 @@ def noise_of(totals: Mapping[str, Array], rows: tuple[int, ...]) -> Array:
     return variance
 
 
-class _WeighedGrams:
-    """Gram matrices and moments of the exact observations that the sum is worth; see :class:`Aggregate`."""
+class _WeighedGrams(Aggregator):
+    """Gram matrices and moments of the exact observations that the sum of all messages is worth."""
 
-    def __init__(self, inbox: InboxSpec, reward_variance: float) -> None:
-        self._rows = inbox.rows
-        self._sum = Sum().start(inbox)
+    def __init__(self, reward_variance: float) -> None:
         self._reward_variance = reward_variance
-        self.totals = {GRAM: np.zeros_like(self._sum.totals[GRAM])}
 
-    def add(
-        self,
-        observation: Arrays,
-        arrived: Array | None = None,
-        exact: Arrays | None = None,
-        weight: float = 1.0,
-    ) -> None:
+    def _begin(self, inbox: InboxSpec) -> None:
+        self._sum = Sum().start(inbox)
+        # All noise is accounted for, so that none of it is among the totals.
+        self._totals = {GRAM: np.zeros_like(self._sum.totals[GRAM])}
+
+    def _add(self, observation: Arrays, arrived: Array, exact: Arrays, weight: float) -> None:
         self._sum.add(observation, arrived, exact, weight)
         news = observation["inbox_mask"].any(axis=-1)
-        variance = noise_of(self._sum.totals, self._rows)
-        self.totals[GRAM][news] = weighed(self._sum.totals[GRAM][news], variance[news], self._reward_variance)
+        total = self._sum.totals[GRAM]
+        variance = noise_of(self._sum.totals, total.shape[:2])
+        self.totals[GRAM][news] = weighed(total[news], variance[news], self._reward_variance)

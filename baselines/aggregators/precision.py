@@ -1,9 +1,9 @@
 """Weighing what is received by the noise it announces: each message counts for what it is worth.
 
 Messages announce the variance of their noise (:mod:`fedbandit_envs.core.noise_variance`). What was received
-is replaced by the number of exact observations that would tell as much, and added to the agent's own data, which stay
+is replaced by the number of exact observations that are as informative, and added to the agent's own data, which stay
 exact. So pure noise counts for next to nothing, a placebo is as good as no communication, and nothing need be checked
-or regularised because of noise. The estimates of worth are plug-in estimates, no bounds; how they are made is said in
+or regularised because of noise. The estimates of worth are plug-in estimates, no bounds; they are defined in
 :mod:`~fedbandit_envs.baselines.aggregators.counts` and :mod:`~fedbandit_envs.baselines.aggregators.grams`.
 
 This is not robust: a sender that announces less noise than it has added counts for more than it should, as does one
@@ -14,13 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators.protocol import Aggregate, InboxSpec
+from fedbandit_envs.baselines.aggregators.aggregator import Aggregator, InboxSpec
 from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 
 
-@dataclass(frozen=True)
-class Precision:
+@dataclass
+class Precision(Aggregator):
     """Replaces noisy sums by as many exact observations as they are worth.
 
     Attributes:
@@ -50,12 +51,7 @@ class Precision:
         """
         require_number("reward_variance", self.reward_variance, 0, np.inf, open_below=True)
 
-    def start(self, inbox: InboxSpec) -> Aggregate:
-        """Returns counts or Gram matrices of no observations; see :meth:`Aggregator.start`.
-
-        Raises:
-            UnfitError: Agents receive their own messages, or the arrays do not say what they are worth.
-        """
+    def _begin(self, inbox: InboxSpec) -> None:
         if inbox.echoed:
             raise UnfitError(
                 "agents receive what they have sent themselves, through noise, which the aggregator 'precision' would "
@@ -66,4 +62,8 @@ class Precision:
                 f"nobody has said what noisy arrays {list(inbox.shapes)} are worth; an InboxSpec with 'weigh', as "
                 "counts and Gram matrices have, is required for the aggregator 'precision'"
             )
-        return inbox.weigh(inbox, float(self.reward_variance))
+        self._worth = inbox.weigh(float(self.reward_variance)).start(inbox)
+        self._totals = self._worth.totals
+
+    def _add(self, observation: Arrays, arrived: Array, exact: Arrays, weight: float) -> None:
+        self._worth.add(observation, arrived, exact, weight)

@@ -1,11 +1,11 @@
 """Robust aggregators: trimmed means and medians of what senders have sent so far (compiled)."""
 
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators.protocol import Aggregate, InboxSpec, flat
+from fedbandit_envs.baselines.aggregators.aggregator import Aggregator, InboxSpec
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
@@ -64,7 +64,7 @@ def _trim_groups(arrived, sent, known, own, groups, share, total):
                 total[r, j, i] = trusted
                 if found > 0:
                     means[:found].sort()
-                    # A share of 0.29 of 100 senders is 29, also where rounding says 28.99.
+                    # A share of 0.29 of 100 senders is 29, also where rounding makes it 28.99.
                     dropped = min(int(share * found + 1e-9), (found - 1) // 2)
                     middle = 0.0
                     for g in range(dropped, found - dropped):
@@ -127,40 +127,32 @@ def _keep_nearest(arrived, sent, known, own, share, total):
                 total[r, j, i] = trusted + others[i] * (middle / count if count else centre[i])
 
 
-class _BySender:
-    """Totals of each sender, and what a kernel makes of them; see :class:`Aggregate`.
+class _BySender(Aggregator):
+    """The total of each sender, which a kernel combines; each array is aggregated by itself."""
 
-    Each array is aggregated by itself, and each of its numbers is one of ``numbers`` in the kernels.
-    """
-
-    def __init__(self, inbox: InboxSpec, combine: Callable[..., None], *arguments: float) -> None:
-        self.totals = {name: np.zeros((*inbox.rows, *shape)) for name, shape in inbox.shapes.items()}
-        self._combine = combine
-        self._arguments = arguments
+    def _begin(self, inbox: InboxSpec) -> None:
+        super()._begin(inbox)
         self._own = np.zeros((*inbox.rows, inbox.senders), np.bool_)
         self._sent = {
             name: np.zeros((*self._own.shape, int(np.prod(shape)))) for name, shape in inbox.shapes.items()
         }
         self._known = {name: np.zeros(sent.shape, np.bool_) for name, sent in self._sent.items()}
 
-    def add(
-        self,
-        observation: Arrays,
-        arrived: Array | None = None,
-        exact: Arrays | None = None,
-        weight: float = 1.0,
-    ) -> None:
-        arrived = observation["inbox_mask"][..., np.newaxis] if arrived is None else arrived
+    def _add(self, observation: Arrays, arrived: Array, exact: Arrays, weight: float) -> None:
         if "inbox_own" in observation:
             self._own |= observation["inbox_own"]
         for name, sent in self._sent.items():
-            known, total = self._known[name], flat(self.totals[name], 2)
-            _remember(arrived, flat(observation[f"inbox_{name}"], 3), weight, sent, known)
-            self._combine(arrived, sent, known, self._own, *self._arguments, total)
+            known = self._known[name]
+            _remember(arrived, observation[f"inbox_{name}"].reshape(sent.shape), weight, sent, known)
+            self._combine(arrived, sent, known, self._own, self.totals[name].reshape(*sent.shape[:2], -1))
+
+    @abstractmethod
+    def _combine(self, arrived: Array, sent: Array, known: Array, own: Array, total: Array) -> None:
+        """Writes the aggregate of one array; see :func:`_trim_groups`."""
 
 
-@dataclass(frozen=True)
-class _Trimmed:
+@dataclass
+class _Trimmed(_BySender):
     """An aggregator that drops a share of the senders, in [0, 0.5)."""
 
     share: float
@@ -175,7 +167,7 @@ class _Trimmed:
         require_number("share", self.share, 0, 0.5, open_above=True)
 
 
-@dataclass(frozen=True)
+@dataclass
 class TrimmedMean(_Trimmed):
     """Drops the largest and the smallest of what senders have sent, number by number.
 
@@ -191,12 +183,11 @@ class TrimmedMean(_Trimmed):
         array([[6.]])
     """
 
-    def start(self, inbox: InboxSpec) -> Aggregate:
-        """Returns trimmed means times numbers of senders; see :meth:`Aggregator.start`."""
-        return _BySender(inbox, _trim_groups, inbox.senders, float(self.share))
+    def _combine(self, arrived: Array, sent: Array, known: Array, own: Array, total: Array) -> None:
+        _trim_groups(arrived, sent, known, own, own.shape[2], float(self.share), total)
 
 
-@dataclass(frozen=True)
+@dataclass
 class TrimmedSenders(_Trimmed):
     """Drops the senders whose numbers, all together, are furthest from the coordinate-wise median.
 
@@ -213,13 +204,12 @@ class TrimmedSenders(_Trimmed):
         array([[[6., 6.]]])
     """
 
-    def start(self, inbox: InboxSpec) -> Aggregate:
-        """Returns means of the nearest senders times numbers of senders; see :meth:`Aggregator.start`."""
-        return _BySender(inbox, _keep_nearest, float(self.share))
+    def _combine(self, arrived: Array, sent: Array, known: Array, own: Array, total: Array) -> None:
+        _keep_nearest(arrived, sent, known, own, float(self.share), total)
 
 
-@dataclass(frozen=True)
-class MedianOfMeans:
+@dataclass
+class MedianOfMeans(_BySender):
     """Takes the median of the means of groups of senders, number by number.
 
     Attributes:
@@ -245,6 +235,5 @@ class MedianOfMeans:
         """
         require_integer("groups", self.groups, 1)
 
-    def start(self, inbox: InboxSpec) -> Aggregate:
-        """Returns medians of means times numbers of senders; see :meth:`Aggregator.start`."""
-        return _BySender(inbox, _trim_groups, int(self.groups), 0.5)
+    def _combine(self, arrived: Array, sent: Array, known: Array, own: Array, total: Array) -> None:
+        _trim_groups(arrived, sent, known, own, int(self.groups), 0.5, total)

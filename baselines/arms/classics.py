@@ -1,4 +1,8 @@
-"""The classic bandit algorithms as policies: each scores arms by what the agent knows itself and has received."""
+"""The classic bandit algorithms as policies: each scores arms by the agent's own and received counts.
+
+Unless its constructor differs, a policy takes the constants of its rule, which are defined in
+:mod:`fedbandit_envs.baselines.arms.rules`, and ``pool``, the aggregator of what is received.
+"""
 
 from fedbandit_envs.arms.oracle import make_oracle
 from fedbandit_envs.baselines.aggregators import AggregatorSpec
@@ -7,7 +11,6 @@ from fedbandit_envs.baselines.arms.rules import (
     UCB,
     EpsilonDecreasing,
     EpsilonGreedy,
-    LogName,
     Pursuit,
     Softmax,
     Thompson,
@@ -15,8 +18,8 @@ from fedbandit_envs.baselines.arms.rules import (
 from fedbandit_envs.basics.arrays import Arrays
 
 
-class EpsilonGreedyPolicy(ArmPolicy):
-    """Epsilon-greedy with a fixed epsilon; see :class:`~fedbandit_envs.baselines.arms.rules.EpsilonGreedy`.
+class EpsilonGreedyPolicy(ArmPolicy, EpsilonGreedy):
+    """Epsilon-greedy: with a fixed probability ``epsilon`` a random arm, else the arm with the largest mean.
 
     Example:
         >>> import numpy as np
@@ -29,13 +32,9 @@ class EpsilonGreedyPolicy(ArmPolicy):
         (1, 3)
     """
 
-    def __init__(self, epsilon: float = 0.1, pool: AggregatorSpec = "sum") -> None:
-        """Sets epsilon, in [0, 1], and the aggregator of what is received; see :class:`ArmPolicy` for errors."""
-        super().__init__(EpsilonGreedy(epsilon), pool)
 
-
-class EpsilonDecreasingPolicy(ArmPolicy):
-    """Epsilon-greedy, epsilon = 1 / log2(t); see :class:`~fedbandit_envs.baselines.arms.rules.EpsilonDecreasing`.
+class EpsilonDecreasingPolicy(ArmPolicy, EpsilonDecreasing):
+    """Epsilon-greedy whose probability of a random arm falls as 1 / log2(t) in round t.
 
     Example:
         >>> import numpy as np
@@ -48,13 +47,9 @@ class EpsilonDecreasingPolicy(ArmPolicy):
         (1, 3)
     """
 
-    def __init__(self, pool: AggregatorSpec = "sum") -> None:
-        """Sets the aggregator of what is received; see :class:`ArmPolicy` for errors."""
-        super().__init__(EpsilonDecreasing(), pool)
 
-
-class UCB1(ArmPolicy):
-    """UCB1, with the logarithm of the round or of the horizon; see :class:`~fedbandit_envs.baselines.arms.rules.UCB`.
+class UCB1(ArmPolicy, UCB):
+    """UCB1: bounds ``mean + sqrt(scale ln t / n)``, with the round t or with the horizon (``logarithm="horizon"``).
 
     Example:
         >>> import numpy as np
@@ -67,15 +62,9 @@ class UCB1(ArmPolicy):
         (1, 3)
     """
 
-    def __init__(
-        self, scale: float = 2.0, logarithm: LogName = "round", pool: AggregatorSpec = "sum"
-    ) -> None:
-        """Sets the radius, and the aggregator of what is received; see :class:`ArmPolicy` for errors."""
-        super().__init__(UCB(scale, logarithm), pool)
 
-
-class ThompsonSampling(ArmPolicy):
-    """Thompson sampling; see :class:`~fedbandit_envs.baselines.arms.rules.Thompson`.
+class ThompsonSampling(ArmPolicy, Thompson):
+    """Thompson sampling: the arm with the largest draw from its posterior, Beta(1 + successes, 1 + failures).
 
     Example:
         >>> import numpy as np
@@ -88,13 +77,9 @@ class ThompsonSampling(ArmPolicy):
         (1, 3)
     """
 
-    def __init__(self, pool: AggregatorSpec = "sum") -> None:
-        """Sets the aggregator of what is received; see :class:`ArmPolicy` for errors."""
-        super().__init__(Thompson(), pool)
 
-
-class SoftmaxPolicy(ArmPolicy):
-    """Boltzmann exploration; see :class:`~fedbandit_envs.baselines.arms.rules.Softmax`.
+class SoftmaxPolicy(ArmPolicy, Softmax):
+    """Boltzmann exploration: arms are pulled in proportion to exp(mean / ``temperature``).
 
     Example:
         >>> import numpy as np
@@ -107,13 +92,9 @@ class SoftmaxPolicy(ArmPolicy):
         (1, 3)
     """
 
-    def __init__(self, temperature: float = 0.1, pool: AggregatorSpec = "sum") -> None:
-        """Sets the temperature, and the aggregator of what is received; see :class:`ArmPolicy` for errors."""
-        super().__init__(Softmax(temperature), pool)
 
-
-class PursuitPolicy(ArmPolicy):
-    """Pursuit; see :class:`~fedbandit_envs.baselines.arms.rules.Pursuit`.
+class PursuitPolicy(ArmPolicy, Pursuit):
+    """Pursuit: probabilities move by ``rate`` towards pulling the arm with the largest mean.
 
     Example:
         >>> import numpy as np
@@ -126,12 +107,8 @@ class PursuitPolicy(ArmPolicy):
         (1, 3)
     """
 
-    def __init__(self, rate: float = 0.1, pool: AggregatorSpec = "sum") -> None:
-        """Sets the learning rate, and the aggregator of what is received; see :class:`ArmPolicy` for errors."""
-        super().__init__(Pursuit(rate), pool)
 
-
-class CUCB(ArmPolicy):
+class CUCB(ArmPolicy, UCB):
     """CUCB: bounds ``mean + sqrt(3 ln T / (2 n))``, then an oracle (Chen et al. 2013; thesis, Algorithm 2.3).
 
     Example:
@@ -149,17 +126,18 @@ class CUCB(ArmPolicy):
         """Sets the oracle, and the aggregator of what is received.
 
         Args:
-            oracle: ``"largest"``, or the entry point of an :class:`~fedbandit_envs.arms.oracle.Oracle`.
+            oracle: ``"largest"``, or the entry point of an :data:`~fedbandit_envs.arms.oracle.Oracle`.
             pool: The aggregator, or its specification; see :mod:`fedbandit_envs.baselines.aggregators`.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: A name is unknown.
         """
-        super().__init__(UCB(1.5, "horizon"), pool, make_oracle(oracle))
+        super().__init__(1.5, "horizon", pool=pool)
+        self._oracle = make_oracle(oracle)
 
 
-class UniformArms(ArmPolicy):
+class UniformArms(ArmPolicy, EpsilonGreedy):
     """Pulls arms uniformly at random.
 
     Example:
@@ -175,7 +153,7 @@ class UniformArms(ArmPolicy):
 
     def __init__(self) -> None:
         """Takes no settings."""
-        super().__init__(EpsilonGreedy(1.0))
+        super().__init__(epsilon=1.0)
 
     def _learn(self, observation: Arrays) -> None:
         # One pull of each, so that no arm is pulled first because it is new.

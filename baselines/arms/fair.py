@@ -49,7 +49,7 @@ class FairLearn:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        require_number("tolerance", tolerance, 0, np.inf)
+        self._tolerance = require_number("tolerance", tolerance, 0, np.inf)
         if isinstance(shares, Sequence) and not isinstance(shares, str):
             for arm, share in enumerate(shares):
                 require_number(f"shares[{arm}]", share, 0, 1)
@@ -57,7 +57,6 @@ class FairLearn:
         else:
             require_number("shares", shares, 0, 1)
         self._shares = np.array(shares, np.float64)
-        self._tolerance = float(tolerance)
         self._learner = make("learner", learner, LEARNERS, Policy)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:

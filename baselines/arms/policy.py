@@ -1,5 +1,7 @@
 """A policy of arms: a rule scores them by own and received counts, and the arms with the best scores are pulled."""
 
+from typing import Any
+
 import numpy as np
 
 from fedbandit_envs.arms.oracle import Oracle
@@ -70,7 +72,7 @@ def _pick(active, awake, pulls, scores, chance, proportional, key, round_, free,
         chance: Probability of exploring, ``(rows,)``.
         proportional: Whether arms are picked in proportion to scores, else by the largest.
         key: Keys of random numbers, uint32 ``(rows, 2)``. Slot s uses pair s of the round: its second word draws the
-            arm, and the first word of slot 0 says whether the row explores.
+            arm, and the first word of slot 0 decides whether the row explores.
         round_: t >= 1, ``(rows,)``.
         free: Scratch, bool ``(rows, all arms)``.
         arms: Receives arms, int64 ``(rows, slots)``; 0 for slots beyond the number of available arms.
@@ -96,42 +98,46 @@ def _pick(active, awake, pulls, scores, chance, proportional, key, round_, free,
                 free[r, arm] = False
 
 
-class ArmPolicy:
-    """Pulls the arms that a rule scores best, each arm once first (SAMBA, Figure 3).
+class ArmPolicy(Rule):
+    """The base class of policies that pull the arms that a rule scores best, each arm once first (SAMBA, Figure 3).
 
-    What agents receive is aggregated and added to their own counts; where noise has made it impossible it is clipped:
-    counts to at least 0, successes to at most the pulls. With several slots the arms with the largest scores are
-    pulled, or are drawn in proportion to scores one after the other. Sleeping arms are not pulled. An ``oracle``
-    replaces the choice by largest scores.
+    A policy inherits from this class and from its rule, whose arguments it takes. What agents receive is aggregated and
+    added to their own counts; where noise has made it impossible it is clipped: counts to at least 0, successes to at
+    most the pulls. With several slots the arms with the largest scores are pulled, or are drawn in proportion to scores
+    one after the other. Sleeping arms are not pulled. A policy may set an oracle, which replaces the choice by largest
+    scores.
 
     Example:
         >>> import numpy as np
         >>> from fedbandit_envs import arms_v0
         >>> from fedbandit_envs.baselines.arms.policy import ArmPolicy
         >>> from fedbandit_envs.baselines.arms.rules import UCB
+        >>> class MyUCB(ArmPolicy, UCB):
+        ...     pass
         >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
-        >>> policy = ArmPolicy(UCB(scale=0.5))
+        >>> policy = MyUCB(scale=0.5, pool="precision")
         >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
         >>> policy.act(env.reset_batch([0]).observation).shape
         (1, 3)
     """
 
-    def __init__(self, rule: Rule, pool: AggregatorSpec = "sum", oracle: Oracle | None = None) -> None:
-        """Sets rule, aggregator and oracle.
+    _oracle: Oracle | None = None
+
+    def __init__(self, *constants: Any, pool: AggregatorSpec = "sum", **named_constants: Any) -> None:
+        """Sets the constants of the rule and the aggregator.
 
         Args:
-            rule: Scores arms.
+            *constants: Constants of the rule.
             pool: The aggregator of what is received, or its specification; see
                 :mod:`fedbandit_envs.baselines.aggregators`.
-            oracle: Chooses arms given their scores, see :mod:`fedbandit_envs.arms.oracle`; None for the largest scores.
+            **named_constants: Constants of the rule by name.
 
         Raises:
-            TypeError: ``pool`` has the wrong type.
-            ValueError: ``pool`` is unknown.
+            TypeError: A parameter has the wrong type, or the rule has no such constant.
+            ValueError: ``pool`` is unknown, or a constant is out of its range.
         """
-        self._rule = rule
+        super().__init__(*constants, **named_constants)
         self._pool = make_aggregator(pool)
-        self._oracle = oracle
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets all observations; see :meth:`Policy.reset`.
@@ -148,9 +154,9 @@ class ArmPolicy:
         action = spec.own_action
         self._shape = (*seeds.shape, *(action.shape or ()))
         rows, slots = seeds.size, int(np.prod(action.shape or ()))
-        self._keys = Draws.of_policy(seeds, 0).key.reshape(rows, 2)
+        self._row_keys = Draws.of_policy(seeds, 0).key.reshape(rows, 2)
         arms = arm_keys(seeds, number).reshape(rows, number, 2)
-        self._rule.begin(Setting(rows, number, number, spec.horizon, arms))
+        self.begin(Setting(rows, number, number, spec.horizon, arms))
         self._pulls, self._sums, self._scores = np.zeros((3, rows, number))
         self._arms = np.zeros((rows, slots), np.int64)
         self._marked = np.zeros((rows, 1), np.int64)
@@ -170,15 +176,15 @@ class ArmPolicy:
         round_ = observation.get("own_round", observation["round"]).reshape(-1) + 1
         active = observation["active"].reshape(-1) if "active" in observation else self._everyone
         awake = observation["awake"].reshape(self._pulls.shape) if "awake" in observation else self._all_awake
-        self._chance[...] = self._rule.exploration(round_)
-        for iteration in range(self._rule.iterations):
-            self._rule.scores(round_, self._pulls, self._sums, iteration, self._scores)
-            if iteration < self._rule.iterations - 1:
+        self._chance[...] = self.exploration(round_)
+        for iteration in range(self.iterations):
+            self.scores(round_, self._pulls, self._sums, iteration, self._scores)
+            if iteration < self.iterations - 1:
                 self._mark(iteration, round_, active, awake)
         if self._oracle is None:
             _pick(
-                active, awake, self._pulls, self._scores, self._chance, self._rule.choice == "proportional",
-                self._keys, round_, self._free, self._arms,
+                active, awake, self._pulls, self._scores, self._chance, self.choice == "proportional",
+                self._row_keys, round_, self._free, self._arms,
             )  # fmt: skip
         else:
             self._ask_oracle(active, awake)
@@ -198,11 +204,12 @@ class ArmPolicy:
 
     def _mark(self, iteration: int, round_: Array, active: Array, awake: Array) -> None:
         _pick(
-            active, awake, self._pulls, self._scores, self._never, False, self._keys, round_, self._free, self._marked
+            active, awake, self._pulls, self._scores, self._never, False, self._row_keys, round_, self._free,
+            self._marked,
         )  # fmt: skip
         self._marks.fill(False)
         np.put_along_axis(self._marks, self._marked, True, axis=1)
-        self._rule.mark(iteration, self._marks, active)
+        self.mark(iteration, self._marks, active)
 
     def _ask_oracle(self, active: Array, awake: Array) -> None:
         assert self._oracle is not None

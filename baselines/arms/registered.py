@@ -14,27 +14,22 @@ from fedbandit_envs.baselines.arms.classics import (
     UniformArms,
 )
 from fedbandit_envs.baselines.arms.fair import FairLearn
-from fedbandit_envs.baselines.baseline import Baseline, Comparison, WrapperSpec, listed
+from fedbandit_envs.baselines.baseline import Baseline, listed
 from fedbandit_envs.baselines.tuned import constants
-from fedbandit_envs.wrappers import ContinualPrivatizer
-from fedbandit_envs.wrappers.transport.channel import Channel
-from fedbandit_envs.wrappers.transport.server import Server
 
 _AUER = "Auer, Cesa-Bianchi, Fischer (Machine Learning 2002)"
 _SUTTON = "Sutton, Barto (2018), chapter 2"
 _THOMPSON = "Thompson (Biometrika 1933)"
+_UCB1_SHARED, _THOMPSON_SHARED = f"{_AUER}, federated", f"{_THOMPSON}, federated"
+_TUNED = "tuned control"
 
 _FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
-_DOUBLING = WrapperSpec(Channel, {"schedule": _FROM_ONE})
-_EVERY_ROUND = WrapperSpec(Server, {"schedule": "every_round", "answers": "every_round", "echo": False})
-_NOISE = WrapperSpec(ContinualPrivatizer, {"epsilon": 1.0, "delta": 1e-5, "releases": _FROM_ONE})
-_SHARED = {"channel": _DOUBLING}
-_PRIVATE = {"privatizer": _NOISE, "channel": _DOUBLING}
-_WEIGHTED = {"pool": "precision", **constants("UCB1-tuned")}
-
+_DOUBLING = {"channel": {"schedule": _FROM_ONE}}
+_SERVER = {"server": {"schedule": "every_round", "answers": "every_round", "echo": False}}
+_PRIVATE = {"privatizer": {"epsilon": 1.0, "delta": 1e-5, "releases": _FROM_ONE}, **_DOUBLING}
 
 _baseline = partial(listed, ArmsEnv)
-_ucb1 = partial(_baseline, UCB1)
+_ucb1, _thompson = partial(_baseline, UCB1), partial(_baseline, ThompsonSampling)
 
 BASELINES: dict[str, Baseline] = {
     "uniform-arms": _baseline(UniformArms, "arms at random", "placebo"),
@@ -52,11 +47,9 @@ BASELINES: dict[str, Baseline] = {
         f"{_AUER}; thesis, Algorithm 2.1",
         logarithm="horizon",
     ),
-    "UCB1-0.5": _ucb1("silent, radius halved", "tuned control", scale=0.5),
-    "UCB1-0.2": _ucb1(
-        "silent, a fifth of the radius: among the best over 500 rounds", "tuned control", scale=0.08
-    ),
-    "Thompson": _baseline(ThompsonSampling, "silent: draws from posteriors of own data", _THOMPSON),
+    "UCB1-0.5": _ucb1("silent, radius halved", _TUNED, scale=0.5),
+    "UCB1-0.2": _ucb1("silent, a fifth of the radius: among the best over 500 rounds", _TUNED, scale=0.08),
+    "Thompson": _thompson("silent: draws from posteriors of own data", _THOMPSON),
     "Softmax": _baseline(SoftmaxPolicy, "silent: in proportion to exp(mean / 0.1)", _SUTTON),
     "Pursuit": _baseline(PursuitPolicy, "silent: probabilities that pursue the largest mean", _SUTTON),
     "CUCB": _baseline(CUCB, "silent: optimism, then an oracle for superarms", "Chen, Wang, Yuan (ICML 2013)"),
@@ -66,33 +59,22 @@ BASELINES: dict[str, Baseline] = {
         "Patil, Ghalme, Nair, Narahari (JMLR 2021)",
         learner="UCB1",
     ),
-    "Fed-UCB1": _ucb1("true data in doubling rounds", f"{_AUER}, federated", wrappers=_SHARED),
-    "Fed-UCB1-server": _ucb1(
-        "true data of every round, through a server", f"{_AUER}, federated", wrappers={"server": _EVERY_ROUND}
-    ),
-    "Priv-UCB1": _ucb1(
-        "noisy data in doubling rounds, square-root factorisation", f"{_AUER}, federated", wrappers=_PRIVATE
-    ),
+    "Fed-UCB1": _ucb1("true data in doubling rounds", _UCB1_SHARED, **_DOUBLING),
+    "Fed-UCB1-server": _ucb1("true data of every round, through a server", _UCB1_SHARED, **_SERVER),
+    "Priv-UCB1": _ucb1("noisy data in doubling rounds, square-root factorisation", _UCB1_SHARED, **_PRIVATE),
     "UCB1-weighted": _ucb1(
         "Priv-UCB1's messages weighed by the noise known to be in them; constants of UCB1-tuned",
         "this package",
-        wrappers=_PRIVATE,
-        **_WEIGHTED,
+        **_PRIVATE,
+        pool="precision",
+        **constants("UCB1-tuned"),
     ),
-    "Fed-Thompson": _baseline(
-        ThompsonSampling, "true data in doubling rounds", f"{_THOMPSON}, federated", wrappers=_SHARED
+    "Fed-Thompson": _thompson("true data in doubling rounds", _THOMPSON_SHARED, **_DOUBLING),
+    "Fed-Thompson-server": _thompson(
+        "true data of every round, through a server", _THOMPSON_SHARED, **_SERVER
     ),
-    "Fed-Thompson-server": _baseline(
-        ThompsonSampling,
-        "true data of every round, through a server",
-        f"{_THOMPSON}, federated",
-        wrappers={"server": _EVERY_ROUND},
-    ),
-    "Priv-Thompson": _baseline(
-        ThompsonSampling,
-        "noisy data in doubling rounds, square-root factorisation",
-        f"{_THOMPSON}, federated",
-        wrappers=_PRIVATE,
+    "Priv-Thompson": _thompson(
+        "noisy data in doubling rounds, square-root factorisation", _THOMPSON_SHARED, **_PRIVATE
     ),
 }
 
@@ -102,4 +84,4 @@ PLACEBOS = {
     "Priv-Thompson": "Priv-Thompson-placebo",
 }
 ON_TRUE_DATA = {"UCB1-weighted": "UCB1-weighted-true"}
-COMPARISON = Comparison(silent="UCB1", paper="Priv-UCB1", ours="UCB1-weighted")
+COMPARISON = {"silent": "UCB1", "paper": "Priv-UCB1", "ours": "UCB1-weighted"}

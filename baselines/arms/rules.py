@@ -1,6 +1,6 @@
 """The classic bandit algorithms as scores of arms (SAMBA, Figure 4; thesis, 2.3 and 2.4).
 
-A rule computes an arm's score from that arm's pulls and rewards alone, and says whether the arm with the largest score
+A rule computes an arm's score from that arm's pulls and rewards alone, and sets whether the arm with the largest score
 is pulled or one in proportion to scores. It is used in two places: a policy picks among the arms of a row
 (:mod:`fedbandit_envs.baselines.arms.policy`), and in the vertical federation each owner scores its own arm and a
 selector picks (``fedbandit_envs.samba``). Rows are agents of replicas, or the one vertical federation.
@@ -55,6 +55,9 @@ class Rule:
 
     choice: ClassVar[Choice] = "argmax"
     iterations: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        """Takes no constants; a rule that has some overrides this."""
 
     def begin(self, setting: Setting) -> None:
         """Forgets the last episode and prepares for one; by default there is nothing to do."""
@@ -147,8 +150,7 @@ class EpsilonGreedy(Rule):
             TypeError: It is no number.
             ValueError: It is out of its range.
         """
-        require_number("epsilon", epsilon, 0, 1)
-        self._epsilon = float(epsilon)
+        self._epsilon = require_number("epsilon", epsilon, 0, 1)
 
     def exploration(self, round_: Array) -> Array | float:
         """Returns epsilon; see :meth:`Rule.exploration`."""
@@ -212,10 +214,8 @@ class UCB(Rule):
             TypeError: ``scale`` is no number.
             ValueError: A parameter is out of its range.
         """
-        require_number("scale", scale, 0, inf, open_below=True)
-        require_choice("logarithm", logarithm, get_args(LogName))
-        self._scale = float(scale)
-        self._of_horizon = logarithm == "horizon"
+        self._scale = require_number("scale", scale, 0, inf, open_below=True)
+        self._of_horizon = require_choice("logarithm", logarithm, get_args(LogName)) == "horizon"
 
     def begin(self, setting: Setting) -> None:
         """Stores the horizon's logarithm; see :meth:`Rule.begin`."""
@@ -270,8 +270,7 @@ class Softmax(Rule):
             TypeError: It is no number.
             ValueError: It is out of its range.
         """
-        require_number("temperature", temperature, 1 / 690, inf)
-        self._temperature = float(temperature)
+        self._temperature = require_number("temperature", temperature, 1 / 690, inf)
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
         """Writes exp(mean / temperature); see :meth:`Rule.scores`."""
@@ -301,8 +300,7 @@ class Pursuit(Rule):
             TypeError: It is no number.
             ValueError: It is out of its range.
         """
-        require_number("rate", rate, 0, 1, open_below=True)
-        self._rate = float(rate)
+        self._rate = require_number("rate", rate, 0, 1, open_below=True)
 
     def begin(self, setting: Setting) -> None:
         """Sets all probabilities to 1 / arms; see :meth:`Rule.begin`."""

@@ -1,13 +1,13 @@
 """FairX-LinUCB, alone and federated: fair shares for an optimistic parameter."""
 
 from math import log
+from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators import AggregatorSpec
-from fedbandit_envs.baselines.exposure.optimism import SOLVERS, Ellipsoids, SolverName, centre, optimise
+from fedbandit_envs.baselines.exposure.optimism import SOLVERS, SolverName, centre, optimise
 from fedbandit_envs.baselines.linear.feducb import FedUCB
-from fedbandit_envs.baselines.linear.noise import BiasName, Regularisation, ShiftName
+from fedbandit_envs.baselines.linear.noise import Regularisation
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer
@@ -42,50 +42,36 @@ class FairX(FedUCB):
         self,
         solver: SolverName = "frank_wolfe",
         steps: int | None = None,
-        shift: ShiftName = "on_sum",
-        bias: BiasName = "root_m",
-        threshold: float | None = None,
-        ridge: float = 1.0,
         ridge_each: bool = False,
         noise_sd: float = 0.1,
-        parameter_bound: float = 1.0,
         failure: float = 0.05,
-        beta_scale: float = 1.0,
-        pool: AggregatorSpec = "sum",
+        **feducb: Any,
     ) -> None:
-        """Sets the policy's constants; see :class:`FedUCB` for those not named here.
+        """Sets the policy's constants.
 
         Args:
             solver: ``"frank_wolfe"`` or ``"projected_gradient"``.
             steps: Number of the solver's steps; None for 3 and 10. 0 stays at the estimate, as ``beta_scale=0`` does.
-            shift: See :class:`FedUCB`.
-            bias: See :class:`FedUCB`.
-            threshold: D; None for FedUCB's printed one with rho_min = rho_max = ridge / (number of agents).
-            ridge: lambda.
             ridge_each: Whether V has lambda I once for each agent after the first message, as in the listing; else once
                 in all.
             noise_sd: R.
-            parameter_bound: S.
             failure: delta'.
-            beta_scale: Factor of the radius sqrt(beta); 0 is greedy.
-            pool: See :class:`FedUCB`.
+            **feducb: See :class:`FedUCB`, all but ``combine`` and ``alpha``. ``beta_scale`` is the factor of the radius
+                sqrt(beta), and 0 is greedy; where D (``threshold``) is None it is FedUCB's printed one with rho_min =
+                rho_max = ridge / (number of agents).
 
         Raises:
-            TypeError: A parameter has the wrong type.
+            TypeError: A parameter has the wrong type, or is unknown.
             ValueError: A parameter is out of its range, or ``shift`` and ``bias`` do not go together.
         """
-        super().__init__(
-            shift=shift, bias=bias, threshold=threshold, ridge=ridge, noise_sd=noise_sd,
-            parameter_bound=parameter_bound, failure=failure, beta_scale=beta_scale,
-            pool=pool,
-        )  # fmt: skip
-        require_choice("solver", solver, SOLVERS)
+        if refused := feducb.keys() & {"combine", "alpha"}:
+            raise TypeError(f"FairX takes no {', '.join(sorted(refused))}: shares follow from one ellipsoid")
+        super().__init__(noise_sd=noise_sd, failure=failure, **feducb)
+        self._solver: SolverName = require_choice("solver", solver, SOLVERS)
         if steps is not None:
             require_integer("steps", steps, 0)
-        require_flag("ridge_each", ridge_each)
-        self._solver: SolverName = solver
-        self._steps = 0 if beta_scale == 0 else SOLVERS[solver].steps if steps is None else int(steps)
-        self._ridge_each = bool(ridge_each)
+        self._ridge_each = require_flag("ridge_each", ridge_each)
+        self._steps = 0 if self._beta_scale == 0 else SOLVERS[solver] if steps is None else int(steps)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets own and received data; see :meth:`Policy.reset`.
@@ -126,9 +112,9 @@ class FairX(FedUCB):
             round_, *self._ridges, *self._confidence, self._noise_sd, -log(self._own_failure()),
             self._beta_scale, self._parameter, self._radius,
         )  # fmt: skip
-        ellipsoids = Ellipsoids(self._ridges.inverse, self._parameter, self._radius)
         _, logarithms = optimise(
-            self._solver, self._steps, round_, contexts, ellipsoids, self._merits, observation.get("merit"), self._means
+            self._solver, self._steps, round_, contexts, self._ridges.inverse, self._parameter, self._radius,
+            self._merits, observation.get("merit"), self._means,
         )  # fmt: skip
         share_out(logarithms, self._shares)
         return self._shares

@@ -11,8 +11,7 @@ estimate and ascend from there:
 With l the derivative of ln f and v = sum_i pi_i mu_i, the gradient is sum_i pi_i (1 + l_i (mu_i - v)) x_i.
 """
 
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -84,25 +83,6 @@ def _climb(contexts, means, logarithms, slopes, weights, gradient):
 
 
 @kernel
-def _frank_wolfe(round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
-    """Takes one step in all rows: to the point of the ellipsoid that is best for the linearised objective."""
-    dim, arms = contexts.shape[2:]
-    weights, gradient, product = np.empty(arms), np.empty(dim), np.empty(dim)
-    for r in range(means.shape[0]):
-        for j in range(means.shape[1]):
-            _climb(contexts[r, j], means[r, j], logarithms[r, j], slopes[r, j], weights, gradient)
-            e = round_[r, j, 0] % inverse.shape[2]
-            estimate(inverse[r, j, e], gradient, product)
-            form = 0.0
-            for i in range(dim):
-                form += gradient[i] * product[i]
-            # A gradient of 0 leaves the estimate where it is.
-            factor = radius[r, j] / np.sqrt(form) if form > 0.0 else 0.0
-            for i in range(dim):
-                parameter[r, j, i] = middle[r, j, i] + factor * product[i]
-
-
-@kernel
 def _solve(factor, right, solution):
     """Solves L L^T solution = right."""
     dim = right.shape[0]
@@ -119,7 +99,7 @@ def _solve(factor, right, solution):
 
 
 @kernel
-def project(inverse, middle, radius, point):
+def _project(inverse, middle, radius, point):
     """Moves a point to the nearest point of the ellipsoid ||point - middle||_V <= radius, in Euclidean distance.
 
     With W = V^-1 and u = point - middle it is middle + W a, where (W + nu I) a = u and nu >= 0 is such that the norm is
@@ -165,51 +145,31 @@ def project(inverse, middle, radius, point):
 
 
 @kernel
-def _projected_gradient(round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
-    """Takes one step in all rows: along the gradient, then to the nearest point of the ellipsoid."""
+def _step(projected, round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
+    """Takes one step in all rows, of the projected gradient or of Frank and Wolfe's algorithm; see the module."""
     dim, arms = contexts.shape[2:]
-    weights, gradient = np.empty(arms), np.empty(dim)
+    weights, gradient, product = np.empty(arms), np.empty(dim), np.empty(dim)
     for r in range(means.shape[0]):
         for j in range(means.shape[1]):
             _climb(contexts[r, j], means[r, j], logarithms[r, j], slopes[r, j], weights, gradient)
+            e = round_[r, j, 0] % inverse.shape[2]
+            if projected:
+                for i in range(dim):
+                    parameter[r, j, i] += _SIZE * gradient[i]
+                _project(inverse[r, j, e], middle[r, j], radius[r, j], parameter[r, j])
+                continue
+            estimate(inverse[r, j, e], gradient, product)
+            form = 0.0
             for i in range(dim):
-                parameter[r, j, i] += _SIZE * gradient[i]
-            project(
-                inverse[r, j, round_[r, j, 0] % inverse.shape[2]], middle[r, j], radius[r, j], parameter[r, j]
-            )
+                form += gradient[i] * product[i]
+            # A gradient of 0 leaves the estimate where it is.
+            factor = radius[r, j] / np.sqrt(form) if form > 0.0 else 0.0
+            for i in range(dim):
+                parameter[r, j, i] = middle[r, j, i] + factor * product[i]
 
 
-class Ellipsoids(NamedTuple):
-    """Confidence ellipsoids ||theta - middle||_V <= radius, by row.
-
-    Attributes:
-        inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
-        middle: The estimates, ``(replicas, agents, dim)``.
-        radius: ``(replicas, agents)``.
-    """
-
-    inverse: Array
-    middle: Array
-    radius: Array
-
-
-class Solver(NamedTuple):
-    """An iterative solver.
-
-    Attributes:
-        step: Takes one step in all rows.
-        steps: Default number of steps.
-    """
-
-    step: Callable[..., None]
-    steps: int
-
-
-SOLVERS: dict[SolverName, Solver] = {
-    "frank_wolfe": Solver(_frank_wolfe, 3),
-    "projected_gradient": Solver(_projected_gradient, 10),
-}
-"""The solvers by name."""
+SOLVERS: dict[SolverName, int] = {"frank_wolfe": 3, "projected_gradient": 10}
+"""Default numbers of steps by the name of the solver."""
 
 
 def optimise(
@@ -217,19 +177,23 @@ def optimise(
     steps: int,
     round_: Array,
     contexts: Array,
-    ellipsoids: Ellipsoids,
+    inverse: Array,
+    middle: Array,
+    radius: Array,
     merits: Merits,
     which: Array | None,
     means: Array,
 ) -> tuple[Array, Any]:
-    """Returns the optimistic parameters of all rows.
+    """Returns the optimistic parameters of all rows, in the ellipsoids ||theta - middle||_V <= radius.
 
     Args:
         solver: A name of :data:`SOLVERS`.
         steps: Number of steps; 0 stays at the estimate.
-        round_: Rounds played, ``(replicas, agents, 1)``.
+        round_: Rounds played, ``(replicas, agents, 1)``; several estimators are used in turn.
         contexts: ``(replicas, agents, arms, dim)``.
-        ellipsoids: Feasible sets; several estimators are used in turn.
+        inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
+        middle: The estimates, ``(replicas, agents, dim)``.
+        radius: ``(replicas, agents)``.
         merits: The agents' merit functions.
         which: Index of each row's merit function, ``(replicas, agents, 1)``; None where there is one for all.
         means: Receives <theta, x> of the result, ``(replicas, agents, arms)``.
@@ -237,12 +201,15 @@ def optimise(
     Returns:
         The parameters, ``(replicas, agents, dim)``, and the logarithms of the arms' merits under them.
     """
-    step = SOLVERS[solver].step
-    parameter, turned = ellipsoids.middle.copy(), arms_last(contexts)
+    parameter, turned = middle.copy(), arms_last(contexts)
     expected_rewards(contexts, parameter, means)
     logarithms = merits.logarithm(means, which)
     for _ in range(steps):
-        step(round_, turned, means, logarithms, merits.slope(means, which), *ellipsoids, parameter)
+        slopes = merits.slope(means, which)
+        _step(
+            solver == "projected_gradient", round_, turned, means, logarithms, slopes, inverse, middle, radius,
+            parameter,
+        )  # fmt: skip
         expected_rewards(contexts, parameter, means)
         logarithms = merits.logarithm(means, which)
     return parameter, logarithms

@@ -1,4 +1,4 @@
-"""Baselines of fair exposure: equal shares, a best-arm learner, and one that knows the parameter."""
+"""Baselines of fair exposure: equal shares, a best-arm learner, and shares by the true parameter."""
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class BestArm(LinUCB):
 
 
 class DeservedShares:
-    """Knows theta* and gives every arm the share that its merit deserves.
+    """Gives every arm the share that its merit deserves under the true parameter theta*.
 
     The parameter must be in its observation: see :class:`~fedbandit_envs.wrappers.reveal.Reveal`.
 

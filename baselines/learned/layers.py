@@ -1,38 +1,52 @@
-"""Files of a network's arrays, which may be of any origin: no code in them is executed."""
+"""Arrays of small networks: read from files of any origin without running code in them, and checked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 
-
-def network_file(path: str | Path) -> Path:
-    """Returns the path of a network: of a packaged one by its name, else the path itself."""
-    packaged = Path(__file__).parent / f"{path}.npz"
-    return packaged if packaged.exists() else Path(path)
+HIDDEN = -1
+"""Stands in the shapes of :func:`checked_layers` for the number of hidden units."""
 
 
-def require_names(layers: Mapping[str, Array], names: Sequence[str]) -> None:
-    """Checks that an array of each name is there.
+def read_layers(path: str | Path) -> dict[str, Array]:
+    """Returns the arrays of a ``.npz`` file by name; pickled objects in it are refused.
+
+    Args:
+        path: Path of the file, or the name of a network that comes with the package.
 
     Raises:
-        ValueError: One is missing.
+        FileNotFoundError: There is no such file.
+        ValueError: It holds something other than arrays of numbers and text.
     """
-    missing = [name for name in names if name not in layers]
+    packaged = Path(__file__).parent / f"{path}.npz"
+    with np.load(packaged if packaged.exists() else path, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def checked_layers(
+    layers: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]], stacked: bool = False
+) -> list[Array]:
+    """Returns a network's arrays as float64, in the order of ``shapes``, after checking shapes and numbers.
+
+    Args:
+        layers: Arrays by name, among them ``last``, the weights of the hidden units for the output.
+        shapes: Required shapes by name, with :data:`HIDDEN` for the length of ``last``.
+        stacked: Whether arrays may have leading axes, the same for all, over several networks.
+
+    Raises:
+        ValueError: An array is missing, one has another shape, or numbers that are not finite.
+    """
+    missing = [name for name in shapes if name not in layers]
     if missing:
         raise ValueError(f"layers has {sorted(layers)}; {missing} are required too")
-
-
-def require_shapes(layers: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Checks that arrays have these shapes and finite numbers.
-
-    Raises:
-        ValueError: One has another shape, or numbers that are not finite.
-    """
-    for name, shape in shapes.items():
+    *lead, hidden = np.shape(layers["last"])
+    for name, sizes in shapes.items():
+        shape = (*(lead if stacked else ()), *(hidden if size == HIDDEN else size for size in sizes))
         if np.shape(layers[name]) != shape:
             raise ValueError(f"layer {name!r} has shape {np.shape(layers[name])}; {shape} is required")
         if not np.isfinite(layers[name]).all():
             raise ValueError(f"layer {name!r} has numbers that are not finite")
+    return [np.array(layers[name], np.float64) for name in shapes]

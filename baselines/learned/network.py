@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.baselines.learned.layers import require_names, require_shapes
+from fedbandit_envs.baselines.learned.layers import HIDDEN, checked_layers, read_layers
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.compiled import kernel
 
@@ -94,43 +94,32 @@ class ItemNetwork:
         Raises:
             ValueError: An array is missing or of a wrong shape, or a number is not finite.
         """
-        require_names(layers, LAYERS)
-        hidden = np.shape(layers["last"])[0]
-        shapes = {
-            "own": (len(each), hidden),
-            "pooled": (len(each), hidden),
-            "shared": (len(once), hidden),
-            "first_bias": (hidden,),
-            "middle": (hidden, hidden),
-            "middle_bias": (hidden,),
-            "last": (hidden,),
-            "last_bias": (1,),
-        }
-        require_shapes(layers, shapes)
+        inputs = {"own": len(each), "pooled": len(each), "shared": len(once), "middle": HIDDEN}
+        shapes = {name: (inputs[name], HIDDEN) if name in inputs else (HIDDEN,) for name in LAYERS}
         self.each = each
         self.once = once
-        self._layers = [np.array(layers[name], np.float64) for name in LAYERS]
+        self._layers = checked_layers(layers, {**shapes, "last_bias": (1,)})
 
     @classmethod
     def load(cls, path: str | Path) -> "ItemNetwork":
         """Reads a network that :meth:`save` wrote; no code in the file is executed.
 
+        Args:
+            path: Path of the file, or the name of a network that comes with the package.
+
         Raises:
             FileNotFoundError: There is no such file.
             ValueError: It does not hold a network.
         """
-        with np.load(path, allow_pickle=False) as arrays:
-            names = [tuple(str(name) for name in arrays[key]) for key in ("each_names", "once_names")]
-            return cls(names[0], names[1], {name: arrays[name] for name in LAYERS if name in arrays})
+        layers = read_layers(path)
+        each, once = (tuple(map(str, layers.pop(key, ()))) for key in ("each_names", "once_names"))
+        return cls(each, once, layers)
 
     def save(self, path: str | Path) -> None:
         """Writes the network as a ``.npz`` file of float32 arrays."""
-        layers: dict[str, Any] = dict(
-            zip(LAYERS, (layer.astype(np.float32) for layer in self._layers), strict=True)
-        )
-        np.savez(
-            path, each_names=np.array(self.each, np.str_), once_names=np.array(self.once, np.str_), **layers
-        )
+        arrays: dict[str, Any] = {"each_names": np.array(self.each), "once_names": np.array(self.once)}
+        arrays |= {name: layer.astype(np.float32) for name, layer in zip(LAYERS, self._layers, strict=True)}
+        np.savez(path, **arrays)
 
     def __call__(self, each: Array, once: Array) -> Array:
         """Returns one number an item; each row's numbers depend on that row alone.

@@ -1,29 +1,20 @@
 """Policies whose exploration bonus was learned: an index of each producer or arm, and the best action for it."""
 
-from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from fedbandit_envs.arms.actions import arms_by_means
-from fedbandit_envs.arms.features import ArmsFeatures
-from fedbandit_envs.baselines.learned.layers import network_file
 from fedbandit_envs.baselines.learned.network import ItemNetwork
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.features import Features
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.linear.actions import arm_by_values
-from fedbandit_envs.linear.features import LinearFeatures
-from fedbandit_envs.procurement.actions import quantities_by_quality
-from fedbandit_envs.procurement.features import ProcurementFeatures
 
 Weights = str | Path | ItemNetwork
 """A network, its file, or the name of one that is packaged."""
 
 
-class LearnedIndex(ABC):
+class LearnedIndex:
     """Optimism whose width is chosen by a network, item by item.
 
     An item (producer, arm) has the index ``(1 + estimate) / 2 + 2 network(features) doubt``: its estimate, scaled to
@@ -33,8 +24,9 @@ class LearnedIndex(ABC):
     The packaged networks were trained at a horizon of 500 rounds; the share of rounds left is one of their features.
     """
 
-    _features_of: ClassVar[type[Features]]
     _of_each: ClassVar[tuple[str, str]] = ("estimate", "doubt")
+    _action_format: ClassVar[str] = "values"
+    _bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
 
     def __init__(self, weights: Weights) -> None:
         """Sets the network.
@@ -47,27 +39,34 @@ class LearnedIndex(ABC):
             FileNotFoundError: There is no such file.
             ValueError: The file holds no network, or one for another problem.
         """
-        if not isinstance(weights, ItemNetwork):
-            weights = ItemNetwork.load(network_file(weights))
-        if weights.each[:2] != self._of_each:
-            raise ValueError(f"weights takes {weights.each} of an item; {self._of_each} are required first")
-        self._network = weights
+        self._network = weights if isinstance(weights, ItemNetwork) else ItemNetwork.load(weights)
+        each = self._network.each
+        if each[:2] != self._of_each:
+            raise ValueError(f"weights takes {each} of an item; {self._of_each} are required first")
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets all observations; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: The network needs features that this environment does not have.
+            UnfitError: The environment has no features or takes no indices as actions, or the network needs features
+                that it does not have.
         """
-        self._features = self._features_of(spec)
+        if spec.features is None or self._action_format not in spec.action_formats:
+            raise UnfitError(
+                f"an environment with features and the action format {self._action_format!r} is required; its formats "
+                f"are {list(spec.action_formats)}"
+            )
+        self._format = spec.action_formats[self._action_format]
+        self._features = spec.features(spec)
+        places = []
         for wanted, there in (
             (self._network.each, self._features.each),
             (self._network.once, self._features.shared),
         ):
             if not set(wanted) <= set(there):
                 raise UnfitError(f"the network takes the features {wanted}; there are {there}")
-        self._each = [self._features.each.index(name) for name in self._network.each]
-        self._once = [self._features.shared.index(name) for name in self._network.once]
+            places.append([there.index(name) for name in wanted])
+        self._each, self._once = places
         self._features.reset((seeds.shape[0], seeds.shape[1]))
 
     def act(self, observation: Arrays) -> Array:
@@ -77,11 +76,7 @@ class LearnedIndex(ABC):
         each = seen[..., :split].reshape(*seen.shape[:2], self._features.items, -1)[..., self._each]
         estimate, doubt = each[..., 0].astype(np.float64), each[..., 1]
         bonus = 2.0 * self._network(each, seen[..., split:][..., self._once]) * doubt
-        return self._decide((1.0 + estimate) / 2.0 + bonus, observation)
-
-    @abstractmethod
-    def _decide(self, index: Array, observation: Arrays) -> Array:
-        """Returns actions for indices, float64 ``(replicas, agents, items)``."""
+        return self._format.to_action(np.clip((1.0 + estimate) / 2.0 + bonus, *self._bounds), observation)
 
 
 class LearnedProcurement(LearnedIndex):
@@ -98,10 +93,8 @@ class LearnedProcurement(LearnedIndex):
         (1, 3, 4)
     """
 
-    _features_of = ProcurementFeatures
-
-    def _decide(self, index: Array, observation: Arrays) -> Array:
-        return quantities_by_quality(np.clip(index, 0.0, 1.0), observation)
+    _action_format = "index"
+    _bounds = (0.0, 1.0)
 
 
 class LearnedArms(LearnedIndex):
@@ -118,16 +111,6 @@ class LearnedArms(LearnedIndex):
         (1, 3)
     """
 
-    _features_of = ArmsFeatures
-
-    def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Forgets all observations; see :meth:`Policy.reset`."""
-        super().reset(spec, seeds)
-        self._slots = int(np.prod(spec.own_action.shape or ()))
-
-    def _decide(self, index: Array, observation: Arrays) -> Array:
-        return arms_by_means(self._slots, index, observation)
-
 
 class LearnedLinear(LearnedIndex):
     """Pulls the arm with the largest ridge estimate plus a learned bonus.
@@ -143,8 +126,4 @@ class LearnedLinear(LearnedIndex):
         (1, 3)
     """
 
-    _features_of = LinearFeatures
     _of_each = ("estimate", "width")
-
-    def _decide(self, index: Array, observation: Arrays) -> Array:
-        return arm_by_values(index, observation)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.baselines.learned.layers import network_file, require_names, require_shapes
+from fedbandit_envs.baselines.learned.layers import HIDDEN, checked_layers, read_layers
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
@@ -94,7 +94,7 @@ def _decide(
 
 
 class SendingRule:
-    """A network with one hidden layer of tanh units on :data:`FEATURES`, whose sign says whether to send.
+    """A network with one hidden layer of tanh units on :data:`FEATURES`, whose sign decides whether an agent sends.
 
     It may hold several rules, which replicas use in turn, so that training evaluates many rules side by side.
 
@@ -119,32 +119,23 @@ class SendingRule:
         Raises:
             ValueError: An array is missing or of a wrong shape, or a number is not finite.
         """
-        require_names(layers, LAYERS)
-        *rules, hidden = np.shape(layers["last"])
-        shapes = {
-            "first": (*rules, len(FEATURES), hidden),
-            "first_bias": (*rules, hidden),
-            "last": (*rules, hidden),
-            "last_bias": (*rules, 1),
-        }
-        require_shapes(layers, shapes)
+        shapes = zip(LAYERS, ((len(FEATURES), HIDDEN), (HIDDEN,), (HIDDEN,), (1,)), strict=True)
+        arrays = checked_layers(layers, dict(shapes), stacked=True)
         # A single rule is kept as a stack of one.
-        several = (-1,) if rules else (1,)
-        self.layers = [
-            np.array(layers[name], np.float64).reshape(*several, *shapes[name][len(rules) :])
-            for name in LAYERS
-        ]
+        self.layers = arrays if arrays[-1].ndim > 1 else [array[np.newaxis] for array in arrays]
 
     @classmethod
     def load(cls, path: str | Path) -> "SendingRule":
         """Reads a rule that :meth:`save` wrote; no code in the file is executed.
 
+        Args:
+            path: Path of the file, or the name of a rule that comes with the package.
+
         Raises:
             FileNotFoundError: There is no such file.
             ValueError: It does not hold a rule.
         """
-        with np.load(path, allow_pickle=False) as arrays:
-            return cls({name: arrays[name] for name in LAYERS if name in arrays})
+        return cls(read_layers(path))
 
     def save(self, path: str | Path) -> None:
         """Writes the rule, the first one if there are several, as a ``.npz`` file of float32 arrays."""
@@ -155,7 +146,7 @@ class SendingRule:
 
 
 class LearnedSend(FedUCB):
-    """FedUCB whose agents ask to send where a small network says so, each by what it knows itself.
+    """FedUCB in which a small network of each agent's own data decides when the agent asks to send.
 
     It replaces only FedUCB's trigger (Algorithm 1, line 12), and needs a schedule by which agents ask. Exact data
     decide when messages are sent, so that nothing is claimed about the privacy of their times.
@@ -186,9 +177,7 @@ class LearnedSend(FedUCB):
             ValueError: The file holds no rule, or a constant is out of its range.
         """
         super().__init__(**constants)
-        if not isinstance(weights, SendingRule):
-            weights = SendingRule.load(network_file(weights))
-        self._rule = weights
+        self._rule = weights if isinstance(weights, SendingRule) else SendingRule.load(weights)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets own and received data and what was sent; see :meth:`Policy.reset`.

@@ -77,9 +77,7 @@ class FedLinUCB(LinUCB):
             ValueError: A parameter is out of its range.
         """
         super().__init__(noise_sd=noise_sd, alpha=beta, **linucb)
-        if alpha is not None:
-            require_number("alpha", alpha, 0, np.inf, open_below=True)
-        self._alpha = alpha
+        self._alpha = None if alpha is None else require_number("alpha", alpha, 0, np.inf, open_below=True)
         self._beta = beta
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
@@ -92,7 +90,7 @@ class FedLinUCB(LinUCB):
         super().reset(spec, seeds)
         contexts = spec.observation["contexts"]
         dim = (contexts.shape or (0, 0))[1]
-        self._growth = spec.agents**-2 if self._alpha is None else float(self._alpha)
+        self._growth = spec.agents**-2 if self._alpha is None else self._alpha
         if self._beta is None:
             theory = self._theory(spec.agents, dim, spec.horizon, highest(contexts))
             self._constant = self._beta_scale * theory
@@ -124,7 +122,7 @@ class FedLinUCB(LinUCB):
         mask = observation["inbox_mask"]
         if mask.any():
             self._download(observation, mask)
-        arm = self._choose(observation, self._failure)
+        arm = self._choose(observation, -np.log(self._failure))
         self._wants(observation, arm)
         return {"action": arm, "send": self._send}
 
@@ -169,31 +167,22 @@ class AsyncLinUCB(FedUCB):
         self,
         growth: float = 6.0,
         beta: float | None = None,
-        ridge: float = 1.0,
         noise_sd: float = 0.3,
-        parameter_bound: float = 1.0,
-        failure: float = 0.01,
-        beta_scale: float = 1.0,
+        **feducb: Any,
     ) -> None:
-        """Sets the policy's constants; see :class:`LinUCB` for those not named here.
+        """Sets the policy's constants.
 
         Args:
             growth: gamma_U, >= 1.
             beta: A constant radius; None for that of :class:`LinUCB`.
-            ridge: See there.
-            noise_sd: See there.
-            parameter_bound: See there.
-            failure: See there.
-            beta_scale: See there.
+            noise_sd: R, the sub-Gaussian constant of rewards.
+            **feducb: See :class:`FedUCB`.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        super().__init__(
-            ridge=ridge, noise_sd=noise_sd, parameter_bound=parameter_bound, failure=failure,
-            beta_scale=beta_scale, alpha=beta,
-        )  # fmt: skip
+        super().__init__(noise_sd=noise_sd, alpha=beta, **feducb)
         require_number("growth", growth, 1, np.inf)
         self._log_growth = log(growth)
 

@@ -1,7 +1,7 @@
 """FedUCB: LinUCB on an agent's own data and on what it has received (Dubey and Pentland 2020, Algorithms 1 and 3).
 
-The policy says what an agent does with the statistics that it receives. When agents send, to whom and through how much
-noise is the business of channel and privatizer; without a channel this is LinUCB.
+The policy defines how an agent uses the statistics that it receives. Channel and privatizer decide when agents send, to
+whom and with how much noise; without a channel this is LinUCB.
 """
 
 from math import log, pi, sqrt
@@ -22,7 +22,7 @@ from fedbandit_envs.baselines.linear.noise import (
     lift_eigenvalues,
     regularise,
 )
-from fedbandit_envs.baselines.linear.optimism import Confidence, choose_min
+from fedbandit_envs.baselines.linear.optimism import Confidence, choose
 from fedbandit_envs.baselines.linear.triggers import is_due
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
@@ -39,10 +39,10 @@ class FedUCB(LinUCB):
 
     V = sum of the agent's own x x^T + sum of what it received + shift I. Own data are exact and count for ever, unless
     the channel echoes: then, as printed in the paper, an agent learns from the released, noisy version of its own data
-    and keeps of the exact data what it has not released yet. What the noise does to V and to the estimate is said in
-    :mod:`fedbandit_envs.baselines.linear.noise`; its variance is read from the messages, which announce it. Without
-    noise the shift is a ridge. Noise that is not announced is not accounted for, but V is lifted where it would not be
-    positive definite.
+    and keeps of the exact data what it has not released yet. The effect of the noise on V and on the estimate is
+    derived in :mod:`fedbandit_envs.baselines.linear.noise`; its variance is read from the messages, which announce it.
+    Without noise the shift is a ridge. Noise that is not announced is not accounted for, but V is lifted where it would
+    not be positive definite.
 
     With a robust aggregator (``pool``) its result is used as if it were the sum. The variance of its noise is taken to
     be what the same aggregator makes of the announced variances: robust aggregation costs a little more than that, at
@@ -101,9 +101,9 @@ class FedUCB(LinUCB):
             ValueError: A parameter is out of its range, or ``shift`` and ``bias`` do not go together.
         """
         super().__init__(**linucb)
-        require_choice("shift", shift, get_args(ShiftName))
-        require_choice("bias", bias, get_args(BiasName))
-        require_choice("combine", combine, get_args(CombineName))
+        self._shift: ShiftName = require_choice("shift", shift, get_args(ShiftName))
+        self._bias: BiasName = require_choice("bias", bias, get_args(BiasName))
+        self._combine = require_choice("combine", combine, get_args(CombineName))
         if shift == "floor" and bias != "euclidean":
             raise ValueError(
                 f"bias is {bias!r}; 'euclidean' is required with shift='floor', under which V has no known rho_min"
@@ -113,12 +113,7 @@ class FedUCB(LinUCB):
                 f"bias is {bias!r} and shift {shift!r}; bias='none' is required with 'lift', which bounds no error, "
                 "and with it alone"
             )
-        if threshold is not None:
-            require_number("threshold", threshold, 0, np.inf)
-        self._shift: ShiftName = shift
-        self._bias: BiasName = bias
-        self._combine = combine
-        self._threshold = threshold
+        self._threshold = None if threshold is None else require_number("threshold", threshold, 0, np.inf)
         self._pool = make_aggregator(pool)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
@@ -154,7 +149,7 @@ class FedUCB(LinUCB):
             # It only sets the trigger's starting value, which then is the one without noise.
             self._worst = 0.0
         self._echo = "sent" in seen
-        self._start(rows, dim, self._estimators)
+        self._start(spec, rows, self._estimators)
         self._own = np.zeros((*rows, self._estimators, dim + 1, dim + 1))
         self._lifted = np.zeros_like(self._own)
         self._known_senders = np.zeros((*rows, self._senders), np.bool_)
@@ -171,6 +166,7 @@ class FedUCB(LinUCB):
             one = (*rows, 1)
             self._alone = Ridges.without_data(one, dim, self._ridge)
             self._alone_confidence = Confidence.without_noise(one, dim, self._ridge, self._parameter_bound)
+            self._alone_bound = np.zeros_like(self._bound)
         self._asks = isinstance(spec.action, gym_spaces.Dict)
         self._due = (
             self._default_threshold(spec.horizon, highest(seen["contexts"]), start)
@@ -297,11 +293,10 @@ class FedUCB(LinUCB):
     def _pull(self, observation: Arrays) -> Array:
         failure = self._own_failure()
         if self._combine == "pooled":
-            return self._choose(observation, failure)
-        choose_min(
+            return self._choose(observation, -np.log(failure))
+        choose(
             observation.get("active", self._everyone), observation["round"], arms_last(observation["contexts"]),
-            *self._ridges, *self._confidence, *self._alone, *self._alone_confidence,
-            self._noise_sd, -log(failure), -log(self._failure / 2), self._beta_scale, self._constant,
-            self._parameter, self._arm,
+            *self._alone, *self._alone_confidence, self._noise_sd, -log(self._failure / 2), self._beta_scale,
+            self._constant, self._parameter, self._no_cap, self._alone_bound, self._arm,
         )  # fmt: skip
-        return self._arm
+        return self._choose(observation, -log(failure), self._alone_bound)

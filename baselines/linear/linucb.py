@@ -75,29 +75,24 @@ class LinUCB:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        require_number("ridge", ridge, 0, np.inf, open_below=True)
-        require_number("noise_sd", noise_sd, 0, np.inf)
-        require_number("parameter_bound", parameter_bound, 0, np.inf)
-        require_number("failure", failure, 0, 1, open_below=True)
-        require_number("beta_scale", beta_scale, 0, np.inf)
-        if alpha is not None:
-            require_number("alpha", alpha, 0, np.inf)
-        self._ridge = float(ridge)
-        self._noise_sd = float(noise_sd)
-        self._parameter_bound = float(parameter_bound)
-        self._failure = float(failure)
-        self._beta_scale = float(beta_scale)
-        self._constant = -1.0 if alpha is None else float(alpha)
+        self._ridge = require_number("ridge", ridge, 0, np.inf, open_below=True)
+        self._noise_sd = require_number("noise_sd", noise_sd, 0, np.inf)
+        self._parameter_bound = require_number("parameter_bound", parameter_bound, 0, np.inf)
+        self._failure = require_number("failure", failure, 0, 1, open_below=True)
+        self._beta_scale = require_number("beta_scale", beta_scale, 0, np.inf)
+        self._constant = -1.0 if alpha is None else require_number("alpha", alpha, 0, np.inf)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets all observations; see :meth:`Policy.reset`."""
-        self._start(seeds.shape, (spec.observation["contexts"].shape or (0, 0))[1], 1)
+        self._start(spec, seeds.shape, 1)
 
-    def _start(self, rows: tuple[int, ...], dim: int, estimators: int) -> None:
+    def _start(self, spec: PolicySpec, rows: tuple[int, ...], estimators: int) -> None:
+        arms, dim = spec.observation["contexts"].shape or (0, 0)
         shape = (*rows, estimators)
         self._ridges = Ridges.without_data(shape, dim, self._ridge)
         self._confidence = Confidence.without_noise(shape, dim, self._ridge, self._parameter_bound)
         self._parameter = np.zeros((*rows, dim))
+        self._bound, self._no_cap = np.zeros((*rows, arms)), np.zeros((0, 0, 0))
         self._arm = np.zeros(rows, np.int64)
         self._everyone = np.ones((*rows, 1), np.bool_)
 
@@ -106,12 +101,14 @@ class LinUCB:
         observe(
             observation["round"], observation["pulled_context"], observation["last_reward"], *self._ridges
         )
-        return self._choose(observation, self._failure)
+        return self._choose(observation, -np.log(self._failure))
 
-    def _choose(self, observation: Arrays, failure: float) -> Array:
+    def _choose(self, observation: Arrays, log_failure: float, cap: Array | None = None) -> Array:
+        """Returns the arms with the largest bounds, none of which exceeds ``cap``, ``(replicas, agents, arms)``."""
         choose(
             observation.get("active", self._everyone), observation["round"],
-            arms_last(observation["contexts"]), *self._ridges, *self._confidence,
-            self._noise_sd, -np.log(failure), self._beta_scale, self._constant, self._parameter, self._arm,
+            arms_last(observation["contexts"]), *self._ridges, *self._confidence, self._noise_sd, log_failure,
+            self._beta_scale, self._constant, self._parameter, self._no_cap if cap is None else cap, self._bound,
+            self._arm,
         )  # fmt: skip
         return self._arm

@@ -56,40 +56,9 @@ def reach(log_det, log_floor, inflation, bias, noise_sd, log_failure):
 
 
 @kernel
-def judge(
-    contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
-    noise_sd, log_failure, scale, constant, parameter, width, bound,
-):  # fmt: skip
-    """Writes one estimator's estimate and its upper confidence bound of every arm.
-
-    Args:
-        contexts: ``(dim, arms)``.
-        inverse: V^-1, ``(dim, dim)``.
-        moment: b, ``(dim,)``.
-        log_det: log det V.
-        log_floor: See :class:`Confidence`.
-        inflation: See there.
-        bias: See there.
-        tilt: See there.
-        noise_sd: Sub-Gaussian constant of rewards.
-        log_failure: ln(1/failure).
-        scale: Factor of the bound's width.
-        constant: A constant radius in the place of the formula, unless it is negative.
-        parameter: Receives the estimate, ``(dim,)``.
-        width: Scratch, ``(3, arms)``.
-        bound: Receives the bounds, ``(arms,)``.
-    """
-    estimate(inverse, moment, parameter)
-    radius = constant
-    if constant < 0.0:
-        radius = scale * reach(log_det, log_floor, inflation, bias, noise_sd, log_failure)
-    upper_bounds(contexts, inverse, parameter, radius, scale * tilt, width, bound)
-
-
-@kernel
 def choose(
     active, round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
-    noise_sd, log_failure, scale, constant, parameter, arm,
+    noise_sd, log_failure, scale, constant, parameter, cap, bound, arm,
 ):  # fmt: skip
     """Pulls the arm with the largest upper confidence bound, for all active rows.
 
@@ -104,58 +73,42 @@ def choose(
         inflation: See there.
         bias: See there.
         tilt: See there.
-        noise_sd: See :func:`judge`.
-        log_failure: See there.
-        scale: See there.
-        constant: See there.
+        noise_sd: Sub-Gaussian constant of rewards.
+        log_failure: ln(1/failure).
+        scale: Factor of the bound's width.
+        constant: A constant radius in the place of the formula, unless it is negative.
         parameter: Receives the estimates used, ``(replicas, agents, dim)``.
+        cap: Bounds from elsewhere, the smaller of the two counts, ``(replicas, agents, arms)``; of size 0 for none.
+        bound: Receives the bounds, ``(replicas, agents, arms)``.
         arm: Receives the arms, ``(replicas, agents)``.
     """
-    arms = contexts.shape[3]
-    width = np.empty((3, arms))
-    bound = np.empty(arms)
+    width = np.empty((3, contexts.shape[3]))
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
             if not active[r, j, 0]:
                 continue
             e = round_[r, j, 0] % moment.shape[2]
-            judge(
-                contexts[r, j], inverse[r, j, e], moment[r, j, e], log_det[r, j, e],
-                log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], tilt[r, j, e],
-                noise_sd, log_failure, scale, constant, parameter[r, j], width, bound,
-            )  # fmt: skip
-            arm[r, j] = largest(bound)
-
-
-@kernel
-def choose_min(
-    active, round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
-    own_inverse, own_moment, own_log_det, own_log_floor, own_inflation, own_bias, own_tilt,
-    noise_sd, log_failure, own_log_failure, scale, constant, parameter, arm,
-):  # fmt: skip
-    """Pulls the arm with the largest minimum of two upper confidence bounds, for all active rows; see :func:`choose`.
-
-    Arguments called ``own_...`` are of one estimator from the agent's own data alone, ``(replicas, agents, 1)`` and so
-    on.
-    """
-    arms = contexts.shape[3]
-    width = np.empty((3, arms))
-    bound, own_bound = np.empty(arms), np.empty(arms)
-    for r in range(contexts.shape[0]):
-        for j in range(contexts.shape[1]):
-            if not active[r, j, 0]:
-                continue
-            e = round_[r, j, 0] % moment.shape[2]
-            judge(
-                contexts[r, j], own_inverse[r, j, 0], own_moment[r, j, 0], own_log_det[r, j, 0],
-                own_log_floor[r, j, 0], own_inflation[r, j, 0], own_bias[r, j, 0], own_tilt[r, j, 0],
-                noise_sd, own_log_failure, scale, constant, parameter[r, j], width, own_bound,
-            )  # fmt: skip
-            judge(
-                contexts[r, j], inverse[r, j, e], moment[r, j, e], log_det[r, j, e],
-                log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], tilt[r, j, e],
-                noise_sd, log_failure, scale, constant, parameter[r, j], width, bound,
-            )  # fmt: skip
-            for k in range(arms):
-                bound[k] = min(bound[k], own_bound[k])
-            arm[r, j] = largest(bound)
+            estimate(inverse[r, j, e], moment[r, j, e], parameter[r, j])
+            radius = constant
+            if constant < 0.0:
+                radius = scale * reach(
+                    log_det[r, j, e],
+                    log_floor[r, j, e],
+                    inflation[r, j, e],
+                    bias[r, j, e],
+                    noise_sd,
+                    log_failure,
+                )
+            upper_bounds(
+                contexts[r, j],
+                inverse[r, j, e],
+                parameter[r, j],
+                radius,
+                scale * tilt[r, j, e],
+                width,
+                bound[r, j],
+            )
+            if cap.size > 0:
+                for k in range(bound.shape[2]):
+                    bound[r, j, k] = min(bound[r, j, k], cap[r, j, k])
+            arm[r, j] = largest(bound[r, j])

@@ -3,8 +3,6 @@
 Arrays have arms in their last axis, so that arms fill vector lanes.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from fedbandit_envs.baselines.policy import UnfitError
@@ -16,57 +14,15 @@ from fedbandit_envs.linear.forms import add_own_forms, add_own_products, add_sha
 from fedbandit_envs.linear.ridge import arms_last, correct, largest
 
 
-class ArmRidges(NamedTuple):
-    """Ridge regressions on [z; x at the place of the arm], kept as blocks; B_a = sum x z^T over the pulls of arm a.
+@kernel
+def _observe_hybrid(
+    round_, pulled, reward, arm, inverse, parameter, coupling, shared_inverse, shared_parameter
+):  # fmt: skip
+    """Takes in the last round of all rows by rank-one updates of ridge regressions on [z; x at the place of the arm].
 
     In the names of Li et al.'s Algorithm 2, A_0 and b_0 are what is left of the shared block once the arms' own
     parameters are eliminated. B_a and the moments themselves are not kept. Without shared dimensions these are the
     regressions of Algorithm 1.
-
-    Attributes:
-        inverse: A_a^-1, ``(replicas, agents, dim, dim, arms)``.
-        parameter: A_a^-1 b_a, ``(replicas, agents, dim, arms)``: theta_a if beta were 0.
-        coupling: B_a^T A_a^-1, ``(replicas, agents, shared, dim, arms)``.
-        shared_inverse: A_0^-1, ``(replicas, agents, shared, shared)``.
-        shared_parameter: beta = A_0^-1 b_0, ``(replicas, agents, shared)``.
-    """
-
-    inverse: Array
-    parameter: Array
-    coupling: Array
-    shared_inverse: Array
-    shared_parameter: Array
-
-    @classmethod
-    def without_data(
-        cls, rows: tuple[int, ...], dim: int, arms: int, shared: int, ridge: float
-    ) -> "ArmRidges":
-        """Returns A_0 = ridge I, A_a = ridge I and B_a = 0.
-
-        Args:
-            rows: ``(replicas, agents)``.
-            dim: Dimension of contexts.
-            arms: Number of arms.
-            shared: Dimension of z, from 0 to ``dim``.
-            ridge: > 0.
-        """
-        inverse, shared_inverse = np.zeros((*rows, dim, dim, arms)), np.zeros((*rows, shared, shared))
-        inverse[...] = (np.eye(dim) / ridge)[..., np.newaxis]
-        shared_inverse[...] = np.eye(shared) / ridge
-        return cls(
-            inverse,
-            np.zeros((*rows, dim, arms)),
-            np.zeros((*rows, shared, dim, arms)),
-            shared_inverse,
-            np.zeros((*rows, shared)),
-        )
-
-
-@kernel
-def observe_hybrid(
-    round_, pulled, reward, arm, inverse, parameter, coupling, shared_inverse, shared_parameter
-):  # fmt: skip
-    """Takes in the last round of all rows by rank-one updates.
 
     The arm's own parameter explains <x, A_a^-1 b_a> of the reward, and B_a^T A_a^-1 x of z, with an error whose
     variance is 1 + x^T A_a^-1 x times the reward noise's. The rest of both is one observation of the shared regression:
@@ -78,11 +34,11 @@ def observe_hybrid(
         pulled: Contexts of the last round, ``(replicas, agents, dim)``.
         reward: Its rewards, ``(replicas, agents, 1)``.
         arm: Its arms, ``(replicas, agents)``.
-        inverse: See :class:`ArmRidges`.
-        parameter: See there.
-        coupling: See there.
-        shared_inverse: See there.
-        shared_parameter: See there.
+        inverse: A_a^-1, ``(replicas, agents, dim, dim, arms)``.
+        parameter: A_a^-1 b_a, ``(replicas, agents, dim, arms)``: theta_a if beta were 0.
+        coupling: B_a^T A_a^-1, ``(replicas, agents, shared, dim, arms)``, with B_a = sum x z^T over the pulls of arm a.
+        shared_inverse: A_0^-1, ``(replicas, agents, shared, shared)``.
+        shared_parameter: beta = A_0^-1 b_0, ``(replicas, agents, shared)``.
     """
     dim, shared = pulled.shape[2], shared_parameter.shape[2]
     product = np.empty(dim)
@@ -108,7 +64,7 @@ def observe_hybrid(
 
 
 @kernel
-def predict_hybrid(
+def _predict_hybrid(
     contexts, inverse, parameter, coupling, shared_inverse, shared_parameter, residual, product, mean, variance
 ):  # fmt: skip
     """Writes <z, beta> + <x, theta_a> and its variance (line 13) for every arm of one row.
@@ -145,7 +101,7 @@ def _choose_hybrid(contexts, inverse, parameter, coupling, shared_inverse, share
     product, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
-            predict_hybrid(
+            _predict_hybrid(
                 contexts[r, j], inverse[r, j], parameter[r, j], coupling[r, j], shared_inverse[r, j],
                 shared_parameter[r, j], residual, product, mean, variance,
             )  # fmt: skip
@@ -185,13 +141,9 @@ class HybridLinUCB:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        require_number("alpha", alpha, 0, np.inf)
-        require_number("ridge", ridge, 0, np.inf, open_below=True)
-        if shared is not None:
-            require_integer("shared", shared, 1)
-        self._alpha = float(alpha)
-        self._ridge = float(ridge)
-        self._shared = shared
+        self._alpha = require_number("alpha", alpha, 0, np.inf)
+        self._ridge = require_number("ridge", ridge, 0, np.inf, open_below=True)
+        self._shared = None if shared is None else require_integer("shared", shared, 1)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets all observations; see :meth:`Policy.reset`.
@@ -203,12 +155,18 @@ class HybridLinUCB:
         shared = dim if self._shared is None else self._shared
         if shared > dim:
             raise UnfitError(f"shared is {shared}; at most {dim}, the dimension of contexts, is required")
-        self._ridges = ArmRidges.without_data(seeds.shape, dim, arms, shared, self._ridge)
+        rows = seeds.shape
+        # A_a = ridge I, A_0 = ridge I and B_a = 0.
+        inverse, shared_inverse = np.zeros((*rows, dim, dim, arms)), np.zeros((*rows, shared, shared))
+        inverse[...] = (np.eye(dim) / self._ridge)[..., np.newaxis]
+        shared_inverse[...] = np.eye(shared) / self._ridge
+        own, coupling = np.zeros((*rows, dim, arms)), np.zeros((*rows, shared, dim, arms))
+        self._ridges = (inverse, own, coupling, shared_inverse, np.zeros((*rows, shared)))
         self._arm = np.zeros(seeds.shape, np.int64)
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
-        observe_hybrid(
+        _observe_hybrid(
             observation["round"], observation["pulled_context"], observation["last_reward"], self._arm,
             *self._ridges,
         )  # fmt: skip

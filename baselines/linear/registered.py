@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from fedbandit_envs.baselines.baseline import Baseline, Comparison, WrapperSpec, listed
+from fedbandit_envs.baselines.baseline import Baseline, listed
 from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB, UniformArm
@@ -10,46 +10,38 @@ from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
 from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
 from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.linear.env import LinearEnv
-from fedbandit_envs.wrappers import ContinualPrivatizer
-from fedbandit_envs.wrappers.interleaved import Interleaved
-from fedbandit_envs.wrappers.transport.channel import Channel
-from fedbandit_envs.wrappers.transport.server import Server
 
 _LI = "Li, Chu, Langford, Schapire (WWW 2010)"
 _DUBEY = "Dubey, Pentland (NeurIPS 2020)"
-
-_BLANCHARD = "Blanchard, El Mhamdi, Guerraoui, Stainer (NeurIPS 2017)"
-_YIN = "Yin, Chen, Ramchandran, Bartlett (ICML 2018)"
+_HE = "He, Wang, Min, Gu (NeurIPS 2022)"
+_CORRECTED, _WITHOUT_NOISE = f"{_DUBEY}, Algorithm 1 corrected", f"{_DUBEY}, Algorithm 1 without noise"
+_TRIMMING = f"{_DUBEY}; aggregator after Blanchard, El Mhamdi, Guerraoui, Stainer (NeurIPS 2017)"
+_TUNED = "tuned control"
 
 _FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
-_SYNCHRONISED = {"schedule": _FROM_ONE}
-_RING = {"topology": "ring", "delay": 1, "time_to_live": 5, "cliques": True}
+_DECENTRALISED = {"topology": "ring", "delay": 1, "time_to_live": 5, "cliques": True}
 _AT_ONE = {"epsilon": 1.0, "delta": 0.1}
 # The same mechanism for every plan of releases, so that noise differs between baselines by the plan alone.
 _BLT = {**_AT_ONE, "mechanism": "blt"}
-_IN_DOUBLING_ROUNDS = WrapperSpec(ContinualPrivatizer, {**_BLT, "releases": _FROM_ONE})
+_IN_DOUBLING_ROUNDS = {**_BLT, "releases": _FROM_ONE}
 _TREE_PRINTED = {**_AT_ONE, "mechanism": "tree", "sigma": "printed"}
 _AT_SIX = {"name": "determinant", "growth": 6.0}
 _PRINTED = {"shift": "per_agent", "bias": "printed"}
 _FLOOR = {"shift": "floor", "bias": "euclidean"}
-_SHARED = {"channel": WrapperSpec(Channel, _SYNCHRONISED)}
-_ON_REQUEST = {"server": WrapperSpec(Server, {"schedule": "on_request"})}
-_PRIVATE = {"privatizer": _IN_DOUBLING_ROUNDS, "channel": WrapperSpec(Channel, _SYNCHRONISED)}
-# Variance of a reward from Beta(mu, 1 - mu), averaged over the arms played; it is at most 0.125.
-_WEIGHTED = {"pool": {"name": "precision", "reward_variance": 0.12}, **constants("LinUCB-tuned")}
 _TRIMMED = {"name": "trimmed_senders", "share": 0.4}
 
-
 _baseline = partial(listed, LinearEnv)
+_linucb = partial(_baseline, LinUCB)
 _fed_ucb = partial(_baseline, FedUCB)
+_shared = partial(_fed_ucb, channel={"schedule": _FROM_ONE})
+_private = partial(_shared, privatizer=_IN_DOUBLING_ROUNDS)
+_fed_linucb = partial(_baseline, FedLinUCB, server={"schedule": "on_request"})
 
 BASELINES: dict[str, Baseline] = {
     "random-arm": _baseline(UniformArm, "an arm at random", "placebo"),
-    "LinUCB": _baseline(LinUCB, "silent: ridge regression and optimism on own data", _LI),
-    "LinUCB-0.5": _baseline(LinUCB, "silent, radius times 0.5", "tuned control", beta_scale=0.5),
-    "LinUCB-alpha-1.5": _baseline(
-        LinUCB, "silent, a constant radius: the best over 500 rounds", "tuned control", alpha=1.5
-    ),
+    "LinUCB": _linucb("silent: ridge regression and optimism on own data", _LI),
+    "LinUCB-0.5": _linucb("silent, radius times 0.5", _TUNED, beta_scale=0.5),
+    "LinUCB-alpha-1.5": _linucb("silent, a constant radius: the best over 500 rounds", _TUNED, alpha=1.5),
     "LinUCB-disjoint": _baseline(DisjointLinUCB, "silent, a parameter for each arm", f"{_LI}, Algorithm 1"),
     "LinUCB-hybrid": _baseline(
         HybridLinUCB, "silent, a parameter for each arm and one for all", f"{_LI}, Algorithm 2"
@@ -60,55 +52,35 @@ BASELINES: dict[str, Baseline] = {
     "LinUCB-private": _fed_ucb(
         "silent, on noisy releases of own data alone, every round",
         "Shariff, Sheffet (NeurIPS 2018), corrected",
-        wrappers={
-            "privatizer": WrapperSpec(ContinualPrivatizer, _BLT),
-            "channel": WrapperSpec(
-                Channel, {"topology": {"edges": []}, "schedule": "every_round", "echo": True}
-            ),
-        },
+        privatizer=_BLT,
+        channel={"topology": {"edges": []}, "schedule": "every_round", "echo": True},
     ),
-    "FedUCB-nonprivate": _fed_ucb(
-        "true data in doubling rounds", f"{_DUBEY}, Algorithm 1 without noise", wrappers=_SHARED
-    ),
-    "FedUCB-trimmed": _fed_ucb(
+    "FedUCB-nonprivate": _shared("true data in doubling rounds", _WITHOUT_NOISE),
+    "FedUCB-trimmed": _shared(
         "true data in doubling rounds, without the two in five senders furthest from the median",
-        f"{_DUBEY}; aggregator after {_BLANCHARD}",
-        wrappers=_SHARED,
+        _TRIMMING,
         pool=_TRIMMED,
     ),
-    "FedUCB-trimmed-mean": _fed_ucb(
+    "FedUCB-trimmed-mean": _shared(
         "true data in doubling rounds, each number without a quarter of the senders at either end",
-        f"{_DUBEY}; aggregator of {_YIN}",
-        wrappers=_SHARED,
+        f"{_DUBEY}; aggregator of Yin, Chen, Ramchandran, Bartlett (ICML 2018)",
         pool={"name": "trimmed_mean", "share": 0.25},
     ),
     "FedUCB-nonprivate-trigger": _fed_ucb(
-        "true data once determinants have grown",
-        f"{_DUBEY}, Algorithm 1 without noise",
-        wrappers={"channel": WrapperSpec(Channel, {"schedule": "synchronise"})},
+        "true data once determinants have grown", _WITHOUT_NOISE, channel={"schedule": "synchronise"}
     ),
-    "FedUCB": _fed_ucb(
-        "noisy data in doubling rounds: exact sigma, buffered Toeplitz noise, shift on the sum",
-        f"{_DUBEY}, Algorithm 1 corrected",
-        wrappers=_PRIVATE,
+    "FedUCB": _private(
+        "noisy data in doubling rounds: exact sigma, buffered Toeplitz noise, shift on the sum", _CORRECTED
     ),
-    "FedUCB-floor": _fed_ucb(
-        "FedUCB with eigenvalues lifted and the error's Euclidean bound",
-        f"{_DUBEY}, Algorithm 1 corrected",
-        wrappers=_PRIVATE,
-        **_FLOOR,
+    "FedUCB-floor": _private(
+        "FedUCB with eigenvalues lifted and the error's Euclidean bound", _CORRECTED, **_FLOOR
     ),
-    "FedUCB-min": _fed_ucb(
-        "FedUCB-floor, never more optimistic than own data alone",
-        f"{_DUBEY}, Algorithm 1 corrected",
-        wrappers=_PRIVATE,
-        combine="min",
-        **_FLOOR,
+    "FedUCB-min": _private(
+        "FedUCB-floor, never more optimistic than own data alone", _CORRECTED, combine="min", **_FLOOR
     ),
-    "FedUCB-min-trimmed": _fed_ucb(
+    "FedUCB-min-trimmed": _private(
         "FedUCB-min, without the two in five senders furthest from the median",
-        f"{_DUBEY}; aggregator after {_BLANCHARD}",
-        wrappers=_PRIVATE,
+        _TRIMMING,
         combine="min",
         pool=_TRIMMED,
         **_FLOOR,
@@ -116,78 +88,62 @@ BASELINES: dict[str, Baseline] = {
     "FedUCB-printed": _fed_ucb(
         "printed noise, shifts and radius, in doubling rounds",
         f"{_DUBEY}, Algorithm 1 as printed but for its trigger",
-        wrappers={
-            "privatizer": WrapperSpec(ContinualPrivatizer, {**_TREE_PRINTED, "releases": _FROM_ONE}),
-            "channel": WrapperSpec(Channel, {**_SYNCHRONISED, "echo": True}),
-        },
+        privatizer={**_TREE_PRINTED, "releases": _FROM_ONE},
+        channel={"schedule": _FROM_ONE, "echo": True},
         **_PRINTED,
     ),
     "FedUCB-printed-trigger": _fed_ucb(
         "printed noise, shifts, radius and trigger, which reads unnoised data",
         f"{_DUBEY}, Algorithm 1 as printed",
-        wrappers={
-            "privatizer": WrapperSpec(ContinualPrivatizer, _TREE_PRINTED),
-            "channel": WrapperSpec(Channel, {"schedule": "synchronise", "echo": True}),
-        },
+        privatizer=_TREE_PRINTED,
+        channel={"schedule": "synchronise", "echo": True},
         **_PRINTED,
     ),
-    "FedUCB-weighted": _fed_ucb(
+    "FedUCB-weighted": _private(
         "FedUCB's messages weighed by the noise known to be in them; constants of LinUCB-tuned",
         "this package",
-        wrappers=_PRIVATE,
-        **_WEIGHTED,
+        # Variance of a reward from Beta(mu, 1 - mu), averaged over the arms played; it is at most 0.125.
+        pool={"name": "precision", "reward_variance": 0.12},
+        **constants("LinUCB-tuned"),
     ),
     "OFUL-shared": _fed_ucb(
         "true data of every round, through a server, to everybody",
         "lower line of He et al. (NeurIPS 2022)",
-        wrappers={"server": WrapperSpec(Server, {"schedule": "on_request", "answers": "every_round"})},
+        server={"schedule": "on_request", "answers": "every_round"},
         threshold=0.0,
         alpha=0.5,
     ),
-    "FedLinUCB": _baseline(
-        FedLinUCB,
+    "FedLinUCB": _fed_linucb(
         "true data to a server and back once determinants have grown, on what was downloaded alone",
-        "He, Wang, Min, Gu (NeurIPS 2022)",
-        wrappers=_ON_REQUEST,
+        _HE,
         alpha=1.0,
         beta=0.5,
     ),
-    "FedLinUCB-theory": _baseline(
-        FedLinUCB,
-        "FedLinUCB with the constants of its theory",
-        "He, Wang, Min, Gu (NeurIPS 2022)",
-        wrappers=_ON_REQUEST,
-    ),
+    "FedLinUCB-theory": _fed_linucb("FedLinUCB with the constants of its theory", _HE),
     "Async-LinUCB": _baseline(
         AsyncLinUCB,
         "true data to a server, and from it, once determinants have grown; own data at once",
         "Li, Wang (AISTATS 2022)",
-        wrappers={
-            "server": WrapperSpec(Server, {"schedule": "on_request", "answers": _AT_SIX, "echo": False})
-        },
+        server={"schedule": "on_request", "answers": _AT_SIX, "echo": False},
         growth=6.0,
         beta=0.5,
     ),
     "FedUCB-decentralised": _fed_ucb(
         "true data over a ring, five hops of a round each, five estimators in turn",
         f"{_DUBEY}, Algorithm 3 without noise",
-        wrappers={
-            "interleaved": WrapperSpec(Interleaved, {"period": 5}),
-            "channel": WrapperSpec(Channel, {**_RING, "schedule": "every_round"}),
-        },
+        interleaved={"period": 5},
+        channel={**_DECENTRALISED, "schedule": "every_round"},
     ),
     "FedUCB-decentralised-private": _fed_ucb(
         "FedUCB-decentralised in doubling rounds, through noise, with lifted eigenvalues",
         f"{_DUBEY}, Algorithm 3 corrected",
-        wrappers={
-            "interleaved": WrapperSpec(Interleaved, {"period": 5}),
-            "privatizer": _IN_DOUBLING_ROUNDS,
-            "channel": WrapperSpec(Channel, {**_RING, "schedule": _FROM_ONE}),
-        },
+        interleaved={"period": 5},
+        privatizer=_IN_DOUBLING_ROUNDS,
+        channel={**_DECENTRALISED, "schedule": _FROM_ONE},
         **_FLOOR,
     ),
 }
 
 PLACEBOS = {"FedUCB-min": "FedUCB-placebo", "FedUCB-weighted": "FedUCB-weighted-placebo"}
 ON_TRUE_DATA = {"FedUCB-weighted": "FedUCB-weighted-true"}
-COMPARISON = Comparison(silent="LinUCB", paper="FedUCB-min", ours="FedUCB-weighted")
+COMPARISON = {"silent": "LinUCB", "paper": "FedUCB-min", "ours": "FedUCB-weighted"}

@@ -117,11 +117,8 @@ class SupLinUCB:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        if alpha is not None:
-            require_number("alpha", alpha, 0, np.inf)
-        require_number("failure", failure, 0, 1, open_below=True)
-        self._alpha = alpha
-        self._failure = float(failure)
+        self._failure = require_number("failure", failure, 0, 1, open_below=True)
+        self._alpha = None if alpha is None else require_number("alpha", alpha, 0, np.inf)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets all observations; see :meth:`Policy.reset`."""

@@ -36,8 +36,7 @@ class LaplaceIndex:
             TypeError: It is no number.
             ValueError: It is out of its range.
         """
-        require_number("width", width, 0, np.inf)
-        self._width = float(width)
+        self._width = require_number("width", width, 0, np.inf)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Has nothing to forget; see :meth:`Policy.reset`."""

@@ -1,17 +1,17 @@
 """P-FCB and FCB: SS-UCB on own and received data (Solanki et al. 2022, Algorithms 1 and 2).
 
-The policy says what an agent does with what it receives; when agents send and through how much noise is the business of
-channel and privatizer. Without a channel it is SS-UCB.
+The policy defines how an agent uses what it receives; channel and privatizer decide when agents send, and with how much
+noise. Without a channel it is SS-UCB.
 """
 
 from math import log
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from fedbandit_envs.baselines.aggregators import AggregatorSpec, Sum, make_aggregator
 from fedbandit_envs.baselines.aggregators.counts import count_inbox
-from fedbandit_envs.baselines.procurement.silent import SSUCB, OracleName
+from fedbandit_envs.baselines.procurement.silent import SSUCB
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.basics.compiled import kernel
@@ -102,12 +102,8 @@ class PFCB(SSUCB):
         check: bool = True,
         guards: bool = True,
         radius: RadiusName = "own",
-        exploration_rounds: int = 1,
-        zeta: float | None = None,
-        radius_scale: float = 1.0,
-        margin: float = 0.0,
-        oracle: OracleName = "greedy",
         pool: AggregatorSpec = "sum",
+        **ss_ucb: Any,
     ) -> None:
         """Sets the policy's constants; see :class:`SSUCB` for those not named here.
 
@@ -121,27 +117,20 @@ class PFCB(SSUCB):
             radius: Radius of the confidence bound: ``"own"`` is ``sqrt(3 ln t / (2 W))`` (SS-UCB's), ``"federated"``
                 ``sqrt(3 ln(n t) / (2 W))`` (Algorithm 1 with W the federation's count), ``"printed"`` ``sqrt(3 ln(n t)
                 / (2 n W))`` (Algorithm 1 as printed, which divides by n twice and loses coverage).
-            exploration_rounds: See :class:`SSUCB`.
-            zeta: See :class:`SSUCB`.
-            radius_scale: See :class:`SSUCB`.
-            margin: See :class:`SSUCB`.
-            oracle: See :class:`SSUCB`.
             pool: The aggregator of what is accepted, or its specification; see
                 :mod:`fedbandit_envs.baselines.aggregators`.
+            **ss_ucb: Constants of :class:`SSUCB`.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        super().__init__(exploration_rounds, zeta, radius_scale, margin, oracle)
-        require_number("omega1", omega1, 0, np.inf)
-        require_number("omega2", omega2, 0, np.inf)
-        require_choice("radius", radius, get_args(RadiusName))
-        self._omega1 = float(omega1)
-        self._omega2 = float(omega2)
+        super().__init__(**ss_ucb)
+        self._omega1 = require_number("omega1", omega1, 0, np.inf)
+        self._omega2 = require_number("omega2", omega2, 0, np.inf)
+        self._radius = require_choice("radius", radius, get_args(RadiusName))
         self._check = bool(check)
         self._guards = bool(guards)
-        self._radius = radius
         self._pool = make_aggregator(pool)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:

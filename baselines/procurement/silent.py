@@ -65,7 +65,7 @@ class OneOfEach:
 
 
 class Clairvoyant:
-    """Procures what the oracle says for the true qualities.
+    """Procures the quantities that are best for the true qualities (or those of Greedy SSA).
 
     They must be in its observation: see :class:`~fedbandit_envs.wrappers.reveal.Reveal`.
 
@@ -88,8 +88,7 @@ class Clairvoyant:
         Args:
             oracle: ``"exact"`` (integer optimum) or ``"greedy"`` (Greedy SSA).
         """
-        require_choice("oracle", oracle, get_args(OracleName))
-        self._exact = oracle == "exact"
+        self._exact = require_choice("oracle", oracle, get_args(OracleName)) == "exact"
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Checks that qualities are revealed; see :meth:`Policy.reset`.
@@ -116,7 +115,7 @@ def _upper_confidence_bounds(weight, sum_, factor):
 
 
 @kernel
-def procure_optimistically(
+def _procure_optimistically(
     active, round_, units, good, received_units, received_good, cost, capacity, threshold, unit_revenue,
     exploration, radius_scale, log_agents, divisor, margin, exact, quantity,
 ):  # fmt: skip
@@ -211,17 +210,11 @@ class SSUCB:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        require_integer("exploration_rounds", exploration_rounds, 0)
-        if zeta is not None:
-            require_number("zeta", zeta, 0, np.inf, open_below=True)
-        require_number("radius_scale", radius_scale, 0, np.inf)
-        require_number("margin", margin, -1, 1)
-        require_choice("oracle", oracle, get_args(OracleName))
-        self._exploration_rounds = exploration_rounds
-        self._zeta = zeta
-        self._radius_scale = float(radius_scale)
-        self._margin = float(margin)
-        self._exact = oracle == "exact"
+        self._exploration_rounds = require_integer("exploration_rounds", exploration_rounds, 0)
+        self._radius_scale = require_number("radius_scale", radius_scale, 0, np.inf)
+        self._margin = require_number("margin", margin, -1, 1)
+        self._exact = require_choice("oracle", oracle, get_args(OracleName)) == "exact"
+        self._zeta = None if zeta is None else require_number("zeta", zeta, 0, np.inf, open_below=True)
         self._log_agents = 0.0
         self._divisor = 1.0
 
@@ -241,7 +234,7 @@ class SSUCB:
 
     def act(self, observation: Arrays) -> Array:
         """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
-        procure_optimistically(
+        _procure_optimistically(
             observation.get("active", self._everyone), observation.get("own_round", observation["round"]),
             observation["total_delivered"], observation["total_good"],
             self._received_units, self._received_good, observation["cost"], observation["capacity"],

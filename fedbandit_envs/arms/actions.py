@@ -1,4 +1,4 @@
-"""Action formats of Bernoulli arms: ways for a learning agent to say which arms it pulls."""
+"""Action formats of Bernoulli arms: forms in which a learning agent can choose arms."""
 
 from collections.abc import Mapping
 

@@ -9,9 +9,10 @@ from gymnasium import spaces
 
 from fedbandit_envs.arms.actions import ArmNumbers, arms_by_means
 from fedbandit_envs.arms.features import ArmsFeatures
-from fedbandit_envs.arms.means import DataName, Means
+from fedbandit_envs.arms.means import Means
 from fedbandit_envs.arms.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.arms.oracle import make_oracle
+from fedbandit_envs.arms.ratings import DataName
 from fedbandit_envs.arms.rounds import add_values, play_round, wake
 from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.basics.arrays import Array, Arrays
@@ -166,7 +167,7 @@ class ArmsEnv(Problem, name="arms_v0"):
             regret: Whose means regret is measured by, the agent's ``"own"`` or the ``"federation"``'s on average.
             slots: m, how many arms an agent pulls in a round; at most ``num_arms``.
             oracle: Which superarm is the best: ``"largest"``, the one of the largest means, or the entry point of an
-                :class:`~fedbandit_envs.arms.oracle.Oracle`, where not every set of m arms is a superarm.
+                :data:`~fedbandit_envs.arms.oracle.Oracle`, where not every set of m arms is a superarm.
             awake: In (0, 1]: the probability with which an arm can be pulled, for each agent and round by itself.
             instance_seed: None draws new means each episode; an integer fixes them; of several, an episode takes the
                 one at its own seed modulo their number.
@@ -176,17 +177,14 @@ class ArmsEnv(Problem, name="arms_v0"):
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        require_choice("regret", regret, ("own", "federation"))
-        require_number("awake", awake, 0, 1, open_below=True)
-        require_integer("slots", slots, 1)
-        self._law = Means(means, num_agents, num_arms, spread)
-        agents, arms = self._law.shape
+        self._of_federation = require_choice("regret", regret, ("own", "federation")) == "federation"
+        self._chance = require_number("awake", awake, 0, 1, open_below=True)
+        self._slots = require_integer("slots", slots, 1)
+        self._distribution = Means(means, num_agents, num_arms, spread)
+        agents, arms = self._distribution.shape
         if slots > arms:
             raise ValueError(f"slots is {slots}; at most {arms}, the number of arms, is required")
-        self._of_federation = regret == "federation"
-        self._slots = int(slots)
         self._oracle = make_oracle(oracle)
-        self._chance = float(awake)
         arm, counts = ArmNumbers(arms, slots), spaces.Box(0, MOST, (arms,), np.int64)
         seen: dict[str, spaces.Space[Any]] = {"total_pulls": counts, "total_successes": counts}
         if awake < 1:
@@ -206,7 +204,7 @@ class ArmsEnv(Problem, name="arms_v0"):
         )
 
     def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
-        self._means = self._law.draw(instance_seeds)
+        self._means = self._distribution.draw(instance_seeds)
         self._cutoffs = _cutoff(self._means)
         self._values = self._means
         if self._of_federation:
@@ -221,7 +219,7 @@ class ArmsEnv(Problem, name="arms_v0"):
     def _measure(self) -> None:
         """Computes the value of the best superarm, against which regret is measured."""
         best = self._oracle(np.where(self._awake, self._values, -np.inf), self._slots)
-        shape, arms = (*self._best.shape, self._slots), self._law.shape[1]
+        shape, arms = (*self._best.shape, self._slots), self._distribution.shape[1]
         if best.shape != shape:
             raise ValueError(
                 f"oracle returns shape {best.shape}; (replicas, agents, slots) = {shape} is required"

@@ -30,9 +30,9 @@ class ArmsFeatures(Features):
         self.items = (seen["total_pulls"].shape or (0,))[0]
         self._horizon = spec.horizon
         self._inbox = InboxCounts(spec, "pulls", "successes")
-        told = ("heard_estimate", "heard_doubt") if self._inbox.exists else ()
+        of_messages = ("heard_estimate", "heard_doubt") if self._inbox.exists else ()
         self._sleeping = "awake" in seen
-        self.each = ("estimate", "doubt", *told, *(("awake",) if self._sleeping else ()))
+        self.each = ("estimate", "doubt", *of_messages, *(("awake",) if self._sleeping else ()))
 
     def _start(self, rows: tuple[int, int]) -> None:
         self._inbox.reset(rows)

@@ -1,16 +1,14 @@
 """The means of arms: drawn at random, from a packaged data set, or given."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from fedbandit_envs.arms.ratings import keep_largest, packaged_means
+from fedbandit_envs.arms.ratings import DataName, keep_largest, packaged_means
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import chosen_sizes, require_choice, require_number, require_valid
 from fedbandit_envs.randomness.streams import Purpose, stream
-
-DataName = Literal["movielens", "jester"]
 
 
 class Means:
@@ -39,8 +37,7 @@ class Means:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range, or does not fit the others.
         """
-        require_number("spread", spread, 0, 1)
-        self._spread = float(spread)
+        self._spread = require_number("spread", spread, 0, 1)
         self._given: Array | None = None
         if isinstance(means, str):
             require_choice("means", means, get_args(DataName))

@@ -1,6 +1,6 @@
 """Oracles: functions that return the best superarm for given values of arms (thesis, Definition 2.4)."""
 
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
 
@@ -8,25 +8,16 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 
+Oracle = Callable[[Array, int], Array]
+"""A function that returns the arms of best superarms, integers ``(..., slots)``.
 
-class Oracle(Protocol):
-    """A function that returns best superarms."""
-
-    def __call__(self, values: Array, slots: int) -> Array:
-        """Returns the arms of a best superarm.
-
-        Args:
-            values: Values of arms, float64 ``(..., arms)``: true means or bounds on them; infinity for unknown arms,
-                minus infinity for arms that cannot be pulled.
-            slots: Number of arms in a superarm.
-
-        Returns:
-            Numbers of arms, integers ``(..., slots)``.
-        """
+Its arguments are the values of arms, float64 ``(..., arms)`` (true means or bounds on them; infinity for unknown arms,
+minus infinity for arms that cannot be pulled), and ``slots``, the number of arms in a superarm.
+"""
 
 
 def largest(values: Array, slots: int) -> Array:
-    """Returns the arms with the largest values, the first ones where values are the same; see :class:`Oracle`."""
+    """Returns the arms with the largest values, the first ones where values are the same; an :data:`Oracle`."""
     if slots == 1:
         return values.argmax(axis=-1)[..., np.newaxis]
     return np.argsort(-values, axis=-1, kind="stable")[..., :slots]

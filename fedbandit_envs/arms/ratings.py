@@ -5,7 +5,7 @@ that the item has received (``definition="received"``); the files behind its plo
 package, divide by all users who rated anything (``"all_users"``).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -18,7 +18,11 @@ from fedbandit_envs.basics.checks import require_choice, require_integer, requir
 
 Definition = Literal["received", "all_users"]
 
+DataName = Literal["movielens", "jester"]
+"""Names of the data sets of means that come with the package."""
+
 _NOT_RATED = 99.0
+_MOVIELENS_FIELDS = 4
 
 
 class _MalformedError(ValueError):
@@ -78,13 +82,11 @@ def movielens_means(
     """
     require_choice("definition", definition, get_args(Definition))
     require_number("threshold", threshold, 1, 5)
-    rated: set[tuple[int, int]] = set()
-    received: dict[int, int] = {}
-    high: dict[int, int] = {}
+    rated: dict[tuple[int, int], int] = {}
 
     def read(line: str) -> None:
         fields = line.split("\t")
-        if len(fields) != 4:
+        if len(fields) != _MOVIELENS_FIELDS:
             raise _MalformedError(
                 f"has {len(fields)} fields; user, film, rating and time, separated by tabs, are"
             )
@@ -95,15 +97,15 @@ def movielens_means(
             )
         if (user, film) in rated:
             raise _MalformedError(f"rates film {film} a second time for user {user}; one rating is")
-        rated.add((user, film))
-        received[film] = received.get(film, 0) + 1
-        high[film] = high.get(film, 0) + (rating >= threshold)
+        rated[user, film] = rating
 
     _read_lines(Path(path), read)
-    users = len({user for user, _ in rated})
-    films = sorted(received)
-    shares = [high[film] / (received[film] if definition == "received" else users) for film in films]
-    return RatedItems(np.array(films), np.array(shares))
+    users, films = np.array([*rated]).T
+    items, places = np.unique(films, return_inverse=True)
+    high = np.bincount(places, np.array([*rated.values()]) >= threshold)
+    return RatedItems(
+        items, high / (np.bincount(places) if definition == "received" else np.unique(users).size)
+    )
 
 
 def jester_means(
@@ -155,22 +157,41 @@ def jester_means(
     return RatedItems(jokes + 1, high / (received[jokes] if definition == "received" else len(users)))
 
 
+def arm_means(source: str, arms: int) -> Array:
+    """Returns the largest means of a source, in the order of the source, float64 ``(arms,)``.
+
+    Args:
+        source: ``"movielens"`` or ``"jester"`` for those that come with the package, else a file: MovieLens' ``u.data``
+            (four fields a line, separated by tabs) or Jester's matrix as text.
+        arms: Number of arms, K.
+
+    Raises:
+        OSError: The file cannot be read.
+        TypeError: ``arms`` is no integer.
+        ValueError: The source has fewer arms, or the file is malformed.
+    """
+    if source in get_args(DataName):
+        return keep_largest(packaged_means(source), arms)
+    with open(source, encoding="utf-8", errors="replace") as file:
+        fields = file.readline(1 << 16).count("\t") + 1
+    read = movielens_means if fields == _MOVIELENS_FIELDS else jester_means
+    return keep_largest(read(source).means, arms)
+
+
 def _read_lines(path: Path, read: Callable[[str], None]) -> None:
-    """Reads a file line by line, and says of which line it is where one is malformed."""
+    """Reads a file line by line; an error names the malformed line."""
     number = 0
-    for number, line in enumerate(_lines(path), 1):
-        try:
-            read(line)
-        except _MalformedError as error:
-            raise ValueError(f"{path}, line {number} {error} required") from None
-        except ValueError as error:
-            raise ValueError(f"{path}, line {number} is {line!r} ({error}); numbers are required") from None
+    # Ratings are ASCII; other bytes become something that is not a number.
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            line = line.rstrip("\r\n")
+            try:
+                read(line)
+            except _MalformedError as error:
+                raise ValueError(f"{path}, line {number} {error} required") from None
+            except ValueError as error:
+                raise ValueError(
+                    f"{path}, line {number} is {line!r} ({error}); numbers are required"
+                ) from None
     if number == 0:
         raise ValueError(f"{path} is empty; a line a rating, or a user, is required")
-
-
-def _lines(path: Path) -> Iterator[str]:
-    # Ratings are ASCII; other bytes become what is no number.
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            yield line.rstrip("\r\n")

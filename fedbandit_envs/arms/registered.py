@@ -30,11 +30,7 @@ PROBLEM = RegisteredProblem(
         seeds=24,
         # UCB1's scale stands under the root of its radius, and must be positive.
         grid=tuple({"scale": round(2.0 * radius**2, 6)} for radius in RADII if radius > 0),
-        baselines={
-            "UCB1-tuned": "UCB1",
-            "Priv-UCB1-tuned": "Priv-UCB1",
-            "UCB1-weighted-tuned": "UCB1-weighted",
-        },
+        baselines={f"{name}-tuned": name for name in ("UCB1", "Priv-UCB1", "UCB1-weighted")},
     ),
     suite=SuiteSpec(
         tasks={"uniform": ("FedArms-v0", {}), "movielens": ("FedArmsMovieLens-v0", {"num_arms": 10})},

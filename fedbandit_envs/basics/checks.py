@@ -10,8 +10,8 @@ import numpy as np
 
 def require_number(
     name: str, value: Any, least: float, most: float, *, open_below: bool = False, open_above: bool = False
-) -> None:
-    """Requires a finite number in ``[least, most]``, without the ends that are open.
+) -> float:
+    """Returns a finite number in ``[least, most]``, without the ends that are open; anything else is refused.
 
     Args:
         name: The parameter's, for the error.
@@ -35,10 +35,11 @@ def require_number(
         (open_below and number == least) or (open_above and number == most)
     ):
         raise ValueError(f"{name} is {value!r}; {allowed} is required")
+    return number
 
 
-def require_integer(name: str, value: Any, least: int, most: int | None = None) -> None:
-    """Requires an integer of at least ``least``, and of at most ``most`` where that is given.
+def require_integer(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """Returns an integer of at least ``least``, and of at most ``most`` where that is given; others are refused.
 
     Args:
         name: The parameter's, for the error.
@@ -56,26 +57,29 @@ def require_integer(name: str, value: Any, least: int, most: int | None = None) 
     number = int(value)
     if number < least or (most is not None and number > most):
         raise ValueError(f"{name} is {value!r}; an integer {allowed} is required")
+    return number
 
 
-def require_choice(name: str, value: Any, allowed: Collection[Any]) -> None:
-    """Requires one of some values.
+def require_choice(name: str, value: Any, allowed: Collection[Any]) -> Any:
+    """Returns a value that is one of those allowed; others are refused.
 
     Raises:
         ValueError: The value is another.
     """
     if value not in allowed:
         raise ValueError(f"{name} is {value!r}; one of {', '.join(map(repr, allowed))} is required")
+    return value
 
 
-def require_flag(name: str, value: Any) -> None:
-    """Requires True or False.
+def require_flag(name: str, value: Any) -> bool:
+    """Returns True or False; anything else is refused.
 
     Raises:
         TypeError: The value is neither.
     """
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} is {value!r}; True or False is required")
+    return bool(value)
 
 
 def require_seeds(name: str, value: Any) -> None:

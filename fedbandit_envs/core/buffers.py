@@ -2,11 +2,25 @@
 
 from collections.abc import Callable, Mapping
 from operator import is_
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 
 Cut = TypeVar("Cut")
+
+
+def zeros(space: Mapping[str, spaces.Space[Any]], rows: tuple[int, ...], dtype: Any = None) -> Arrays:
+    """Returns arrays of zeros by name, ``(*rows, ...)``: for each row an element of the spaces.
+
+    Args:
+        space: One row's spaces by name, such as a ``Dict`` space.
+        rows: The leading axes.
+        dtype: Of all arrays; None for the dtypes of the spaces.
+    """
+    return {name: np.zeros((*rows, *(part.shape or ())), dtype or part.dtype) for name, part in space.items()}
 
 
 class Buffers:

@@ -1,4 +1,4 @@
-"""Action formats of exposure fairness: ways for a learning agent to say with which probability it pulls each arm."""
+"""Action formats of exposure fairness: forms in which a learning agent can choose a distribution over arms."""
 
 from collections.abc import Mapping
 

@@ -27,9 +27,9 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
 
     ## Description
 
-    In every round each agent is offered K arms, each with a context x in R^d that it sees, and says with which
-    probability it pulls each of them; the environment draws the arm. The expected reward of an arm is <x, theta*>, with
-    one parameter theta*, ||theta*|| = 1, that is the same for all agents and known to none. An arm's merit is f of its
+    In every round each agent is offered K arms, each with a context x in R^d that it sees, and chooses the probability
+    of pulling each of them; the environment draws the arm. The expected reward of an arm is <x, theta*>, with one
+    parameter theta*, ||theta*|| = 1, that is the same for all agents and known to none. An arm's merit is f of its
     expected reward, and what it deserves is a share of the pulls in proportion to its merit: to pull the best arm alone
     is no fairer than to pull at random. Agents have one merit function, or each has its own (Solanki's thesis, chapter
     6, after Wang, Bai, Sun and Joachims, ICML 2021).

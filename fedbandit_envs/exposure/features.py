@@ -24,8 +24,8 @@ class ExposureFeatures(LinearFeatures):
         super().__init__(spec)
         self._merits: Merits = spec.public["merits"]
         self._estimates = [place for place, name in enumerate(self.each) if name.endswith("estimate")]
-        told = ("pooled_deserved",) if self._inbox.exists else ()
-        self.each = (*self.each, "deserved", *told)
+        of_messages = ("pooled_deserved",) if self._inbox.exists else ()
+        self.each = (*self.each, "deserved", *of_messages)
 
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
         super()._write(observation, each, shared)

@@ -7,7 +7,7 @@ from fedbandit_envs.randomness.variates import uniform
 
 
 @kernel(forceinline=True)
-def arm_at(shares, rest):
+def _arm_at(shares, rest):
     """Returns the first arm at which cumulative shares exceed a number; by rounding possibly the last with a share."""
     drawn = 0
     for k in range(shares.shape[0]):
@@ -61,6 +61,6 @@ def expose(active, action, logarithms, means, key, round_, deserved, arm, fairne
             fairness[r, j] = apart
             reward[r, j] = lost
             x, y = threefry(key[r, j, 0], key[r, j, 1], round_[r, j], u32(0))
-            drawn = arm_at(action[r, j], uniform(x, y) * total)
+            drawn = _arm_at(action[r, j], uniform(x, y) * total)
             arm[r, j] = drawn
             pulls[r, j, drawn] += 1.0

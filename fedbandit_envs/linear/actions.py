@@ -1,4 +1,4 @@
-"""Action formats of the linear bandit: ways for a learning agent to say which arm it pulls."""
+"""Action formats of the linear bandit: forms in which a learning agent can choose an arm."""
 
 from collections.abc import Mapping
 

@@ -5,7 +5,7 @@ for fixed contexts, arm k of one round has nothing to do with arm k of another. 
 contexts are float64 and lie in memory with the arms' axis last, for vector instructions.
 """
 
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -18,62 +18,13 @@ from fedbandit_envs.randomness.streams import Purpose
 from fedbandit_envs.randomness.threefry import fill_bits, padded
 from fedbandit_envs.randomness.variates import fill_exponentials, fill_normals
 
-LawName = Literal["band", "unit_ball", "hypercube", "signed_hypercube"]
+DistributionName = Literal["band", "unit_ball", "hypercube", "signed_hypercube"]
 
 # The paper's: suboptimal arms have means in [LOW, HIGH], the optimal one WIDTH wide above the gap.
 LOW, HIGH, WIDTH = 0.5, 0.6, 0.1
 
 
-class Offer(NamedTuple):
-    """The contexts offered in a round and their expected rewards.
-
-    Attributes:
-        contexts: float64 ``(replicas, agents, arms, dim)``; in memory arms come last.
-        means: Expected rewards, ``(replicas, agents, arms)``.
-    """
-
-    contexts: Array
-    means: Array
-
-    @classmethod
-    def of_nothing(cls, rows: tuple[int, ...], arms: int, dim: int) -> "Offer":
-        """Returns arrays of zeros.
-
-        Args:
-            rows: ``(replicas, agents)``.
-            arms: Number of arms, K.
-            dim: Dimension of contexts, d.
-        """
-        return cls(np.zeros((*rows, dim, arms)).swapaxes(2, 3), np.zeros((*rows, arms)))
-
-    @property
-    def across(self) -> Array:
-        """The contexts as they lie in memory, ``(replicas, agents, dim, arms)``, to be filled."""
-        return self.contexts.swapaxes(2, 3)
-
-
-class ContextLaw(Protocol):
-    """A distribution of contexts."""
-
-    def begin(self, randomness: EpisodeRandomness, parameter: Array, offer: Offer) -> None:
-        """Starts an episode.
-
-        Args:
-            randomness: Random numbers of the episode.
-            parameter: theta*, ``(replicas, dim)``.
-            offer: The arrays that :meth:`draw` fills.
-        """
-
-    def draw(self, offer: Offer, active: Array) -> None:
-        """Draws the next round of the active agents.
-
-        Args:
-            offer: The arrays to fill.
-            active: Whether each agent acts, bool ``(replicas, agents)``; rows of others may be left as they are.
-        """
-
-
-class Band:
+class _Band:
     """The distribution of the FedUCB paper (section 4.4), with a gap between the best arm and all others.
 
     All arms but one have <x, theta*> uniform on [0.5, 0.6], and one, at a place drawn anew each round, on
@@ -101,8 +52,15 @@ class Band:
         self._bound = bound
         self._best = HIGH + gap
 
-    def begin(self, randomness: EpisodeRandomness, parameter: Array, offer: Offer) -> None:
-        """Prepares the draws and the reflection that maps e_1 to theta*."""
+    def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
+        """Starts an episode: prepares the draws and the reflection that maps e_1 to theta*.
+
+        Args:
+            randomness: Random numbers of the episode.
+            parameter: theta*, ``(replicas, dim)``.
+            contexts: The array that :meth:`draw` fills, ``(replicas, agents, dim, arms)``.
+            means: That of the expected rewards, ``(replicas, agents, arms)``.
+        """
         self._normals, self._exponentials, self._words = (
             randomness.draws(Purpose.CONTEXT, k) for k in range(3)
         )
@@ -111,11 +69,17 @@ class Band:
         length = np.linalg.norm(self._mirror, axis=1, keepdims=True)
         self._mirror = np.divide(self._mirror, length, out=np.zeros_like(parameter), where=length > 0)
 
-    def draw(self, offer: Offer, active: Array) -> None:
-        """Draws the next round."""
+    def draw(self, active: Array, contexts: Array, means: Array) -> None:
+        """Draws the next round of the active agents.
+
+        Args:
+            active: Whether each agent acts, bool ``(replicas, agents)``; rows of others stay as they are.
+            contexts: Output: contexts, ``(replicas, agents, dim, arms)``.
+            means: Output: their expected rewards, ``(replicas, agents, arms)``.
+        """
         _fill_band(
             active, self._normals.round, self._normals.key, self._exponentials.key, self._words.key,
-            self._mirror, self._bound, self._best, offer.across, offer.means,
+            self._mirror, self._bound, self._best, contexts, means,
         )  # fmt: skip
 
 
@@ -126,7 +90,7 @@ def _fill_band(
     dim, arms = contexts.shape[2:]
     normals = np.empty(padded(arms * (dim - 1)), np.float32)
     exponentials = np.empty(padded(arms), np.float32)
-    # One more word says where the best arm is.
+    # One more word is the place of the best arm.
     words = np.empty(padded(arms + 1), np.uint32)
     square, along = np.empty(arms), np.empty(arms)
     for r in range(contexts.shape[0]):
@@ -140,8 +104,8 @@ def _fill_band(
             fill_bits(of_words[r, j, 0], of_words[r, j, 1], now, words)
             mean, x = means[r, j], contexts[r, j]
             for k in range(arms):
-                mean[k] = LOW + WIDTH * fraction(words[k])
-            best = int(fraction(words[arms]) * arms)
+                mean[k] = LOW + WIDTH * _fraction(words[k])
+            best = int(_fraction(words[arms]) * arms)
             mean[best] += best_low - LOW
             _add_up(normals, v, square, along)
             for k in range(arms):
@@ -185,12 +149,12 @@ def _add_up(normals, mirror, square, along):
 
 
 @kernel(inline="always")
-def fraction(word):
+def _fraction(word):
     """Returns a float64 uniform on (0, 1), to 32 bits, from one word."""
     return (np.float64(word) + 0.5) * 2.0**-32
 
 
-class IndependentContexts:
+class _Independent:
     """Contexts that are independent and uniform in a ball or a cube.
 
     The ball has radius L; the cube is [0, L / sqrt(d)]^d or, with signs, [-L / sqrt(d), L / sqrt(d)]^d (He et al.
@@ -202,20 +166,20 @@ class IndependentContexts:
         self._name = name
         self._bound = bound
 
-    def begin(self, randomness: EpisodeRandomness, parameter: Array, offer: Offer) -> None:
-        """Prepares the draws."""
+    def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
+        """Starts an episode; see :meth:`_Band.begin` for the arguments."""
         self._draws = randomness.draws(Purpose.CONTEXT)
         self._parameter = parameter
 
-    def draw(self, offer: Offer, active: Array) -> None:
-        """Draws the next round."""
+    def draw(self, active: Array, contexts: Array, means: Array) -> None:
+        """Draws the next round; see :meth:`_Band.draw` for the arguments."""
         episode = (active, self._draws.round, self._draws.key, self._parameter)
         if self._name == "unit_ball":
-            _fill_ball(*episode, self._bound, offer.across, offer.means)
+            _fill_ball(*episode, self._bound, contexts, means)
             return
-        side = self._bound / np.sqrt(offer.contexts.shape[-1])
+        side = self._bound / np.sqrt(contexts.shape[2])
         low, width = (-side, 2.0 * side) if self._name == "signed_hypercube" else (0.0, side)
-        _fill_cube(*episode, low, width, offer.across, offer.means)
+        _fill_cube(*episode, low, width, contexts, means)
 
 
 @kernel
@@ -255,7 +219,7 @@ def _fill_cube(active, round_, key, parameter, low, width, contexts, means):
             for i in range(dim):
                 some, x = words[i * arms : (i + 1) * arms], contexts[r, j, i]
                 for k in range(arms):
-                    x[k] = low + width * fraction(some[k])
+                    x[k] = low + width * _fraction(some[k])
             expect(contexts[r, j], parameter[r], means[r, j])
 
 
@@ -289,17 +253,17 @@ class FixedContexts:
                 f"contexts{where} has norm {lengths.max():.6g}; at most context_bound = {bound:g} is required"
             )
 
-    def begin(self, randomness: EpisodeRandomness, parameter: Array, offer: Offer) -> None:
-        """Copies the contexts to all rows."""
-        offer.contexts[...] = self.matrix
-        own = np.broadcast_to(parameter[:, np.newaxis], (*offer.means.shape[:2], parameter.shape[1]))
-        offer.means[...] = expected_rewards(offer.contexts, own)
+    def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
+        """Writes the contexts into all rows; see :meth:`_Band.begin` for the arguments."""
+        contexts[...] = self.matrix.swapaxes(-1, -2)
+        own = np.broadcast_to(parameter[:, np.newaxis], (*means.shape[:2], parameter.shape[1]))
+        expected_rewards(contexts.swapaxes(2, 3), own, means)
 
-    def draw(self, offer: Offer, active: Array) -> None:
+    def draw(self, active: Array, contexts: Array, means: Array) -> None:
         """Does nothing: contexts are fixed."""
 
 
-def make_law(contexts: Any, bound: float, gap: float) -> ContextLaw:
+def make_distribution(contexts: Any, bound: float, gap: float) -> _Band | _Independent | FixedContexts:
     """Returns the distribution of contexts with a name, or fixed contexts.
 
     Args:
@@ -312,7 +276,7 @@ def make_law(contexts: Any, bound: float, gap: float) -> ContextLaw:
     """
     if not isinstance(contexts, str):
         return FixedContexts(contexts, bound)
-    require_choice("contexts", contexts, get_args(LawName))
+    require_choice("contexts", contexts, get_args(DistributionName))
     if contexts == "band":
-        return Band(bound, gap)
-    return IndependentContexts(contexts, bound)
+        return _Band(bound, gap)
+    return _Independent(contexts, bound)

@@ -48,8 +48,8 @@ class LinearFeatures(Features):
         self._noise = variance_of("statistic")
         self._inbox = InboxTotals(spec, dict.fromkeys(("statistic", self._noise), (dim + 1, dim + 1)))
         self._reward_variance = highest(spec.observation["last_reward"]) ** 2 / 4.0
-        told = ("pooled_estimate", "pooled_width") if self._inbox.exists else ()
-        self.each = ("estimate", "width", "length", *told)
+        of_messages = ("pooled_estimate", "pooled_width") if self._inbox.exists else ()
+        self.each = ("estimate", "width", "length", *of_messages)
 
     def _start(self, rows: tuple[int, int]) -> None:
         self._inbox.reset(rows)

@@ -12,9 +12,9 @@ from fedbandit_envs.basics.checks import chosen_sizes, require_choice, require_n
 from fedbandit_envs.core.policy_spec import ActionFormat
 from fedbandit_envs.core.problem import MOST, Problem
 from fedbandit_envs.core.sensitivity import Sensitivity
-from fedbandit_envs.linear.contexts import FixedContexts, LawName, Offer, make_law
+from fedbandit_envs.linear.contexts import DistributionName, FixedContexts, make_distribution
 from fedbandit_envs.linear.neighbours import sensitivity
-from fedbandit_envs.linear.rewards import RewardLaw, RewardName
+from fedbandit_envs.linear.rewards import RewardDistribution, RewardName
 from fedbandit_envs.linear.rounds import take_in
 from fedbandit_envs.randomness.episode import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose, stream
@@ -42,7 +42,7 @@ class LinearProblem(Problem):
         num_arms: int | None = None,
         dim: int | None = None,
         max_cycles: int = 1000,
-        contexts: LawName | Any = None,
+        contexts: DistributionName | Any = None,
         gap: float = 0.1,
         context_bound: float = 1.0,
         reward: RewardName | None = None,
@@ -55,7 +55,7 @@ class LinearProblem(Problem):
         """Sets the federation up; theta* is drawn at reset.
 
         Args:
-            num_agents: M, number of agents; None for the problem's own (its page says), or as many as features are
+            num_agents: M, number of agents; None for the problem's own (:attr:`defaults`), or as many as features are
                 given for.
             num_arms: K, arms offered to each agent in a round; None likewise, or as many as features have.
             dim: d, dimension of contexts; None likewise, or that of what is given.
@@ -82,21 +82,21 @@ class LinearProblem(Problem):
             ValueError: A parameter is out of its range, or does not fit the others.
         """
         contexts = self.defaults["contexts"] if contexts is None else contexts
-        law: RewardName = self.defaults["reward"] if reward is None else reward
+        kind: RewardName = self.defaults["reward"] if reward is None else reward
         parameter = self.defaults["parameter"] if parameter is None else parameter
-        require_number("context_bound", context_bound, 0, np.inf, open_below=True)
-        self._rewards = RewardLaw(law, reward_sd, reward_bound)
-        self._law = make_law(contexts, float(context_bound), gap)
+        self._context_bound = require_number("context_bound", context_bound, 0, np.inf, open_below=True)
+        self._rewards = RewardDistribution(kind, reward_sd, reward_bound)
+        self._distribution = make_distribution(contexts, self._context_bound, gap)
         if isinstance(parameter, str):
             require_choice("parameter", parameter, get_args(ParameterName))
-        self._parameter_law = parameter if isinstance(parameter, str) else None
+        self._parameter_name = parameter if isinstance(parameter, str) else None
         self._parameter = None if isinstance(parameter, str) else _checked_parameter(parameter)
         sizes = self._sizes({"num_agents": num_agents, "num_arms": num_arms, "dim": dim})
         arms, dim = sizes["num_arms"], sizes["dim"]
         if parameter == "diagonal":
             self._parameter = np.full(dim, dim**-0.5)
-        self._context_bound, self._reward_bound = float(context_bound), float(reward_bound)
-        self._refuse_improbable_means(contexts, law)
+        self._reward_bound = float(reward_bound)
+        self._refuse_improbable_means(contexts, kind)
         formats, longest = self._formats(sizes["num_agents"], arms, dim), self._context_bound
         super().__init__(
             num_agents=sizes["num_agents"],
@@ -128,23 +128,21 @@ class LinearProblem(Problem):
         given: dict[str, int] = {}
         if self._parameter is not None:
             given["dim"] = self._parameter.size
-        if isinstance(self._law, FixedContexts):
-            if given.get("dim", self._law.matrix.shape[-1]) != self._law.matrix.shape[-1]:
+        if isinstance(self._distribution, FixedContexts):
+            shape = self._distribution.matrix.shape
+            if given.get("dim", shape[-1]) != shape[-1]:
                 raise ValueError(
-                    f"parameter has {given['dim']} entries; {self._law.matrix.shape[-1]}, the dimension of contexts, "
-                    "is required"
+                    f"parameter has {given['dim']} entries; {shape[-1]}, the dimension of contexts, is required"
                 )
-            given |= dict(
-                zip(("dim", "num_arms", "num_agents"), reversed(self._law.matrix.shape), strict=False)
-            )
+            given |= dict(zip(("dim", "num_arms", "num_agents"), reversed(shape), strict=False))
         return chosen_sizes(asked, given, self.defaults, "given")
 
     def _refuse_improbable_means(self, contexts: Any, reward: str) -> None:
         """Raises a ``ValueError`` if rewards need means in [0, 1] and means could lie outside."""
         if not self._rewards.needs_probabilities or contexts == "band":
             return
-        if isinstance(self._law, FixedContexts) and self._parameter is not None:
-            means = self._law.matrix @ self._parameter
+        if isinstance(self._distribution, FixedContexts) and self._parameter is not None:
+            means = self._distribution.matrix @ self._parameter
             if means.min() >= 0.0 and means.max() <= 1.0:
                 return
         raise ValueError(
@@ -155,19 +153,24 @@ class LinearProblem(Problem):
     def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
         rows, (arms, dim) = self._reward.shape, self._observation["contexts"].shape[2:]
         self._theta = np.stack([self._draw_parameter(seed, dim) for seed in instance_seeds])
-        self._offer = Offer.of_nothing(rows, arms, dim)
-        self._observation["contexts"], self._means = self._offer
-        self._law.begin(randomness, self._theta, self._offer)
+        self._observation["contexts"] = np.zeros((*rows, dim, arms)).swapaxes(2, 3)
+        self._means = np.zeros((*rows, arms))
+        self._distribution.begin(randomness, self._theta, self._across, self._means)
         self._rewards.begin(randomness)
 
+    @property
+    def _across(self) -> Array:
+        """The contexts as they lie in memory, ``(replicas, agents, dim, arms)``: arms last, for vector instructions."""
+        return self._observation["contexts"].swapaxes(2, 3)
+
     def _draw_round(self) -> None:
-        self._law.draw(self._offer, self._active)
+        self._distribution.draw(self._active, self._across, self._means)
 
     def _draw_parameter(self, seed: int, dim: int) -> Array:
         if self._parameter is not None:
             return self._parameter
         draws = stream(seed, Purpose.PARAMETER)
-        direction = draws.random(dim) if self._parameter_law == "orthant" else draws.standard_normal(dim)
+        direction = draws.random(dim) if self._parameter_name == "orthant" else draws.standard_normal(dim)
         return direction / np.linalg.norm(direction)
 
     def _pull(self, arm: Array) -> None:
@@ -175,7 +178,7 @@ class LinearProblem(Problem):
         seen = self._observation
         self._rewards.draw(self._active, arm, self._means, self._reward, self._info["clipped"])
         take_in(
-            self._active, arm, self._offer.across, self._reward, seen["last_reward"], seen["pulled_context"],
+            self._active, arm, self._across, self._reward, seen["last_reward"], seen["pulled_context"],
             seen["total_statistic"],
         )  # fmt: skip
 

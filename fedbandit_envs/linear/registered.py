@@ -32,11 +32,7 @@ PROBLEM = RegisteredProblem(
         rounds=8_000,
         seeds=3,
         grid=tuple({"beta_scale": radius} for radius in RADII),
-        baselines={
-            "LinUCB-tuned": "LinUCB",
-            "FedUCB-min-tuned": "FedUCB-min",
-            "FedUCB-weighted-tuned": "FedUCB-weighted",
-        },
+        baselines={f"{name}-tuned": name for name in ("LinUCB", "FedUCB-min", "FedUCB-weighted")},
     ),
     suite=SuiteSpec(
         tasks={"band": ("FedLinear-v0", {}), "ball": ("FedLinearBall-v0", {})},

@@ -18,7 +18,7 @@ RewardName = Literal["beta", "bernoulli", "normal"]
 _BERNOULLI, _NORMAL = (get_args(RewardName).index(name) for name in ("bernoulli", "normal"))
 
 
-class RewardLaw:
+class RewardDistribution:
     """A distribution of rewards with a given mean.
 
     A reward is a monotone function of one random number for each agent and round: with common random numbers a larger
@@ -38,13 +38,10 @@ class RewardLaw:
             TypeError: A parameter is no number.
             ValueError: A name is unknown, or a number out of its range.
         """
-        require_choice("reward", name, get_args(RewardName))
-        require_number("reward_sd", sd, 0, np.inf)
-        require_number("reward_bound", bound, 0, np.inf, open_below=True)
+        self._distribution = get_args(RewardName).index(require_choice("reward", name, get_args(RewardName)))
+        self._sd = require_number("reward_sd", sd, 0, np.inf)
+        self._bound = require_number("reward_bound", bound, 0, np.inf, open_below=True)
         self.needs_probabilities = name != "normal"
-        self._law = get_args(RewardName).index(name)
-        self._sd = float(sd)
-        self._bound = float(bound)
 
     def begin(self, randomness: EpisodeRandomness) -> None:
         """Prepares the draws of an episode."""
@@ -61,13 +58,13 @@ class RewardLaw:
             clipped: Output: whether each was clipped, bool ``(replicas, agents)``.
         """
         _draw(
-            active, arm, means, self._law, self._sd, self._bound, self._draws.key, self._draws.round,
+            active, arm, means, self._distribution, self._sd, self._bound, self._draws.key, self._draws.round,
             reward, clipped,
         )  # fmt: skip
 
 
 @kernel
-def _draw(active, arm, means, law, sd, bound, key, round_, reward, clipped):
+def _draw(active, arm, means, kind, sd, bound, key, round_, reward, clipped):
     scratch = np.empty(TERMS)
     for r in range(arm.shape[0]):
         for j in range(arm.shape[1]):
@@ -75,9 +72,9 @@ def _draw(active, arm, means, law, sd, bound, key, round_, reward, clipped):
             if active[r, j]:
                 mean = means[r, j, arm[r, j]]
                 x, y = threefry(key[r, j, 0], key[r, j, 1], round_[r, j], u32(0))
-                if law == _NORMAL:
+                if kind == _NORMAL:
                     paid = mean + sd * np.float64(normal_pair(x, y)[0])
-                elif law == _BERNOULLI:
+                elif kind == _BERNOULLI:
                     paid = np.float64(uniform(x, y) >= 1.0 - mean)
                 elif 0.0 < mean < 1.0:
                     paid = arcsine_quantile(mean, uniform(x, y), scratch)

@@ -1,4 +1,4 @@
-"""Action formats of procurement: ways for a learning agent to say what it procures."""
+"""Action formats of procurement: forms in which a learning agent can choose quantities."""
 
 from collections.abc import Mapping
 

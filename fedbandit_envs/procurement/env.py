@@ -13,7 +13,7 @@ from fedbandit_envs.core.problem import MOST, Problem
 from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.procurement.actions import Quantities, quantities_by_portions, quantities_by_quality
 from fedbandit_envs.procurement.features import ProcurementFeatures
-from fedbandit_envs.procurement.market import LawName, make_market
+from fedbandit_envs.procurement.market import DistributionName, make_market
 from fedbandit_envs.procurement.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement.outcomes import TABLED_CAPACITY, outcome_tables
@@ -137,7 +137,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         num_agents: int | None = None,
         num_producers: int | None = None,
         max_cycles: int = 1000,
-        market: LawName | Mapping[str, Any] = "uniform",
+        market: DistributionName | Mapping[str, Any] = "uniform",
         instance_seed: int | Sequence[int] | None = None,
         drift: float = 0.0,
         quality_threshold: float = 0.4,
@@ -155,8 +155,8 @@ class ProcurementEnv(Problem, name="procurement_v0"):
             market: The distribution of markets: its name, ``"uniform"`` or ``"normal"`` (around
                 ``quality_threshold``); a mapping of the name and further arguments,
                 ``{"name": "normal", "sd": 0.2, "homogeneous": True}``, see
-                :class:`~fedbandit_envs.procurement.market.MarketLaw`; or an explicit market, a mapping of ``quality``
-                (producers,), ``cost`` and ``capacity`` (agents, producers), arrays or nested lists.
+                :class:`~fedbandit_envs.procurement.market.MarketDistribution`; or an explicit market, a mapping of
+                ``quality`` (producers,), ``cost`` and ``capacity`` (agents, producers), arrays or nested lists.
             instance_seed: None draws a new market each episode; an integer fixes the drawn market; of several, an
                 episode takes the one at its own seed modulo their number.
             drift: Standard deviation of the step that each quality takes after each round (reflected at 0
@@ -172,19 +172,16 @@ class ProcurementEnv(Problem, name="procurement_v0"):
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        require_number("drift", drift, 0, 1)
-        require_number("quality_threshold", quality_threshold, 0, 1)
-        require_number("unit_revenue", unit_revenue, 0, np.inf, open_below=True)
-        require_choice("regret_oracle", regret_oracle, ("exact", "greedy"))
-        require_choice("violation", violation, ("max", "optimum"))
+        self._drift = require_number("drift", drift, 0, 1)
+        self._threshold = require_number("quality_threshold", quality_threshold, 0, 1)
+        self._unit_revenue = require_number("unit_revenue", unit_revenue, 0, np.inf, open_below=True)
+        self._exact_regret = require_choice("regret_oracle", regret_oracle, ("exact", "greedy")) == "exact"
+        self._violation = require_choice("violation", violation, ("max", "optimum"))
         self._market = make_market(market, num_agents, num_producers, quality_threshold)
-        agents, producers = self._market.shape
+        # Numbers of agents and producers are those of every market; drawn costs are at most 1.
+        costs = self._market.draw(0).cost
+        agents, producers = costs.shape
         most_units = self._market.max_capacity
-        self._drift = drift
-        self._threshold = quality_threshold
-        self._unit_revenue = unit_revenue
-        self._exact_regret = regret_oracle == "exact"
-        self._violation = violation
         self._tabled = drift == 0.0 and most_units <= TABLED_CAPACITY
         quantities = Quantities(producers, most_units)
         each, units = (producers,), spaces.Box(0, most_units, (producers,), np.int32)
@@ -194,7 +191,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
             observation={
                 "quality_threshold": spaces.Box(0.0, 1.0, (1,), np.float64),
                 "unit_revenue": spaces.Box(0.0, unit_revenue, (1,), np.float64),
-                "cost": spaces.Box(0.0, self._market.max_cost, each, np.float64),
+                "cost": spaces.Box(0.0, max(1.0, float(costs.max())), each, np.float64),
                 "capacity": units,
                 "delivered": units,
                 "good": units,

@@ -33,8 +33,8 @@ class ProcurementFeatures(Features):
         self._most_cost, self._most_units = (max(highest(seen[name]), 1e-9) for name in ("cost", "capacity"))
         self._horizon = spec.horizon
         self._inbox = InboxCounts(spec, "delivered", "good")
-        told = ("heard_estimate", "heard_doubt") if self._inbox.exists else ()
-        self.each = ("estimate", "doubt", "cost", "capacity", *told)
+        of_messages = ("heard_estimate", "heard_doubt") if self._inbox.exists else ()
+        self.each = ("estimate", "doubt", "cost", "capacity", *of_messages)
 
     def _start(self, rows: tuple[int, int]) -> None:
         self._inbox.reset(rows)

@@ -60,7 +60,7 @@ def best_filling(room, profit, weight, capacity, tolerance):
         less += 1
     more = less - 1
 
-    # Decisions, a tree: each kept state knows the state it came from and the units of the item decided there.
+    # Decisions, a tree: with each kept state are stored the state before it and the units of the item decided there.
     parent = np.full(256, -1, np.int64)
     units = np.zeros(256, np.int64)
     decided = np.full(256, -1, np.int64)

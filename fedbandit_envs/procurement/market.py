@@ -17,7 +17,7 @@ from fedbandit_envs.basics.checks import (
 )
 from fedbandit_envs.randomness.streams import Purpose, stream
 
-LawName = Literal["uniform", "normal"]
+DistributionName = Literal["uniform", "normal"]
 
 
 @dataclass(frozen=True)
@@ -35,20 +35,9 @@ class Market:
     capacity: Array
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Number of agents and of producers."""
-        agents, producers = self.cost.shape
-        return agents, producers
-
-    @property
     def max_capacity(self) -> int:
         """The largest capacity there is."""
         return int(self.capacity.max())
-
-    @property
-    def max_cost(self) -> float:
-        """The largest cost there can be: 1, or more where the market has it."""
-        return max(1.0, float(self.cost.max()))
 
     def draw(self, seed: int) -> "Market":
         """Returns this market, whatever the seed."""
@@ -91,7 +80,7 @@ class Market:
 
 
 @dataclass(frozen=True)
-class MarketLaw:
+class MarketDistribution:
     """A distribution over markets.
 
     Qualities, costs, capacities and access are drawn from streams of their own, and agent j's values do not
@@ -109,7 +98,7 @@ class MarketLaw:
             P-FCB paper's future work); all of them if None.
     """
 
-    name: LawName
+    name: DistributionName
     num_agents: int
     num_producers: int
     mean: float
@@ -125,7 +114,7 @@ class MarketLaw:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        require_choice("market name", self.name, get_args(LawName))
+        require_choice("market name", self.name, get_args(DistributionName))
         for name in ("num_agents", "num_producers", "max_capacity"):
             require_integer(name, getattr(self, name), 1)
         require_flag("homogeneous", self.homogeneous)
@@ -142,16 +131,6 @@ class MarketLaw:
                 f"sd is {self.sd}; a number > 0 is required: with sd = 0, as one place of the paper prints it, "
                 "every quality equals every cost and every regret is 0"
             )
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of agents and of producers."""
-        return self.num_agents, self.num_producers
-
-    @property
-    def max_cost(self) -> float:
-        """The largest cost there can be."""
-        return 1.0
 
     def draw(self, seed: int) -> Market:
         """Draws the market that belongs to ``seed``."""
@@ -179,7 +158,7 @@ _OPTIONS = {"uniform": _SHARED, "normal": ("sd", *_SHARED)}
 
 def make_market(
     spec: Any, num_agents: int | None, num_producers: int | None, quality_threshold: float
-) -> Market | MarketLaw:
+) -> Market | MarketDistribution:
     """Returns a given market, or the distribution from which markets are drawn.
 
     Args:
@@ -203,11 +182,13 @@ def make_market(
     sizes = chosen_sizes(asked, {}, {"num_agents": 10, "num_producers": 30}, "")
     if "name" not in spec:
         market = Market.from_arrays(spec, sizes["num_agents"])
-        given = dict(zip(("num_agents", "num_producers"), market.shape, strict=True))
+        given = dict(zip(("num_agents", "num_producers"), market.cost.shape, strict=True))
         chosen_sizes(asked, given, {}, "in the market given")
         return market
     options = {key: value for key, value in spec.items() if key != "name"}
     require_choice("market name", spec["name"], _OPTIONS)
     for option in options:
         require_choice(f"market option of {spec['name']!r}", option, _OPTIONS[spec["name"]])
-    return MarketLaw(spec["name"], sizes["num_agents"], sizes["num_producers"], quality_threshold, **options)
+    return MarketDistribution(
+        spec["name"], sizes["num_agents"], sizes["num_producers"], quality_threshold, **options
+    )

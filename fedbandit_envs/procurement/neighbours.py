@@ -23,27 +23,16 @@ def sensitivity(capacity: Array) -> Sensitivity:
             ``one-round``.
     """
     producers = capacity.shape[2]
-    one, both = Change(1, 1.0), Change(2, sqrt(2))
-    scale = capacity.astype(np.float64)
-    return Sensitivity(
-        {"delivered": scale, "good": scale.copy()},
-        {
-            "one-quantity": both,
-            "one-round": Change(2 * producers, sqrt(2 * producers)),
-            "one-observation": both,
-            "one-outcome": one,
-        },
-        pair=Pair(
-            "delivered",
-            "good",
-            {
-                "one-quantity": one,
-                "one-round": Change(producers, sqrt(producers)),
-                "one-observation": both,
-                "one-outcome": both,
-            },
-        ),
+    changed = {"one-quantity": 2, "one-round": 2 * producers, "one-observation": 2, "one-outcome": 1}
+    # Of good and of defective units.
+    changed_in_pair = {"one-quantity": 1, "one-round": producers, "one-observation": 2, "one-outcome": 2}
+    changes, in_pair = (
+        {adjacency: Change(entries, sqrt(entries)) for adjacency, entries in numbers.items()}
+        for numbers in (changed, changed_in_pair)
     )
+    scale = capacity.astype(np.float64)
+    scales = {"delivered": scale, "good": scale.copy()}
+    return Sensitivity(scales, changes, pair=Pair("delivered", "good", in_pair))
 
 
 _PRODUCERS = 2

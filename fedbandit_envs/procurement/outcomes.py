@@ -146,7 +146,7 @@ def good_units_tabled(draw, units, quality, window):
     """
     leading, first = np.int16(draw >> 16), _first_of_window(units, quality)
     passed = ones(greater(leading, window))
-    # One branch, hardly ever taken: others would follow the draws, which nobody predicts.
+    # One branch, hardly ever taken: others would follow the draws, which cannot be predicted.
     outside = ((passed == 0) & (first > 0)) | (passed == _WINDOW)
     if outside | (equal(leading, window) != 0):
         return np.int32(good_units(draw, units, quality))

@@ -17,11 +17,7 @@ PROBLEM = RegisteredProblem(
         rounds=20_000,
         seeds=4,
         grid=tuple({"radius_scale": r, "exploration_rounds": rounds} for rounds in (0, 1) for r in RADII),
-        baselines={
-            "SS-UCB-tuned": "SS-UCB",
-            "P-FCB-tuned": "P-FCB",
-            "P-FCB-weighted-tuned": "P-FCB-weighted",
-        },
+        baselines={f"{name}-tuned": name for name in ("SS-UCB", "P-FCB", "P-FCB-weighted")},
     ),
     suite=SuiteSpec(
         tasks={"uniform": ("FedProcurement-v0", {}), "normal": ("FedProcurementNormal-v0", {})},

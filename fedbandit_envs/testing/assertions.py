@@ -1,4 +1,4 @@
-"""Assertions with messages that say what was found and what is required."""
+"""Assertions whose messages state what was found and what is required."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

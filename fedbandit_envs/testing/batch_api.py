@@ -1,22 +1,32 @@
-"""Checks of the batch API: spaces, arrays, seeds, replicas, horizons, pickling, rendering."""
+"""Checks of the batch API: spaces, arrays, seeds, replicas, horizons, pickling, rendering, invalid input."""
 
 import pickle
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.federated_env import BatchReset, BatchStep
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.wrapper import find_layer
-from fedbandit_envs.testing import episodes
 from fedbandit_envs.testing.assertions import refusal, require, require_same, taken
-from fedbandit_envs.testing.episodes import HORIZON, SEEDS, Make
+from fedbandit_envs.testing.episodes import (
+    HORIZON,
+    SEEDS,
+    Trial,
+    by_agent,
+    random_choices,
+    require_in_space,
+)
 
 
-def check_spaces(make: Make) -> None:
+def check_spaces(trial: Trial) -> None:
     """Checks that names, spaces, horizon and metadata are as :class:`FederatedEnv` documents them."""
-    env = make()
+    env = trial.make()
     names = [f"agent_{j}" for j in range(env.max_num_agents)]
     require(
         bool(names) and list(env.possible_agents) == names,
@@ -55,9 +65,9 @@ def check_spaces(make: Make) -> None:
     require(env.policy_spec == expected, f"policy_spec is {env.policy_spec}; {expected} is required")
 
 
-def check_action_formats(make: Make) -> None:
+def check_action_formats(trial: Trial) -> None:
     """Checks that every action format produces playable actions, and that the first is the environment's own."""
-    env = episodes.fresh(make)
+    env = trial.env
     formats = env.action_formats
     require(bool(formats), "action_formats is empty; the environment's own actions at least are required")
     first = next(iter(formats))
@@ -68,7 +78,7 @@ def check_action_formats(make: Make) -> None:
     )
     for name, form in formats.items():
         observation = env.reset_batch(SEEDS).observation
-        for choice in episodes.random_choices(form.space, episodes.rows_of(env), rounds=3):
+        for choice in random_choices(form.space, trial.rows, rounds=3):
             try:
                 observation = env.step_batch(form.to_action(choice, observation)).observation
             except Exception as error:
@@ -78,17 +88,16 @@ def check_action_formats(make: Make) -> None:
                 ) from error
 
 
-def check_arrays(make: Make) -> None:
+def check_arrays(trial: Trial) -> None:
     """Checks that results lie in their spaces, that information starts at zero and that arrays are read-only."""
-    env = episodes.fresh(make)
-    rows = episodes.rows_of(env)
+    env, rows = trial.env, trial.rows
     reset = env.reset_batch(SEEDS)
-    _require_arrays("reset_batch", reset, BatchReset, env)
+    _require_arrays("reset_batch", reset, BatchReset, trial)
     for name, array in reset.info.items():
         require(not array.any(), f"info {name!r} is {array[array != 0][:1]} at reset; zeros are required")
-    for action in episodes.random_actions(env):
+    for action in trial.actions:
         step = env.step_batch(action)
-        _require_arrays("step_batch", step, BatchStep, env)
+        _require_arrays("step_batch", step, BatchStep, trial)
         kinds = [{name: array.dtype for name, array in info.items()} for info in (reset.info, step.info)]
         require(
             kinds[0] == kinds[1],
@@ -119,15 +128,15 @@ def check_arrays(make: Make) -> None:
 
 
 def _require_arrays(
-    call: str, result: BatchReset | BatchStep, kind: type[BatchReset | BatchStep], env: FederatedEnv
+    call: str, result: BatchReset | BatchStep, kind: type[BatchReset | BatchStep], trial: Trial
 ) -> None:
     """Requires what holds for the results of both a reset and a step, and for the hidden parameters after them."""
     require(
         isinstance(result, kind), f"{call} returns a {type(result).__name__}; a {kind.__name__} is required"
     )
-    rows = episodes.rows_of(env)
-    episodes.require_in_space(f"{call}: observation", result.observation, env.single_observation_space, rows)
-    episodes.require_in_space(f"hidden() after {call}:", env.hidden(), env.hidden_space, rows)
+    env, rows = trial.env, trial.rows
+    require_in_space(f"{call}: observation", result.observation, env.single_observation_space, rows)
+    require_in_space(f"hidden() after {call}:", env.hidden(), env.hidden_space, rows)
     require(
         "regret" in result.info and result.info["regret"].dtype == np.float64,
         f"{call}: info has {[f'{name}: {array.dtype}' for name, array in result.info.items()]}"
@@ -153,50 +162,43 @@ def _require_arrays(
         )
 
 
-def check_seeds(make: Make) -> None:
+def check_seeds(trial: Trial) -> None:
     """Checks that a replica depends on its seed and actions alone: not on other replicas or the episode before."""
-    env = episodes.fresh(make)
-    actions, senders = episodes.random_actions(env), episodes.random_senders(env)
-    first = episodes.episode(env, SEEDS, actions, senders)
+    first = trial.episode()
     require_same(
         "of two episodes of the same seeds and actions, round",
-        episodes.episode(episodes.fresh(make), SEEDS, actions, senders),
+        trial.again().episode(),
         first,
         "equality is required: draw from streams.stream(seed, Purpose...) only",
     )
     # Noise with entropy of its own differs between episodes, and a transport puts it into observations.
-    if find_layer(env, "noise") is None:
+    if find_layer(trial.env, "noise") is None:
         require_same(
             "of two episodes one after the other, of the same seeds and actions, round",
-            episodes.episode(env, SEEDS, actions, senders),
+            trial.episode(),
             first,
             "equality is required: let reset_batch forget all of the episode before",
         )
     for i, seed in enumerate(SEEDS):
         part = slice(i, i + 1)
-        alone = episodes.episode(
-            episodes.fresh(make),
-            [seed],
-            [taken(action, part) for action in actions],
-            [sends[part] for sends in senders],
-        )
+        alone = Trial(trial.make, [seed])
+        alone.actions = [taken(action, part) for action in trial.actions]
+        alone.senders = trial.senders[:, part]
         require_same(
             f"of a replica alone and as number {i} of {len(SEEDS)}, round",
-            alone,
+            alone.episode(),
             [taken(result, part) for result in first],
             "equality is required: let each replica draw from a stream of its own seed",
         )
 
 
-def check_horizon(make: Make) -> None:
+def check_horizon(trial: Trial) -> None:
     """Checks that episodes are truncated at the horizon, which may change between them, and need a reset to start."""
-    env = episodes.fresh(make)
-    (action,) = episodes.random_actions(env, SEEDS[:1], rounds=1)
-    nobody = np.zeros(episodes.rows_of(env, SEEDS[:1]), np.bool_)
+    env, action = trial.env, trial.actions[0]
     calls = {
         "step_batch": lambda: env.step_batch(action),
-        "step": lambda: env.step(episodes.by_agent(env, action)),
-        "release": lambda: env.release(nobody),
+        "step": lambda: env.step(by_agent(env, action)),
+        "release": lambda: env.release(trial.nobody),
         "sensitivity": env.sensitivity,
         "hidden": env.hidden,
         "privacy": env.privacy,
@@ -206,7 +208,7 @@ def check_horizon(make: Make) -> None:
             call()
     for horizon in (5, 5, 3):
         env.max_cycles = horizon
-        env.reset_batch(SEEDS[:1])
+        env.reset_batch(SEEDS)
         over = [bool(env.step_batch(action).truncated.all()) for _ in range(horizon)]
         require(
             over == [False] * (horizon - 1) + [True],
@@ -217,39 +219,37 @@ def check_horizon(make: Make) -> None:
             env.step_batch(action)
 
 
-def check_pickling(make: Make) -> None:
+def check_pickling(trial: Trial) -> None:
     """Checks that a copy pickled in mid-episode continues like the original."""
-    env = episodes.fresh(make)
-    actions, senders = episodes.random_actions(env), episodes.random_senders(env)
     half = HORIZON // 2
-    episodes.episode(env, SEEDS, actions[:half], senders[:half])
+    trial.env.reset_batch(SEEDS)
+    for _ in trial.rounds(0, half):
+        pass
     try:
-        twin = pickle.loads(pickle.dumps(env))
+        copy = trial.again()
+        copy.env = pickle.loads(pickle.dumps(trial.env))
     except Exception as error:
         raise AssertionError(
             f"pickling in mid-episode raises {error!r}; keep no functions, generators or open files in the state"
         ) from error
-    copy, original = (
-        [*episodes.rounds_of(each, actions[half:], senders[half:]), each.privacy(), each.hidden()]
-        for each in (twin, env)
-    )
+    found, expected = ([*each.rounds(half), each.env.privacy(), each.env.hidden()] for each in (copy, trial))
     require_same(
         f"of a pickled federation and its original, in mid-episode, round {half} +",
-        copy,
-        original,
+        found,
+        expected,
         "equality is required: views come back as arrays of their own, unless they are "
         "fedbandit_envs.core.buffers.Buffers",
     )
 
 
-def check_rendering(make: Make) -> None:
+def check_rendering(trial: Trial) -> None:
     """Checks that every render mode of the metadata renders, at reset and after a round."""
-    env = episodes.fresh(make)
+    env = trial.env
     for mode in env.metadata["render_modes"]:
         env.unwrapped.render_mode = mode
         env.reset_batch(SEEDS)
         at_reset = env.render()
-        env.step_batch(episodes.random_actions(env, rounds=1)[0])
+        env.step_batch(trial.actions[0])
         for picture in (at_reset, env.render()):
             image = (
                 isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.shape[2:] == (3,)
@@ -260,3 +260,76 @@ def check_rendering(make: Make) -> None:
                 f"render() in the mode {mode!r} returns {repr(picture)[:60]}"
                 "; text in 'ansi', and a uint8 array (height, width, 3) in 'rgb_array', are required",
             )
+
+
+def check_refusals(trial: Trial) -> None:
+    """Checks that after an error the next round equals that of a twin that was not given invalid input."""
+    env, good = trial.env, trial.actions[0]
+    open_above = getattr(env.unwrapped, "open_above", False)
+    calls: list[tuple[str, Callable[[], Any]]] = [
+        *(
+            (f"step_batch with {what}", partial(env.step_batch, bad))
+            for what, bad in _bad_actions(env.single_action_space, good, open_above)
+        ),
+        ("reset_batch(())", partial(env.reset_batch, ())),
+        ("reset_batch((-1,))", partial(env.reset_batch, (-1,))),
+        ("release with an agent less", partial(env.release, trial.everyone[:, 1:])),
+    ]
+    rounds = len(calls) + 1
+    trials = Trial(lambda: env, rounds=rounds), Trial(trial.make, rounds=rounds)
+    for each in trials:
+        each.env.reset_batch(SEEDS)
+        next(each.rounds())
+    for t, (call, ask) in enumerate(calls, 1):
+        with refusal(call, *((TypeError, ValueError) if "step" in call else (ValueError,))):
+            ask()
+        found, expected = ([each.env.hidden(), each.env.privacy(), *each.rounds(t, t + 1)] for each in trials)
+        require_same(
+            f"{call} is refused, but then what the next round says, in comparison with a twin that was not asked,",
+            found,
+            expected,
+            "a refusal must leave the state untouched: check all before anything happens",
+        )
+
+
+def _bad_actions(space: spaces.Space[Any], good: Any, open_above: bool) -> Iterator[tuple[str, Any]]:
+    """Yields invalid actions, each with a description of its fault.
+
+    Args:
+        space: One agent's action space.
+        good: A valid action of all agents.
+        open_above: Whether the environment accepts values above the space's upper bound.
+    """
+    if isinstance(space, spaces.Dict):
+        yield "an action that is no mapping", next(iter(good.values()))
+        for name, part in space.items():
+            for what, bad in _bad_actions(part, good[name], open_above and name == "action"):
+                yield f"{what} in {name!r}", {**good, name: bad}
+        return
+    yield "an axis more", good[..., np.newaxis]
+    yield "an agent less", good[:, 1:]
+    whole = not np.issubdtype(space.dtype, np.floating)
+    yield "a NaN", _altered(good, np.nan, np.float64)
+    if whole:
+        yield "a fraction", _altered(good, 0.5, np.float64)
+    low, high = _ends(space)
+    dtype = np.int64 if whole else np.float64
+    if np.isfinite(low).all():
+        yield "a value below the space's", _altered(good, low - 1, dtype)
+    if np.isfinite(high).all() and not open_above:
+        yield "a value above the space's", _altered(good, high + 1, dtype)
+
+
+def _altered(good: Array, value: Any, dtype: type) -> Array:
+    """Returns a copy of an action with another value for the last agent of the last replica."""
+    bad: Array = good.astype(dtype)
+    bad[-1, -1] = value
+    return bad
+
+
+def _ends(space: Any) -> tuple[Array, Array]:
+    """Returns the lower and upper bounds of a space."""
+    if isinstance(space, spaces.Box):
+        return space.low.astype(np.float64), space.high.astype(np.float64)
+    count = space.n if isinstance(space, spaces.Discrete) else space.nvec
+    return np.asarray(space.start), np.asarray(space.start + count - 1)

@@ -1,7 +1,6 @@
-"""Short episodes for the checks: new federations, random actions and senders, copies of results."""
+"""Short episodes of federations, in which random actions are played."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -26,36 +25,71 @@ SEEDS = (3, 5, 8)
 """Seeds of the replicas."""
 
 
-def fresh(make: Make, horizon: int = HORIZON) -> FederatedEnv:
-    """Returns a new federation with the given horizon."""
-    env = make()
-    require(
-        isinstance(env, FederatedEnv),
-        f"make() returns a {type(env).__name__}; a FederatedEnv is required",
-    )
-    env.max_cycles = horizon
-    for level in layers(env):
+class Trial:
+    """A new federation, with random actions and senders for one short episode of it.
+
+    Attributes:
+        make: Makes the federation.
+        env: The federation, whose horizon is the number of rounds.
+        seeds: Seed of each replica.
+        rows: ``(replicas, agents)``, the leading axes.
+        everyone: All agents as senders, bool ``(replicas, agents)``; the complement of ``nobody``.
+        actions: Actions of all agents, one array for each round.
+        senders: Whether each agent sends after each round, bool ``(rounds, replicas, agents)``; nobody does where a
+            transport decides that.
+    """
+
+    def __init__(self, make: Make, seeds: Sequence[int] = SEEDS, rounds: int = HORIZON) -> None:
+        """Makes the federation, and draws; the same each time."""
+        self.make = make
+        self.env = env = make()
         require(
-            level.max_cycles == horizon,
-            f"max_cycles was set to {horizon}, but {type(level).__name__} inside has {level.max_cycles}"
-            "; the horizon must be the whole stack's: let wrappers pass it on",
+            isinstance(env, FederatedEnv),
+            f"make() returns a {type(env).__name__}; a FederatedEnv is required",
         )
-    return env
+        env.max_cycles = rounds
+        for level in layers(env):
+            require(
+                level.max_cycles == rounds,
+                f"max_cycles was set to {rounds}, but {type(level).__name__} inside has {level.max_cycles}"
+                "; the horizon must be the whole stack's: let wrappers pass it on",
+            )
+        self.seeds = seeds
+        self.rows = len(seeds), env.max_num_agents
+        self.everyone = np.ones(self.rows, np.bool_)
+        self.nobody = ~self.everyone
+        self.actions = random_choices(env.single_action_space, self.rows, rounds)
+        probability = 0.5 if find_layer(env, "transport") is None else 0.0
+        self.senders = np.random.default_rng(0).random((rounds, *self.rows)) < probability
+
+    def again(self) -> "Trial":
+        """Returns another trial of the same federation, actions and senders."""
+        return Trial(self.make, self.seeds, len(self.actions))
+
+    def rounds(self, start: int = 0, stop: int | None = None) -> Iterator[dict[str, Any]]:
+        """Plays rounds, each followed by a release, and yields copies of each round's results, by name."""
+        for action, sends in zip(self.actions[start:stop], self.senders[start:stop], strict=True):
+            yield {**results(self.env.step_batch(action)), "release": copied(self.env.release(sends))}
+
+    def episode(self) -> list[dict[str, Any]]:
+        """Plays an episode, and returns copies of the results of its reset and of each round."""
+        return [results(self.env.reset_batch(self.seeds)), *self.rounds()]
+
+
+def inside_of_transport(make: Make) -> Make:
+    """Returns a function that makes the part of a stack inside of its transport, which releases by itself."""
+
+    def make_inside() -> FederatedEnv:
+        env = make()
+        transport = find_layer(env, "transport")
+        return env if transport is None else transport.env
+
+    return make_inside
 
 
 def around(wrap: Wrap, make: Make) -> Make:
     """Returns a function that makes federations with wrappers around them."""
     return lambda: wrap(make())
-
-
-def rows_of(env: FederatedEnv, seeds: Sequence[int] = SEEDS) -> tuple[int, int]:
-    """Returns the leading axes, ``(replicas, agents)``."""
-    return len(seeds), env.max_num_agents
-
-
-def everyone(env: FederatedEnv, seeds: Sequence[int] = SEEDS) -> Array:
-    """Returns all agents as senders."""
-    return np.ones(rows_of(env, seeds), np.bool_)
 
 
 def random_choices(space: spaces.Space[Any], rows: tuple[int, int], rounds: int = HORIZON) -> list[Any]:
@@ -75,51 +109,14 @@ def random_choices(space: spaces.Space[Any], rows: tuple[int, int], rounds: int 
     return [mapped(in_rows, batched.sample()) for _ in range(rounds)]
 
 
-def random_actions(env: FederatedEnv, seeds: Sequence[int] = SEEDS, rounds: int = HORIZON) -> list[Any]:
-    """Draws an action for each agent and round."""
-    return random_choices(env.single_action_space, rows_of(env, seeds), rounds=rounds)
-
-
-def random_senders(env: FederatedEnv, rounds: int = HORIZON) -> list[Array]:
-    """Draws which agents send in each round; none where a transport decides that."""
-    generator = np.random.default_rng(0)
-    probability = 0.5 if find_layer(env, "transport") is None else 0.0
-    return list(generator.random((rounds, *rows_of(env))) < probability)
-
-
 def copied(tree: Any) -> Any:
     """Returns nested mappings with a copy of every array."""
     return mapped(np.array, tree)
 
 
-def told(result: BatchReset | BatchStep) -> dict[str, Any]:
+def results(result: BatchReset | BatchStep) -> dict[str, Any]:
     """Returns copies of the results of a reset or a step, by name."""
     return copied(result._asdict())
-
-
-def rounds_of(
-    env: FederatedEnv, actions: Sequence[Any], senders: Sequence[Array] = ()
-) -> Iterator[dict[str, Any]]:
-    """Plays actions, each followed by a release, and yields copies of each round's results, by name."""
-    for action, sends in zip(actions, senders or repeat(None), strict=False):
-        result = told(env.step_batch(action))
-        if sends is not None:
-            result["release"] = copied(env.release(sends))
-        yield result
-
-
-def episode(
-    env: FederatedEnv, seeds: Sequence[int], actions: Sequence[Any], senders: Sequence[Array] = ()
-) -> list[dict[str, Any]]:
-    """Plays an episode from its reset on and returns copies of the results of the reset and of each round.
-
-    Args:
-        env: The federation.
-        seeds: Seed of each replica.
-        actions: Actions of all agents, one array for each round.
-        senders: Whether each agent sends after each round, bool ``(replicas, agents)``; none send without.
-    """
-    return [told(env.reset_batch(seeds)), *rounds_of(env, actions, senders)]
 
 
 def by_agent(env: FederatedEnv, action: Any) -> dict[str, Any]:

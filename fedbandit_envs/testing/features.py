@@ -1,47 +1,42 @@
 """Checks of features for neural networks."""
 
 from collections.abc import Iterator
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.features import Features
-from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.testing.assertions import require_same, taken
-from fedbandit_envs.testing.episodes import SEEDS, Make, fresh, random_actions, require_in_space, rows_of
+from fedbandit_envs.testing.episodes import SEEDS, Trial, require_in_space
 
 _PLACE = (slice(-1, None), slice(-1, None))
 
 
-def _observed(env: FederatedEnv) -> Iterator[Arrays]:
-    yield env.reset_batch(SEEDS).observation
-    for action in random_actions(env):
-        yield env.step_batch(action).observation
-
-
-def check_features(make: Make) -> None:
+def check_features(trial: Trial) -> None:
     """Checks that features lie in their space, follow from a row's own observations, and start anew at a reset."""
-    env = fresh(make)
+    env, rows = trial.env, trial.rows
     kind: type[Features] | None = getattr(env, "features", None)
     if kind is None:
         return
     whole, alone = kind(env.policy_spec), kind(env.policy_spec)
-    rows = rows_of(env)
     episodes: list[list[Array]] = []
     for _ in range(2):
         whole.reset(rows)
         alone.reset((1, 1))
         shown: list[Array] = []
         kept: list[Array] = []
-        for observation in _observed(env):
-            seen = whole.see(observation)
+        played: Iterator[Any] = chain([env.reset_batch(SEEDS)], map(env.step_batch, trial.actions))
+        for result in played:
+            seen = whole.see(result.observation)
             require_in_space(
                 f"{kind.__name__}.see:", {"features": seen}, spaces.Dict({"features": whole.space}), rows
             )
             require_same(
                 f"{kind.__name__}.see: features of one row, alone and among others",
-                alone.see(taken(observation, _PLACE)),
+                alone.see(taken(result.observation, _PLACE)),
                 seen[_PLACE],
                 "equality is required: features of a row follow from what that row has observed",
             )

@@ -1,29 +1,17 @@
 """Conformance checks of environments."""
 
-from fedbandit_envs.testing import batch_api, features, invalid_input, ledger, pettingzoo_api
-from fedbandit_envs.testing.episodes import Make
+from collections.abc import Callable
 
-CHECKS = (
-    batch_api.check_spaces,
-    batch_api.check_arrays,
-    batch_api.check_action_formats,
-    batch_api.check_horizon,
-    batch_api.check_seeds,
-    batch_api.check_pickling,
-    batch_api.check_rendering,
-    features.check_features,
-    pettingzoo_api.check_parallel_api,
-    pettingzoo_api.check_both_apis,
-    pettingzoo_api.check_episode_seeds,
-    invalid_input.check_refusals,
-    invalid_input.check_missing_agents,
-    ledger.check_release,
-    ledger.check_increments,
-    ledger.check_ownership,
-    ledger.check_sensitivity,
-    ledger.check_claims,
-)
-"""The checks of :func:`check_federation`, in order."""
+from fedbandit_envs.testing import batch_api, features, ledger, pettingzoo_api
+from fedbandit_envs.testing.episodes import Make, Trial
+
+CHECKS: list[Callable[[Trial], None]] = [
+    check
+    for module in (batch_api, features, pettingzoo_api, ledger)
+    for name, check in vars(module).items()
+    if name.startswith("check_")
+]
+"""The checks of :func:`check_federation`, in order: each plays a trial of its own."""
 
 
 def check_federation(make: Make) -> None:
@@ -42,4 +30,4 @@ def check_federation(make: Make) -> None:
             correct it.
     """
     for check in CHECKS:
-        check(make)
+        check(Trial(make))

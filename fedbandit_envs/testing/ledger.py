@@ -5,30 +5,33 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.sensitivity import Change, Sensitivity
 from fedbandit_envs.core.wrapper import find_layer, layers
-from fedbandit_envs.testing import episodes
 from fedbandit_envs.testing.assertions import mapped, require, require_same
-from fedbandit_envs.testing.episodes import SEEDS, Make
+from fedbandit_envs.testing.episodes import (
+    SEEDS,
+    Trial,
+    copied,
+    inside_of_transport,
+    require_in_space,
+    results,
+)
 
 
-def check_release(make: Make) -> None:
+def check_release(trial: Trial) -> None:
     """Checks that releases fit their space (with noise: its shapes) and are zero for agents that do not send."""
-    env = episodes.fresh(make)
+    env, rows = trial.env, trial.rows
     env.reset_batch(SEEDS)
-    rows = episodes.rows_of(env)
     # Three rounds, so that a budget of few releases lasts.
-    for action, sends in zip(
-        episodes.random_actions(env, rounds=3), episodes.random_senders(env, 3), strict=True
-    ):
+    for action, sends in zip(trial.actions[:3], trial.senders[:3], strict=True):
         env.step_batch(action)
         released = env.release(sends)
         space = env.single_release_space
         if find_layer(env, "noise") is None:
-            episodes.require_in_space("release:", released, space, rows)
+            require_in_space("release:", released, space, rows)
         else:
             shapes = {name: (*rows, *(part.shape or ())) for name, part in space.items()}
             found = {name: array.shape for name, array in released.items()}
@@ -46,21 +49,17 @@ def check_release(make: Make) -> None:
             )
 
 
-def check_increments(make: Make) -> None:
+def check_increments(trial: Trial) -> None:
     """Checks, without noise, that the releases of an episode add up to a single release at its end."""
-    make = _inside_of_transport(make)
-    often, once = episodes.fresh(make), episodes.fresh(make)
-    if find_layer(often, "noise") is not None:
+    often, once = (Trial(inside_of_transport(trial.make)) for _ in range(2))
+    if find_layer(often.env, "noise") is not None:
         return
-    actions, senders = episodes.random_actions(often), episodes.random_senders(often)
-    everyone = episodes.everyone(often)
-    nobody = [np.zeros_like(sends) for sends in senders]
-    often.reset_batch(SEEDS)
-    once.reset_batch(SEEDS)
-    releases = [episodes.copied(often.release(everyone))]
-    for after_release, after_silence in zip(
-        episodes.rounds_of(often, actions, senders), episodes.rounds_of(once, actions, nobody), strict=True
-    ):
+    once.senders = np.zeros_like(once.senders)
+    often.env.reset_batch(SEEDS)
+    once.env.reset_batch(SEEDS)
+    everyone = often.everyone
+    releases = [copied(often.env.release(everyone))]
+    for after_release, after_silence in zip(often.rounds(), once.rounds(), strict=True):
         releases.append(after_release.pop("release"))
         after_silence.pop("release")
         require_same(
@@ -69,14 +68,14 @@ def check_increments(make: Make) -> None:
             after_silence,
             "equality is required: a release must not change what agents live through",
         )
-    releases.append(episodes.copied(often.release(everyone)))
-    for name, array in often.release(everyone).items():
+    releases.append(copied(often.env.release(everyone)))
+    for name, array in often.env.release(everyone).items():
         require(
             not array.any(),
             f"release of {name!r} a second time in a row is {array[array != 0][:1]}"
             "; zero is required: what has left must not leave again",
         )
-    for name, array in once.release(everyone).items():
+    for name, array in once.env.release(everyone).items():
         total = np.sum([released[name] for released in releases], axis=0)
         slack = 0.0
         if np.issubdtype(array.dtype, np.floating):
@@ -90,86 +89,72 @@ def check_increments(make: Make) -> None:
         )
 
 
-def _inside_of_transport(make: Make) -> Make:
-    """Returns a function that makes the part of a stack inside of its transport, which releases by itself."""
-
-    def make_inside() -> FederatedEnv:
-        env = make()
-        transport = find_layer(env, "transport")
-        return env if transport is None else transport.env
-
-    return make_inside
-
-
-def check_ownership(make: Make) -> None:
+def check_ownership(trial: Trial) -> None:
     """Checks that writing into what release, hidden and sensitivity return is impossible or changes nothing."""
-    marred, twin = episodes.fresh(make), episodes.fresh(make)
-    actions, senders = episodes.random_actions(marred), episodes.random_senders(marred)
-    marred.reset_batch(SEEDS)
-    twin.reset_batch(SEEDS)
-    for action, sends in zip(actions, senders, strict=True):
-        handed = _handed_out(marred, sends)
+    altered, twin = trial, trial.again()
+    altered.env.reset_batch(SEEDS)
+    twin.env.reset_batch(SEEDS)
+    for action, sends in zip(altered.actions, altered.senders, strict=True):
+        written, kept = (
+            {"release": env.release(sends), "hidden": env.hidden(), "sensitivity": env.sensitivity().scale}
+            for env in (altered.env, twin.env)
+        )
         # Copied before anything is written.
-        found = episodes.copied(handed)
-        mapped(_mar, handed)
+        found = copied(written)
+        mapped(_overwrite, written)
         require_same(
             "after somebody wrote into what release, hidden and sensitivity returned, the next",
-            {**found, **episodes.told(marred.step_batch(action))},
-            {**_handed_out(twin, sends), **episodes.told(twin.step_batch(action))},
+            {**found, **results(altered.env.step_batch(action))},
+            {**kept, **results(twin.env.step_batch(action))},
             "what a twin shows is required: hand out arrays that are nobody's buffers",
         )
 
 
-def _handed_out(env: FederatedEnv, sends: Array) -> dict[str, Arrays]:
-    return {"release": env.release(sends), "hidden": env.hidden(), "sensitivity": env.sensitivity().scale}
-
-
-def _mar(array: Array) -> None:
+def _overwrite(array: Array) -> None:
     if array.flags.writeable:
         array.fill(1)
 
 
-def check_sensitivity(make: Make) -> None:
+def check_sensitivity(trial: Trial) -> None:
     """Checks that the sensitivity has the names of the release, is finite, has adjacencies, and is constant."""
-    env = episodes.fresh(make)
+    env = trial.env
     env.reset_batch(SEEDS)
-    told_first = env.sensitivity()
-    told_first = told_first._replace(scale=episodes.copied(told_first.scale))
+    first = env.sensitivity()
+    first = first._replace(scale=copied(first.scale))
     noisy = find_layer(env, "noise") is not None
-    scale, space = told_first.scale, env.single_release_space
+    scale, space = first.scale, env.single_release_space
     # A noise layer may release further numbers, such as variances, which do not depend on data.
     require(
         scale.keys() <= space.keys() if noisy else scale.keys() == space.keys(),
         f"sensitivity has scales of {sorted(scale)}; what is released, {sorted(space)}, is required",
     )
     for name, array in scale.items():
-        shape = (*episodes.rows_of(env), *(space[name].shape or ()))
+        shape = (*trial.rows, *(space[name].shape or ()))
         require(array.shape == shape, f"scale of {name!r} has the shape {array.shape}; {shape} is required")
         require(
             bool(np.isfinite(array).all() and (array >= 0).all() and array.any()),
             f"scale of {name!r} lies between {array.min()} and {array.max()}"
             "; finite numbers >= 0 that are not all 0 are required",
         )
-    _require_changes("changes", told_first.changes)
-    if told_first.pair is not None:
-        total, good, changes = told_first.pair
+    _require_changes("changes", first.changes)
+    if first.pair is not None:
+        total, good, changes = first.pair
         require(
             {total, good} <= scale.keys(),
             f"pair is of {total!r} and {good!r}; names of what is released are required",
         )
         _require_changes("pair.changes", changes)
-    for _ in episodes.rounds_of(env, episodes.random_actions(env)):
-        pass
-    told_last = env.sensitivity()
+    for action in trial.actions:
+        env.step_batch(action)
     require_same(
         "sensitivity at reset and at the episode's end",
-        list(told_last),
-        list(told_first),
+        list(env.sensitivity()),
+        list(first),
         "a constant is required over an episode: it must not depend on data",
     )
     # Noise need not be symmetric where data is.
-    if told_first.symmetric and not noisy:
-        _require_symmetry(env, told_first)
+    if first.symmetric and not noisy:
+        _require_symmetry(trial, first)
 
 
 def _require_changes(what: str, changes: Mapping[str, Change]) -> None:
@@ -185,10 +170,9 @@ def _require_changes(what: str, changes: Mapping[str, Change]) -> None:
         )
 
 
-def _require_symmetry(env: FederatedEnv, sensitivity: Sensitivity) -> None:
-    nobody = np.zeros(episodes.rows_of(env), np.bool_)
-    sends = episodes.everyone(env) if find_layer(env, "transport") is None else nobody
-    released = env.release(sends)
+def _require_symmetry(trial: Trial, sensitivity: Sensitivity) -> None:
+    sends = trial.everyone if find_layer(trial.env, "transport") is None else trial.nobody
+    released = trial.env.release(sends)
     for name, scale in sensitivity.scale.items():
         for array in (scale, released[name]):
             require(
@@ -198,16 +182,16 @@ def _require_symmetry(env: FederatedEnv, sensitivity: Sensitivity) -> None:
             )
 
 
-def check_claims(make: Make) -> None:
+def check_claims(trial: Trial) -> None:
     """Checks that all levels return one claim: epsilon 0 before a release, infinite after one without noise."""
-    for height in range(len(list(layers(make())))):
-        env = episodes.fresh(make)
+    for height in range(len(list(layers(trial.env)))):
+        env = trial.again().env
         stack = list(layers(env))
         env.reset_batch(SEEDS)
         _require_all_is_kept("at reset", _claim(stack))
-        stack[height].release(np.zeros(episodes.rows_of(env), np.bool_))
+        stack[height].release(trial.nobody)
         _require_all_is_kept("after a release by nobody", _claim(stack))
-        stack[height].release(episodes.everyone(env))
+        stack[height].release(trial.everyone)
         claim, name = _claim(stack), type(stack[height]).__name__
         if any(find_layer(level, "noise") for level in stack[height:]):
             require(
@@ -225,13 +209,13 @@ def check_claims(make: Make) -> None:
             claim.adjacency in env.sensitivity().changes and 0 <= claim.delta < 1,
             f"privacy() is {claim}; an adjacency of sensitivity() and a delta in [0, 1) are required",
         )
-    env = episodes.fresh(_inside_of_transport(make))
-    env.reset_batch(SEEDS)
-    for _ in episodes.rounds_of(env, episodes.random_actions(env)):
-        pass
+    trial = Trial(inside_of_transport(trial.make))
+    trial.env.reset_batch(SEEDS)
+    for action in trial.actions:
+        trial.env.step_batch(action)
     _require_all_is_kept(
         "after an episode in which nobody sent (a layer takes data from inside by _release, which is not counted)",
-        _claim(list(layers(env))),
+        _claim(list(layers(trial.env))),
     )
 
 

@@ -1,4 +1,4 @@
-"""Checks of the PettingZoo API: PettingZoo's test, equality with the batch API, copies, seeds."""
+"""Checks of the PettingZoo API: PettingZoo's test, equality with the batch API, copies, seeds, missing agents."""
 
 import io
 import warnings
@@ -9,15 +9,14 @@ import numpy as np
 from pettingzoo.test import parallel_api_test
 
 from fedbandit_envs.core.wrapper import layers
-from fedbandit_envs.testing import episodes
-from fedbandit_envs.testing.assertions import require, require_same, taken
-from fedbandit_envs.testing.episodes import HORIZON, SEEDS, Make
+from fedbandit_envs.testing.assertions import refusal, require, require_same, taken
+from fedbandit_envs.testing.episodes import HORIZON, Trial, by_agent, copied, results
 
 
-def check_parallel_api(make: Make) -> None:
+def check_parallel_api(trial: Trial) -> None:
     """Checks that PettingZoo's own test passes at every level of the stack."""
-    for height in range(len(list(layers(make())))):
-        level = list(layers(make()))[height]
+    for height in range(len(list(layers(trial.env)))):
+        level = list(layers(trial.make()))[height]
         with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
             # Warnings of that test are treated as errors.
             warnings.filterwarnings("error", module=r"pettingzoo\.test")
@@ -26,22 +25,23 @@ def check_parallel_api(make: Make) -> None:
             except (AssertionError, Warning) as error:
                 raise AssertionError(
                     f"PettingZoo's parallel_api_test of {type(level).__name__} finds: {error or repr(error)}; the "
-                    "PettingZoo API of FederatedEnv passes it as it stands, so mend what overrides it"
+                    "PettingZoo API of FederatedEnv passes it as it stands, so correct what overrides it"
                 ) from error
 
 
-def check_both_apis(make: Make) -> None:
+def check_both_apis(trial: Trial) -> None:
     """Checks that both APIs return the same, even though agents write into the PettingZoo API's observations."""
-    batched, keyed = episodes.fresh(make), episodes.fresh(make)
-    reset = episodes.told(batched.reset_batch([7]))
+    trial, keyed = Trial(trial.make, [7]), trial.env
+    batched = trial.env
+    reset = results(batched.reset_batch([7]))
     observations, infos = keyed.reset(seed=7)
     _require_same_rows("reset", {"observation": observations, "info": infos}, reset)
     names = keyed.possible_agents
-    for action in episodes.random_actions(batched, [7]):
+    for action in trial.actions:
         _write_into(observations)
-        before, kept = observations, episodes.copied(observations)
-        step = episodes.told(batched.step_batch(action))
-        observations, rewards, terminations, truncations, infos = keyed.step(episodes.by_agent(keyed, action))
+        before, kept = observations, copied(observations)
+        step = results(batched.step_batch(action))
+        observations, rewards, terminations, truncations, infos = keyed.step(by_agent(keyed, action))
         require_same(
             "what agents wrote into the PettingZoo API's observations, after the next round: that of",
             before,
@@ -102,18 +102,34 @@ def _root(array: Any) -> Any:
     return array
 
 
-def check_episode_seeds(make: Make) -> None:
+def check_episode_seeds(trial: Trial) -> None:
     """Checks that a seed fixes its episode and the episodes of later resets without a seed."""
-    envs = episodes.fresh(make), episodes.fresh(make)
-    actions = episodes.random_actions(envs[0], SEEDS[:1])
+    envs = trial.env, trial.again().env
+    actions = [by_agent(trial.env, action) for action in trial.actions]
     for seed in (11, None, None):
-        one, other = (
-            [env.reset(seed=seed), *(env.step(episodes.by_agent(env, action)) for action in actions)]
-            for env in envs
-        )
+        one, other = ([env.reset(seed=seed), *map(env.step, actions)] for env in envs)
         require_same(
             f"of two federations in the PettingZoo API, after reset(seed=11) and in reset(seed={seed}), round",
             one,
             other,
             "equality is required: take unseeded episodes' seeds from EpisodeSeeds",
         )
+
+
+def check_missing_agents(trial: Trial) -> None:
+    """Checks that actions of too few and of too many agents are errors and leave the state untouched."""
+    asked, twin = trial.env, trial.again().env
+    action, follows = (by_agent(asked, choice) for choice in trial.actions[:2])
+    without = {agent: choice for agent, choice in action.items() if agent != "agent_0"}
+    asked.reset(seed=7)
+    twin.reset(seed=7)
+    unknown = {**action, "nobody": next(iter(action.values()))}
+    for what, bad in (("without agent_0", without), ("of an unknown agent", unknown)):
+        with refusal(f"step with actions {what}", ValueError):
+            asked.step(bad)
+    require_same(
+        "the round after refused actions of too few and of too many agents, in comparison with a twin's,",
+        asked.step(follows),
+        twin.step(follows),
+        "a refusal must leave the state untouched",
+    )

@@ -5,7 +5,7 @@ from typing import Any
 
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.testing.assertions import require_same, taken
-from fedbandit_envs.testing.episodes import SEEDS, Make, copied, fresh, require_in_space, rows_of
+from fedbandit_envs.testing.episodes import SEEDS, Make, Trial, copied, require_in_space
 from fedbandit_envs.views.peers import Peer
 
 HORIZON = 120
@@ -26,7 +26,8 @@ def check_policy(make_policy: Callable[[], Peer], make_env: Make) -> None:
         AssertionError: A requirement does not hold; the message has what was found, what is required and where to
             correct it.
     """
-    env = fresh(make_env, HORIZON)
+    trial = Trial(make_env, rounds=HORIZON)
+    env = trial.env
     spec, seeds = env.policy_spec, row_seeds(SEEDS, env.max_num_agents)
     policy, alone = make_policy(), make_policy()
     observations, actions = [], []
@@ -35,7 +36,7 @@ def check_policy(make_policy: Callable[[], Peer], make_env: Make) -> None:
     for _ in range(HORIZON):
         observations.append(_kept(observation))
         action = _act(policy, observation)
-        require_in_space("action", action, env.single_action_space, rows_of(env), any_width=True)
+        require_in_space("action", action, env.single_action_space, trial.rows, any_width=True)
         actions.append(copied(action))
         observation = env.step_batch(action).observation
 

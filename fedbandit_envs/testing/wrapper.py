@@ -1,29 +1,31 @@
 """Conformance checks of wrappers."""
 
 from itertools import takewhile
-from typing import Any, get_args
+from typing import get_args
 
+import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import FederatedWrapper, Layer, layers
 from fedbandit_envs.testing import federation
 from fedbandit_envs.testing.assertions import require, require_same
 from fedbandit_envs.testing.batch_api import check_rendering
-from fedbandit_envs.testing.episodes import SEEDS, Make, Wrap, around, episode, fresh, random_actions
+from fedbandit_envs.testing.episodes import Make, Trial, Wrap, around
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 """All layers, from the inside out."""
 
 
-def _check_layer(wrap: Wrap, make: Make) -> None:
-    """Checks that wrappers are put around the federation and that each has a layer."""
+def _added(wrap: Wrap, make: Make) -> tuple[list[FederatedWrapper], list[FederatedWrapper]]:
+    """Returns the wrappers that are put around a federation and those inside, after a check that each has a layer."""
     env = make()
     try:
         wrapped = wrap(env)
     except Exception as error:
         raise AssertionError(f"wrap(env) raises {error!r}; a wrapper around env is required") from error
-    added = _added(env, wrapped)
+    inside = [level for level in layers(env) if isinstance(level, FederatedWrapper)]
+    outer = takewhile(lambda level: level is not env, layers(wrapped))
+    added = [level for level in outer if isinstance(level, FederatedWrapper)]
     require(
         bool(added) and any(level is env for level in layers(wrapped)),
         f"wrap(env) returns {type(wrapped).__name__}, which is not around env"
@@ -35,73 +37,54 @@ def _check_layer(wrap: Wrap, make: Make) -> None:
             f"{type(level).__name__}.layer is {getattr(level, 'layer', None)!r}"
             f"; one of {', '.join(map(repr, LAYERS))} is required",
         )
+    return added, inside
 
 
-def _added(env: FederatedEnv, wrapped: FederatedEnv) -> list[FederatedWrapper]:
-    """Returns the wrappers that have been put around a federation, from the outside in."""
-    outer = takewhile(lambda level: level is not env, layers(wrapped))
-    return [level for level in outer if isinstance(level, FederatedWrapper)]
-
-
-def _check_what_passes(wrap: Wrap, make: Make) -> None:
+def _check_what_passes(wrap: Wrap, make: Make, added: set[Layer]) -> None:
     """Checks that only data layers change rounds, and that only observation layers change observations.
 
     Rewards that an observation layer changes must stay in the information as ``raw_reward``.
     """
-    inside = make()
-    added = {level.layer for level in _added(inside, wrap(inside))}
     if "data" in added:
         return
-    env, bare = fresh(around(wrap, make)), fresh(make)
-    chosen = (
-        isinstance(env.single_action_space, spaces.Dict)
-        and env.single_action_space != bare.single_action_space
-    )
-    parts = ["reward", "truncated", "info"] + ([] if "observation" in added else ["observation"])
-    actions = random_actions(env)
-    outers = episode(env, SEEDS, actions)
-    inners = episode(bare, SEEDS, [action["action"] for action in actions] if chosen else actions)
-    for outer, inner in zip(outers, inners, strict=True):
+    outside, bare = Trial(around(wrap, make)), Trial(make)
+    space = outside.env.single_action_space
+    chosen = isinstance(space, spaces.Dict) and space != bare.env.single_action_space
+    bare.actions = [action["action"] for action in outside.actions] if chosen else outside.actions
+    for trial in (outside, bare):
+        trial.senders = np.zeros_like(trial.senders)
+    for outer, inner in zip(outside.episode(), bare.episode(), strict=True):
         if "observation" in added:
             outer["reward"] = outer["info"].get("raw_reward", outer.get("reward"))
-        for part in [part for part in parts if part in inner]:
+            del inner["observation"]
+        inner.pop("release", None)
+        for part, expected in inner.items():
+            found = outer[part]
+            if isinstance(expected, dict):
+                found = {name: found[name] for name in found if name in expected}
             require_same(
-                f"outside and inside of {type(env).__name__}, {part}",
-                _of_the_names_in(inner[part], outer[part]),
-                inner[part],
+                f"outside and inside of {type(outside.env).__name__}, {part}",
+                found,
+                expected,
                 "equality is required: only data layers change what agents live through, and only observation "
                 "layers what they see",
             )
-
-
-def _of_the_names_in(inner: Any, outer: Any) -> Any:
-    """Returns the entries that exist inside of the wrapper, too."""
-    return {name: outer[name] for name in outer if name in inner} if isinstance(inner, dict) else outer
 
 
 _STUBS = [type(f"{layer.capitalize()}Stub", (FederatedWrapper,), {"layer": layer}) for layer in LAYERS]
 """A wrapper of each layer that changes nothing."""
 
 
-def _check_order(wrap: Wrap, make: Make) -> None:
+def _check_order(
+    wrap: Wrap, make: Make, added: list[FederatedWrapper], inside: list[FederatedWrapper]
+) -> None:
     """Checks that stacks in the order of the layers are built, and others refused with an error that names both."""
-    inside = make()
-    wrapped = wrap(inside)
-    stack = [level for level in layers(wrapped) if isinstance(level, FederatedWrapper)]
-    added = _added(inside, wrapped)
     for stub in _STUBS:
-        _require_order(
-            f"{stub.__name__}(wrap(env))",
-            around(stub, around(wrap, make)),
-            [(stub, type(level)) for level in stack],
-        )
-        within = [level for level in stack if level not in added]
-        if not any(_forbidden(stub, type(level)) for level in within):
-            _require_order(
-                f"wrap({stub.__name__}(env))",
-                around(wrap, around(stub, make)),
-                [(type(level), stub) for level in added],
-            )
+        around_all = [(stub, type(level)) for level in (*added, *inside)]
+        _require_order(f"{stub.__name__}(wrap(env))", around(stub, around(wrap, make)), around_all)
+        if not any(_forbidden(stub, type(level)) for level in inside):
+            within = [(type(level), stub) for level in added]
+            _require_order(f"wrap({stub.__name__}(env))", around(wrap, around(stub, make)), within)
 
 
 def _require_order(
@@ -112,8 +95,8 @@ def _require_order(
     try:
         build()
     except ValueError as error:
-        told = str(error)
-        named = any(outer.__name__ in told and inner.__name__ in told for outer, inner in forbidden)
+        message = str(error)
+        named = any(outer.__name__ in message and inner.__name__ in message for outer, inner in forbidden)
         required = f"that order is allowed: from the inside out, {', '.join(LAYERS)}"
         if forbidden:
             required = "the ValueError of FederatedWrapper.__init__, which names both layers, is required"
@@ -145,9 +128,10 @@ def check_wrapper(wrap: Wrap, make: Make) -> None:
         AssertionError: A requirement does not hold; the message has what was found, what is required and where to
             correct it.
     """
-    for check in (_check_layer, _check_what_passes, _check_order):
-        check(wrap, make)
+    added, inside = _added(wrap, make)
+    _check_what_passes(wrap, make, {level.layer for level in added})
+    _check_order(wrap, make, added, inside)
     draws = type(wrap(make())).render is not FederatedWrapper.render
     for check_wrapped in federation.CHECKS:
         if draws or check_wrapped is not check_rendering:
-            check_wrapped(around(wrap, make))
+            check_wrapped(Trial(around(wrap, make)))

@@ -9,6 +9,7 @@ from gymnasium.vector.utils import batch_space
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.stack import Stack, build, checked
 from fedbandit_envs.views.peers import Peer, Peers
 from fedbandit_envs.views.rows import Observation, Rows
 
@@ -116,6 +117,54 @@ class Control:
         return {
             name: array[part].copy() if array.ndim > axes else array[part] for name, array in arrays.items()
         }
+
+
+def make_control(
+    batched: bool,
+    federation: str,
+    joint: bool = False,
+    peers: str | Peer | None = None,
+    action_format: str | None = None,
+    features: bool = False,
+    peers_send: Any = None,
+    max_cycles: int = 1000,
+    stack: Stack = (),
+    preset_stack: Stack = (),
+    **federation_kwargs: Any,
+) -> Control:
+    """Builds a federation with its wrappers, and the control of its learning agents.
+
+    Args:
+        batched: See :class:`Control`.
+        federation: Entry point ``"module:Class"`` of the federation.
+        joint: Control all agents if true, else ``agent_0`` among peers.
+        peers: The other agents' policy, or its entry point; registered ids bring their own. Unused when joint.
+        action_format: Name of an action format, see the federation's page; None for the environment's own actions.
+        features: Show a flat box of features in [-1, 1], see the problem's class of
+            :class:`~fedbandit_envs.core.features.Features`, in place of the raw observation.
+        peers_send: When peers ask to send whose policy does not choose: a schedule fixed in advance, by name or
+            mapping; None for :data:`~fedbandit_envs.views.peers.PEERS_SEND`. Only where agents choose when to send;
+            unused when joint.
+        max_cycles: The horizon: rounds until truncation.
+        stack: Wrappers around the federation from the inside out, pairs of an entry point and keyword arguments:
+            who sends to whom, when, and with how much noise.
+        preset_stack: Wrappers inside of those, which belong to a registered id.
+        **federation_kwargs: Passed to the federation.
+
+    Raises:
+        TypeError: The stack is malformed, or a parameter has the wrong type.
+        ValueError: A parameter is out of its range.
+    """
+    env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **federation_kwargs)
+    return Control(
+        env,
+        batched=batched,
+        joint=joint,
+        peers=peers,
+        action_format=action_format,
+        features=features,
+        peers_send=peers_send,
+    )
 
 
 def _joint_space(space: spaces.Space[Any], num_agents: int) -> spaces.Space[Any]:

@@ -5,10 +5,8 @@ from typing import Any
 import gymnasium
 
 from fedbandit_envs.core.claim import Claim
-from fedbandit_envs.core.stack import Stack, build, checked
 from fedbandit_envs.randomness.streams import EpisodeSeeds
-from fedbandit_envs.views.control import Control
-from fedbandit_envs.views.peers import Peer
+from fedbandit_envs.views.control import make_control
 from fedbandit_envs.views.rows import Observation
 
 
@@ -32,53 +30,22 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012 - Gymnasium's own form
 
-    def __init__(
-        self,
-        federation: str,
-        joint: bool = False,
-        peers: str | Peer | None = None,
-        action_format: str | None = None,
-        features: bool = False,
-        peers_send: Any = None,
-        max_cycles: int = 1000,
-        stack: Stack = (),
-        preset_stack: Stack = (),
-        **federation_kwargs: Any,
-    ) -> None:
+    def __init__(self, federation: str, **settings: Any) -> None:
         """Builds the federation and its wrappers.
 
         Args:
             federation: Entry point ``"module:Class"`` of the federation.
-            joint: Control all agents if true, else ``agent_0`` among peers.
-            peers: The other agents' policy, or its entry point; registered ids bring their own. Unused when joint.
-            action_format: Name of an action format, see the federation's page; None for the environment's own actions.
-            features: Show a flat box of features in [-1, 1], see the problem's class of
-                :class:`~fedbandit_envs.core.features.Features`, in place of the raw observation.
-            peers_send: When peers ask to send whose policy does not choose: a schedule fixed in advance, by name or
-                mapping; None for :data:`~fedbandit_envs.views.peers.PEERS_SEND`. Only where agents choose when to send;
-                unused when joint.
-            max_cycles: The horizon: rounds until truncation.
-            stack: Wrappers around the federation from the inside out, pairs of an entry point and keyword arguments:
-                who sends to whom, when, and with how much noise.
-            preset_stack: Wrappers inside of those, which belong to a registered id.
-            **federation_kwargs: Passed to the federation.
+            **settings: ``joint``, ``peers``, ``action_format``, ``features``, ``peers_send``, ``max_cycles``, ``stack``
+                and ``preset_stack``, see :func:`~fedbandit_envs.views.control.make_control`, and arguments of the
+                federation.
 
         Raises:
             TypeError: The stack is malformed, or a parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **federation_kwargs)
-        self._control = Control(
-            env,
-            batched=False,
-            joint=joint,
-            peers=peers,
-            action_format=action_format,
-            features=features,
-            peers_send=peers_send,
-        )
+        self._control = make_control(batched=False, federation=federation, **settings)
         self._episode_seeds = EpisodeSeeds()
-        self.render_mode = env.render_mode
+        self.render_mode = self._control.federation.render_mode
         self.observation_space = self._control.observation_space
         self.action_space = self._control.action_space
 

@@ -12,10 +12,8 @@ from gymnasium.vector.utils import batch_space
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.core.claim import Claim
-from fedbandit_envs.core.stack import Stack, build, checked
 from fedbandit_envs.randomness.streams import EpisodeSeeds
-from fedbandit_envs.views.control import Control
-from fedbandit_envs.views.peers import Peer
+from fedbandit_envs.views.control import make_control
 from fedbandit_envs.views.rows import Observation, row_of
 from fedbandit_envs.views.single import FederationEnv
 
@@ -46,35 +44,19 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         self,
         num_envs: int,
         federation: str,
-        joint: bool = False,
-        peers: str | Peer | None = None,
-        action_format: str | None = None,
-        features: bool = False,
-        peers_send: Any = None,
-        max_cycles: int = 1000,
         max_episode_steps: int | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        stack: Stack = (),
-        preset_stack: Stack = (),
-        **federation_kwargs: Any,
+        **single: Any,
     ) -> None:
         """Builds the federation and its wrappers.
 
         Args:
             num_envs: Number of copies.
             federation: Entry point ``"module:Class"`` of the federation.
-            joint: Control all agents if true, else ``agent_0`` among peers.
-            peers: The other agents' policy, or its entry point; registered ids bring their own. Unused when joint.
-            action_format: Name of an action format, see the federation's page; None for the environment's own actions.
-            features: Show features, see :class:`~fedbandit_envs.views.single.FederationEnv`.
-            peers_send: When peers ask to send, see there.
-            max_cycles: The horizon: rounds until truncation.
             max_episode_steps: Ends episodes earlier, as Gymnasium's ``TimeLimit`` does, and changes nothing else.
             autoreset_mode: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``, or their values as strings.
-            stack: Wrappers around the federation from the inside out, pairs of an entry point and keyword arguments:
-                who sends to whom, when, and with how much noise.
-            preset_stack: Wrappers inside of those, which belong to a registered id.
-            **federation_kwargs: Passed to the federation.
+            **single: Arguments of a single environment, see :class:`~fedbandit_envs.views.single.FederationEnv`:
+                ``joint``, ``peers``, ``action_format``, ``features``, ``stack`` and the federation's.
 
         Raises:
             ValueError: ``num_envs`` is below 1, the mode is unknown, or a parameter is out of its range.
@@ -84,16 +66,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         require_integer("num_envs", num_envs, 1)
         if max_episode_steps is not None:
             require_integer("max_episode_steps", max_episode_steps, 1)
-        env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **federation_kwargs)
-        self._control = Control(
-            env,
-            batched=True,
-            joint=joint,
-            peers=peers,
-            action_format=action_format,
-            features=features,
-            peers_send=peers_send,
-        )
+        self._control = make_control(batched=True, federation=federation, **single)
         self.autoreset_mode = mode
         self._episode_seeds = [EpisodeSeeds() for _ in range(num_envs)]
         self._most_steps = max_episode_steps
@@ -102,7 +75,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         self._nobody = np.zeros(num_envs, np.bool_)
         self.num_envs = num_envs
         self.metadata = {**FederationEnv.metadata, "autoreset_mode": mode}
-        self.render_mode = env.render_mode
+        self.render_mode = self._control.federation.render_mode
         self.single_observation_space = self._control.observation_space
         self.single_action_space = self._control.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)

@@ -5,23 +5,21 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.leaderboard.board.audits import attack_on
-from fedbandit_envs.leaderboard.board.editions import EditionSecrets, evaluation_seeds
-from fedbandit_envs.leaderboard.board.entries import as_read, baseline_entry
-from fedbandit_envs.leaderboard.board.plays import EntryRun
+from fedbandit_envs.leaderboard.board.entries import baseline_entry
+from fedbandit_envs.leaderboard.board.plays import EntryRun, PrivatizerAttack
 from fedbandit_envs.leaderboard.board.provenance import machine, package
-from fedbandit_envs.leaderboard.board.records import RecordError, Records
+from fedbandit_envs.leaderboard.board.records import EditionSecrets, RecordError, Records, evaluation_seeds
 from fedbandit_envs.leaderboard.board.result import Entry, ResultFile
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
 from fedbandit_envs.leaderboard.board.tracks import Track, TrackError
 from fedbandit_envs.leaderboard.runs import execute as sweep
-from fedbandit_envs.leaderboard.runs import store
-from fedbandit_envs.leaderboard.runs.store import Cell
+from fedbandit_envs.leaderboard.runs.store import Cell, Store
 from fedbandit_envs.randomness.streams import row_seeds
 
 SHARDS = ".shards"
@@ -64,6 +62,28 @@ class Row:
             for task in self.suite.tasks
         ]
 
+    def trial_env(self, task: Task) -> FederatedEnv:
+        """Returns the environment of one task, reset with one seed; noise follows from a number as large as a secret.
+
+        Raises:
+            TrackError: A setting is fixed by the track.
+            TypeError: There is no such setting.
+            ValueError: A setting is out of its range.
+        """
+        env = EntryRun(task, self.track, self.entry, (0,), 2**127, 0, 0, self.code).stack()
+        env.reset_batch([0])
+        return env
+
+    def try_out(self) -> None:
+        """Builds the wrappers that the entry runs behind, so that wrong settings show before anything is played.
+
+        Raises:
+            TrackError: A setting is fixed by the track, or the wrappers' releases have no privacy claim.
+            TypeError: There is no such setting.
+            ValueError: A setting is out of its range.
+        """
+        self.track.check(self.trial_env(self.suite.tasks[0]))
+
     def file(self, opened: EditionSecrets) -> str:
         """Returns the name of the row's result file."""
         return f"{self.suite.name}.{opened.edition.id}.{self.track.name}.{self.entry.name}.json"
@@ -94,46 +114,18 @@ def rows_of(suite: Suite, names: Iterable[str], tracks: Iterable[Track]) -> tupl
         The rows; and by ``"name on track"`` the reason why a baseline that fits a track cannot play there.
     """
     rows, left_out = [], {}
-    for track in tracks:
-        for name in names:
-            if all(track.fits(BASELINES[name], task) for task in suite.tasks):
-                row = Row(suite, track, baseline_entry(name))
-                if why := _unplayable(row):
-                    left_out[f"{name} on {track.name}"] = why
-                else:
-                    rows.append(row)
-    return rows, left_out
-
-
-def try_out(row: Row) -> None:
-    """Builds the wrappers that an entry runs behind, so that wrong settings show before anything is played.
-
-    Raises:
-        TrackError: A setting is fixed by the track, or the wrappers' releases have no privacy claim.
-        TypeError: There is no such setting.
-        ValueError: A setting is out of its range.
-    """
-    row.track.check(_trial_env(row, row.suite.tasks[0]))
-
-
-def _trial_env(row: Row, task: Task) -> FederatedEnv:
-    """Returns the environment of a row, reset with one seed; its noise follows from a number as large as a secret."""
-    run = EntryRun(task, row.track, row.entry, (0,), 2**127, row_check_seed=0, checked_rows=0, code=row.code)
-    env = run.stack()
-    env.reset_batch([0])
-    return env
-
-
-def _unplayable(row: Row) -> str:
-    """Returns why a baseline cannot play; empty if it can."""
-    for task in row.suite.tasks:
+    for track, name in product(tracks, names):
+        row = Row(suite, track, baseline_entry(name))
+        if not all(track.fits(BASELINES[name], task) for task in suite.tasks):
+            continue
         try:
-            env = _trial_env(row, task)
-            policy = BASELINES[row.entry.source].make_policy()
-            policy.reset(env.policy_spec, row_seeds([0], env.max_num_agents))
+            for task in suite.tasks:
+                env = row.trial_env(task)
+                BASELINES[name].make_policy().reset(env.policy_spec, row_seeds([0], env.max_num_agents))
+            rows.append(row)
         except (TrackError, UnfitError, ValueError) as error:
-            return f"{task.id}: {error}"
-    return ""
+            left_out[f"{name} on {track.name}"] = f"{task.id}: {error}"
+    return rows, left_out
 
 
 def run(
@@ -161,37 +153,28 @@ def run(
         RecordError: The edition has a row of another entry of the same name.
     """
     out.mkdir(parents=True, exist_ok=True)
-    records = Records(out)
-    for row in rows:
-        _refuse_namesake(row, out / row.file(opened))
+    files = [out / row.file(opened) for row in rows]
+    for row, file in zip(rows, files, strict=True):
+        # Rows of two entries with one name would have the same file.
+        other = ResultFile.load(file).entry if file.exists() else row.entry
+        if (other.source_digest, other.settings) != (row.entry.source_digest, row.entry.settings):
+            raise RecordError(
+                f"{file.name} is a row of other code or settings of that name; another name or edition is required"
+            )
     runs = [run for row in rows for run in row.runs(opened)]
-    attacks = [attack for attack in map(attack_on, runs) if attack is not None]
+    attacks = [attack for attack in map(PrivatizerAttack.on, runs) if attack is not None]
     play([*attacks, *runs], out / SHARDS)
-    made = []
-    for row in rows:
-        file = out / row.file(opened)
-        records.take_in(file, partial(_gathered, row, opened, out))
-        made.append(file)
-    return made
-
-
-def _refuse_namesake(row: Row, file: Path) -> None:
-    """Refuses an entry with the name of another entry that has a row: both rows would have the same file."""
-    if not file.exists():
-        return
-    other = ResultFile.load(file).entry
-    if other.source_digest != row.entry.source_digest or other.settings != as_read(row.entry).settings:
-        raise RecordError(
-            f"{file.name} is a row of other code or settings of that name; another name or edition is required"
-        )
+    for row, file in zip(rows, files, strict=True):
+        Records(out).take_in(file, partial(_gathered, row, opened, out))
+    return files
 
 
 def _gathered(row: Row, opened: EditionSecrets, out: Path) -> ResultFile:
     """Puts a row's result together from its shards."""
-    tasks = []
+    tasks, shards = [], Store(out / SHARDS)
     for run in row.runs(opened):
-        attack, task = attack_on(run), store.load(run, out / SHARDS)
-        tasks.append(task if attack is None else replace(task, audit=store.load(attack, out / SHARDS)))
+        attack, task = PrivatizerAttack.on(run), shards.load(run)
+        tasks.append(task if attack is None else replace(task, audit=shards.load(attack)))
     return ResultFile(
         suite=row.suite.name,
         suite_version=row.suite.version,

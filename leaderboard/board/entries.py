@@ -3,22 +3,14 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedbandit_envs.baselines.baseline import Baseline
-from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.leaderboard.board.result import Entry, canonical, digest_of
+from fedbandit_envs.leaderboard.board.result import Entry, digest_of
 from fedbandit_envs.leaderboard.board.suites import Suite
-from fedbandit_envs.leaderboard.board.tracks import Track, submitted
-from fedbandit_envs.leaderboard.sandbox import SandboxedPolicy
-from fedbandit_envs.leaderboard.sandbox.confinement import PARTS
 from fedbandit_envs.leaderboard.sandbox.source import Source
 from fedbandit_envs.registry.registration import make_federation
 
@@ -46,12 +38,12 @@ def baseline_entry(name: str) -> Entry:
     baseline = BASELINES[name]
     wrappers = {part: [_named(one.make), repr(dict(one.kwargs))] for part, one in baseline.wrappers.items()}
     digest = digest_of([name, _named(baseline.policy), repr(dict(baseline.policy_kwargs)), wrappers])
-    return Entry(name, "baseline", name, digest, {"policy": dict(baseline.policy_kwargs)})
+    return Entry(name, "baseline", name, digest, {"policy": _as_json(dict(baseline.policy_kwargs))})
 
 
-def as_read(entry: Entry) -> Entry:
-    """Returns an entry as it is after being written as JSON, which has lists where Python has tuples."""
-    return replace(entry, settings=json.loads(json.dumps(entry.settings)))
+def _as_json(settings: Any) -> Any:
+    """Returns settings as they are after being written as JSON, which has lists where Python has tuples."""
+    return json.loads(json.dumps(settings, allow_nan=False))
 
 
 def _named(maker: Any) -> str:
@@ -75,7 +67,7 @@ def submission_of(load: str, name: str, settings: Settings, sources: Path) -> tu
         sources: Folder in which files are kept, under the digest of their content.
 
     Returns:
-        The entry, and the place of the code on this machine as :class:`SandboxedPolicy` takes it.
+        The entry, and the place of the code on this machine, in the form of ``load``.
 
     Raises:
         ValueError: ``load`` is none of these, or JSON has no form for the settings.
@@ -83,10 +75,10 @@ def submission_of(load: str, name: str, settings: Settings, sources: Path) -> tu
         ImportError: The module does not exist.
     """
     source = Source.parse(load)
-    digest = digest_of_source(source)
+    digest = _digest(source)
     given = {part: dict(arguments) for part, arguments in settings.items() if arguments}
     try:
-        canonical(given)
+        given = _as_json(given)
     except (ValueError, TypeError) as error:
         raise ValueError(f"settings are {given}; what JSON can say is required: {error}") from error
     if not source.is_file:
@@ -109,13 +101,13 @@ def find_code(entry: Entry, sources: Path) -> str:
     """
     place, colon, attribute = entry.source.partition(":")
     code = f"{sources / entry.source_digest}.py{colon}{attribute}" if place.endswith(".py") else entry.source
-    digest = digest_of_source(Source.parse(code))
+    digest = _digest(Source.parse(code))
     if digest != entry.source_digest:
         raise ValueError(f"source of {entry.name} has the digest {digest}; {entry.source_digest} has played")
     return code
 
 
-def digest_of_source(source: Source) -> str:
+def _digest(source: Source) -> str:
     """Returns the SHA-256 of a file, or of all Python files of a package, without importing it."""
     if source.is_file:
         return hashlib.sha256(Path(source.module).read_bytes()).hexdigest()
@@ -125,47 +117,3 @@ def digest_of_source(source: Source) -> str:
             name = str(file.relative_to(root.parent))
             files.append([name, hashlib.sha256(file.read_bytes()).hexdigest()])
     return digest_of(files)
-
-
-def baseline_of(entry: Entry, track: Track) -> Baseline:
-    """Returns the baseline whose wrappers an entry runs behind; its policy is made by :class:`PolicyFactory`."""
-    if entry.kind == "baseline":
-        return BASELINES[entry.source]
-    wrappers = submitted(entry.settings, track)
-    return Baseline("submitted", "-", FederatedEnv, SandboxedPolicy, {}, wrappers)
-
-
-class PolicyFactory:
-    """Makes an entry's policies; those of a submission live in processes of their own until the run is over."""
-
-    def __init__(self, entry: Entry, code: str, until: ExitStack) -> None:
-        """Prepares to make policies.
-
-        Args:
-            entry: The entry.
-            code: Place of a submission's code; empty for a baseline.
-            until: Ends the processes of a submission when it is closed.
-        """
-        self._entry, self._code, self._until = entry, code, until
-        self._sandboxed: list[SandboxedPolicy] = []
-
-    def __call__(self) -> Policy:
-        """Makes another policy."""
-        if self._entry.kind == "baseline":
-            return BASELINES[self._entry.source].make_policy()
-        policy = SandboxedPolicy(self._code, settings=dict(self._entry.settings.get("policy", {})))
-        self._until.callback(policy.close)
-        self._sandboxed.append(policy)
-        return policy
-
-    @property
-    def confined(self) -> list[str] | None:
-        """The parts of confinement that held for all policies made; None for a baseline, which needs none."""
-        if self._entry.kind == "baseline":
-            return None
-        return in_all([policy.confined for policy in self._sandboxed])
-
-
-def in_all(held: Sequence[Sequence[str]]) -> list[str]:
-    """Returns the parts of confinement that every process held."""
-    return [part for part in PARTS if all(part in parts for parts in held)]

@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import subprocess
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution, version
 from importlib.resources import files
@@ -17,12 +18,7 @@ _NAME = "fedbandit-envs"
 
 def package() -> dict[str, Any]:
     """Returns the package's version, commit, digest of its source, and versions of its dependencies."""
-    return {
-        "version": version(_NAME),
-        "commit": _commit(),
-        "source_digest": source_digest(),
-        "lock": _lock(),
-    }
+    return {"version": version(_NAME), "commit": _commit(), "source_digest": source_digest(), "lock": _lock()}
 
 
 def machine() -> dict[str, Any]:
@@ -52,18 +48,15 @@ def _commit() -> str | None:
 def _lock() -> dict[str, str]:
     """Returns the versions of all dependencies and theirs, without those of extras, by lower-case name."""
     found: dict[str, str] = {}
-    wanted = [_NAME]
+    wanted = {_NAME}
     while wanted:
         name = wanted.pop()
-        try:
-            one = distribution(name)
-        except PackageNotFoundError:
-            # A requirement of another platform.
-            continue
-        found[name] = one.version
-        needed = [text for text in one.requires or () if "extra ==" not in text]
-        names = {re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0].lower() for text in needed}
-        wanted += names - found.keys()
+        # A requirement of another platform is not installed.
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+            needed = (text for text in distribution(name).requires or () if "extra ==" not in text)
+            names = {re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0].lower() for text in needed}
+            wanted |= names - found.keys()
     del found[_NAME]
     return dict(sorted(found.items()))
 

@@ -3,23 +3,30 @@
 ``record.jsonl`` is only appended to. Each line is sealed by a digest of itself and of the previous line's seal, so that
 any later change shows; whoever keeps the latest seal can tell that the file was not rewritten as a whole. Secrets of
 editions lie beside it, in files that only their owner can read.
+
+Evaluation seeds follow from the suite and a salt, which is published with every row: entries of one edition have common
+random numbers, and nobody knows the seeds before the edition is opened. Noise, and the choice of rows that are replayed
+alone, follow from the edition's secret. The noise entropy of a row is published with the row, and reveals nothing about
+other rows.
 """
 
 import fcntl
 import hashlib
+import hmac
 import json
 import os
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple, Self
 
-from fedbandit_envs.leaderboard.board.editions import EditionSecrets, draw, edition_of
-from fedbandit_envs.leaderboard.board.result import ResultFile, canonical, digest_of
-from fedbandit_envs.leaderboard.board.suites import Suite
+from fedbandit_envs.leaderboard.board.result import Edition, Entry, ResultFile, canonical, digest_of
+from fedbandit_envs.leaderboard.board.suites import Suite, Task
 
-Status = Literal["in", "out", "unknown"]
+_BYTES = 16
 _FIRST = "0" * 64
 _FIELDS = {
     "edition": {"suite", "digest", "salt", "id", "secret_digest"},
@@ -33,10 +40,52 @@ class RecordError(RuntimeError):
     """A record was changed, or something is asked of it that is impossible."""
 
 
-def _is_valid(said: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> bool:
+class EditionSecrets(NamedTuple):
+    """An edition together with its secret.
+
+    Attributes:
+        edition: The edition, which is published.
+        secret: 32 bytes that only the operators of the edition know.
+    """
+
+    edition: Edition
+    secret: bytes
+
+    @classmethod
+    def draw(cls) -> Self:
+        """Returns a new edition, drawn from the operating system's entropy."""
+        return cls(Edition.of(secrets.token_hex(_BYTES)), secrets.token_bytes(32))
+
+    def entropy(self, purpose: str, suite: Suite, track: str, entry: Entry, task: Task) -> int:
+        """Returns 128 bits for one purpose of one entry's run of one task, by HMAC-SHA256 with the secret.
+
+        The same run has the same bits, so that it can be stopped and started again; every other run has others, and
+        none reveals the secret.
+
+        Args:
+            purpose: ``noise``, or ``watch`` for the choice of rows that are replayed alone.
+            suite: The suite.
+            track: The track's name.
+            entry: The entry.
+            task: The task.
+        """
+        of = [purpose, suite.name, suite.version, asdict(self.edition), track, asdict(entry), task.digest]
+        return int.from_bytes(hmac.digest(self.secret, canonical(of).encode(), "sha256")[:_BYTES])
+
+
+def evaluation_seeds(suite: Suite, task: Task, edition: Edition) -> list[int]:
+    """Returns a task's evaluation seeds in an edition, 128 bits each."""
+    named = (
+        ["seed", suite.name, suite.version, edition.salt, task.id, number] for number in range(task.seeds)
+    )
+    digests = (hashlib.sha256(canonical(name).encode()).digest() for name in named)
+    return [int.from_bytes(digest[:_BYTES]) for digest in digests]
+
+
+def _is_valid(line: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> bool:
     """Returns whether a line has the fields of its kind, and withdraws only a row that was added before."""
-    whole = said.keys() == {"what", "at", "before"} | _FIELDS[said["what"]]
-    return whole and (said["what"] != "out" or any(line.get("result") == said["result"] for line in lines))
+    whole = line.keys() == {"what", "at", "before", "seal"} | _FIELDS[line["what"]]
+    return whole and (line["what"] != "out" or any(one.get("result") == line["result"] for one in lines))
 
 
 class Records:
@@ -70,10 +119,8 @@ class Records:
         for number, text in enumerate(self._file.read_text().splitlines(), 1):
             try:
                 line = json.loads(text)
-                said = {name: value for name, value in line.items() if name != "seal"}
-                intact = (
-                    line["before"] == before and line["seal"] == digest_of(said) and _is_valid(said, found)
-                )
+                sealed = digest_of({name: value for name, value in line.items() if name != "seal"})
+                intact = (line["before"], line["seal"]) == (before, sealed) and _is_valid(line, found)
             except (ValueError, TypeError, KeyError, AttributeError):
                 intact = False
             if not intact:
@@ -92,15 +139,11 @@ class Records:
             new: Whether to open one in any case.
         """
         with self._locked() as append:
-            for line in reversed([] if new else self.lines()):
-                if line["what"] == "edition" and (line["suite"], line["digest"]) == (
-                    suite.name,
-                    suite.digest,
-                ):
-                    edition = edition_of(line["salt"])
-                    if (secret := self.secret(edition.id)) is not None:
-                        return EditionSecrets(edition, secret)
-            drawn = draw()
+            for salt in reversed([] if new else self.salts(suite)):
+                edition = Edition.of(salt)
+                if (secret := self.secret(edition.id)) is not None:
+                    return EditionSecrets(edition, secret)
+            drawn = EditionSecrets.draw()
             self._secrets.mkdir(mode=0o700, exist_ok=True)
             file = os.open(self._secrets / drawn.edition.id, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(file, "wb") as out:
@@ -116,10 +159,12 @@ class Records:
         file = self._secrets / edition
         return file.read_bytes() if file.exists() else None
 
-    def has_edition(self, suite: Suite, salt: str) -> bool:
-        """Returns whether the edition of a salt was opened here for a suite."""
-        wanted = ("edition", salt, suite.digest)
-        return any((line["what"], line.get("salt"), line.get("digest")) == wanted for line in self.lines())
+    def salts(self, suite: Suite) -> list[str]:
+        """Returns the salts of the suite's editions, in the order in which they were opened here."""
+        lines = self.lines()
+        return [
+            line["salt"] for line in lines if line["what"] == "edition" and line["digest"] == suite.digest
+        ]
 
     def take_in(self, file: Path, make: Callable[[], ResultFile]) -> None:
         """Writes a row's file and records it, unless it is on record already or was withdrawn.
@@ -129,7 +174,7 @@ class Records:
             make: Makes the result.
         """
         with self._locked() as append:
-            if file.exists() and self.status(ResultFile.load(file).digest) != "unknown":
+            if file.exists() and ResultFile.load(file).digest in self.latest():
                 return
             result = make()
             result.save(file)
@@ -148,21 +193,18 @@ class Records:
             raise RecordError("reason is empty; a withdrawal says why")
         digest = result.digest
         with self._locked() as append:
-            if (status := self.status(digest)) != "in":
-                standing = "withdrawn already" if status == "out" else "not in the record"
-                raise RecordError(f"the row of {result.entry.name} is {standing}")
+            line = self.latest().get(digest, {"what": ""})
+            if line["what"] != "in":
+                state = "withdrawn already" if line["what"] == "out" else "not in the record"
+                raise RecordError(f"the row of {result.entry.name} is {state}")
             append(what="out", result=digest, entry=result.entry.name, reason=reason.strip())
 
-    def status(self, digest: str) -> Status:
-        """Returns whether the row of a digest is ``in`` the ranking, was taken ``out``, or is ``unknown``."""
-        return self._latest().get(digest, {"what": "unknown"})["what"]
+    def latest(self) -> dict[str, dict[str, Any]]:
+        """Returns the latest line about each row by the row's digest: ``what`` is ``in``, or ``out`` if withdrawn.
 
-    def why_out(self, digest: str) -> str:
-        """Returns why a row was withdrawn; empty if it was not."""
-        return str(self._latest().get(digest, {}).get("reason", ""))
-
-    def _latest(self) -> dict[str, Any]:
-        """Returns the latest line of each row, by the row's digest."""
+        Raises:
+            RecordError: The record was changed.
+        """
         return {line["result"]: line for line in self.lines() if "result" in line}
 
     def standing(self) -> list[ResultFile]:
@@ -172,9 +214,8 @@ class Records:
             RecordError: The record was changed.
             ResultError: A file is no result.
         """
-        latest = self._latest()
-        results = self._results().values()
-        return [one for one in results if latest.get(one.digest, {}).get("what") == "in"]
+        taken_in = {digest for digest, line in self.latest().items() if line["what"] == "in"}
+        return [result for result in self._results().values() if result.digest in taken_in]
 
     def withdrawn(self) -> list[dict[str, str]]:
         """Returns the rows that were withdrawn, in the order of their withdrawals.
@@ -199,13 +240,14 @@ class Records:
         """
         files = {name: result.digest for name, result in self._results().items()}
         rows = {line["file"]: line["result"] for line in self.lines() if line["what"] == "in"}
-        wrong = sorted(name for name in files.keys() | rows.keys() if files.get(name) != rows.get(name))
-        return [
-            f"{name}: no row on record" if name not in rows
-            else f"{name}: the file is gone" if name not in files
-            else f"{name}: not as it was taken in"
-            for name in wrong
-        ]  # fmt: skip
+        gone = [f"{name}: the file is gone" for name in rows.keys() - files.keys()]
+        unknown = [f"{name}: no row on record" for name in files.keys() - rows.keys()]
+        changed = [
+            f"{name}: not as it was taken in"
+            for name in files.keys() & rows.keys()
+            if files[name] != rows[name]
+        ]
+        return sorted(gone + unknown + changed)
 
     def _results(self) -> dict[str, ResultFile]:
         return {file.name: ResultFile.load(file) for file in sorted(self._file.parent.glob("*.json"))}
@@ -217,10 +259,10 @@ class Records:
         with self._file.open("a+", encoding="utf-8") as out:
             fcntl.flock(out, fcntl.LOCK_EX)
 
-            def append(**said: str) -> None:
+            def append(**fields: str) -> None:
                 lines = self.lines()
                 before = lines[-1]["seal"] if lines else _FIRST
-                line = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "before": before, **said}
+                line = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "before": before, **fields}
                 out.write(canonical({**line, "seal": digest_of(line)}) + "\n")
                 out.flush()
                 os.fsync(out.fileno())

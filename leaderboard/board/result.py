@@ -25,6 +25,9 @@ SCHEMA = 1
 # Longer integers are refused: no count has as many digits, and NumPy cannot hold them.
 _MOST_DIGITS = 18
 
+Group = tuple[str, int, str]
+"""Suite, its version and the edition's id: results of one group had common random numbers."""
+
 ARRAYS = ("rounds", "regret", "extra", "messages", "bytes", "seeds")
 """Attributes of :class:`TaskResult` that its ``arrays_digest`` covers."""
 
@@ -131,6 +134,11 @@ class Edition:
     id: str
     salt: str
 
+    @classmethod
+    def of(cls, salt: str) -> Self:
+        """Returns the edition of a salt."""
+        return cls(hashlib.sha256(f"edition {salt}".encode()).hexdigest()[:12], salt)
+
 
 @dataclass(frozen=True)
 class ResultFile:
@@ -163,6 +171,21 @@ class ResultFile:
     made: str
     schema: int = SCHEMA
 
+    @property
+    def group(self) -> Group:
+        """The group within which the result may be compared."""
+        return self.suite, self.suite_version, self.edition.id
+
+    @property
+    def run_tasks(self) -> Array:
+        """Number of the task of each run, int64 ``(runs,)``."""
+        return np.repeat(np.arange(len(self.tasks)), [len(task.seeds) for task in self.tasks])
+
+    @property
+    def last_regret(self) -> Array:
+        """Regret per agent at the horizon, float64 ``(runs,)``, task by task."""
+        return np.concatenate([task.regret_array[-1] for task in self.tasks])
+
     def as_json(self) -> dict[str, Any]:
         """Returns the attributes by name, checked.
 
@@ -170,7 +193,7 @@ class ResultFile:
             ResultError: An attribute is not as the schema requires.
         """
         data: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
-        check(data)
+        _check(data)
         return data
 
     @property
@@ -196,7 +219,7 @@ class ResultFile:
         Raises:
             ResultError: The data does not follow the schema; the message says where.
         """
-        check(data)
+        _check(data)
         nested = {
             "edition": Edition(**data["edition"]),
             "entry": Entry(**data["entry"]),
@@ -214,13 +237,11 @@ class ResultFile:
         """
         text = path.read_bytes()
         try:
-            data = json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_integer)
-        except (ValueError, RecursionError) as error:
-            raise ResultError(f"{path} is no JSON: {error}") from error
-        try:
-            return cls.of(data)
+            return cls.of(json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_integer))
         except ResultError as error:
             raise ResultError(f"{path}: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise ResultError(f"{path} is no JSON: {error}") from error
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -244,7 +265,7 @@ def _validator() -> Any:
     return Draft202012Validator(json.loads(text))
 
 
-def check(data: Any) -> None:
+def _check(data: Any) -> None:
     """Checks JSON against the schema, and the lengths of its arrays against each other.
 
     Raises:
@@ -255,12 +276,13 @@ def check(data: Any) -> None:
     if first is not None:
         raise ResultError(f"{first.json_path} is wrong: {first.message[:300]}")
     for number, task in enumerate(data["tasks"]):
-        by_seed = {f"regret[{i}]": row for i, row in enumerate(task["regret"])}
-        by_seed |= {f"extra.{name}": values for name, values in task["extra"].items()}
-        by_seed |= {name: task[name] for name in ("messages", "bytes")}
-        required = {**dict.fromkeys(by_seed, len(task["seeds"])), "regret": len(task["rounds"])}
-        for name, values in {**by_seed, "regret": task["regret"]}.items():
-            if len(values) != required[name]:
+        seeds = len(task["seeds"])
+        lengths = [("regret", task["regret"], len(task["rounds"]))]
+        lengths += [(f"regret[{i}]", row, seeds) for i, row in enumerate(task["regret"])]
+        lengths += [(f"extra.{name}", values, seeds) for name, values in task["extra"].items()]
+        lengths += [(name, task[name], seeds) for name in ("messages", "bytes")]
+        for name, values, required in lengths:
+            if len(values) != required:
                 raise ResultError(
-                    f"$.tasks[{number}].{name} has {len(values)} entries; {required[name]} are required"
+                    f"$.tasks[{number}].{name} has {len(values)} entries; {required} are required"
                 )

@@ -6,6 +6,7 @@ those of the percentile bootstrap, stratified by task: seeds are resampled withi
 """
 
 from collections.abc import Callable
+from math import nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,13 +24,14 @@ class Estimate(NamedTuple):
 
     Attributes:
         value: The statistic.
-        low: Lower end of the interval; NaN where a task has fewer than :data:`.statistics.FEWEST` seeds.
+        low: Lower end of the interval; NaN where it is not known: a task has fewer than
+            :data:`.statistics.FEWEST` seeds.
         high: Upper end, likewise.
     """
 
     value: Any
-    low: Any
-    high: Any
+    low: Any = nan
+    high: Any = nan
 
 
 def normalised(regret: Array, reference: Array) -> Array:

@@ -14,12 +14,13 @@ from typing import Any
 
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.claim import Adjacency
+from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.leaderboard.board.result import digest_of
-from fedbandit_envs.leaderboard.runs.assignments import arguments
 from fedbandit_envs.leaderboard.runs.simulate import log_spaced
+from fedbandit_envs.leaderboard.runs.spec import arguments
 from fedbandit_envs.registry.plugins import Registry
 from fedbandit_envs.registry.problems import SuiteSpec
-from fedbandit_envs.registry.registration import PROBLEMS, REGISTRY, problem_of
+from fedbandit_envs.registry.registration import PROBLEMS, REGISTRY, make_federation, problem_of
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,17 @@ class Task:
     seeds: int
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
+    def federation(self) -> FederatedEnv:
+        """Makes the task's environment, without wrappers."""
+        return make_federation(self.env_id, **{**self.env_kwargs, "max_cycles": self.rounds})
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that determines the task, data files of the environment included."""
         entry = REGISTRY[self.env_id]
         environment = resolve(entry.federation)
-        said = arguments(environment).items()
-        defaults = {name: value for name, value in said if value is not inspect.Parameter.empty}
+        taken = arguments(environment).items()
+        defaults = {name: value for name, value in taken if value is not inspect.Parameter.empty}
         folder = files(environment.__module__.rpartition(".")[0])
         data = [file for file in folder.iterdir() if file.name.endswith(".csv")]
         return digest_of(

@@ -1,21 +1,16 @@
-"""The command line: a file a command, put together here."""
+"""The command line, put together from the commands in the files of this folder."""
 
 import typer
 
-from fedbandit_envs.leaderboard.cli import audit, lab, leaderboard, quickstart, reproduce, run, samba, tune
-from fedbandit_envs.leaderboard.cli import list as list_
+from fedbandit_envs.leaderboard.cli import audit, lab, leaderboard, runs, samba, sweeps
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Federated bandits: environments and baselines."
 )
-app.command(name="list")(list_.list_)
-app.command()(run.run)
-app.command()(quickstart.quickstart)
-app.command()(audit.audit)
-app.command()(reproduce.reproduce)
-app.command()(tune.tune)
-app.command()(samba.samba)
-app.command()(samba.samba_keys)
-app.command()(samba.samba_role)
+app.command(name="list")(runs.list_)
+for command in (runs.run, runs.quickstart, audit.audit, sweeps.reproduce, sweeps.tune):
+    app.command()(command)
+for samba_command in (samba.samba, samba.samba_keys, samba.samba_role):
+    app.command()(samba_command)
 app.command()(lab.lab)
 app.add_typer(leaderboard.app, name="leaderboard")

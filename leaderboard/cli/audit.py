@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Column, Table
+from rich.table import Column
 
-from fedbandit_envs.leaderboard.audits import TARGETS, Audited, AuditSettings, run_audits
-from fedbandit_envs.leaderboard.cli.terminal import explained, out_console, progress_bar
+from fedbandit_envs.leaderboard.audits import TARGETS, AuditSettings, run_audits
+from fedbandit_envs.leaderboard.cli.terminal import explained, print_table, progress
+from fedbandit_envs.wrappers.privacy.audit import Audit
+
+# Adjacencies that begin alike must not be cut short alike.
+_ADJACENCY = Column("adjacency", overflow="fold")
+_HEADS = (_ADJACENCY, "composition", "delta", "lower bound", "claim", "tightness", "holds")
 
 
 def audit(
@@ -40,33 +45,25 @@ def audit(
     """Attacks what a mechanism claims; exit code 1 if some claim is refuted (by chance 1 in 10,000 attacks)."""
     # A user's own mechanism lies in the current folder; installed modules come first.
     sys.path.append(str(Path.cwd()))
-    wrong = explained(ValueError, ArithmeticError, MemoryError, TypeError, ImportError, AttributeError)
-    with wrong, progress_bar() as progress:
+    with explained(ValueError, ArithmeticError, MemoryError, TypeError, ImportError, AttributeError):
         settings = AuditSettings(mechanism, epsilon, delta, releases, samples, seed)
-        task = progress.add_task(mechanism, total=len(settings.attacks))
-        audited = run_audits(settings, lambda attacks: progress.advance(task, attacks))
+        with progress(mechanism, len(settings.attacks)) as update:
+            audited = run_audits(settings, lambda attacks: update(advance=attacks))
     if as_json:
         result = {"settings": asdict(settings), "audits": [row.as_json() for row in audited]}
         typer.echo(json.dumps(result, indent=2))
     else:
-        _print_audits(audited)
+        for name, group in groupby(audited, lambda row: row.mechanism):
+            print_table(name, _HEADS, (_row(claimed.audit) for claimed in group))
     raise typer.Exit(0 if all(row.audit.holds for row in audited) else 1)
 
 
-def _print_audits(audited: list[Audited]) -> None:
-    """Prints a table a mechanism, of what an attack shows and what is claimed."""
-    for name, group in groupby(audited, lambda row: row.mechanism):
-        # Adjacencies that begin alike must not be cut short alike.
-        adjacency = Column("adjacency", overflow="fold")
-        table = Table(
-            adjacency, "composition", "delta", "lower bound", "claim", "tightness", "holds", title=name
-        )
-        for _, result in group:
-            claim = result.claim
-            table.add_row(
-                claim.adjacency, claim.composition, f"{claim.delta:.3g}", f"{result.lower_bound:.3f}",
-                f"none: {claim.reason}" if claim.epsilon is None else f"{claim.epsilon:.3f}",
-                "-" if isnan(result.tightness) else f"{result.tightness:.0%}",
-                "yes" if result.holds else "REFUTED",
-            )  # fmt: skip
-        out_console.print(table)
+def _row(result: Audit) -> tuple[str, ...]:
+    """Returns the cells of a table's row: what an attack shows, and what is claimed."""
+    claim = result.claim
+    return (
+        claim.adjacency, claim.composition, f"{claim.delta:.3g}", f"{result.lower_bound:.3f}",
+        f"none: {claim.reason}" if claim.epsilon is None else f"{claim.epsilon:.3f}",
+        "-" if isnan(result.tightness) else f"{result.tightness:.0%}",
+        "yes" if result.holds else "REFUTED",
+    )  # fmt: skip

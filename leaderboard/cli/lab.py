@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from fedbandit_envs.leaderboard.cli.terminal import ended, explained
-from fedbandit_envs.leaderboard.lab.serve import MissingLabError, serve
+from fedbandit_envs.leaderboard.cli.terminal import explained
+from fedbandit_envs.leaderboard.lab.serve import serve
 
 
 def lab(
@@ -25,5 +25,5 @@ def lab(
         if browser:
             typer.launch(address)
 
-    with explained(OSError, option="--port"), ended(MissingLabError):
+    with explained(OSError, option="--port"):
         serve(port, show)

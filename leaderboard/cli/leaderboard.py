@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
@@ -16,14 +15,13 @@ from fedbandit_envs.leaderboard.board import engine
 from fedbandit_envs.leaderboard.board.entries import baselines_of, submission_of
 from fedbandit_envs.leaderboard.board.records import RecordError, Records
 from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile
-from fedbandit_envs.leaderboard.board.suites import SUITES, Suite
-from fedbandit_envs.leaderboard.board.tracks import Track, TrackError, tracks_of
+from fedbandit_envs.leaderboard.board.suites import SUITES
+from fedbandit_envs.leaderboard.board.tracks import TrackError, tracks_of
 from fedbandit_envs.leaderboard.board.verify import verify as findings_of
-from fedbandit_envs.leaderboard.cli.backend import BackendOption, SchedulerOption, WorkersOption, backend_of
-from fedbandit_envs.leaderboard.cli.terminal import ended, explained, out_console, play_missing
-from fedbandit_envs.leaderboard.runs.assignments import read_assignments
-from fedbandit_envs.leaderboard.runs.backends import Backend, BackendError
+from fedbandit_envs.leaderboard.cli import terminal
+from fedbandit_envs.leaderboard.runs.execute import Backend, BackendError
 from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
+from fedbandit_envs.leaderboard.runs.spec import read_assignment
 from fedbandit_envs.leaderboard.sandbox import EntryError
 from fedbandit_envs.leaderboard.sandbox.errors import printable
 
@@ -54,27 +52,30 @@ def run(
     track: Annotated[
         list[str] | None, typer.Option(help="Tracks; by default all that do not limit messages. Repeatable.")
     ] = None,
-    workers: WorkersOption = 2,
-    backend: BackendOption = "joblib",
-    scheduler: SchedulerOption = None,
+    workers: terminal.WorkersOption = 2,
+    backend: terminal.BackendOption = "joblib",
+    scheduler: terminal.SchedulerOption = None,
     new_edition: _NewOption = False,
 ) -> None:
     """Runs baselines of a suite on the tracks that they fit. Can be stopped and started again."""
-    with explained(ValueError):
-        played_by = backend_of(backend, scheduler, workers)
-        chosen = _suite(suite)
-        known = baselines_of(chosen)
+    with terminal.explained(ValueError):
+        played_by = terminal.backend_of(backend, scheduler, workers)
+        played = terminal.chosen("suite", suite, SUITES)
+        known = baselines_of(played)
         names = list(dict.fromkeys(baselines or known))
         for name in names:
             require_choice("BASELINE", name, known)
-        unlimited = [one for one in tracks_of(chosen).values() if not one.messages]
-        tracks = [_track(chosen, name) for name in track] if track else unlimited
-    rows, left_out = engine.rows_of(chosen, names, tracks)
+        tracks = tracks_of(played)
+        unlimited = [one for one in tracks.values() if not one.messages]
+        played_on = [terminal.chosen("track", name, tracks) for name in track or []] or unlimited
+    rows, left_out = engine.rows_of(played, names, played_on)
     for who, why in left_out.items():
         typer.echo(f"left out: {who}: {why}", err=True)
-    with explained(ValueError):
+    with terminal.explained(ValueError):
         if not rows:
-            raise ValueError(f"none of {', '.join(names)} fits {', '.join(track.name for track in tracks)}")
+            raise ValueError(
+                f"none of {', '.join(names)} fits {', '.join(track.name for track in played_on)}"
+            )
     _play(rows, out, played_by, new_edition)
 
 
@@ -88,21 +89,21 @@ def submit(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="policy., channel. or privatizer.key=value. Repeatable.")
     ] = None,
-    workers: WorkersOption = 2,
-    backend: BackendOption = "joblib",
-    scheduler: SchedulerOption = None,
+    workers: terminal.WorkersOption = 2,
+    backend: terminal.BackendOption = "joblib",
+    scheduler: terminal.SchedulerOption = None,
     new_edition: _NewOption = False,
 ) -> None:
     """Runs an own policy in a process that sees observations and nothing else, and adds its row to the ranking."""
-    with explained(ValueError, TypeError, OSError, ImportError):
-        played_by = backend_of(backend, scheduler, workers)
-        chosen = _suite(suite)
-        where = _track(chosen, track)
+    with terminal.explained(ValueError, TypeError, OSError, ImportError):
+        played_by = terminal.backend_of(backend, scheduler, workers)
+        played = terminal.chosen("suite", suite, SUITES)
+        where = terminal.chosen("track", track, tracks_of(played))
         if where.revealed:
             raise ValueError(f"track is {track!r}, for lines to compare with; another one is required")
         submission = submission_of(policy, _name(policy, name), _settings(set_ or []), out / engine.SOURCES)
-        row = engine.Row(chosen, where, *submission)
-        engine.try_out(row)
+        row = engine.Row(played, where, *submission)
+        row.try_out()
     _play([row], out, played_by, new_edition)
 
 
@@ -114,7 +115,7 @@ def verify(
     anew: Annotated[bool, typer.Option("--anew", help="Also compare with new random numbers.")] = False,
 ) -> None:
     """Checks a result by replaying it; exit code 1 if the replay differs."""
-    with explained(ResultError, OSError):
+    with terminal.explained(ResultError, OSError):
         loaded = ResultFile.load(result)
     holds = True
     for finding in findings_of(loaded, result.parent, None if whole else seeds, anew):
@@ -137,7 +138,7 @@ def report(
     # Imported here, since it is slow and no other command draws.
     from fedbandit_envs.leaderboard.board.report import report as write
 
-    with explained(ResultError, RecordError, OSError, ImportError):
+    with terminal.explained(ResultError, RecordError, OSError, ImportError):
         records = Records(results)
         rows = records.standing()
         if not rows:
@@ -157,7 +158,7 @@ def withdraw(
     reason: Annotated[str, typer.Option(help="Why; the record keeps it.")],
 ) -> None:
     """Withdraws a row from the ranking; its file stays, and the record says why."""
-    with explained(ResultError, RecordError, OSError):
+    with terminal.explained(ResultError, RecordError, OSError):
         loaded = ResultFile.load(result)
         Records(result.parent).take_out(loaded, reason)
     typer.echo(f"withdrawn: {loaded.entry.name} on {loaded.track} of {loaded.suite}")
@@ -165,28 +166,17 @@ def withdraw(
 
 def _play(rows: Sequence[engine.Row], out: Path, backend: Backend, new_edition: bool) -> None:
     """Plays rows with a progress bar, and prints their regret and files."""
-    with ended(*_REFUSALS):
-        with explained(OSError, option="--out"):
+    with terminal.explained(ending=_REFUSALS):
+        with terminal.explained(OSError, option="--out"):
             out.mkdir(parents=True, exist_ok=True)
             edition = Records(out).edition(rows[0].suite, new_edition)
-        files = engine.run(rows, edition, out, partial(play_missing, rows[0].suite.name, backend))
-    title = f"edition {edition.edition.id}"
-    table = Table("track", "entry", "regret per agent, by task", "file", title=title)
+        files = engine.run(rows, edition, out, partial(terminal.play_missing, rows[0].suite.name, backend))
+    cells = []
     for row, file in zip(rows, files, strict=True):
         last = [sum(task.regret[-1]) / len(task.seeds) for task in ResultFile.load(file).tasks]
-        table.add_row(row.track.name, row.entry.name, ", ".join(f"{mean:,.1f}" for mean in last), file.name)
-    out_console.print(table)
-
-
-def _suite(name: str) -> Suite:
-    require_choice("suite", name, SUITES)
-    return SUITES[name]
-
-
-def _track(suite: Suite, name: str) -> Track:
-    tracks = tracks_of(suite)
-    require_choice("track", name, tracks)
-    return tracks[name]
+        cells.append((row.track.name, row.entry.name, ", ".join(f"{mean:,.1f}" for mean in last), file.name))
+    heads = ("track", "entry", "regret per agent, by task", "file")
+    terminal.print_table(f"edition {edition.edition.id}", heads, cells)
 
 
 def _name(policy: str, given: str | None) -> str:
@@ -203,7 +193,8 @@ def _name(policy: str, given: str | None) -> str:
 
 def _settings(words: Sequence[str]) -> dict[str, dict[str, Any]]:
     settings: dict[str, dict[str, Any]] = {}
-    for word, (part, name, value) in zip(words, read_assignments(words), strict=True):
+    for word in words:
+        part, name, value = read_assignment(word)
         if not part:
             raise ValueError(f"--set {word!r} is not part.key=value")
         settings.setdefault(part, {})[name] = value

@@ -6,19 +6,16 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
-from rich.table import Table
 
-from fedbandit_envs.leaderboard.cli.terminal import ended, explained, out_console, progress_bar
-from fedbandit_envs.leaderboard.runs.assignments import read_assignments
+from fedbandit_envs.leaderboard.cli.terminal import explained, out_console, print_table, progress
+from fedbandit_envs.leaderboard.runs.spec import read_assignment
 from fedbandit_envs.samba.crypto.certificates import issue_certificates
 from fedbandit_envs.samba.crypto.keys import Keyring, deal_keys
 from fedbandit_envs.samba.crypto.libraries import require_extra
 from fedbandit_envs.samba.owners.algorithm import PLAYABLE, Algorithm
-from fedbandit_envs.samba.roles.make_role import RoleSetup
-from fedbandit_envs.samba.runs.secure import TIMEOUT, Transport
-from fedbandit_envs.samba.runs.simulation import SambaSettings, run_samba, seed_or_random
-from fedbandit_envs.samba.transports.session import HUB
-from fedbandit_envs.samba.transports.tcp import parse_address, play_over_network
+from fedbandit_envs.samba.roles.parties import RoleSetup
+from fedbandit_envs.samba.runs import TIMEOUT, SambaSettings, Transport, run_samba, seed_or_random
+from fedbandit_envs.samba.transports.network import HUB, parse_address, play_over_network
 
 _KEY_FILE = "keys.json"
 _NAMES = f"One of {', '.join(PLAYABLE)}"
@@ -60,35 +57,28 @@ def samba(
 
     Exit code 2 if it cannot be run as asked; 1 if the run has ended without a result.
     """
-    with explained(*_CAUSED_BY_WORDS), ended(), progress_bar() as bar:
+    total = max(1, budget - arms)
+    name = f"{algorithm}{' without encryption' if plain else ''}"
+    with explained(*_CAUSED_BY_WORDS), progress(name, total) as update:
+        via, parameters = cast(Transport, transport), _parameters(set_)
         settings = SambaSettings(
-            algorithm=algorithm,
-            ratings=ratings,
-            arms=arms,
-            budget=budget,
-            seed=seed,
-            transport=cast(Transport, transport),
-            parameters=_parameters(set_),
-            owners_per_role=owners_per_role,
-            tls=tls,
-            timeout=timeout,
-            plain=plain,
+            algorithm, ratings, arms, budget, seed, via, parameters, owners_per_role, tls, timeout, plain
         )
-        total = max(1, budget - arms)
-        task = bar.add_task(f"{algorithm}{' without encryption' if plain else ''}", total=total)
-        result = run_samba(settings, lambda rounds: bar.advance(task, rounds))
-        bar.update(task, completed=total)
+        result = run_samba(settings, lambda rounds: update(advance=rounds))
+        update(completed=total)
     if as_json:
         typer.echo(json.dumps(result, indent=2))
         return
-    table = Table("what", "how much", title=f"{algorithm}, {arms} arms of {ratings}, {budget} rounds")
-    table.add_row("cumulative reward", f"{result['cumulative_reward']:,}")
-    for what, number in (*result["operations"].items(), ("bytes", result["bytes"])):
-        table.add_row(what.replace("_", " "), f"{number:,}")
-    for name, seconds in result["cpu_seconds"].items():
-        table.add_row(f"CPU seconds, {name}", f"{seconds:.2f}")
-    table.add_row("seconds", f"{result['wall_seconds']:.2f}")
-    out_console.print(table)
+    counted = {
+        "cumulative reward": result["cumulative_reward"],
+        **result["operations"],
+        "bytes": result["bytes"],
+    }
+    times = {f"CPU seconds, {role}": seconds for role, seconds in result["cpu_seconds"].items()}
+    times["seconds"] = result["wall_seconds"]
+    rows = [(what.replace("_", " "), f"{number:,}") for what, number in counted.items()]
+    rows += [(what, f"{seconds:.2f}") for what, seconds in times.items()]
+    print_table(f"{algorithm}, {arms} arms of {ratings}, {budget} rounds", ("what", "how much"), rows)
     if result["claim"]:
         out_console.print(f"trust: {result['claim']['trust']}; {result['claim']['reason']}", highlight=False)
 
@@ -103,7 +93,7 @@ def samba_keys(
     tls: Annotated[bool, typer.Option(help="With certificates, for links between machines.")] = True,
 ) -> None:
     """Deals the keys of one run, a folder for each role; give each machine its own folder and no other."""
-    with explained(ValueError, TypeError), explained(OSError, option="OUT"), ended():
+    with explained(ValueError, TypeError), explained(OSError, option="OUT"):
         require_extra()
         keyrings = deal_keys(seed_or_random(seed), owners or [1, 1])
         if tls:
@@ -133,7 +123,7 @@ def samba_role(
     as_json: JsonOption = False,
 ) -> None:
     """Plays one role of SAMBA; the others may run on other machines. Exit codes as `fedbandit samba`."""
-    with explained(*_CAUSED_BY_WORDS), ended(), progress_bar() as bar:
+    with explained(*_CAUSED_BY_WORDS), progress(role, None) as update:
         require_extra()
         address, other, option = (
             (listen, connect, "--listen") if role == HUB else (connect, listen, "--connect")
@@ -144,13 +134,12 @@ def samba_role(
         parse_address(address, tls=True)
         played = None if algorithm is None else Algorithm(algorithm, _parameters(set_))
         setup = RoleSetup(Keyring.load_and_remove(keys, role), played, budget, mean or ())
-        task = bar.add_task(role, total=None)
         report = play_over_network(
             setup,
             address,
             timeout,
             lambda port: typer.echo(f"{role} listens at port {port}", err=True),
-            lambda round_, rounds: bar.update(task, completed=round_, total=rounds),
+            lambda round_, rounds: update(completed=round_, total=rounds),
         )
     if as_json:
         typer.echo(json.dumps(asdict(report), indent=2))
@@ -162,4 +151,5 @@ def samba_role(
 
 def _parameters(words: list[str] | None) -> dict[str, Any]:
     """Returns the algorithm's parameters from the words of ``--set``; a name with a part is one it will not know."""
-    return {f"{part}.{name}".removeprefix("."): value for part, name, value in read_assignments(words or [])}
+    read = map(read_assignment, words or [])
+    return {f"{part}.{name}".removeprefix("."): value for part, name, value in read}

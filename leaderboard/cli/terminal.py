@@ -1,57 +1,108 @@
-"""Terminal code shared by all commands: output, errors in the user's input, progress bars, the output folder."""
+"""Terminal code shared by all commands: tables, errors in the user's input, progress bars, common options."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Annotated, TypeVar
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column, Table
 
-from fedbandit_envs.leaderboard.runs.backends import Backend
-from fedbandit_envs.leaderboard.runs.execute import play
-from fedbandit_envs.leaderboard.runs.store import Cell, missing_shards
+from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.leaderboard.runs.execute import Backend, Dask, Local, play
+from fedbandit_envs.leaderboard.runs.store import Cell, Store
 from fedbandit_envs.samba.errors import MissingExtraError, SecureError
 
+T = TypeVar("T")
+
 out_console = Console()
-_err_console = Console(stderr=True)
+
+WorkersOption = Annotated[int, typer.Option(help="Number of processes.", min=1)]
+BackendOption = Annotated[
+    str,
+    typer.Option(help="joblib: processes of this machine; dask: a scheduler's workers, with --scheduler."),
+]
+SchedulerOption = Annotated[str | None, typer.Option(help="Of dask: tcp://HOST:PORT.")]
 
 
 @contextmanager
-def explained(*errors: type[Exception], option: str | None = None) -> Iterator[None]:
-    """Shows errors in the user's input as a message, with exit code 2; other errors keep their traceback.
+def explained(
+    *errors: type[Exception], option: str | None = None, ending: Sequence[type[Exception]] = ()
+) -> Iterator[None]:
+    """Shows errors as a message; other errors keep their traceback.
 
     Args:
-        *errors: Types of errors that the input can cause.
+        *errors: Types of errors that the user's input can cause; the exit code is 2.
         option: Name of the option that is wrong, if there is only one.
+        ending: Types of errors that end a command without a result, with exit code 1; those of encrypted runs and of
+            missing extras are always among them.
     """
+    ended: tuple[type[Exception], ...] = (SecureError, MissingExtraError, *ending)
     try:
         yield
+    except ended as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from error
     except errors as error:
         raise typer.BadParameter(str(error), param_hint=option) from error
 
 
+def chosen(name: str, key: str, known: Mapping[str, T]) -> T:
+    """Returns the value that a key stands for.
+
+    Raises:
+        ValueError: The key is unknown; the message has the name of the option and all keys.
+    """
+    require_choice(name, key, known)
+    return known[key]
+
+
+def print_table(title: str, heads: Iterable[Column | str], rows: Iterable[Sequence[str]]) -> None:
+    """Prints a table with a title, the heads of its columns, and rows of cells."""
+    table = Table(*heads, title=title)
+    for row in rows:
+        table.add_row(*row)
+    out_console.print(table)
+
+
 @contextmanager
-def ended(*errors: type[Exception]) -> Iterator[None]:
-    """Shows errors that end a command without a result as a message, with exit code 1.
+def progress(name: str, total: float | None) -> Iterator[Callable[..., None]]:
+    """Shows a progress bar with elapsed and remaining time on the error stream.
 
     Args:
-        *errors: Types of these errors; those of encrypted runs and of missing extras are always among them.
+        name: Label of the bar.
+        total: Amount to do; None if it is not known yet.
+
+    Yields:
+        The function that changes the bar, by ``advance`` (an amount done since the last call), ``completed`` or
+        ``total``.
     """
-    ending: tuple[type[Exception], ...] = (SecureError, MissingExtraError, *errors)
-    try:
-        yield
-    except ending as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(1) from error
-
-
-def progress_bar() -> Progress:
-    """Returns a progress bar with elapsed and remaining time, on the error stream."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=_err_console)
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        yield partial(bar.update, bar.add_task(name, total=total))
+
+
+def backend_of(name: str, scheduler: str | None, workers: int) -> Backend:
+    """Returns the backend that a command's options name.
+
+    Args:
+        name: ``joblib`` or ``dask``.
+        scheduler: Address of Dask's.
+        workers: Number of processes; Dask has its own.
+
+    Raises:
+        ValueError: The name is unknown, or there is no scheduler where one is needed, or one where none is.
+    """
+    require_choice("--backend", name, ("joblib", "dask"))
+    if (scheduler is None) is (name == "dask"):
+        raise ValueError(
+            f"--scheduler is {scheduler!r}; an address is required with --backend dask, and only there"
+        )
+    return Local(workers) if scheduler is None else Dask(scheduler)
 
 
 def play_missing(name: str, backend: Backend, cells: Sequence[Cell], folder: Path) -> None:
@@ -63,10 +114,9 @@ def play_missing(name: str, backend: Backend, cells: Sequence[Cell], folder: Pat
         cells: The cells.
         folder: Folder of the shards.
     """
-    missing = missing_shards(cells, folder)
-    with progress_bar() as progress:
-        task = progress.add_task(name, total=sum(shard.size for shard in missing))
-        play(missing, folder, backend, partial(progress.advance, task))
+    missing = Store(folder).missing(cells)
+    with progress(name, sum(shard.size for shard in missing)) as update:
+        play(missing, folder, backend, lambda played: update(advance=played))
 
 
 def make_folder(out: Path) -> None:

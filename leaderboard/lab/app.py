@@ -11,11 +11,10 @@ with app.setup:
 
     import marimo as mo
 
-    from fedbandit_envs.arms.means import DataName
+    from fedbandit_envs.arms.ratings import DataName
     from fedbandit_envs.leaderboard.lab import federation, views
     from fedbandit_envs.leaderboard.lab.samba import KNOWS, samba_outcome
-    from fedbandit_envs.leaderboard.runs.assignments import read_value
-    from fedbandit_envs.leaderboard.runs.spec import SettingsError
+    from fedbandit_envs.leaderboard.runs.spec import SettingsError, read_value
     from fedbandit_envs.registry.registration import REGISTRY
     from fedbandit_envs.samba.owners.algorithm import RULES
     from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
@@ -143,7 +142,7 @@ def _(
             **numbers.value,
         )  # fmt: skip
         with mo.status.progress_bar(total=_choice.rounds or 1, remove_on_exit=True) as _bar:
-            _outcome = federation.outcome_of(_choice, lambda more: _bar.update(int(more)))
+            _outcome = _choice.play(lambda more: _bar.update(int(more)))
     except (SettingsError, BudgetExhaustedError, TypeError) as _error:
         set_refusal(str(_error))
     else:

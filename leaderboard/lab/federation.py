@@ -10,9 +10,8 @@ from warnings import catch_warnings
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.wrapper import Layer
-from fedbandit_envs.leaderboard.runs.assignments import arguments
 from fedbandit_envs.leaderboard.runs.result import RunResult
-from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
+from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError, arguments
 from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.byzantine import ATTACKS
@@ -29,7 +28,7 @@ PARTS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
 """The parts of a run that menus change, with their options by name."""
 
 _SUGGESTED = {"gap": 100, "limit": 100, "count": 8, "probability": 0.5, "degree": 4, "rounds": [0, 1]}
-_FOLLOWING = {"num_agents", "generator", "horizon"}  # from the environment
+_FOLLOWING = {"num_agents", "generator", "horizon", "t", "total", "symmetric"}  # from the environment
 
 
 def suggestion(part: str, option: str) -> dict[str, Any]:
@@ -63,6 +62,14 @@ def known_settings(env_id: str, baseline: str) -> list[str]:
         for name, value in values.items()
         if name not in ("env", "max_cycles", "render_mode")
     ]
+
+
+class Outcome(NamedTuple):
+    """A run in the lab: what was chosen, its result, and the warnings raised meanwhile."""
+
+    choice: "Choice"
+    result: RunResult
+    warned: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -103,89 +110,71 @@ class Choice:
         changed = (f"{name} {value:g}" for name, value in numbers.items() if value)
         return ", ".join([self.baseline, *specifications, *changed, *self.switches, *self.assignments])
 
+    def play(self, advance: Callable[[int], None] = lambda rounds: None) -> Outcome:
+        """Runs the federation that the user has configured in the lab and returns its result.
 
-class Outcome(NamedTuple):
-    """A run in the lab: what was chosen, its result, and the warnings raised meanwhile."""
+        Args:
+            advance: Called with the number of rounds played since its last call, for progress bars.
 
-    choice: Choice
-    result: RunResult
-    warned: Sequence[str] = ()
+        Raises:
+            SettingsError: A name is unknown, an argument is wrong, or a part does not fit the others.
+            BudgetExhaustedError: A privatizer refuses a release.
+        """
+        spec = self.spec()
+        rows = spec.seeds * spec.agents
+        with catch_warnings(record=True, action="always") as warned:
+            try:
+                result = spec.run(lambda played: advance(round(played / rows)))
+            except SendRequiredError as error:
+                raise SettingsError(f"{self.baseline} cannot play here: {error}") from error
+        return Outcome(self, result, [str(one.message) for one in warned])
 
+    def spec(self) -> RunSpec:
+        """Returns the lab's configuration as a run specification.
 
-def outcome_of(choice: Choice, advance: Callable[[int], None] = lambda rounds: None) -> Outcome:
-    """Runs the federation that the user has configured in the lab and returns its result.
-
-    Args:
-        choice: The configuration.
-        advance: Called with the number of rounds played since its last call, for progress bars.
-
-    Raises:
-        SettingsError: A name is unknown, an argument is wrong, or a part does not fit the others.
-        BudgetExhaustedError: A privatizer refuses a release.
-    """
-    spec = spec_of(choice)
-    rows = spec.seeds * spec.agents
-    with catch_warnings(record=True, action="always") as warned:
-        try:
-            result = spec.run(lambda played: advance(round(played / rows)))
-        except SendRequiredError as error:
-            raise SettingsError(f"{choice.baseline} cannot play here: {error}") from error
-    return Outcome(choice, result, [str(one.message) for one in warned])
-
-
-def spec_of(choice: Choice) -> RunSpec:
-    """Returns the lab's configuration as a run specification.
-
-    Raises:
-        SettingsError: See :func:`outcome_of`; some misfits show only when the run is set up or played.
-    """
-    parts = {name: dict(spec) for name, spec in choice.parts.items()}
-    stack = []
-    if law := parts.pop("participation", None):
-        stack.append(["fedbandit_envs.wrappers:Participation", {"law": law}])
-    if attack := parts.pop("attack", None):
-        stack.append(["fedbandit_envs.wrappers:Byzantine", {"agents": choice.liars, "attack": attack}])
-    spec = RunSpec.from_assignments(
-        choice.baseline, choice.problem, choice.rounds, choice.seeds, 0, list(choice.assignments), stack
-    )
-    schedule = parts.get("schedule")
-    if schedule and schedule["name"] == "geometric":
-        schedule.setdefault("horizon", choice.rounds)
-    faults = {name: value for name, value in choice.faults.items() if value}
-    _set(spec, "transport", {**faults, **parts})
-    _set(spec, "noise", {} if choice.epsilon is None else {"epsilon": choice.epsilon})
-    _plan_releases(spec, schedule)
-    switches = REGISTRY[choice.problem].problem.lab_choices
-    switched = {name: value for label in choice.switches for name, value in switches[label].items()}
-    return replace(spec, env_kwargs={**switched, **spec.env_kwargs}, delta=choice.delta)
+        Raises:
+            SettingsError: See :meth:`play`; some misfits show only when the run is set up or played.
+        """
+        parts = {name: dict(spec) for name, spec in self.parts.items()}
+        stack = []
+        if law := parts.pop("participation", None):
+            stack.append(["fedbandit_envs.wrappers:Participation", {"law": law}])
+        if attack := parts.pop("attack", None):
+            stack.append(["fedbandit_envs.wrappers:Byzantine", {"agents": self.liars, "attack": attack}])
+        spec = RunSpec(self.baseline, self.problem, self.rounds, self.seeds, stack=stack)
+        spec = spec.assigned(self.assignments)
+        schedule = parts.get("schedule")
+        if schedule and schedule["name"] == "geometric":
+            schedule.setdefault("horizon", self.rounds)
+        values: dict[Layer, dict[str, Any]] = {
+            "transport": {**{name: value for name, value in self.faults.items() if value}, **parts},
+            "noise": {} if self.epsilon is None else {"epsilon": self.epsilon},
+        }
+        for layer, given in values.items():
+            part = _part_of(self.baseline, layer)
+            if part is not None:
+                # What assignments have set stays.
+                spec.wrapper_kwargs[part] = {**given, **spec.wrapper_kwargs.get(part, {})}
+            elif given:
+                raise SettingsError(
+                    f"{', '.join(given)} cannot be set: {self.baseline} has no {layer} layer; a baseline that has one "
+                    "is required"
+                )
+        noise = _part_of(self.baseline, "noise")
+        if schedule and noise is not None:
+            # Continual release plans for a schedule that is not the registered one.
+            try:
+                fixed = make_schedule(schedule).fixed_in_advance
+            except (TypeError, ValueError) as error:
+                raise SettingsError(str(error)) from error
+            if fixed and BASELINES[self.baseline].wrappers[noise].make is ContinualPrivatizer:
+                spec.wrapper_kwargs[noise].setdefault("releases", schedule)
+        switches = REGISTRY[self.problem].problem.lab_choices
+        switched = {name: value for label in self.switches for name, value in switches[label].items()}
+        return replace(spec, env_kwargs={**switched, **spec.env_kwargs}, delta=self.delta)
 
 
 def _part_of(baseline: str, layer: Layer) -> str | None:
     """Returns the part of a baseline's wrapper of a layer, None where it has none."""
     parts = BASELINES[baseline].wrappers.items()
     return next((part for part, spec in parts if getattr(spec.make, "layer", None) == layer), None)
-
-
-def _set(spec: RunSpec, layer: Layer, values: Mapping[str, Any]) -> None:
-    """Sets arguments of the baseline's wrapper of a layer, where assignments have not set them."""
-    part = _part_of(spec.baseline, layer)
-    if values and part is None:
-        raise SettingsError(
-            f"{', '.join(values)} cannot be set: {spec.baseline} has no {layer} layer; a baseline that has one is "
-            "required"
-        )
-    if part is not None:
-        spec.wrapper_kwargs[part] = {**values, **spec.wrapper_kwargs.get(part, {})}
-
-
-def _plan_releases(spec: RunSpec, schedule: Mapping[str, Any] | None) -> None:
-    """Lets continual release plan for a schedule that is not the registered one."""
-    part = _part_of(spec.baseline, "noise")
-    if schedule is None or part is None:
-        return
-    try:
-        fixed = make_schedule(schedule).fixed_in_advance
-    except (TypeError, ValueError) as error:
-        raise SettingsError(str(error)) from error
-    if fixed and BASELINES[spec.baseline].wrappers[part].make is ContinualPrivatizer:
-        spec.wrapper_kwargs[part].setdefault("releases", schedule)

@@ -2,18 +2,18 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.leaderboard.runs.spec import SettingsError
 from fedbandit_envs.samba.crypto.items import SCORE
 from fedbandit_envs.samba.errors import MissingExtraError, SecureError
-from fedbandit_envs.samba.record import Transcript
+from fedbandit_envs.samba.record import Record
 from fedbandit_envs.samba.roles.messages import Kind
-from fedbandit_envs.samba.runs.simulation import SambaSettings, run_samba, seed_or_random
+from fedbandit_envs.samba.runs import SambaSettings, run_samba, seed_or_random
 
 _SHOWN = 12  # scores, or bytes of what cannot be decrypted
 # The kinds of messages that a role can decrypt, since they are encrypted with its key.
@@ -29,40 +29,19 @@ KNOWS: Mapping[str, str] = {
 """The information of each kind of role (SAMBA, Figure 7); owners are named ``owner-0``, ``owner-1`` ..."""
 
 
-class Sighting(NamedTuple):
-    """A message as its receiver saw it.
-
-    Attributes:
-        number: Place of the message among those that the role received, from 1 on.
-        sender: The role that sent it.
-        kind: The kind of message, in words.
-        size: Its length in bytes, without the encryption of the link.
-        read: What the receiver could read in it, in words.
-        opened: Whether the receiver decrypted it. Other messages are plain to both ends of the link, or ciphertexts
-            that the receiver cannot decrypt.
-    """
-
-    number: int
-    sender: str
-    kind: str
-    size: int
-    read: str
-    opened: bool
-
-
 @dataclass(frozen=True)
 class SambaOutcome:
     """The result of a run of SAMBA in the lab.
 
     Attributes:
-        result: See :func:`~fedbandit_envs.samba.runs.simulation.run_samba`.
+        result: See :func:`~fedbandit_envs.samba.runs.run_samba`.
         open_reward: The cumulative reward of the same run without encryption.
-        transcripts: The messages that each role received, by its name; see :func:`sightings`.
+        transcripts: Each role's record, with the messages that it received, by its name; see :func:`sightings`.
     """
 
     result: Mapping[str, Any]
     open_reward: int
-    transcripts: Mapping[str, Transcript]
+    transcripts: Mapping[str, Record]
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -96,7 +75,7 @@ def samba_outcome(
             ``[secure]`` extra is not installed, or a role has ended the run.
     """
     settings = SambaSettings(algorithm, ratings, arms, budget, seed_or_random(seed), owners_per_role=1)
-    transcripts: dict[str, Transcript] = {}
+    transcripts: dict[str, Record] = {}
     try:
         result = run_samba(settings, advance, transcripts)
         plain = run_samba(replace(settings, plain=True))
@@ -105,21 +84,30 @@ def samba_outcome(
     return SambaOutcome(result, plain["cumulative_reward"], transcripts)
 
 
-def sightings(role: str, transcript: Transcript) -> Iterator[Sighting]:
-    """Yields the messages that a role received, in order, with what it could read in them.
+def sightings(role: str, record: Record) -> list[dict[str, Any]]:
+    """Returns the messages that a role received, in order, each as a row of the table that shows them.
+
+    A row has the place of the message (``number``, from 1 on), ``sender``, the ``kind`` of message in words, its
+    ``size`` in bytes without the encryption of the link, what the receiver could ``read`` in it, in words, and whether
+    the receiver decrypted it (``opened``). Other messages are plain to both ends of the link, or ciphertexts that the
+    receiver cannot decrypt.
 
     Args:
         role: The role's name.
-        transcript: The record of its links (messages received) and ciphers (messages decrypted).
+        record: Its record, with messages received (by its links) and items decrypted (by its ciphers).
     """
-    opened = iter(transcript.decrypted)
+    opened = iter(record.decrypted)
     opens = _OPENED.get(role.partition("-")[0], ())
-    for number, (peer, payload) in enumerate(transcript.received, 1):
+    rows = []
+    for number, (peer, payload) in enumerate(record.received, 1):
         kind, content = Kind(payload[0]), payload[1:]
         # The cipher's record is in the order of the messages.
         plain = next(opened).plain if kind in opens else None
-        words = kind.name.lower().replace("_", " ")
-        yield Sighting(number, peer, words, len(payload), _read(kind, content, plain), plain is not None)
+        rows.append({
+            "number": number, "sender": peer, "kind": kind.name.lower().replace("_", " "), "size": len(payload),
+            "read": _read(kind, content, plain), "opened": plain is not None,
+        })  # fmt: skip
+    return rows
 
 
 def _read(kind: Kind, content: bytes, plain: bytes | None) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import Any
+
+from fedbandit_envs.samba.errors import MissingExtraError
 
 HOST = "127.0.0.1"
 
@@ -19,49 +20,32 @@ _ONLY_HERE = (
 )
 
 
-class MissingLabError(ImportError):
-    """The ``[lab]`` extra is not installed."""
-
-
-def asgi_app(token: str) -> Any:
-    """Returns the lab as an ASGI application.
-
-    It answers requests to the loopback address only, so that no other site can reach it under a name of its own (DNS
-    rebinding), and only those that have the token.
-
-    Args:
-        token: The access token, ``?access_token=...`` in the address.
-
-    Raises:
-        MissingLabError: The extra is not installed.
-    """
-    try:
-        import marimo
-        import matplotlib  # noqa: F401 - figures need it, and a missing package is reported before the lab is served
-        from starlette.middleware.trustedhost import TrustedHostMiddleware
-    except ImportError as error:
-        raise MissingLabError(
-            "the lab needs the [lab] extra: python -m pip install 'fedbandit-envs[lab]'"
-        ) from error
-    application = marimo.create_asgi_app(quiet=True, token=token).with_app(path="", root=str(_APP)).build()
-    return TrustedHostMiddleware(application, [HOST, "localhost"])
-
-
 def serve(port: int, show: Callable[[str], None]) -> None:
     """Serves the lab until it is interrupted, then ends the process.
+
+    It answers requests to the loopback address only, so that no other site can reach it under a name of its own (DNS
+    rebinding), and only those that have the access token, ``?access_token=...`` in the address.
 
     Args:
         port: Port on the loopback address; 0 for a free one.
         show: Called once with the lab's address, which contains the token.
 
     Raises:
-        MissingLabError: The extra is not installed.
+        MissingExtraError: The ``[lab]`` extra is not installed.
         OSError: The port is taken.
     """
+    try:
+        import marimo
+        import matplotlib  # noqa: F401 - figures need it, and a missing package is reported before the lab is served
+        import uvicorn
+        from starlette.middleware.trustedhost import TrustedHostMiddleware
+    except ImportError as error:
+        raise MissingExtraError(
+            "the lab needs the [lab] extra: python -m pip install 'fedbandit-envs[lab]'"
+        ) from error
     token = token_urlsafe(24)
-    app = asgi_app(token)
-    import uvicorn
-
+    page = marimo.create_asgi_app(quiet=True, token=token).with_app(path="", root=str(_APP)).build()
+    app = TrustedHostMiddleware(page, [HOST, "localhost"])
     with socket.create_server((HOST, port)) as listening:
         show(f"http://{HOST}:{listening.getsockname()[1]}/?access_token={token}")
         # Open pages do not keep the server from ending.

@@ -136,7 +136,7 @@ def samba_table(outcome: SambaOutcome) -> str:
 
 def sightings_table(outcome: SambaOutcome, role: str) -> str:
     """Returns a table of the messages that a role received: the first and the last of them."""
-    rows = [one._asdict() for one in sightings(role, outcome.transcripts[role])]
+    rows = sightings(role, outcome.transcripts[role])
     left_out = max(0, len(rows) - MOST_SIGHTINGS)
     shown = rows if not left_out else [*rows[: MOST_SIGHTINGS - 3], *rows[-3:]]
     without = f", {left_out:,} of them left out" if left_out else ""

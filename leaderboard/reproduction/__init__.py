@@ -1,1 +1,1 @@
-"""Papers' experiments: what is run, and what a page says of it beside what the paper says."""
+"""Papers' experiments: their runs, and pages that set measured values beside the papers' statements."""

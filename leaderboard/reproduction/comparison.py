@@ -6,7 +6,7 @@ link is enough.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isnan, nan
 from typing import Any, Literal
@@ -26,108 +26,75 @@ from fedbandit_envs.leaderboard.runs.statistics import (
 )
 
 Statement = Literal["holds", "does **not** hold", "undecided"]
+_FAILS: Statement = "does **not** hold"
 
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean with its interval, or with its range where there are too few values for one.
+    """A mean with its 95 % interval, or with the range of the values where they are too few for an interval.
 
     Attributes:
         value: The mean.
-        low: Lower end of the 95 % interval; NaN where there is none.
+        low: Lower end of the interval; NaN where there is none.
         high: Upper end, likewise.
-        spec: How its numbers are written.
-        least: The smallest value; NaN where the interval is what counts.
-        most: The largest, likewise.
+        least: The smallest value; NaN where there is an interval.
+        most: The largest value, likewise.
+        spec: Format of its numbers as text.
     """
 
     value: float
     low: float
     high: float
-    spec: str = ".0f"
     least: float = nan
     most: float = nan
+    spec: str = field(default=".0f", kw_only=True)
 
     def __str__(self) -> str:
-        """Writes the mean and the half width of its interval, or the range of trials."""
+        """Returns the mean and the half width of its interval, or the range, as text."""
         mean = format(self.value, self.spec)
         if isnan(self.least):
             return f"{mean} ± {(self.high - self.low) / 2:{self.spec}}"
         return f"{mean}, trials {self.least:{self.spec}} to {self.most:{self.spec}}"
 
     def numbers(self) -> dict[str, float]:
-        """Returns value and interval, or range; see :class:`.page.Measure`."""
-        if isnan(self.least):
-            return {"value": self.value, "low": self.low, "high": self.high}
-        return {"value": self.value, "least": self.least, "most": self.most}
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Where a number is expected.
-
-    Attributes:
-        low: Lower end.
-        high: Upper end.
-    """
-
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        """Writes both ends."""
-        return f"[{self.low:.2f}, {self.high:.2f}]"
-
-    def numbers(self) -> dict[str, float]:
-        """Returns both ends; see :class:`.page.Measure`."""
-        return {"low": self.low, "high": self.high}
+        """Returns the numbers that are known, by their columns of the page's CSV file."""
+        known = {name: getattr(self, name) for name in ("value", "low", "high", "least", "most")}
+        return {name: number for name, number in known.items() if not isnan(number)}
 
     def holds(self, number: float) -> Statement:
-        """Returns, as a verdict, whether a number lies within."""
+        """Returns the verdict on whether a number lies within the interval."""
         return holds_if(self.low <= number <= self.high)
+
+    def at_most(self, bound: float) -> Statement:
+        """Returns the verdict on whether the value is at most ``bound``; undecided if the interval contains it."""
+        return "holds" if self.high <= bound else _FAILS if self.low > bound else "undecided"
+
+    def at_least(self, bound: float) -> Statement:
+        """Returns the verdict on whether the value is at least ``bound``; undecided if the interval contains it."""
+        return "holds" if self.low >= bound else _FAILS if self.high < bound else "undecided"
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """Mean (or median) regret of one run over that of another, on the same instances with common random numbers.
+class Ratio(Mean):
+    """Mean (or median) regret of one run divided by that of another, over the same seeds.
 
     Attributes:
-        value: The ratio.
+        value: The ratio; NaN where only an interval is predicted.
         low: Lower end of the 95 % interval over seeds, instances held fixed; NaN where seeds are too few for one.
         high: Upper end, likewise.
         least: Smallest ratio of a single instance, or of a single seed where there is no interval.
         most: Largest ratio, likewise.
-        instances: What these are called; empty where each seed has its own instance, and there is an interval.
+        instances: Plural noun for these instances or seeds; empty if the range is not to be written.
     """
 
-    value: float
-    low: float
-    high: float
-    least: float
-    most: float
     instances: str = ""
 
     def __str__(self) -> str:
-        """Writes the ratio, its interval if there is one and, if there are several, the range of the instances."""
+        """Returns the ratio, its interval if there is one and, if there are several, the range of the instances."""
+        if isnan(self.value):
+            return f"[{self.low:.2f}, {self.high:.2f}]"
         text = f"{self.value:.3f}" + ("" if isnan(self.low) else f" [{self.low:.3f}, {self.high:.3f}]")
         return f"{text}, {self.instances} {self.least:.2f} to {self.most:.2f}" if self.instances else text
-
-    def numbers(self) -> dict[str, float]:
-        """Returns value, interval if there is one and range; see :class:`.page.Measure`."""
-        names = ("value", "least", "most") if isnan(self.low) else ("value", "low", "high", "least", "most")
-        return {name: getattr(self, name) for name in names}
-
-    def at_most(self, bound: float) -> Statement:
-        """Returns, as a verdict, whether the ratio is at most ``bound``; undecided if the interval contains it."""
-        if self.high <= bound:
-            return "holds"
-        return "does **not** hold" if self.low > bound else "undecided"
-
-    def at_least(self, bound: float) -> Statement:
-        """Returns, as a verdict, whether the ratio is at least ``bound``; undecided if the interval contains it."""
-        if self.low >= bound:
-            return "holds"
-        return "does **not** hold" if self.high < bound else "undecided"
 
 
 def regret_by_seed(result: RunResult, checkpoint: int = -1) -> Array:
@@ -139,13 +106,13 @@ def regret_by_seed(result: RunResult, checkpoint: int = -1) -> Array:
 def ratio(
     numerator: RunResult, denominator: RunResult, checkpoint: int = -1, middle: Middle = "mean"
 ) -> Ratio:
-    """Compares two runs over the same seeds.
+    """Returns the regret of one run divided by that of another over the same seeds.
 
     Args:
-        numerator: The run above.
-        denominator: The run below.
+        numerator: The run whose regret is divided.
+        denominator: The run by whose regret it is divided.
         checkpoint: Index of the round.
-        middle: Of what the ratio is: seeds' mean, or their median.
+        middle: Average over seeds of which the ratio is taken.
 
     Raises:
         ValueError: The runs have different numbers of seeds, or their seeds take different instances in turn.
@@ -162,23 +129,23 @@ def ratio(
 
 
 def compare(above: Array, below: Array) -> Ratio:
-    """Compares what two runs have, a value a seed, under the same seeds."""
+    """Returns the ratio of the means of two arrays with a value for each seed, ``(seeds,)``, the same seeds in both."""
     value, low, high = ratio_with_interval(above, below, np.zeros(above.size))
     return Ratio(value, low, high, value, value)
 
 
-def elsewhere(numerator: RunResult, denominator: RunResult, checkpoint: int = -1) -> Interval:
-    """Predicts with 95 % the ratio over as many other instances, drawn as these were; see :func:`ratio`.
+def elsewhere(numerator: RunResult, denominator: RunResult) -> Ratio:
+    """Returns a 95 % prediction interval of the ratio over as many other instances, drawn as these were.
 
-    That is where the number of a paper is expected whose instances are not ours.
+    The number of a paper whose instances are not ours is expected there. The arguments are those of :func:`ratio`.
     """
-    above, below = _paired(numerator, denominator, checkpoint)
-    return Interval(*ratio_in_other_strata(above, below, strata_of_seeds(numerator)))
+    above, below = _paired(numerator, denominator)
+    return Ratio(nan, *ratio_in_other_strata(above, below, strata_of_seeds(numerator)))
 
 
-def instance_ratios(numerator: RunResult, denominator: RunResult, checkpoint: int = -1) -> Array:
-    """Returns the ratio of each problem instance, ``(instances,)``; see :func:`ratio`."""
-    above, below = _paired(numerator, denominator, checkpoint)
+def instance_ratios(numerator: RunResult, denominator: RunResult) -> Array:
+    """Returns the ratio of each problem instance, ``(instances,)``, for the arguments of :func:`ratio`."""
+    above, below = _paired(numerator, denominator)
     strata = strata_of_seeds(numerator)
     return stratum_means(above, strata) / stratum_means(below, strata)
 
@@ -188,7 +155,7 @@ def strata_of_seeds(result: RunResult) -> Array:
     return np.arange(result.regret.shape[1]) % result.strata.count
 
 
-def _paired(numerator: RunResult, denominator: RunResult, checkpoint: int) -> tuple[Array, Array]:
+def _paired(numerator: RunResult, denominator: RunResult, checkpoint: int = -1) -> tuple[Array, Array]:
     above, below = regret_by_seed(numerator, checkpoint), regret_by_seed(denominator, checkpoint)
     if (below.size, denominator.strata) != (above.size, numerator.strata):
         raise ValueError(
@@ -199,58 +166,54 @@ def _paired(numerator: RunResult, denominator: RunResult, checkpoint: int) -> tu
 
 
 def holds_if(condition: bool) -> Statement:
-    """Returns the statement that something holds, or that it does not."""
-    return "holds" if condition else "does **not** hold"
+    """Returns the verdict "holds" or "does **not** hold"."""
+    return "holds" if condition else _FAILS
 
 
 def over(above: Mapping[Any, RunResult], below: RunResult | Mapping[Any, RunResult]) -> dict[Any, Ratio]:
-    """Returns ratios by x.
+    """Returns the ratios of runs' regret to that of other runs, by x.
 
     Args:
         above: Runs by x.
-        below: What they are compared with: one run, or one for each x.
+        below: One run with which all are compared, or one for each x.
     """
     return {x: ratio(run, below[x] if isinstance(below, Mapping) else below) for x, run in above.items()}
 
 
 def falls(points: Mapping[float, RunResult]) -> tuple[Statement, list[Ratio]]:
-    """Returns the verdict on whether regret falls at every step with x, and the ratios; see :func:`ordered`."""
+    """Returns the verdict on whether regret falls from each x to the next, and the ratios of neighbours' regret."""
     return ordered([points[x] for x in sorted(points, reverse=True)])
 
 
 def all_hold(statements: Iterable[Statement]) -> Statement:
-    """Joins statements: all of them hold, or one does not, or it is undecided."""
+    """Returns the joint verdict: that all statements hold, that one does not, or that it is undecided."""
     found = set(statements)
-    for statement in ("does **not** hold", "undecided"):
-        if statement in found:
-            return statement
-    return "holds"
+    return _FAILS if _FAILS in found else "undecided" if "undecided" in found else "holds"
 
 
 def all_at_most(ratios: Iterable[Ratio], bound: float = 1) -> Statement:
-    """Returns, as a verdict, whether all ratios are at most a bound."""
+    """Returns the verdict on whether all ratios are at most a bound."""
     return all_hold(value.at_most(bound) for value in ratios)
 
 
-def ordered(runs: Iterable[RunResult], checkpoint: int = -1) -> tuple[Statement, list[Ratio]]:
+def ordered(runs: Iterable[RunResult]) -> tuple[Statement, list[Ratio]]:
     """Returns the verdict on whether regret rises from each run to the next, and the ratios.
 
     Args:
         runs: In the order that is claimed, least regret first.
-        checkpoint: Index of the round.
 
     Returns:
         Whether the order holds, and the ratio of each run but the last to the one that follows it.
     """
-    ratios = [ratio(before, after, checkpoint) for before, after in pairwise(runs)]
-    return all_hold(link.at_most(1) for link in ratios), ratios
+    ratios = [ratio(before, after) for before, after in pairwise(runs)]
+    return all_at_most(ratios), ratios
 
 
-def lies_within(number: float, measure: Mean | Ratio) -> str:
-    """Returns, as a verdict, whether a number lies within a measure's interval."""
+def lies_within(number: float, measure: Mean) -> str:
+    """Returns the verdict, as text, on whether a number lies within a measure's interval."""
     if isnan(measure.low):
         return f"{number:g} has no interval to lie within"
-    lies = "lies" if measure.low <= number <= measure.high else "does **not** lie"
+    lies = "lies" if measure.holds(number) == "holds" else "does **not** lie"
     return f"{number:g} {lies} within the interval"
 
 

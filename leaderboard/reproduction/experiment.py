@@ -6,10 +6,11 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 from fedbandit_envs.basics.checks import require_integer
-from fedbandit_envs.leaderboard.runs.store import Cell
+from fedbandit_envs.leaderboard.reproduction.measurement import Measurement
+from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.registry.plugins import Registry
 
 LOG_LOG = {"xscale": "log", "yscale": "log"}
@@ -43,14 +44,6 @@ class Scale:
         require_integer("trials", self.trials, 2)
 
 
-class LabelledCell(Cell, Protocol):
-    """A run of an experiment."""
-
-    @property
-    def labels(self) -> Mapping[str, Any]:
-        """The values by which the run differs from others of its panel, by column; no part of the key."""
-
-
 class Plan(NamedTuple):
     """The settings of one panel that the user has chosen.
 
@@ -69,18 +62,18 @@ class Plan(NamedTuple):
 class Experiment:
     """One experiment of a paper.
 
-    Its page is made by two Jinja templates of the paper's folder, in which the functions of the paper's module
-    ``analysis`` can be called: ``setting`` once, ``template`` for each panel.
+    Two Jinja templates of the paper's folder make its page: ``setting`` once, ``template`` for each panel. They can
+    call what the paper's module ``analysis`` defines.
 
     Attributes:
-        title: What it shows.
-        axes: Of the picture: ``x`` and ``y`` labels, ``xscale`` and ``yscale``.
-        scales: How much can be run, by name: at least ``small`` (minutes) and ``paper``.
+        title: Title of the page and of the picture.
+        axes: Axes of the picture: ``x`` and ``y`` labels, ``xscale`` and ``yscale``.
+        scales: Sizes that can be run, by name: at least ``small`` (minutes) and ``paper``.
         panels: Titles of the panels by name; each is a section of the page and a part of the picture.
-        runs: Returns the runs of a panel; their ``labels`` tell them apart.
+        runs: Function that returns the runs of a panel, which differ in their ``labels``.
         template: Name of the template of a panel's section.
-        setting: Name of the template that says what runs at a scale and in a mode.
-        modes: What the algorithms can be; the first is the default, ``printed`` is as the paper prints them.
+        setting: Name of the template that describes what is run at a scale and in a mode.
+        modes: Variants of the algorithms; the first is the default, ``printed`` is as the paper prints them.
         panel_axes: Where a panel's axes are not those of the picture, by the panel's name.
     """
 
@@ -88,7 +81,7 @@ class Experiment:
     axes: Mapping[str, str]
     scales: Mapping[str, Scale]
     panels: Mapping[str, str]
-    runs: Callable[[Plan], Sequence[LabelledCell]]
+    runs: Callable[[Plan], Sequence[RunSpec | Measurement]]
     template: str
     setting: str = "setting.md.j2"
     modes: tuple[str, ...] = ("default",)

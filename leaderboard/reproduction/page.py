@@ -1,11 +1,11 @@
-"""The functions that page templates call: tables, numbers and curves, each written to the CSV file as well."""
+"""Functions for page templates: tables, numbers and curves, all of which are written to the CSV file as well."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from numbers import Real
 from pkgutil import iter_modules
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -20,54 +20,75 @@ from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
 
 COLUMNS = ("panel", "name", "quantity", "x", "value", "low", "high", "least", "most", "printed")
-"""Of the CSV file.
+"""Columns of the CSV file.
 
-A row is a ratio (``quantity`` "ratio"), a point of a curve ("drawn"), what a sentence says ("in the text") or a cell
-of a table, whose ``name`` is the first cell of its line and whose ``quantity`` is the head of its column. ``printed``
-is what the page says there, letter by letter.
+A row is a ratio (``quantity`` is "ratio"), a point of a curve ("drawn"), a value in a sentence ("in the text") or a
+cell of a table. Of a cell, ``name`` is the first cell of its line and ``quantity`` the head of its column. ``printed``
+is the text on the page, letter by letter.
 """
-
-_CALLS = ("table", "sentences", "say", "record", "draw", "claims")
-"""Methods of :class:`Section` that templates call by their bare names."""
 
 Row = Mapping[str, Any]
 Points = Mapping[Any, Any] | Sequence[tuple[Any, Any]]
 
 
-@runtime_checkable
-class Measure(Protocol):
-    """A number with its uncertainty, which writes itself."""
-
-    def numbers(self) -> Mapping[str, float]:
-        """Returns its numbers, by columns of :data:`COLUMNS`."""
-
-
 class Section:
-    """The section of one panel: what its template calls, and the CSV rows and curves that the calls leave.
+    """The section of one panel: functions for its template, and the CSV rows and curves that their calls leave.
 
     Attributes:
-        panel: Name of the panel.
         rows: Rows of the CSV file, by :data:`COLUMNS`.
         curves: Curves of the picture by name: x, y and the lengths of the error bars below and above.
-        beside: Curves that are drawn in the colour of another one, dotted: that one's name, by theirs.
+        beside: Curves that are dotted in the colour of another curve: the other's name by the dotted one's.
     """
 
-    def __init__(self, panel: str) -> None:
-        """Starts an empty section."""
-        self.panel = panel
+    def __init__(self, experiment: Experiment, plan: Plan) -> None:
+        """Starts an empty section of an experiment's page.
+
+        Args:
+            experiment: The experiment.
+            plan: The panel and the other settings that the user has chosen.
+        """
+        self._experiment = experiment
+        self._plan = plan
         self.rows: list[dict[str, Any]] = []
         self.curves: dict[str, tuple[list[Any], list[float], Array]] = {}
         self.beside: dict[str, str] = {}
 
-    def render(self, experiment: Experiment, runs: PanelRuns) -> str:
-        """Returns the text of the section.
+    def render(self, template: str, **context: Any) -> str:
+        """Returns the text that a template of the experiment's folder makes.
+
+        Templates can use the public methods of this class; the public names of the folder's modules ``analysis`` and
+        ``experiments``, of this module, of :mod:`.comparison` and of
+        :mod:`~fedbandit_envs.leaderboard.runs.statistics`; the folder's modules by their names; ``experiment``,
+        ``plan``, ``scale``, ``panel`` and ``mode``; and the filter ``fmt``, which writes a number by a format.
 
         Args:
-            experiment: The experiment.
-            runs: The results of the panel.
+            template: Name of the template.
+            **context: Further names, such as ``runs`` for the results of the panel.
         """
-        calls = {name: getattr(self, name) for name in _CALLS}
-        return render(experiment, experiment.template, runs.plan, runs=runs, **calls)
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        package = self._experiment.package
+        templates = Environment(
+            loader=PackageLoader(package.__name__, ""),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,  # Markdown
+            extensions=["jinja2.ext.do"],
+        )
+        templates.filters["fmt"] = format
+        modules = {
+            found.name: import_module(f"{package.__name__}.{found.name}")
+            for found in iter_modules(package.__path__)
+        }
+        sources = [comparison, statistics, import_module(__name__)]
+        sources += [modules["experiments"], modules["analysis"]]
+        known = {name: value for source in sources for name, value in vars(source).items() if name[0] != "_"}
+        known |= {**modules, "experiment": self._experiment, "plan": self._plan, **self._plan._asdict()}
+        known |= {name: getattr(self, name) for name in vars(Section) if name[0] != "_"}
+        text = templates.get_template(template).render({**known, **context})
+        # Calls that return no text leave empty lines.
+        return re.sub(r"\n{3,}", "\n\n", text).strip()
 
     def table(self, lines: Iterable[Row]) -> str:
         """Returns a Markdown table, and adds its cells that hold digits to the CSV rows.
@@ -89,7 +110,7 @@ class Section:
         """Returns the table of a paper's sentences.
 
         Args:
-            *said: The sentence, letter by letter the paper's; what is measured here; and the verdict.
+            *said: For each line, the paper's sentence letter by letter; what is measured here; and the verdict.
         """
         return self.table(
             {"the paper says": f'"{sentence}"', "here": here, "verdict": verdict}
@@ -116,9 +137,9 @@ class Section:
         """Draws curves, and adds their points to the CSV rows; returns no text.
 
         Args:
-            curves: By their names in the legend, points by x, or pairs of x and point where an x comes several times:
-                means or ratios, drawn with their intervals, or numbers.
-            beside: Curves that are to be dotted in the colour of another one: that one's name, by theirs.
+            curves: By their names in the legend, points by x, or pairs of x and point where an x comes several times.
+                A point is a mean or a ratio, which is drawn with its interval, or a number.
+            beside: Curves to be dotted in the colour of another curve: the other's name by the dotted one's.
         """
         self.beside |= beside
         for name, given in curves.items():
@@ -126,17 +147,19 @@ class Section:
             known = {row["x"] for row in self.rows if (row["name"], row["quantity"]) == (name, "ratio")}
             bars = []
             for x, point in points:
-                mean = point if isinstance(point, Mean | Ratio) else Mean(point, point, point)
+                mean = point if isinstance(point, Mean) else Mean(point, point, point)
                 bars.append((mean.value, mean.value - mean.low, mean.high - mean.value))
-                if x not in known:
-                    bare = mean.value if np.isnan(mean.low) and isinstance(mean, Mean) else mean
-                    self._record(name, "ratio" if isinstance(mean, Ratio) else "drawn", x, bare)
+                if x not in known and isinstance(mean, Ratio):
+                    self._record(name, "ratio", x, mean)
+                elif x not in known:
+                    # The range of too few trials is not drawn.
+                    self._record(name, "drawn", x, mean.value if np.isnan(mean.low) else mean)
             values, below, above = zip(*bars, strict=True)
             self.curves[name] = ([x for x, _ in points], list(values), np.array([below, above]))
         return ""
 
     def claims(self, claims: Iterable[Claim]) -> str:
-        """Returns a table of privacy claims, see :attr:`RunResult.claims`."""
+        """Returns the table of privacy claims, such as those of :attr:`RunResult.claims`."""
         return self.table(
             {
                 "adjacency": claim.adjacency,
@@ -149,59 +172,13 @@ class Section:
         )
 
     def _record(self, name: str, quantity: str, x: Any, cell: Any, printed: str = "") -> None:
-        numbers: Mapping[str, float] = {}
-        if isinstance(cell, Measure):
+        numbers = {"value": float(cell)} if isinstance(cell, Real) else {}
+        if isinstance(cell, Mean):
             numbers = cell.numbers()
-        elif isinstance(cell, Real):
-            numbers = {"value": float(cell)}
         # Ten digits are more than any of them deserves.
         rounded = {column: float(f"{number:.10g}") for column, number in numbers.items()}
-        known = {"panel": self.panel, "name": name, "quantity": quantity, "x": x, "printed": printed}
+        known = {"panel": self._plan.panel, "name": name, "quantity": quantity, "x": x, "printed": printed}
         self.rows.append({column: (known | rounded).get(column, "") for column in COLUMNS})
-
-
-def render(experiment: Experiment, template: str, plan: Plan, **context: Any) -> str:
-    """Renders a template of an experiment's folder.
-
-    Templates have the public names of the folder's modules ``analysis`` and ``experiments``, of this module, of
-    :mod:`.comparison` and of :mod:`~fedbandit_envs.leaderboard.runs.statistics`, the folder's modules by their names,
-    ``plan``, ``scale``, ``panel`` and ``mode``, and the filter ``fmt``, which writes a number by a format.
-
-    Args:
-        experiment: The experiment.
-        template: Name of the template.
-        plan: What the user has chosen.
-        **context: What the template is given besides.
-    """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    folder = experiment.package.__name__
-    templates = Environment(
-        loader=PackageLoader(folder, ""),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,  # Markdown
-        extensions=["jinja2.ext.do"],
-    )
-    templates.filters["fmt"] = format
-    modules = {
-        found.name: import_module(f"{folder}.{found.name}")
-        for found in iter_modules(experiment.package.__path__)
-    }
-    names: dict[str, Any] = {}
-    for module in (
-        comparison,
-        statistics,
-        import_module(__name__),
-        modules["experiments"],
-        modules["analysis"],
-    ):
-        names |= {name: value for name, value in vars(module).items() if not name.startswith("_")}
-    known = {"plan": plan, "scale": plan.scale, "panel": plan.panel, "mode": plan.mode}
-    text = templates.get_template(template).render({**names, **modules, **known, **context})
-    # Calls that return no text leave empty lines.
-    return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
 def over_rounds(result: RunResult) -> dict[int, Mean]:
@@ -218,8 +195,8 @@ def means(x: Sequence[Any] | Array, values: Array, strata: Array | None = None) 
     """Returns means over seeds with their 95 % intervals, by x.
 
     Args:
-        x: Where, ``(points,)``.
-        values: One value a seed, ``(points, seeds)``.
+        x: Values of x, ``(points,)``.
+        values: One value for each seed, ``(points, seeds)``.
         strata: Stratum of each seed, which the intervals hold fixed.
     """
     mean, half = mean_and_half_width(values, strata=strata)
@@ -233,9 +210,9 @@ def swept(
 
     Args:
         runs: The results.
-        column: What is swept.
-        lines: Which lines; all by default.
-        **labels: Other labels that the runs have.
+        column: Label that is on the x axis.
+        lines: Lines of which curves are returned; all by default.
+        **labels: Other labels that the runs have to have.
     """
     return {
         line: {x: final_regret(result) for x, result in runs.by(column, line=line, **labels).items()}
@@ -249,14 +226,13 @@ def final_regret(result: RunResult) -> Mean:
 
 
 def over_seeds(values: Array, spec: str = ".0f", strata: Array | None = None) -> Mean:
-    """Returns the mean of one value a seed with its 95 % interval, or their range where they are too few for one.
+    """Returns the mean over seeds with its 95 % interval, or with the range of values where seeds are too few for one.
 
     Args:
-        values: The values, ``(seeds,)``.
-        spec: How to write numbers.
+        values: One value for each seed, ``(seeds,)``.
+        spec: Format of its numbers as text.
         strata: Stratum of each seed, which the interval holds fixed.
     """
     mean, half = (float(part) for part in mean_and_half_width(values, strata=strata))
-    if np.isnan(half):
-        return Mean(mean, half, half, spec, float(values.min()), float(values.max()))
-    return Mean(mean, mean - half, mean + half, spec)
+    least, most = (float(values.min()), float(values.max())) if np.isnan(half) else (np.nan, np.nan)
+    return Mean(mean, mean - half, mean + half, least, most, spec=spec)

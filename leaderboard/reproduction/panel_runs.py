@@ -1,6 +1,7 @@
 """The results of one panel of an experiment, found by their labels."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan
@@ -10,14 +11,15 @@ class LabelledResult(NamedTuple):
     """One result of a panel.
 
     Attributes:
-        labels: What tells it from the panel's other results, by column: ``line``, ``epsilon``, ``agents`` ...
-        result: What was measured.
+        labels: Values by which it differs from the panel's other results, by column: ``line``, ``epsilon`` ...
+        result: The result of the run, such as a :class:`~fedbandit_envs.leaderboard.runs.result.RunResult`.
     """
 
     labels: Mapping[str, Any]
     result: Any
 
 
+@dataclass(frozen=True)
 class PanelRuns:
     """The results of one panel, as rows of a table whose columns are the labels of the runs.
 
@@ -26,10 +28,8 @@ class PanelRuns:
         rows: The results, in the order in which the experiment lists its runs.
     """
 
-    def __init__(self, plan: Plan, rows: Sequence[LabelledResult]) -> None:
-        """Takes the rows; see :class:`PanelRuns` for the arguments."""
-        self.plan = plan
-        self.rows = tuple(rows)
+    plan: Plan
+    rows: Sequence[LabelledResult]
 
     @property
     def panel(self) -> str:
@@ -37,15 +37,10 @@ class PanelRuns:
         return self.plan.panel
 
     def where(self, **labels: Any) -> "PanelRuns":
-        """Returns the rows that have all of these labels; a label None asks for rows without that column."""
-        return PanelRuns(
-            self.plan,
-            [
-                row
-                for row in self.rows
-                if all(row.labels.get(column) == value for column, value in labels.items())
-            ],
-        )
+        """Returns the rows that have all of these labels; the label None selects rows without that column."""
+        wanted = labels.items()
+        rows = [row for row in self.rows if all(row.labels.get(name) == value for name, value in wanted)]
+        return PanelRuns(self.plan, rows)
 
     def values(self, column: str) -> list[Any]:
         """Returns the distinct values of a column, in the order of the rows; rows without it do not count."""
@@ -59,7 +54,7 @@ class PanelRuns:
 
         Args:
             line: Its label ``line``.
-            **labels: Its other labels. Columns that are not given are free, but only one row may be left.
+            **labels: Its other labels. Columns that are not named may have any value.
 
         Raises:
             KeyError: There is no such row, or there are several.

@@ -1,23 +1,134 @@
-"""Plays shards on a backend and keeps each as soon as it is done."""
+"""Plays shards, on processes of this machine or the workers of a Dask scheduler, and keeps each when it is done."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from threading import Event, Thread
 from time import sleep
 from traceback import format_exc
 from typing import Any
-from uuid import uuid4
 
-from joblib import delayed
+from joblib import Parallel, delayed
 
-from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.runs.backends import Backend, BackendError, Local
-from fedbandit_envs.leaderboard.runs.progress import progress_file, shard_progress
-from fedbandit_envs.leaderboard.runs.shard_lock import ShardLock, remove_strays
-from fedbandit_envs.leaderboard.runs.store import Cell, is_kept, packed, path
+from fedbandit_envs.leaderboard.runs.store import Cell, ShardLock, Store
 
 _SECONDS = 0.5
+_TIMEOUT = 10  # seconds
+
+Task = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+"""A call, as :func:`joblib.delayed` makes it."""
+
+
+class BackendError(RuntimeError):
+    """A backend cannot play shards; the message has the reason."""
+
+
+@dataclass(frozen=True)
+class Local:
+    """Processes of this machine.
+
+    Attributes:
+        jobs: Number of processes; one is this process itself.
+    """
+
+    jobs: int = 1
+
+    def run(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
+        """Yields results in the order in which tasks are done.
+
+        Args:
+            tasks: Calls; each is taken when a process is free for it.
+
+        Raises:
+            BackendError: A process has died.
+        """
+        # One shard per task, so that each is stored as soon as it is done; worker processes end when this process ends.
+        parallel = Parallel(
+            self.jobs,
+            batch_size=1,
+            pre_dispatch="n_jobs",
+            return_as="generator_unordered",
+            initializer=_end_with,
+            initargs=(os.getpid(),),
+        )
+        try:
+            yield from parallel(tasks)
+        except BrokenProcessPool as error:
+            raise BackendError(
+                f"a process that played has been ended; what is finished is kept, so start again: {error}"
+            ) from error
+
+
+def _end_with(parent: int) -> None:
+    """Lets this process end soon after its parent, which may be killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(_SECONDS)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
+@dataclass(frozen=True)
+class Dask:
+    """Workers of a Dask scheduler; they may come and go, and a dead worker's task is given to another.
+
+    Attributes:
+        scheduler: Its address, ``tcp://host:port``.
+    """
+
+    scheduler: str
+
+    def run(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
+        """Yields results in the order in which tasks are done.
+
+        Args:
+            tasks: Calls; each is taken when a worker is free for it.
+
+        Raises:
+            BackendError: No worker can be reached, or a task has ended several workers.
+        """
+        try:
+            from distributed import Client, KilledWorker, as_completed
+        except ImportError as error:
+            raise BackendError(
+                "backend is 'dask', which needs the [dask] extra: python -m pip install 'fedbandit-envs[dask]'"
+            ) from error
+        try:
+            client = Client(self.scheduler, timeout=_TIMEOUT, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise BackendError(
+                f"scheduler is {self.scheduler!r}, where none answers as tcp://HOST:PORT: {error}"
+            ) from error
+        with closing(client):
+            try:
+                client.wait_for_workers(1, timeout=_TIMEOUT)
+            except TimeoutError as error:
+                raise BackendError(f"the scheduler at {self.scheduler} has no workers") from error
+            left, running = iter(tasks), as_completed([], loop=client.loop)
+
+            def submit() -> None:
+                # As many tasks wait at the scheduler as are played, so that no worker has to wait.
+                room = 2 * sum(client.ncores().values()) - running.count()
+                for function, arguments, named in islice(left, max(1, room)):
+                    running.add(client.submit(function, *arguments, **named, pure=False))
+
+            submit()
+            for played in running:
+                try:
+                    yield played.result()
+                except KilledWorker as error:
+                    raise BackendError(f"a shard ends whoever plays it: {error}") from error
+                submit()
+
+
+Backend = Local | Dask
+"""Plays shards."""
 
 
 def play(
@@ -41,92 +152,101 @@ def play(
         BackendError: Shards cannot be played there.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    remove_strays(folder)
-    shards = {path(shard, folder): shard for cell in cells for shard in cell.split()}
-    if not shards:
-        return
-    # The locked file is never written; only its partial file exists, which is removed like those of shards.
-    while not (own := ShardLock.take(folder.resolve() / f"progress-{uuid4().hex[:20]}")):
-        pass
-    locks = {own.partial: own}
+    store = Store(folder)
+    store.remove_strays()
+    sweep = _Sweep(store.shards(cells))
     try:
-        with progress_file(own.partial, len(shards), advance) as played:
-            numbered = {file: (number, shard) for number, (file, shard) in enumerate(shards.items())}
-            sweep = _Sweep(numbered, own.partial, played, locks)
-            left = list(shards)
-            while left := sweep.play(left, backend or Local()):
-                sleep(_SECONDS)
+        with sweep.reporting(advance):
+            while sweep.left:
+                sweep.play(backend or Local())
+                if sweep.left:
+                    sleep(_SECONDS)
     finally:
-        for lock in list(locks.values()):
+        for lock in sweep.locks.values():
             lock.give_up()
 
 
-@dataclass
 class _Sweep:
-    """Shards by their files, and the locks of those that this process has played.
+    """Shards by their files, and the locks on those that this process plays.
 
     Attributes:
-        shards: Number and shard.
-        progress: The progress file.
-        played: What has been played of each shard, by its number.
+        left: The shards that have no file yet.
         locks: Locks that this process holds, by the file.
-        errors: What went wrong.
     """
 
-    shards: dict[Path, tuple[int, Cell]]
-    progress: Path
-    played: Array
-    locks: dict[Path, ShardLock]
-    errors: list[Exception] = field(default_factory=list)
+    def __init__(self, shards: dict[Path, Cell]) -> None:
+        """Begins with all shards to play."""
+        self.left = shards
+        self.locks: dict[Path, ShardLock] = {}
+        self._sizes = {file: shard.size for file, shard in shards.items()}
+        self._errors: list[Exception] = []
 
-    def play(self, files: Sequence[Path], backend: Backend) -> list[Path]:
-        """Plays the shards that nobody else has locked, and returns the files of the others."""
-        busy: list[Path] = []
-        with closing(backend.run(self._tasks(files, busy))) as results:
+    def play(self, backend: Backend) -> None:
+        """Plays the shards that no other process has locked."""
+        with closing(backend.run(self._tasks())) as results:
             for file, content in results:
                 if isinstance(content, Exception):
-                    self.errors.append(content)
+                    self._errors.append(content)
                 else:
                     self.locks.pop(file).write(content)
-                    self._done(file)
-        if self.errors:
-            raise self.errors[0]
-        return busy
+                    del self.left[file]
+        if self._errors:
+            raise self._errors[0]
 
-    def _tasks(self, files: Sequence[Path], busy: list[Path]) -> Iterator[Any]:
+    def _tasks(self) -> Iterator[Any]:
         """Yields the shards to play, each once it is locked; after an error none."""
-        for file in files:
-            if self.errors:
+        for file, shard in list(self.left.items()):
+            if self._errors:
                 return
             lock = ShardLock.take(file)
-            if lock is None:
-                busy.append(file)
-            elif is_kept(file):
+            if lock and Store.has(file):
                 lock.give_up()
-                self._done(file)
-            else:
+                del self.left[file]
+            elif lock:
                 self.locks[file] = lock
-                number, shard = self.shards[file]
-                yield delayed(_played)(shard, file, self.progress, number)
+                yield delayed(_played)(shard, file)
 
-    def _done(self, file: Path) -> None:
-        number, shard = self.shards[file]
-        self.played[number] = shard.size
+    @contextmanager
+    def reporting(self, advance: Callable[[float], None]) -> Iterator[None]:
+        """Calls ``advance`` from a thread, twice a second, with what was played since its last call."""
+        over = Event()
+
+        def report() -> None:
+            reported, ended = 0.0, False
+            while not ended:
+                ended = over.wait(_SECONDS)
+                # Less than before, where a shard was begun again.
+                if (now := self._played()) > reported:
+                    advance(now - reported)
+                    reported = now
+
+        thread = Thread(target=report, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _played(self) -> float:
+        """Returns the agent-rounds that have been played."""
+        done = sum(size for file, size in self._sizes.items() if file not in self.left)
+        return done + sum(lock.played for lock in list(self.locks.values()))
 
 
-def _played(shard: Cell, file: Path, progress: Path, number: int) -> tuple[Path, bytes | Exception]:
+def _played(shard: Cell, file: Path) -> tuple[Path, bytes | Exception]:
     """Plays a shard, perhaps in another process or on another machine.
 
     Returns:
         The file, and its content or what went wrong: an error raised here would end what others are playing.
     """
     try:
-        if path(shard, file.parent) != file:
+        if Store(file.parent).path(shard) != file:
             raise BackendError(
                 "a worker has another source of fedbandit-envs than this process, so that its results would be others; "
                 "start it again with the same one"
             )
-        return file, packed(shard.play(shard_progress(progress, number)), file.stem)
+        return file, Store.content(shard.play(ShardLock.progress(file)), file)
     except Exception as error:
         error.add_note(f"While a shard was played:\n{format_exc()}")
         return file, error

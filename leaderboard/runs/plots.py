@@ -1,9 +1,9 @@
 """Regret curves as pictures: PNG by matplotlib, interactive offline HTML by plotly."""
 
 from collections.abc import Collection, Mapping
-from itertools import islice, product
+from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fedbandit_envs.leaderboard.runs.result import RunResult, report_library
 from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
@@ -15,48 +15,47 @@ _MOST_ALONE = 7  # inside, of panels that have no curve in common
 _LEGEND_COLUMNS = 2  # a panel, of a legend below the panels
 _MOST_BESIDE = 3
 _MOST_TICKS = 9
+Style = tuple[str, str]
+"""The style of a curve: its colour, and matplotlib's name of its dashes."""
+
 _ROUND, _REGRET = "round", "cumulative regret per agent"
 
 
-class Style(NamedTuple):
-    """The style of a curve: its colour, and matplotlib's name of its dashes."""
-
-    colour: str
-    dashes: str
-
-
 def styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str, Style]:
-    """Gives each curve of a picture a look of its own.
+    """Returns a style for each curve of a picture, no two of them alike.
 
     Args:
         names: Names of the curves.
-        beside: Curves that are dotted and have the colour of another curve: that one's name, by theirs.
+        beside: Curves that are dotted and have the colour of another curve: the other's name, by theirs.
 
     Raises:
-        ValueError: There are more curves than looks.
+        ValueError: There are more curves than styles.
     """
     own = [name for name in names if name not in beside]
     dashes = ["solid"] if beside else list(_DASHES)
     most = len(dashes) * len(_COLOURS)
     if len(own) > most:
         raise ValueError(f"names has {len(own)} curves; at most {most} can be told apart")
-    every = (Style(colour, dash) for dash, colour in product(dashes, _COLOURS))
-    looks = dict(zip(own, islice(every, len(own)), strict=True))
-    return looks | {name: Style(looks[other].colour, "dotted") for name, other in beside.items()}
+    every = ((colour, dash) for dash, colour in product(dashes, _COLOURS))
+    found = dict(zip(own, every, strict=False))
+    return found | {name: (found[other][0], "dotted") for name, other in beside.items()}
 
 
-def write_numbers_out(axis: Any) -> None:
-    """Lets a logarithmic axis of matplotlib from 0.001 to a million say 0.6 and 40,000, not 6 x 10^-1 and 4 x 10^4."""
+def _write_numbers_out(panel: Any) -> None:
+    """Labels logarithmic axes of matplotlib from 0.001 to a million with 0.6 and 40,000, not 6 x 10^-1 and 4 x 10^4."""
     from matplotlib.ticker import LogFormatterSciNotation
 
     class WrittenOut(LogFormatterSciNotation):
         def __call__(self, x: float, pos: int | None = None) -> str:
             text: str = super().__call__(x, pos)
+            axis: Any = self.axis
             least, most = sorted(axis.get_view_interval())
             return f"{x:,.6g}" if text and least >= 1e-3 and most < 1e6 else text
 
-    axis.set_major_formatter(WrittenOut())
-    axis.set_minor_formatter(WrittenOut(minor_thresholds=(2, 0.5)))
+    for axis in (panel.xaxis, panel.yaxis):
+        if axis.get_scale() == "log":
+            axis.set_major_formatter(WrittenOut())
+            axis.set_minor_formatter(WrittenOut(minor_thresholds=(2, 0.5)))
 
 
 def regret_figure(curves: Mapping[str, RunResult], title: str) -> Any:
@@ -79,8 +78,7 @@ def regret_figure(curves: Mapping[str, RunResult], title: str) -> Any:
         axes.plot(curve.rounds, mean, color=colour, linestyle=dashes, label=name, linewidth=1.8)
         axes.fill_between(curve.rounds, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
     axes.set(xscale="log", yscale="log", xlabel=_ROUND, ylabel=_REGRET, title=title)
-    write_numbers_out(axes.xaxis)
-    write_numbers_out(axes.yaxis)
+    _write_numbers_out(axes)
     axes.grid(alpha=0.3)
     axes.legend()
     return figure
@@ -145,7 +143,7 @@ def panels_png(
 
     names = dict.fromkeys(name for curves in panels.values() for name in curves)
     looks = {**styles([name for name in names if name not in given], beside), **given}
-    rows = max(2, -(-len(panels) // _MOST_BESIDE)) if len(panels) > _MOST_BESIDE else 1
+    rows = -(-len(panels) // _MOST_BESIDE)
     columns = -(-len(panels) // rows)
     sizes = [len(curves) for curves in panels.values()]
     shared = len(looks) < sum(sizes)
@@ -165,9 +163,7 @@ def panels_png(
             )  # fmt: skip
         own = {**axes, **apart.get(name, {})}
         place.set(xscale=own["xscale"], yscale=own["yscale"], xlabel=own["x"], ylabel=own["y"], title=name)
-        for axis, scale in ((place.xaxis, own["xscale"]), (place.yaxis, own["yscale"])):
-            if scale == "log":
-                write_numbers_out(axis)
+        _write_numbers_out(place)
         points = sorted({float(at) for x, _, _ in curves.values() for at in x})
         if own["xscale"] == "log" and 0 < len(points) <= _MOST_TICKS:
             place.set_xticks(points, [f"{at:.3g}" for at in points])

@@ -16,8 +16,8 @@ from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 
-# The attributes that map names to arrays; a shard's file stores them as ``group/name``.
-_GROUPS = ("info", "traffic", "totals")
+# The attributes that map names to arrays; a shard's file stores them as ``info/name`` and so on.
+_BY_NAME = ("info", "traffic", "totals")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ _SILENCE = Claim(0.0, 0.0, "", "basic", "nothing has been released")
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run: cumulative regret of every agent at log-spaced rounds, and what else the run left.
+    """The result of a run: cumulative regret of every agent at log-spaced rounds, and other measures.
 
     Attributes:
         rounds: Log-spaced rounds, the checkpoints, ``(checkpoints,)``.
@@ -51,7 +51,7 @@ class RunResult:
         traffic: Total ``messages`` and ``bytes`` of the episode, ``(replicas, agents)``; empty without a transport.
         totals: Other sums over the episode by name, ``(replicas, agents, ...)``; see
             :attr:`~fedbandit_envs.core.federated_env.FederatedEnv.totals`.
-        groups: Agents whose results are reported apart, by the group's name.
+        groups: Indices of the agents that reports show separately, by the group's name.
         privacy: The environment's privacy claim for the episode, for the agent of all replicas that has spent most.
         claims: The same by every composition under every adjacency; empty without a privatizer, and in results of
             :func:`~fedbandit_envs.leaderboard.runs.simulate.simulate`.
@@ -94,15 +94,12 @@ class RunResult:
             group: One of :attr:`groups`.
         """
         agents = list(self.groups[group])
-        return replace(
-            self,
-            regret=self.regret[:, :, agents],
-            info={name: values[:, agents] for name, values in self.info.items()},
-            traffic={name: values[:, agents] for name, values in self.traffic.items()},
-            messages=None if self.messages is None else self.messages[:, :, agents],
-            totals={name: values[:, agents] for name, values in self.totals.items()},
-            groups={},
-        )
+        by_name: dict[str, Any] = {
+            kind: {name: values[:, agents] for name, values in getattr(self, kind).items()}
+            for kind in _BY_NAME
+        }
+        messages = None if self.messages is None else self.messages[:, :, agents]
+        return replace(self, regret=self.regret[:, :, agents], messages=messages, groups={}, **by_name)
 
     def as_json(self) -> dict[str, Any]:
         """Returns a summary as JSON has it.
@@ -153,19 +150,17 @@ class RunResult:
             ImportError: pandas is missing, which comes with the ``[report]`` extra.
         """
         checkpoint, replica, agent = np.indices(self.regret.shape).reshape(3, -1)
-        messages = {} if self.messages is None else {"messages": self.messages.ravel()}
         columns = {
+            # Lists: one value for all rows may itself be a list.
+            **{name: [value] * self.regret.size for name, value in self.labels.items()},
             "num_agents": self.regret.shape[2],
             "seed": [self.seeds[i] for i in replica],
             "agent": agent,
             "round": self.rounds[checkpoint],
             "regret": self.regret.ravel(),
-            **messages,
+            **({} if self.messages is None else {"messages": self.messages.ravel()}),
         }
-        frame = report_library("pandas").DataFrame(columns)
-        for place, (name, value) in enumerate(self.labels.items()):
-            frame.insert(place, name, [value] * len(frame))
-        return frame
+        return report_library("pandas").DataFrame(columns)
 
     def plot(self) -> Any:
         """Returns a ``matplotlib`` figure of mean cumulative regret per agent over rounds, with its 95 % interval.
@@ -187,7 +182,7 @@ class RunResult:
 
     def as_arrays(self) -> Arrays:
         """Returns the result as named arrays, the content of a shard's file; :meth:`joined` reads them."""
-        said = {
+        written = {
             "seeds": list(self.seeds),
             "groups": {name: list(agents) for name, agents in self.groups.items()},
             "privacy": self.privacy.as_json(),
@@ -198,8 +193,8 @@ class RunResult:
             "rounds": self.rounds,
             "regret": self.regret,
             **({} if self.messages is None else {"messages": self.messages}),
-            **{f"{group}/{name}": a for group in _GROUPS for name, a in getattr(self, group).items()},
-            "said": np.array(json.dumps(said)),
+            **{f"{kind}/{name}": a for kind in _BY_NAME for name, a in getattr(self, kind).items()},
+            "said": np.array(json.dumps(written)),
             "cpu_seconds": np.array(self.cpu_seconds),
         }
 
@@ -210,37 +205,31 @@ class RunResult:
         Args:
             parts: What :meth:`as_arrays` returned for each.
         """
-        said = [json.loads(str(part["said"])) for part in parts]
-        first = np.cumsum([0, *(len(one["seeds"]) for one in said)])
+        written = [json.loads(str(part["said"])) for part in parts]
+        first = np.cumsum([0, *(len(one["seeds"]) for one in written)])
 
-        def by_name(group: str) -> Arrays:
-            names = [name for name in parts[0] if name.startswith(f"{group}/")]
-            return {
-                name.removeprefix(f"{group}/"): np.concatenate([part[name] for part in parts])
-                for name in names
-            }
+        def whole(name: str, axis: int = 0) -> Array:
+            return np.concatenate([part[name] for part in parts], axis)
 
+        by_name: dict[str, Any] = {kind: {} for kind in _BY_NAME}
+        for kind, _, name in (stored.partition("/") for stored in parts[0]):
+            if name:
+                by_name[kind][name] = whole(f"{kind}/{name}")
         claims: dict[tuple[str, str], list[Claim]] = {}
-        for claim in (_claim(claim) for one in said for claim in one["claims"]):
+        for claim in (_claim(claim) for one in written for claim in one["claims"]):
             claims.setdefault((claim.adjacency, claim.composition), []).append(claim)
         return cls(
             rounds=parts[0]["rounds"],
-            regret=np.concatenate([part["regret"] for part in parts], axis=1),
-            seeds=[seed for one in said for seed in one["seeds"]],
-            messages=(
-                np.concatenate([part["messages"] for part in parts], axis=1)
-                if "messages" in parts[0]
-                else None
-            ),
-            info=by_name("info"),
-            traffic=by_name("traffic"),
-            totals=by_name("totals"),
-            groups=said[0]["groups"],
-            privacy=weakest([_claim(one["privacy"]) for one in said]),
+            regret=whole("regret", 1),
+            seeds=[seed for one in written for seed in one["seeds"]],
+            messages=whole("messages", 1) if "messages" in parts[0] else None,
+            **by_name,
+            groups=written[0]["groups"],
+            privacy=weakest([_claim(one["privacy"]) for one in written]),
             claims=[weakest(alike) for alike in claims.values()],
             checked_rows=[
                 (int(offset + replica), agent)
-                for offset, one in zip(first, said, strict=False)
+                for offset, one in zip(first, written, strict=False)
                 for replica, agent in one["checked_rows"]
             ],
             cpu_seconds=float(sum(part["cpu_seconds"] for part in parts)),

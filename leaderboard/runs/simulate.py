@@ -24,6 +24,7 @@ def simulate(
     policy: Policy,
     seeds: Sequence[int],
     advance: Callable[[float], None] = lambda played: None,
+    start: BatchReset | None = None,
 ) -> RunResult:
     """Plays one episode a seed, all of them side by side.
 
@@ -32,35 +33,16 @@ def simulate(
         policy: Plays every agent.
         seeds: One seed a replica.
         advance: Called with the number of agent-rounds played since its last call, for progress bars.
+        start: What the environment's reset returned, where environment and policy have been reset with these seeds;
+            None resets both.
 
     Returns:
         Regret of every agent at log-spaced rounds; memory does not grow with the horizon. The result's ``env_id`` is
         the environment's name, and its ``baseline`` the class of the policy.
     """
-    start = env.reset_batch(seeds)
-    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
-    return play_episodes(env, policy, start, seeds, advance)
-
-
-def play_episodes(
-    env: FederatedEnv,
-    policy: Policy,
-    start: BatchReset,
-    seeds: Sequence[int],
-    advance: Callable[[float], None] = lambda played: None,
-) -> RunResult:
-    """Plays the episodes of an environment and a policy that have just been reset.
-
-    Args:
-        env: The federation.
-        policy: Plays every agent.
-        start: What the environment's reset returned.
-        seeds: The replicas' seeds.
-        advance: See :func:`simulate`.
-
-    Returns:
-        See :func:`simulate`.
-    """
+    if start is None:
+        start = env.reset_batch(seeds)
+        policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
     rounds = log_spaced(env.max_cycles)
     observation = start.observation
     shape = start.info["regret"].shape

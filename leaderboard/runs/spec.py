@@ -1,5 +1,11 @@
-"""A run as data: one baseline on one registered environment, with its numbers of rounds and seeds."""
+"""A run as data: one baseline on one registered environment, with its numbers of rounds and seeds.
 
+``key=value`` words of a command line are read here as well.
+"""
+
+import inspect
+import json
+from ast import literal_eval
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -7,7 +13,6 @@ from functools import cached_property, partial
 from importlib.metadata import version
 from typing import Any
 
-from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.baselines.registry import find_baseline
 from fedbandit_envs.basics.arrays import Arrays
@@ -17,23 +22,23 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.stack import Stack, checked
 from fedbandit_envs.core.stack import build as build_stack
-from fedbandit_envs.leaderboard.runs.assignments import arguments, read_assignments
 from fedbandit_envs.leaderboard.runs.result import ONE_STRATUM, RunResult, Strata, claims_of, cpu_seconds
 from fedbandit_envs.leaderboard.runs.row_check import RowCheck
-from fedbandit_envs.leaderboard.runs.simulate import play_episodes
+from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.runs.source import foreign_modules, is_foreign, package_digest
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import find_registered
 
 ROWS_PER_SHARD = 500
-"""Rows (one agent in one replica each) whose arrays stay in a processor's cache."""
+"""Rows of a shard by default; a row is one agent in one replica. Arrays of so many stay in a processor's cache."""
 
+_REST = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 # Errors of the set-up: numbers that are too large overflow, or ask for more memory than there is.
 _WRONG = (ValueError, TypeError, ArithmeticError, MemoryError)
 
 
 class SettingsError(ValueError):
-    """A run cannot be set up as asked: the message says which parameter is wrong."""
+    """A run cannot be set up as asked; the message names the wrong parameter."""
 
 
 def split_seeds(
@@ -119,46 +124,35 @@ class RunSpec:
             require_integer("first_seed", self.first_seed, 0)
             checked(self.stack)
 
-    @classmethod
-    def from_assignments(
-        cls, baseline: str, env_id: str, rounds: int, seeds: int, first_seed: int, words: Sequence[str],
-        stack: Stack = (),
-    ) -> "RunSpec":  # fmt: skip
-        """Builds a run from ``key=value`` words of a command line.
+    def assigned(self, words: Sequence[str]) -> "RunSpec":
+        """Returns the run with the arguments that ``--set`` gives on a command line.
 
         Args:
-            baseline: Name of the baseline.
-            env_id: Id of the environment.
-            rounds: Horizon.
-            seeds: Number of seeds.
-            first_seed: The first of them.
-            words: See :func:`~fedbandit_envs.leaderboard.runs.assignments.read_assignments`. A key is an argument of
-                the environment, of the policy or of a wrapper; ``env.key``, ``policy.key``, ``channel.key`` and so on
-                say of which.
-            stack: See :class:`RunSpec`.
+            words: ``key=value`` each, where a key is an argument of the environment, of the policy or of a wrapper;
+                ``env.key``, ``policy.key``, ``channel.key`` and so on name which of them.
 
         Raises:
-            SettingsError: A name is unknown, a number out of range, a word malformed, or its key unknown or ambiguous.
+            SettingsError: A word is malformed, or its key unknown or ambiguous.
         """
-        spec = cls(baseline, env_id, rounds, seeds, first_seed, stack=stack)
-        found = find_baseline(baseline)
+        baseline = find_baseline(self.baseline)
         known = {
-            "env": arguments(resolve(find_registered(env_id).federation)).keys()
+            "env": arguments(resolve(find_registered(self.env_id).federation)).keys()
             - {"max_cycles", "render_mode"},
-            "policy": arguments(found.policy).keys(),
-            **{part: arguments(wrapper.make).keys() - {"env"} for part, wrapper in found.wrappers.items()},
+            "policy": arguments(baseline.policy).keys(),
+            **{part: arguments(wrapper.make).keys() - {"env"} for part, wrapper in baseline.wrappers.items()},
         }
-        targets = {"env": spec.env_kwargs, "policy": spec.policy_kwargs}
-        targets |= {part: spec.wrapper_kwargs.setdefault(part, {}) for part in found.wrappers}
+        given: dict[str, dict[str, Any]] = {part: {} for part in known}
         with _refusing(ValueError):
             for word in words:
-                ((part, name, value),) = read_assignments([word])
+                part, name, value = read_assignment(word)
                 parts = [part] if part else [one for one, names in known.items() if name in names]
                 if len(parts) != 1 or name not in known.get(parts[0], ()):
                     allowed = ", ".join(f"{one}.{n}" for one, names in known.items() for n in sorted(names))
                     raise ValueError(f"--set {word!r} is not key=value with a key among {allowed}")
-                targets[parts[0]][name] = value
-        return spec
+                given[parts[0]][name] = value
+        return replace(
+            self, env_kwargs=given.pop("env"), policy_kwargs=given.pop("policy"), wrapper_kwargs=given
+        )
 
     @property
     def all_seeds(self) -> range:
@@ -218,17 +212,14 @@ class RunSpec:
         with _refusing(*_WRONG, ImportError, AttributeError):
             return build_stack(entry.federation, (*entry.stack, *self.stack), **kwargs)
 
-    def build(self, baseline: Baseline | None = None) -> tuple[FederatedEnv, Policy]:
+    def build(self) -> tuple[FederatedEnv, Policy]:
         """Makes the wrapped environment and the policy of the run.
-
-        Args:
-            baseline: In place of the registered one, the same with other wrappers.
 
         Raises:
             SettingsError: An argument is out of its range or has the wrong type, or the baseline does not play this
                 environment.
         """
-        baseline = baseline or find_baseline(self.baseline)
+        baseline = find_baseline(self.baseline)
         with _refusing(*_WRONG, ImportError, OSError):
             env = baseline.wrap(self.federation(), self.wrapper_kwargs)
             return env, baseline.make_policy(**self.policy_kwargs)
@@ -236,53 +227,35 @@ class RunSpec:
     def run(self, advance: Callable[[float], None] = lambda played: None, check_rows: int = 0) -> RunResult:
         """Plays all seeds side by side.
 
+        Errors after environment and policy are reset are not due to the settings and are raised unchanged.
+
         Args:
             advance: Called with the number of agent-rounds played since its last call, for progress bars.
             check_rows: How many rows are played alone as well, which must choose the same actions; see
                 :class:`~fedbandit_envs.leaderboard.runs.row_check.RowCheck`.
 
         Raises:
-            SettingsError: The run cannot be set up as asked.
+            SettingsError: The run cannot be set up as asked, the environment cannot start with these arguments, or the
+                policy cannot play behind these wrappers.
             BudgetExhaustedError: A privatizer refuses a release.
             MixedRowsError: The policy acts for a row that was checked as it would not for that row alone.
         """
-        start = cpu_seconds()
+        began, seeds = cpu_seconds(), self.all_seeds
         env, policy = self.build()
-        if check_rows:
-            make_alone = partial(find_baseline(self.baseline).make_policy, **self.policy_kwargs)
-            policy = RowCheck(policy, make_alone, check_rows)
-        result = self.play_built(env, policy, advance)
-        rows = policy.rows if isinstance(policy, RowCheck) else ()
-        return replace(result, checked_rows=rows, cpu_seconds=cpu_seconds() - start)
-
-    def play_built(
-        self,
-        env: FederatedEnv,
-        policy: Policy,
-        advance: Callable[[float], None] = lambda played: None,
-    ) -> RunResult:
-        """Runs a policy on an environment, both made by :meth:`build`.
-
-        Errors after both are reset are not due to the settings and are raised unchanged.
-
-        Args:
-            env: The wrapped environment.
-            policy: Plays every agent.
-            advance: See :meth:`run`.
-
-        Raises:
-            SettingsError: The environment cannot start with these arguments, or the policy cannot play behind these
-                wrappers.
-            BudgetExhaustedError: A privatizer refuses a release.
-        """
-        seeds = self.all_seeds
+        checked_policy = RowCheck(
+            policy, partial(find_baseline(self.baseline).make_policy, **self.policy_kwargs), check_rows
+        )
         with _refusing(*_WRONG):
             start = env.reset_batch(seeds)
         with _refusing(UnfitError):
-            policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
-        result = play_episodes(env, policy, start, seeds, advance)
+            checked_policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
         return replace(
-            result, claims=claims_of(env, self.delta), strata=self.strata, labels=self._all_labels()
+            simulate(env, checked_policy, seeds, advance, start),
+            claims=claims_of(env, self.delta),
+            checked_rows=checked_policy.rows,
+            cpu_seconds=cpu_seconds() - began,
+            strata=self.strata,
+            labels=self._all_labels(),
         )
 
     def play(self, advance: Callable[[float], None]) -> Arrays:
@@ -314,3 +287,57 @@ class RunSpec:
         wrappers = self.recorded()["wrapper_kwargs"].values()
         epsilon = next((given["epsilon"] for given in wrappers if "epsilon" in given), None)
         return {"env_id": self.env_id, "baseline": self.baseline, "epsilon": epsilon, **self.labels}
+
+
+def read_assignment(word: str) -> tuple[str, str, Any]:
+    """Reads a word of ``--set``.
+
+    Args:
+        word: ``name=value`` or ``part.name=value``.
+
+    Returns:
+        The part (what the argument belongs to, such as ``policy``; empty in ``name=value``), the argument's name and
+        its value; see :func:`read_value`.
+
+    Raises:
+        ValueError: The word is neither; the message names it.
+    """
+    key, equals, text = word.partition("=")
+    part, dot, name = key.rpartition(".")
+    if not (equals and name.isidentifier() and (part.isidentifier() or not dot)):
+        raise ValueError(f"--set is {word!r}; key=value or part.key=value is required")
+    return part, name, read_value(text)
+
+
+def read_value(text: str) -> Any:
+    """Returns the value of a ``key=value``: read as JSON, else as Python (``False``, ``.5``), else the text itself."""
+    for read in (json.loads, literal_eval):
+        try:
+            value = read(text)
+            # Settings are recorded as JSON, which has no sets or bytes.
+            json.dumps(value)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+        return value
+    return text
+
+
+def arguments(factory: Any) -> dict[str, Any]:
+    """Returns the arguments that a class or function accepts, with their defaults.
+
+    Arguments that a class passes on by ``**kwargs`` are those of its base class.
+
+    Args:
+        factory: A class or a function.
+
+    Returns:
+        Defaults by name; ``inspect.Parameter.empty`` where an argument has none.
+    """
+    found: dict[str, Any] = {}
+    classes = factory.__mro__ if isinstance(factory, type) else ()
+    for function in [vars(one)["__init__"] for one in classes if "__init__" in vars(one)] or [factory]:
+        parameters = inspect.signature(function).parameters.values()
+        found = {**{p.name: p.default for p in parameters if p.kind not in _REST}, **found}
+        if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
+            break
+    return {name: default for name, default in found.items() if name != "self"}

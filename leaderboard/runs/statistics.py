@@ -11,7 +11,7 @@ from scipy.stats import t as student
 from fedbandit_envs.basics.arrays import Array
 
 FEWEST = 3
-"""The fewest seeds for an interval: with two, Student's is 13 times as wide as with many, and resampling is void."""
+"""The fewest seeds for an interval: with two, Student's is 13 times as wide as with many seeds."""
 
 
 def mean_and_half_width(

@@ -6,12 +6,12 @@ hold.
 """
 
 import ctypes
+import errno
 import os
+import platform
 import signal
 from collections.abc import Iterable
 from pathlib import Path
-
-from fedbandit_envs.leaderboard.sandbox import system_calls
 
 FILES, SIGNALS, SYSTEM_CALLS = "files", "signals", "system calls"
 """Parts of confinement: only listed files can be opened, no signals sent, only harmless system calls made."""
@@ -30,6 +30,37 @@ _FILE_RIGHTS = (1 << 1) | _READ_FILE | (1 << 14)
 _RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 _SCOPED = 0b11
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+
+# What follows is for seccomp(2).
+_SET_SECCOMP, _FILTER = 22, 2
+_ARCHITECTURE = 0xC000003E
+_FIRST_X32 = 0x40000000
+_CLONE_THREAD = 0x10000
+
+# Numbers of x86-64.
+_REFUSED = {
+    "socket": 41, "fork": 57, "vfork": 58, "execve": 59, "execveat": 322,
+    "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312,
+    "pidfd_send_signal": 424, "pidfd_open": 434, "pidfd_getfd": 438, "tkill": 200,
+    "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297, "setpriority": 141, "ioprio_set": 251,
+    "sched_setparam": 142, "sched_setscheduler": 144, "sched_setattr": 314,
+    "memfd_create": 319, "memfd_secret": 447, "shmget": 29, "semget": 64, "msgget": 68, "mq_open": 240,
+    "mount": 165, "unshare": 272, "setns": 308, "bpf": 321, "perf_event_open": 298, "userfaultfd": 323,
+    "io_uring_setup": 425, "add_key": 248, "request_key": 249, "keyctl": 250,
+}  # fmt: skip
+# Calls whose first argument is a process, which must be this one.
+_OF_ITSELF = {"kill": 62, "tgkill": 234, "prlimit64": 302, "sched_setaffinity": 203}
+_CLONE, _CLONE3, _PRCTL = 56, 435, 157
+# PR_SET_PDEATHSIG, which ends this process with its parent, must not be changed.
+_PRCTL_REFUSED = 1
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENT_AT = 0, 4, 16
+_ALLOW = (_RETURN, 0, 0, 0x7FFF0000)
+_REFUSE = (_RETURN, 0, 0, 0x00050000 | errno.EPERM)
+_UNKNOWN = (_RETURN, 0, 0, 0x00050000 | errno.ENOSYS)
+
+_Instruction = tuple[int, int, int, int]
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -66,7 +97,8 @@ def confine(parent: int, readable: Iterable[str], writable: str) -> list[str]:
     _checked(_libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _drop_capabilities()
     holds = _confine_files(readable, writable)
-    if system_calls.restrict(_libc):
+    if platform.machine() == "x86_64":
+        _filter_system_calls()
         holds.append(SYSTEM_CALLS)
     return holds
 
@@ -108,6 +140,49 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         _checked(_libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0))
     finally:
         os.close(descriptor)
+
+
+class _Filter(ctypes.Structure):
+    _fields_ = (
+        ("code", ctypes.c_uint16),
+        ("if_so", ctypes.c_uint8),
+        ("if_not", ctypes.c_uint8),
+        ("value", ctypes.c_uint32),
+    )
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_uint16), ("filters", ctypes.POINTER(_Filter)))
+
+
+def _where(number: int, *then: _Instruction) -> list[_Instruction]:
+    """Returns instructions that are executed if the call has this number, and skipped otherwise."""
+    return [(_EQUAL, 0, len(then), number), *then]
+
+
+def _program(process: int) -> list[_Instruction]:
+    instructions = [
+        (_LOAD, 0, 0, _ARCHITECTURE_AT), (_EQUAL, 1, 0, _ARCHITECTURE), _REFUSE,
+        (_LOAD, 0, 0, _NUMBER_AT), (_AT_LEAST, 0, 1, _FIRST_X32), _REFUSE,
+    ]  # fmt: skip
+    argument = (_LOAD, 0, 0, _ARGUMENT_AT)
+    instructions += _where(_CLONE, argument, (_ANY_BIT, 1, 0, _CLONE_THREAD), _REFUSE, _ALLOW)
+    # Its flags lie in memory, which no filter can read; libraries then use clone.
+    instructions += _where(_CLONE3, _UNKNOWN)
+    instructions += _where(_PRCTL, argument, (_EQUAL, 0, 1, _PRCTL_REFUSED), _REFUSE, _ALLOW)
+    for number in _OF_ITSELF.values():
+        instructions += _where(number, argument, (_EQUAL, 2, 0, 0), (_EQUAL, 1, 0, process), _REFUSE, _ALLOW)
+    for number in _REFUSED.values():
+        instructions += _where(number, _REFUSE)
+    return [*instructions, _ALLOW]
+
+
+def _filter_system_calls() -> None:
+    """Filters the calls of this thread and of those that it starts; refused calls raise ``PermissionError``."""
+    instructions = _program(os.getpid())
+    filters = (_Filter * len(instructions))(*(_Filter(*one) for one in instructions))
+    program = _Program(len(instructions), filters)
+    _checked(_libc.prctl(_SET_SECCOMP, _FILTER, ctypes.byref(program), 0, 0))
 
 
 def _checked(result: int) -> int:

@@ -11,6 +11,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -28,56 +29,44 @@ class _Refused(Exception):
     """The policy's action cannot be sent."""
 
 
-class _Player:
-    """Plays the policy round by round."""
-
-    def __init__(self, end: socket.socket, policy: Any) -> None:
-        self._end = end
-        self._policy = policy
-        self._actions: SharedMemory | None = None
-        self._observations: SharedMemory | None = None
-        self._layout: tuple[Field, ...] = ()
-
-    def reset(self, descriptors: list[int]) -> None:
-        """Prepares the policy for an episode; the descriptors are of its arguments and of memory for actions."""
-        arguments, actions = descriptors
-        with os.fdopen(arguments, "rb") as file:
-            spec, seeds = pickle.load(file)
-        self._actions = _mapped(actions, writable=True)
-        self._policy.reset(spec, seeds)
-        channel.send(self._end, channel.READY)
-
-    def see(self, layout: bytes, descriptors: list[int]) -> None:
-        """Takes a new layout of the observations, and memory for them if there is new one."""
+def _play(end: socket.socket, policy: Any) -> None:
+    """Plays one episode of a policy, round by round, until the parent closes the channel."""
+    _, descriptors, _, _ = socket.recv_fds(end, channel.LARGEST, channel.MOST_DESCRIPTORS)
+    if not descriptors:
+        return
+    with os.fdopen(descriptors[0], "rb") as file:
+        spec, seeds = pickle.load(file)
+    actions = _mapped(descriptors[1], writable=True)
+    policy.reset(spec, seeds)
+    end.send(channel.READY)
+    layout: tuple[Field, ...] = ()
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(end, channel.LARGEST, channel.MOST_DESCRIPTORS)
+        if not message:
+            return
         if descriptors:
-            self._observations = _mapped(descriptors[0], writable=False)
-        assert self._observations is not None
-        fields = [Field(name, dtype, tuple(shape)) for name, dtype, shape in json.loads(layout)]
-        self._observation = self._observations.arrays(fields)
-
-    def act(self) -> None:
-        """Asks the policy for an action, and hands it to the parent."""
-        assert self._actions is not None
+            observations = _mapped(descriptors[0], writable=False)
+        if message[1:]:
+            fields = tuple(Field(name, dtype, tuple(shape)) for name, dtype, shape in json.loads(message[1:]))
+            observation = observations.arrays(fields)
         # The policy gets a dict of its own, which it may change.
-        action = self._policy.act(dict(self._observation))
+        action = policy.act(dict(observation))
         parts = dict(action) if isinstance(action, Mapping) else {"": action}
         for name, part in parts.items():
             if not isinstance(part, np.ndarray):
                 raise _Refused(f"{_label(name)} is a {type(part).__name__}; a numpy array is required")
-        fields = fields_of(parts)
-        message = channel.ACTED
-        if fields != self._layout:
-            if bytes_for(fields) > self._actions.size:
+        fields, answer = fields_of(parts), channel.ACTED
+        if fields != layout:
+            if bytes_for(fields) > actions.size:
                 shapes = ", ".join(f"{_label(field.name)} of shape {field.shape}" for field in fields)
                 raise _Refused(f"{shapes}: that is more than an action has")
             if any(np.dtype(field.dtype).hasobject for field in fields):
                 raise _Refused("action has dtype object; numbers are required")
-            self._cut = self._actions.arrays(fields)
-            self._layout = fields
-            message += json.dumps(fields).encode()
+            shared, layout = actions.arrays(fields), fields
+            answer += json.dumps(fields).encode()
         for name, part in parts.items():
-            np.copyto(self._cut[name], part)
-        channel.send(self._end, message)
+            np.copyto(shared[name], part)
+        end.send(answer)
 
 
 def _mapped(descriptor: int, *, writable: bool) -> SharedMemory:
@@ -88,21 +77,6 @@ def _mapped(descriptor: int, *, writable: bool) -> SharedMemory:
 
 def _label(name: str) -> str:
     return f"action[{name!r}]" if name else "action"
-
-
-def _serve(end: socket.socket, source: Source, settings: dict[str, Any]) -> None:
-    player = _Player(end, source.resolve()(**settings))
-    channel.send(end, channel.READY)
-    while True:
-        message, descriptors, _, _ = socket.recv_fds(end, channel.LARGEST, channel.MOST_DESCRIPTORS)
-        if not message:
-            return
-        if message == channel.RESET:
-            player.reset(descriptors)
-            continue
-        if layout := message[1:]:
-            player.see(layout, descriptors)
-        player.act()
 
 
 def _failure(error: BaseException) -> dict[str, str]:
@@ -130,13 +104,14 @@ def main() -> None:
         resource.setrlimit(limit, (most, most))
     try:
         confined = confine(given["parent"], given["readable"], os.getcwd())
-        channel.send(end, channel.READY + json.dumps(confined).encode())
-        _serve(end, Source(**given["source"]), given["settings"])
-    except channel.ClosedError:
-        pass
+        end.send(channel.READY + json.dumps(confined).encode())
+        policy = Source(**given["source"]).resolve()(**given["settings"])
+        end.send(channel.READY)
+        _play(end, policy)
     except BaseException as error:
-        # SystemExit too: a policy that ends the interpreter is reported as such.
-        channel.send(end, channel.FAILED + json.dumps(_failure(error)).encode())
+        # SystemExit too: a policy that ends the interpreter is reported as such, unless the parent has gone.
+        with suppress(OSError):
+            end.send(channel.FAILED + json.dumps(_failure(error)).encode())
     # Ends the process at once, whatever threads and exit handlers a policy has left.
     os._exit(0)
 

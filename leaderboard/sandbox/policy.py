@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import socket
 import tempfile
 from collections.abc import Mapping
 from math import ceil
@@ -200,8 +201,11 @@ class SandboxedPolicy:
     def _send(self, message: bytes, descriptors: list[int]) -> None:
         assert self._child is not None
         try:
-            channel.send(self._child.end, message, descriptors)
-        except (channel.ClosedError, TimeoutError, OSError):
+            if descriptors:
+                socket.send_fds(self._child.end, [message], descriptors)
+            else:
+                self._child.end.send(message, socket.MSG_NOSIGNAL)
+        except OSError:
             # A message that the child sent before it ended tells why.
             self._receive(self._seconds_a_round)
             self._fail(self._child.ending())
@@ -211,10 +215,12 @@ class SandboxedPolicy:
         assert self._child is not None
         self._child.end.settimeout(seconds)
         try:
-            message = channel.receive(self._child.end)
+            message = self._child.end.recv(channel.LARGEST)
         except TimeoutError:
             self._fail(f"it has not answered within {seconds:g} s")
-        except (channel.ClosedError, OSError):
+        except OSError:
+            message = b""
+        if not message:
             self._fail(self._child.ending())
         if message[:1] == channel.FAILED:
             self._fail(*_read_failure(message[1:]))

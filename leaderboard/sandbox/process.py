@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import site
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from fedbandit_envs.leaderboard.sandbox import channel, kernels
+from fedbandit_envs.leaderboard.sandbox.kernels import lend
 from fedbandit_envs.leaderboard.sandbox.source import Source
 
 _INSIDE = "fedbandit_envs.leaderboard.sandbox.inside"
@@ -57,18 +58,34 @@ class SandboxProcess:
             OSError: The system cannot start another process.
             ModuleNotFoundError: The entry point's module does not exist.
         """
-        packages = _packages()
-        readable = sorted({*source.roots(), *packages, *kernels.caches(), *_interpreter()})
+        # The folders of this package, without the checkout that they may lie in.
+        specs = [importlib.util.find_spec(floor) for floor in _FLOORS]
+        packages = [str(path) for spec in specs if spec for path in spec.submodule_search_locations or ()]
+        cache = os.environ.get("NUMBA_CACHE_DIR")
+        python = [*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, *site.getsitepackages()]
+        readable = {*source.roots(), *packages, *python, *_SYSTEM, *([cache] if cache else [])}
         folder = tempfile.mkdtemp(prefix="fedbandit-entry-")
-        self.end, theirs = channel.pair()
+        self.end, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            kernels.lend(packages, folder)
+            lend(packages, folder)
             arguments = {
                 "descriptor": theirs.fileno(), "parent": os.getpid(), "source": asdict(source.lent(folder)),
                 "settings": dict(settings), "memory_bytes": memory_bytes,
-                "cpu_seconds": cpu_seconds, "readable": readable,
+                "cpu_seconds": cpu_seconds, "readable": sorted(readable),
             }  # fmt: skip
-            self._process = _start(json.dumps(arguments), theirs.fileno(), folder)
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-m", _INSIDE, json.dumps(arguments)],
+                pass_fds=[theirs.fileno()],
+                cwd=folder,
+                env={
+                    "PATH": os.defpath, "LANG": "C.UTF-8", "HOME": folder, "TMPDIR": folder,
+                    "NUMBA_CACHE_DIR": folder, "MPLCONFIGDIR": folder, **dict.fromkeys(_THREADS, "1"),
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )  # fmt: skip
         except BaseException:
             self.end.close()
             shutil.rmtree(folder, ignore_errors=True)
@@ -95,36 +112,9 @@ class SandboxProcess:
         self._end_it()
 
 
-def _start(arguments: str, descriptor: int, folder: str) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, "-I", "-m", _INSIDE, arguments],
-        pass_fds=[descriptor],
-        cwd=folder,
-        env={
-            "PATH": os.defpath, "LANG": "C.UTF-8", "HOME": folder, "TMPDIR": folder,
-            "NUMBA_CACHE_DIR": folder, "MPLCONFIGDIR": folder, **dict.fromkeys(_THREADS, "1"),
-        },
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )  # fmt: skip
-
-
-def _end(process: subprocess.Popen, end: Any, folder: str) -> None:
+def _end(process: subprocess.Popen, end: socket.socket, folder: str) -> None:
     end.close()
     if process.poll() is None:
         process.kill()
         process.wait()
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _packages() -> list[str]:
-    """Returns the folders of this package, without the checkout that they may lie in."""
-    specs = [importlib.util.find_spec(floor) for floor in _FLOORS]
-    return [str(path) for spec in specs if spec for path in spec.submodule_search_locations or ()]
-
-
-def _interpreter() -> list[str]:
-    """Returns files and folders of Python and its libraries."""
-    return [*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, *site.getsitepackages(), *_SYSTEM]

@@ -5,47 +5,35 @@ from fedbandit_envs.leaderboard.runs.spec import RunSpec
 
 SILENT = "LinUCB"
 BY_NUMBER = "FedUCB-trimmed-mean"
-NONPRIVATE = {
+MEANINGS = {
     SILENT: "silent",
     "FedUCB-nonprivate": "true data, added up",
     "FedUCB-trimmed": "true data, without the two in five senders furthest from the median",
     BY_NUMBER: "true data, each number without a quarter of the senders at either end",
-}
-PRIVATE = {
-    SILENT: "silent",
     "FedUCB-min": "noisy data, added up",
     "FedUCB-min-trimmed": "noisy data, without the two in five senders furthest from the median",
 }
+"""A description of each baseline compared, by name."""
 
-PANELS = {
-    "garbage": "Garbage, true data",
-    "sign_flip": "Sign flip, true data",
-    "garbage-private": "Garbage, private, epsilon = 1",
-    "sign_flip-private": "Sign flip, private, epsilon = 1",
-}
+_PRIVATE = (SILENT, "FedUCB-min", "FedUCB-min-trimmed")
+_NONPRIVATE = (SILENT, "FedUCB-nonprivate", "FedUCB-trimmed", BY_NUMBER)
 _LIARS = {"liars": (0.0, 0.1, 0.2, 0.3, 0.4)}
 SCALES = {"small": Scale(10_000, 5, _LIARS), "paper": Scale(100_000, 20, _LIARS)}
 
 DELTA = 0.1
-_LIE = "fedbandit_envs.wrappers.byzantine:Byzantine"
-
-
-def compared(panel: str) -> dict[str, str]:
-    """Returns descriptions of the aggregators compared in a panel, by name."""
-    return PRIVATE if panel.endswith("-private") else NONPRIVATE
 
 
 def byzantine(plan: Plan) -> list[RunSpec]:
-    """Returns the runs of all baselines with all shares of liars."""
+    """Returns the runs of a panel's baselines with all shares of liars."""
     attack = plan.panel.removesuffix("-private")
-    env_kwargs = {"num_agents": 10, "dim": 5, "num_arms": 20, "gap": 0.1}
     return [
         RunSpec(
-            name, "FedLinear-v0", plan.scale.rounds, plan.scale.trials, env_kwargs=env_kwargs,
-            stack=[(_LIE, {"agents": share, "attack": attack})], delta=DELTA,
-            labels={"line": name, "liars": share},
+            name, "FedLinear-v0", plan.scale.rounds, plan.scale.trials,
+            env_kwargs={"num_agents": 10, "dim": 5, "num_arms": 20, "gap": 0.1},
+            stack=[("fedbandit_envs.wrappers.byzantine:Byzantine", {"agents": share, "attack": attack})],
+            delta=DELTA, labels={"line": name, "liars": share},
         )
-        for name in compared(plan.panel)
+        for name in (_NONPRIVATE if attack == plan.panel else _PRIVATE)
         for share in plan.scale.sweeps["liars"]
     ]  # fmt: skip
 
@@ -55,7 +43,12 @@ EXPERIMENTS = {
         "Liars: honest agents' regret against their share",
         {"x": "share of liars", "y": "honest agents' regret at T", "xscale": "linear", "yscale": "log"},
         SCALES,
-        PANELS,
+        {
+            "garbage": "Garbage, true data",
+            "sign_flip": "Sign flip, true data",
+            "garbage-private": "Garbage, private, epsilon = 1",
+            "sign_flip-private": "Sign flip, private, epsilon = 1",
+        },
         byzantine,
         "liars.md.j2",
     )

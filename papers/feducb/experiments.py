@@ -1,6 +1,6 @@
-"""The FedUCB paper's experiments as data: which runs each needs (Dubey and Pentland 2020, section 4.4 and appendix)."""
+"""The FedUCB paper's experiments as data: the runs of each (Dubey and Pentland 2020, section 4.4 and appendix)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import inf, isqrt
 from typing import Any
 
@@ -11,27 +11,14 @@ DELTA = 0.1
 PAPER_ROUNDS, PAPER_TRIALS = 10_000_000, 100
 
 RANDOM, SILENCE, PRIVATE_SILENCE = "random-arm", "LinUCB", "LinUCB-private"
-SILENT = {
-    RANDOM: "an arm at random",
-    SILENCE: "silent, not private towards itself",
-    "LinUCB-0.5": "silent, radius times 0.5",
-    PRIVATE_SILENCE: "silent, private towards itself (Shariff and Sheffet)",
-}
-"""Baselines that send no messages."""
+SILENT = (RANDOM, SILENCE, "LinUCB-0.5", PRIVATE_SILENCE)
+"""Baselines that send no messages; the last is private towards itself."""
 
-PRIVATE = {
-    "FedUCB-printed": "printed noise, shifts and radius",
-    "FedUCB": "exact sigma, buffered Toeplitz noise, shift on the sum, root-M bias",
-    "FedUCB-floor": "the same noise, eigenvalues lifted, the error's Euclidean bound",
-    "FedUCB-min": "FedUCB-floor, never more optimistic than own data alone",
-}
+PRIVATE = ("FedUCB-printed", "FedUCB", "FedUCB-floor", "FedUCB-min")
 """Private federations, all of which send in the same rounds."""
 
 SHARED, PLACEBO = "FedUCB-nonprivate", "FedUCB-placebo"
-TRIGGERED = {
-    "FedUCB-printed-trigger": "as printed, trigger included: no claim of privacy",
-    "FedUCB-nonprivate-trigger": "true data once determinants have grown",
-}
+TRIGGERED = ("FedUCB-printed-trigger", "FedUCB-nonprivate-trigger")
 """Federations that synchronise when an agent asks for it."""
 
 GRAPHS: dict[str, tuple[Any, int]] = {
@@ -42,30 +29,19 @@ GRAPHS: dict[str, tuple[Any, int]] = {
 }
 """Graphs over ten agents with their diameters; the star's hub is an agent."""
 
-MEANINGS = {
-    **SILENT,
-    **PRIVATE,
-    **TRIGGERED,
-    SHARED: "true data",
-    PLACEBO: "FedUCB-min on noise alone",
-    **{graph: f"Algorithm 3, gamma = {diameter}" for graph, (_, diameter) in GRAPHS.items()},
-}
-"""A description of each line of the pages, by name."""
-
-LINES = (*SILENT, SHARED, *PRIVATE, PLACEBO)
 FEDERATIONS = ("FedUCB-printed", "FedUCB", "FedUCB-min")
 """The private federations that are compared where there are many runs, or long ones."""
-
-_COSTLY = ("LinUCB-0.5", PRIVATE_SILENCE, "FedUCB-floor", "FedUCB-min", *TRIGGERED)
 
 FIG1B_FORMS = {"nonprivate": SHARED, "printed": "FedUCB-printed", "mended": "FedUCB", "least": "FedUCB-min"}
 """The federation whose budgets of communication a panel of Figure 1 B compares."""
 
+_COSTLY = ("LinUCB-0.5", PRIVATE_SILENCE, "FedUCB-floor", "FedUCB-min", *TRIGGERED)
+
 
 def linear_run(
     plan: Plan, baseline: str, *, agents: float = 10, dim: float = 10, arms: int | None = None, gap: float = 0.1,
-    epsilon: float | None = None, wrappers: dict[str, dict[str, Any]] | None = None,
-    policy: dict[str, Any] | None = None, **labels: Any,
+    epsilon: float | None = None, wrappers: Mapping[str, dict[str, Any]] = {}, policy: Mapping[str, Any] = {},
+    **labels: Any,
 ) -> RunSpec:  # fmt: skip
     """Returns a run of a baseline on a linear bandit.
 
@@ -74,7 +50,7 @@ def linear_run(
 
     Args:
         plan: Has the horizon and the number of trials.
-        baseline: Its name.
+        baseline: Name of the baseline.
         agents: M.
         dim: d.
         arms: K; None for d^2.
@@ -84,35 +60,32 @@ def linear_run(
         policy: Arguments of its policy to be changed.
         **labels: Other labels.
     """
-    known: dict[str, Any] = {"line": baseline, "agents": float(agents), "dim": float(dim), "gap": gap}
-    changed = dict(wrappers or {})
-    if epsilon is not None:
-        known["epsilon"] = epsilon
-        # Baselines are registered with epsilon 1: left unchanged, runs at 1 are shared with other figures.
-        if epsilon != 1:
-            changed["privatizer"] = {"epsilon": epsilon}
+    known = {"line": baseline, "agents": float(agents), "dim": float(dim), "gap": gap}
+    # Baselines are registered with epsilon 1: left unchanged, runs at 1 are shared with other figures.
+    changed = {} if epsilon in (None, 1) else {"privatizer": {"epsilon": epsilon}}
     return RunSpec(
         baseline=baseline, env_id="FedLinear-v0", rounds=plan.scale.rounds, seeds=plan.scale.trials, delta=DELTA,
         env_kwargs={"num_agents": int(agents), "dim": int(dim), "num_arms": arms or int(dim) ** 2, "gap": gap},
-        policy_kwargs=policy or {}, wrapper_kwargs=changed, labels=known | labels,
+        policy_kwargs={**policy}, wrapper_kwargs={**wrappers, **changed},
+        labels=known | ({} if epsilon is None else {"epsilon": epsilon}) | labels,
         # A trial at a lean scale takes minutes, so each is a shard, which runs with more trials can reuse.
         rows=int(agents) if plan.scale.lean else ROWS_PER_SHARD,
     )  # fmt: skip
 
 
-def _plays(plan: Plan, name: str) -> bool:
-    """Returns whether a baseline is played: a lean scale leaves some out."""
-    return not (plan.scale.lean and name in _COSTLY)
+def _played(plan: Plan, names: Iterable[str]) -> list[str]:
+    """Returns the baselines of these that are played: a lean scale leaves costly ones out."""
+    return [name for name in names if not (plan.scale.lean and name in _COSTLY)]
 
 
-def fig1a(plan: Plan) -> list[RunSpec]:
+def _fig1a(plan: Plan) -> list[RunSpec]:
     """Returns the runs of Figure 1 A: regret at T against epsilon, or against the number of agents."""
-    swept = plan.scale.sweeps[plan.panel]
+    swept, names = plan.scale.sweeps[plan.panel], (*SILENT, SHARED, *PRIVATE, PLACEBO)
     if plan.panel == "agents":
-        return [linear_run(plan, name, agents=agents) for name in LINES for agents in swept]
+        return [linear_run(plan, name, agents=agents) for name in names for agents in swept]
     return [
         linear_run(plan, name, epsilon=epsilon)
-        for name in LINES
+        for name in names
         for epsilon in (swept if name in (PRIVATE_SILENCE, *PRIVATE, PLACEBO) else [None])
     ]
 
@@ -126,155 +99,137 @@ def budgets(agents: int, rounds: int) -> dict[str, Any]:
     }
 
 
-def fig1b(plan: Plan) -> list[RunSpec]:
+def _fig1b(plan: Plan) -> list[RunSpec]:
     """Returns the runs of Figure 1 B: three budgets of communication, each form with one mechanism for all."""
-    agents = int(plan.scale.sweeps["agents"][0])
-    form = FIG1B_FORMS[plan.panel]
-    names = [*SILENT, *(name for name in TRIGGERED if name == f"{form}-trigger")]
-    if form == SHARED:
-        names.remove(PRIVATE_SILENCE)
-    runs = [linear_run(plan, name, agents=agents) for name in names if _plays(plan, name)]
+    agents, form = int(plan.scale.sweeps["agents"][0]), FIG1B_FORMS[plan.panel]
+    roles = ("channel", "schedule"), ("privatizer", "releases")
+    trigger = [name for name in TRIGGERED if name == f"{form}-trigger"]
+    silent = [name for name in SILENT if (form, name) != (SHARED, PRIVATE_SILENCE)]
+    runs = [linear_run(plan, name, agents=agents) for name in _played(plan, silent + trigger)]
     for budget, schedule in budgets(agents, plan.scale.rounds).items():
-        if plan.scale.lean and (form, budget) == ("FedUCB-min", "T"):
-            continue
-        wrappers = {"channel": {"schedule": schedule}}
-        if form != SHARED:
-            wrappers["privatizer"] = {"releases": schedule}
         # Doubling rounds are the baselines' default: left unchanged, these runs are shared with Figure 1 C.
-        changed = None if budget == "log T" else wrappers
-        runs.append(linear_run(plan, form, agents=agents, wrappers=changed, budget=budget))
+        changed = () if budget == "log T" else roles[:1] if form == SHARED else roles
+        wrappers = {role: {argument: schedule} for role, argument in changed}
+        if not (plan.scale.lean and (form, budget) == ("FedUCB-min", "T")):
+            runs.append(linear_run(plan, form, agents=agents, wrappers=wrappers, budget=budget))
     return runs
 
 
-def fig1c(plan: Plan) -> list[RunSpec]:
+def _fig1c(plan: Plan) -> list[RunSpec]:
     """Returns the runs of Figure 1 C: regret at T against the dimension."""
     sweeps = plan.scale.sweeps
     most = sweeps.get("most arms", (inf,))[0]
     return [
         linear_run(plan, name, agents=sweeps["agents"][0], dim=dim, arms=int(min(dim * dim, most)))
         for dim in sweeps["dim"]
-        for name in (*SILENT, SHARED, *PRIVATE)
-        if _plays(plan, name)
+        for name in _played(plan, (*SILENT, SHARED, *PRIVATE))
     ]
 
 
-def fig2(plan: Plan) -> list[RunSpec]:
+def _fig2(plan: Plan) -> list[RunSpec]:
     """Returns the runs of Figure 2: regret at T against the gap, for several epsilons."""
     sweeps = plan.scale.sweeps
-    lines: list[tuple[str, float | None]] = [
-        *((name, None) for name in (RANDOM, SILENCE, "LinUCB-0.5", SHARED)),
-        *((name, epsilon) for epsilon in sweeps["epsilon"] for name in (PRIVATE_SILENCE, *FEDERATIONS)),
-    ]
+    without, private = (RANDOM, SILENCE, "LinUCB-0.5", SHARED), (PRIVATE_SILENCE, *FEDERATIONS)
     return [
         linear_run(plan, name, agents=sweeps["agents"][0], gap=gap, epsilon=epsilon)
         for gap in sweeps["gap"]
-        for name, epsilon in lines
-        if _plays(plan, name)
+        for epsilon in (None, *sweeps["epsilon"])
+        for name in _played(plan, without if epsilon is None else private)
     ]
 
 
-def horizon(plan: Plan) -> list[RunSpec]:
+def _horizon(plan: Plan) -> list[RunSpec]:
     """Returns runs of as many rounds as the paper has, with ten arms a round to make that many affordable."""
     return [linear_run(plan, name, arms=10) for name in (RANDOM, *FEDERATIONS, SILENCE, SHARED)]
 
 
-def graphs(plan: Plan) -> list[RunSpec]:
+def _graphs(plan: Plan) -> list[RunSpec]:
     """Returns runs of Algorithm 3: a hop a round, time to live and number of estimators equal to the diameter."""
     private = plan.panel == "private"
     runs = [linear_run(plan, name) for name in SILENT if private or name != PRIVATE_SILENCE]
-    decentralised = "FedUCB-decentralised" + ("-private" if private else "")
     for graph, (topology, diameter) in GRAPHS.items():
-        wrappers = {
-            "interleaved": {"period": diameter},
-            "channel": {"topology": topology, "time_to_live": diameter},
-        }
-        runs.append(linear_run(plan, decentralised, wrappers=wrappers, line=graph))
+        channel = {"topology": topology, "time_to_live": diameter}
+        wrappers = {"interleaved": {"period": diameter}, "channel": channel}
+        name = "FedUCB-decentralised" + ("-private" if private else "")
+        runs.append(linear_run(plan, name, wrappers=wrappers, line=graph, diameter=diameter))
     return runs
 
 
-def _scales(
-    small: Scale, medium: dict[str, tuple[float, ...]] | None = None, **paper: Any
-) -> dict[str, Scale]:
-    """Returns an experiment's scales.
+def _experiment(
+    title: str, runs: Callable[[Plan], list[RunSpec]], small: Scale, *, medium: Mapping[str, Any] = {},
+    paper: Mapping[str, Any] = {}, panels: Mapping[str, str] = {"all": "All runs"},
+    panel_axes: Mapping[str, Mapping[str, str]] = {}, **axes: str,
+) -> Experiment:  # fmt: skip
+    """Returns an experiment.
 
     Args:
-        small: The small one.
-        medium: Sweeps with a hundredth of the paper's rounds; None where there is no such scale.
-        **paper: Sweeps at the paper's scale.
+        title: Its title.
+        runs: Returns a panel's runs; its name is also that of the page's template.
+        small: The small scale.
+        medium: Sweeps with 100,000 rounds, a hundredth of the paper's; there is no such scale without them.
+        paper: Sweeps at the paper's scale.
+        panels: Titles of the panels.
+        panel_axes: Axes of panels that differ from ``axes``.
+        **axes: Labels of the axes, which are logarithmic.
     """
-    lean = {} if medium is None else {"medium": Scale(100_000, 3, medium, lean=True)}
-    return {"small": small, **lean, "paper": Scale(PAPER_ROUNDS, PAPER_TRIALS, paper)}
-
-
-def _experiment(
-    title: str, x: str, scales: Mapping[str, Scale], runs: Callable[[Plan], list[RunSpec]],
-    panels: Mapping[str, str] = {"all": "All runs"}, *, y: str = "cumulative regret per agent",
-    panel_axes: Mapping[str, Mapping[str, str]] = {},
-) -> Experiment:  # fmt: skip
-    """Returns an experiment whose templates are named as the function that returns its runs; axes are logarithmic."""
-    name = runs.__name__
-    axes = {"x": x, "y": y, **LOG_LOG}
-    templates = f"{name}.md.j2", f"{name}_setting.md.j2"
-    return Experiment(title, axes, scales, panels, runs, *templates, panel_axes=panel_axes)
+    scales = {"small": small, "paper": Scale(PAPER_ROUNDS, PAPER_TRIALS, paper)}
+    if medium:
+        scales = {"small": small, "medium": Scale(100_000, 3, medium, lean=True), "paper": scales["paper"]}
+    known = {"y": "cumulative regret per agent", **LOG_LOG, **axes}
+    template = f"{runs.__name__.strip('_')}.md.j2"
+    return Experiment(f"FedUCB{title}", known, scales, panels, runs, template, panel_axes=panel_axes)
 
 
 EXPERIMENTS = {
     "feducb-fig1a": _experiment(
-        "FedUCB, Figure 1 A: regret against epsilon and agents",
-        "epsilon",
-        _scales(
-            Scale(20_000, 5, {"epsilon": (0.1, 1.0, 10.0), "agents": (2, 5, 10)}),
-            epsilon=(0.1, 0.3, 1.0, 3.0, 10.0),
-            agents=(2, 5, 10, 50, 100),
-        ),
-        fig1a,
-        {"epsilon": "Against epsilon, 10 agents", "agents": "Against the number of agents, epsilon = 1"},
-        y="regret / silent regret",
+        ", Figure 1 A: regret against epsilon and agents",
+        _fig1a,
+        Scale(20_000, 5, {"epsilon": (0.1, 1.0, 10.0), "agents": (2, 5, 10)}),
+        paper={"epsilon": (0.1, 0.3, 1.0, 3.0, 10.0), "agents": (2, 5, 10, 50, 100)},
+        panels={
+            "epsilon": "Against epsilon, 10 agents",
+            "agents": "Against the number of agents, epsilon = 1",
+        },
         panel_axes={"agents": {"x": "agents"}},
+        x="epsilon",
+        y="regret / silent regret",
     ),
     "feducb-fig1b": _experiment(
-        "FedUCB, Figure 1 B: regret for three budgets of communication",
-        "round",
-        _scales(Scale(5_000, 5, {"agents": (16,)}), {"agents": (100,)}, agents=(100,)),
-        fig1b,
-        {
+        ", Figure 1 B: regret for three budgets of communication",
+        _fig1b,
+        Scale(5_000, 5, {"agents": (16,)}),
+        medium={"agents": (100,)},
+        paper={"agents": (100,)},
+        panels={
             "nonprivate": "True data",
             "printed": "Private as printed, epsilon = 1",
             "mended": "Private, mended, epsilon = 1",
             "least": "Mended, never more optimistic than silence, epsilon = 1",
         },
+        x="round",
     ),
     "feducb-fig1c": _experiment(
-        "FedUCB, Figure 1 C: regret against the dimension",
-        "d",
-        _scales(
-            Scale(20_000, 5, {"agents": (10,), "dim": (3, 5, 10)}),
-            {"agents": (100,), "dim": (5, 10, 20), "most arms": (100,)},
-            agents=(100,),
-            dim=(5, 10, 15, 20),
-        ),
-        fig1c,
+        ", Figure 1 C: regret against the dimension",
+        _fig1c,
+        Scale(20_000, 5, {"agents": (10,), "dim": (3, 5, 10)}),
+        medium={"agents": (100,), "dim": (5, 10, 20), "most arms": (100,)},
+        paper={"agents": (100,), "dim": (5, 10, 15, 20)},
+        x="d",
     ),
     "feducb-fig2": _experiment(
-        "FedUCB, Figure 2: regret against the gap",
-        "gap",
-        _scales(
-            Scale(20_000, 5, {"agents": (10,), "gap": (0.05, 0.1, 0.2, 0.3), "epsilon": (0.1, 1.0)}),
-            {"agents": (100,), "gap": (0.1, 0.3), "epsilon": (0.1, 1.0)},
-            agents=(10,),
-            gap=(0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
-            epsilon=(0.1, 1.0, 10.0),
-        ),
-        fig2,
+        ", Figure 2: regret against the gap",
+        _fig2,
+        Scale(20_000, 5, {"agents": (10,), "gap": (0.05, 0.1, 0.2, 0.3), "epsilon": (0.1, 1.0)}),
+        medium={"agents": (100,), "gap": (0.1, 0.3), "epsilon": (0.1, 1.0)},
+        paper={"agents": (10,), "gap": (0.05, 0.1, 0.15, 0.2, 0.25, 0.3), "epsilon": (0.1, 1.0, 10.0)},
+        x="gap",
     ),
-    "feducb-horizon": _experiment(
-        "FedUCB: regret, decade by decade", "round", _scales(Scale(100_000, 2)), horizon
-    ),
+    "feducb-horizon": _experiment(": regret, decade by decade", _horizon, Scale(100_000, 2), x="round"),
     "feducb-graphs": _experiment(
-        "FedUCB, Algorithm 3 on graphs: complete, star, ring, line",
-        "round",
-        _scales(Scale(10_000, 5)),
-        graphs,
-        {"nonprivate": "True data every round", "private": "Private, epsilon = 1, in doubling rounds"},
+        ", Algorithm 3 on graphs: complete, star, ring, line",
+        _graphs,
+        Scale(10_000, 5),
+        panels={"nonprivate": "True data every round", "private": "Private, epsilon = 1, in doubling rounds"},
+        x="round",
     ),
 }

@@ -7,15 +7,11 @@ Reference:
 
 from typing import Any
 
-from fedbandit_envs.leaderboard.reproduction.experiment import (
-    LOG_LINEAR,
-    Experiment,
-    LabelledCell,
-    Plan,
-    Scale,
-)
+from fedbandit_envs.leaderboard.reproduction.experiment import LOG_LINEAR, Experiment, Plan, Scale
+from fedbandit_envs.leaderboard.reproduction.measurement import Measurement
+from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.papers.feducb.experiments import SHARED, linear_run
-from fedbandit_envs.papers.feducb_critique.runs import AddedNoise, SendTimes
+from fedbandit_envs.papers.feducb_critique.runs import ATTACKED, added_noise, first_messages
 
 PRINTED, FIXED, TRUE = "FedUCB-printed-trigger", "FedUCB-printed", "FedUCB-nonprivate-trigger"
 MADE, SEARCHED, DOUBLING = "its trigger, D made for it", "its trigger, printed D", "doubling rounds"
@@ -28,54 +24,48 @@ AGENTS, DIM, ARMS = 10, 10, 10
 
 _ROUND = 50  # that a threshold is made for
 _NOISY_ROUNDS = 16
+_INBOXES = 200_000  # held in memory at once, one for each pair of agents
 
 
-def runs(plan: Plan) -> list[LabelledCell]:
-    """Returns a panel's runs: attacks on the times of messages, sums of noise, or federations with a trigger."""
-    return {"times": _times, "noise": _noise, "messages": _messages}[plan.panel](plan)
+def runs(plan: Plan) -> list[RunSpec | Measurement]:
+    """Returns a panel's runs: attacks on the times of messages, sums of noise, or federations with a trigger.
 
-
-def _times(plan: Plan) -> list[LabelledCell]:
+    Runs of the last panel have the label ``rate``, which is d T / D for the threshold D; it is None for the printed D.
+    """
     sweeps = plan.scale.sweeps
-    samples, first, last = map(int, (*sweeps["samples"], *sweeps["horizons"]))
-    attacks = {
-        MADE: (PRINTED, (first, first), _ROUND),
-        SEARCHED: (PRINTED, (first, last), None),
-        DOUBLING: (FIXED, (first, first), _ROUND),
-    }
-    return [
-        SendTimes(name, epsilon, samples, horizons, made_for, {"line": line, "epsilon": float(epsilon)})
-        for line, (name, horizons, made_for) in attacks.items()
-        for epsilon in sweeps["epsilon"]
-    ]
-
-
-def _noise(plan: Plan) -> list[LabelledCell]:
-    sweeps = plan.scale.sweeps
-    samples = int(sweeps["samples"][0])
-    return [
-        *(
-            AddedNoise(FIXED, int(agents), _NOISY_ROUNDS, samples, {"line": SUMMED, "agents": float(agents)})
-            for agents in sweeps["agents"]
-        ),
-        *(linear_run(plan, form, agents=agents) for agents in sweeps["agents"] for form in FORMS),
-    ]
-
-
-def _messages(plan: Plan) -> list[LabelledCell]:
-    """Returns runs with thresholds D by their label ``rate``, which is d T / D; it is None for the printed D."""
-    size: dict[str, Any] = {"agents": AGENTS, "dim": DIM, "arms": ARMS}
-    lines = PRINTED, TRUE
-    made = [
-        linear_run(plan, line, policy={"threshold": DIM * plan.scale.rounds / rate}, rate=float(rate), **size)
-        for rate in plan.scale.sweeps["dT/D"]
-        for line in lines
-    ]
-    return [*made, *(linear_run(plan, line, rate=None, **size) for line in lines)]
+    seeds = range(int(sweeps["samples"][0]))
+    made: list[RunSpec | Measurement] = []
+    if plan.panel == "times":
+        first, last = map(int, sweeps["horizons"])
+        attacks: dict[str, dict[str, Any]] = {
+            MADE: {"baseline": PRINTED, "horizons": (first, first), "made_for": _ROUND},
+            SEARCHED: {"baseline": PRINTED, "horizons": (first, last)},
+            DOUBLING: {"baseline": FIXED, "horizons": (first, first), "made_for": _ROUND},
+        }
+        for line, attack in attacks.items():
+            for epsilon in sweeps["epsilon"]:
+                arguments, work = {**attack, "epsilon": epsilon}, 2 * ATTACKED * last
+                labels = {"line": line, "epsilon": float(epsilon)}
+                made.append(Measurement(first_messages, arguments, seeds, len(seeds), work, labels))
+    elif plan.panel == "noise":
+        for agents in map(int, sweeps["agents"]):
+            arguments = {"baseline": FIXED, "agents": agents, "rounds": _NOISY_ROUNDS}
+            per_shard, work = max(1, _INBOXES // agents**2), agents * _NOISY_ROUNDS
+            labels = {"line": SUMMED, "agents": float(agents)}
+            made.append(Measurement(added_noise, arguments, seeds, per_shard, work, labels))
+        made += [linear_run(plan, form, agents=agents) for agents in sweeps["agents"] for form in FORMS]
+    else:
+        size: dict[str, Any] = {"agents": AGENTS, "dim": DIM, "arms": ARMS}
+        for rate in (*map(float, sweeps["dT/D"]), None):
+            policy = {} if rate is None else {"threshold": DIM * plan.scale.rounds / rate}
+            made += [linear_run(plan, line, policy=policy, rate=rate, **size) for line in (PRINTED, TRUE)]
+    return made
 
 
 _TINY = {"epsilon": (1,), "samples": (200,), "horizons": (100, 250), "agents": (2, 5), "dT/D": (1, 64)}
 _ATTACK = {"epsilon": (0.1, 1, 3), "samples": (2000,), "horizons": (100, 2000)}
+_SMALL = {**_ATTACK, "agents": (2, 5, 10, 20), "dT/D": (1, 4, 16, 64, 256)}
+_PAPER = {**_ATTACK, "agents": (*_SMALL["agents"], 50, 100), "dT/D": (*_SMALL["dT/D"], 1024)}
 
 EXPERIMENTS = {
     "feducb-critique": Experiment(
@@ -84,12 +74,8 @@ EXPERIMENTS = {
         # Neither paper prints numbers to be met; ``paper`` has more of everything.
         {
             "tiny": Scale(200, 2, _TINY),
-            "small": Scale(20_000, 5, _ATTACK | {"agents": (2, 5, 10, 20), "dT/D": (1, 4, 16, 64, 256)}),
-            "paper": Scale(
-                100_000,
-                20,
-                _ATTACK | {"agents": (2, 5, 10, 20, 50, 100), "dT/D": (1, 4, 16, 64, 256, 1024)},
-            ),
+            "small": Scale(20_000, 5, _SMALL),
+            "paper": Scale(100_000, 20, _PAPER),
         },
         {
             "times": "What the times of messages betray",

@@ -1,63 +1,46 @@
 """Whether private federation pays: ours and the papers' forms against silence, tuned and not, in all four problems."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from fedbandit_envs.baselines.comparison_lines import (
-    BASELINE_OF,
-    LINES,
-    OURS,
-    OURS_TUNED,
-    PAPER,
-    PLACEBO,
-    SILENT,
-    TRUE,
-    TUNED,
-)
+from fedbandit_envs.baselines import comparison_lines
+from fedbandit_envs.baselines.comparison_lines import OURS, OURS_TUNED, PAPER, PLACEBO, SILENT, TRUE, TUNED
 from fedbandit_envs.leaderboard.reproduction.experiment import LOG_LOG, Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.leaderboard.runs.statistics import Middle
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
-from fedbandit_envs.wrappers.transport.fixed_schedules import Doubling
+from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
 NEVER_ABOVE = 1.02
 """Ours is shown to have more regret than silence with the same constants where the interval lies above it."""
 
-BOUNDS = (TUNED, PAPER, OURS, OURS_TUNED)
-
 
 @dataclass(frozen=True)
 class Case:
-    """A setting at which a bound was set in advance.
+    """A setting at which bounds on ratios of regret were set in advance.
 
     Attributes:
         title: What it is called.
         env_id: The environment.
         epsilon: Of the privatizers as registered.
-        over_silence: The most that ours may be of tuned silence's regret; None for as found.
-        over_paper: The most that it may be of the paper's form's; None likewise.
-        policy: Changes to all policies.
-        weighing: Changes to ours, besides.
-        lines: What is compared; the paper's form where a bound is set against it.
+        asked: The most that ours may be of the regret of another line, by that line; None where no bound was set.
+        noise_sd: Standard deviation of a reward's noise, which policies know; None for the policies' default.
     """
 
     title: str
     env_id: str
     epsilon: float
-    over_silence: float | None = None
-    over_paper: float | None = None
-    policy: Mapping[str, Any] = field(default_factory=dict)
-    weighing: Mapping[str, Any] = field(default_factory=dict)
-    lines: tuple[str, ...] = BOUNDS
+    asked: Mapping[str, float | None]
+    noise_sd: float | None = None
 
 
 @dataclass(frozen=True)
 class ComparedProblem:
-    """The baselines, settings and sizes of the comparison in one problem.
+    """The settings and sizes of the comparison in one problem.
 
     Attributes:
-        names: The baselines of the lines.
+        title: Title of its panel.
         cases: Settings with bounds; sweeps are in the first.
         delta: Of the claim, with the privatizers as registered.
         middle: By what regrets of seeds are summed up, ``mean`` or ``median``.
@@ -67,8 +50,8 @@ class ComparedProblem:
         shared: Whether the privatizer shares epsilon out over its releases, so that a claim has to be worked out.
     """
 
-    names: Mapping[str, str]
-    cases: tuple[Case, ...]
+    title: str
+    cases: Sequence[Case]
     delta: float
     middle: Middle = "mean"
     rounds: float = 1.0
@@ -77,129 +60,82 @@ class ComparedProblem:
     shared: bool = False
 
 
-# The default number of agents; the sweep over agents shares its runs of this size with the other sweeps.
-_USUAL = 10
-# 0.5^2, the variance of a reward's noise.
-_NOISIER = {"pool": {"name": "precision", "reward_variance": 0.25}}
-
 PROBLEMS = {
     "procurement": ComparedProblem(
-        BASELINE_OF["procurement"],
-        (
-            Case("uniform law, epsilon 1 as P-FCB shares it out", "FedProcurement-v0", 1.0, 0.8, 0.25),
-            Case("normal law, epsilon 1 as P-FCB shares it out", "FedProcurementNormal-v0", 1.0, 0.8, 0.25),
-        ),
-        0.01,
-        "median",
+        "Procurement",
+        [
+            Case(f"{law}, epsilon 1 as P-FCB shares it out", env_id, 1.0, {TUNED: 0.8, PAPER: 0.25})
+            for law, env_id in (
+                ("uniform law", "FedProcurement-v0"),
+                ("normal law", "FedProcurementNormal-v0"),
+            )
+        ],
+        delta=0.01,
+        middle="median",
         trials=10,
         swept=2,
         shared=True,
     ),
     "linear": ComparedProblem(
-        BASELINE_OF["linear"],
-        (Case("epsilon 1", "FedLinear-v0", 1.0, 0.65, 0.35),),
-        0.1,
+        "Linear contextual bandits",
+        [Case("epsilon 1", "FedLinear-v0", 1.0, {TUNED: 0.65, PAPER: 0.35})],
+        delta=0.1,
         rounds=0.3,
     ),
     "exposure": ComparedProblem(
-        BASELINE_OF["exposure"],
-        (
-            Case("epsilon 8", "FedExposure-v0", 8.0, 0.8, 1 / 3),
-            Case(
-                title="epsilon 2, reward noise 0.5",
-                env_id="FedExposureNoisy-v0",
-                epsilon=2.0,
-                over_silence=0.8,
-                over_paper=None,
-                policy={"noise_sd": 0.5},
-                weighing=_NOISIER,
-                lines=(TUNED, OURS, OURS_TUNED),
-            ),
-        ),
-        0.1,
+        "Exposure fairness",
+        [
+            Case("epsilon 8", "FedExposure-v0", 8.0, {TUNED: 0.8, PAPER: 1 / 3}),
+            Case("epsilon 2, reward noise 0.5", "FedExposureNoisy-v0", 2.0, {TUNED: 0.8}, noise_sd=0.5),
+        ],
+        delta=0.1,
     ),
     "arms": ComparedProblem(
-        BASELINE_OF["arms"],
-        (Case("epsilon 1", "FedArms-v0", 1.0),),
-        1e-5,
+        "Bernoulli arms",
+        [Case("epsilon 1", "FedArms-v0", 1.0, {TUNED: None, PAPER: None})],
+        delta=1e-5,
         trials=10,
         swept=10,
     ),
 }
 """By the name of the problem, which is that of the panel."""
 
-PANELS = {
-    "procurement": "Procurement",
-    "linear": "Linear contextual bandits",
-    "exposure": "Exposure fairness",
-    "arms": "Bernoulli arms",
-    "agents": "Against the number of agents",
-}
 
-SCALES = {
-    "tiny": Scale(600, 2, {"epsilon": (0.1, 10.0), "delta": (0.1,), "agents": (2, 4), "part": (0.5,)}),
-    "small": Scale(
-        100_000,
-        4,
-        {
-            "epsilon": (0.01, 0.1, 1.0, 10.0),
-            "delta": (0.1, 1e-5),
-            "agents": (2, 5, 10, 30, 100),
-            "part": (0.2,),
-        },
-    ),
-    "paper": Scale(
-        100_000,
-        20,
-        {
-            "epsilon": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
-            "delta": (0.1, 1e-5),
-            "agents": (2, 5, 10, 20, 50, 100),
-            "part": (1.0,),
-        },
-    ),
-}
-
-
-def _run(
-    compared: ComparedProblem,
-    line: str,
-    plan: Plan,
-    where: Case,
-    *,
-    claim: tuple[float, float] | None = None,
-    agents: int | None = None,
-    swept: bool = True,
-    **labels: Any,
-) -> RunSpec:
+def _run(plan: Plan, name: str, line: str, where: Case, **labels: Any) -> RunSpec:
     """Returns one run.
 
     Args:
-        compared: What is played.
-        line: One of :data:`LINES`.
         plan: The panel's settings; its scale has the sizes.
-        where: Where it is played; its epsilon is the privatizer's, if no claim is given.
-        claim: Epsilon and delta of all releases, exactly composed.
-        agents: Size of the federation, if not the environment's.
-        swept: Whether it is part of a sweep, which may be shorter.
-        **labels: What tells the run from others of its line.
+        name: Name of the problem.
+        line: One of :data:`~fedbandit_envs.baselines.comparison_lines.LINES`.
+        where: Where it is played; its epsilon is the privatizer's, if none is claimed.
+        **labels: What tells the run from others of its line, and sets it apart: with ``case`` it has the full horizon,
+            not the sweeps'; ``agents`` is the size of the federation; ``epsilon`` and ``delta`` are claimed for all
+            releases together, exactly composed.
     """
-    part = plan.scale.sweeps["part"][0] if swept else 1.0
-    rounds = max(1, round(plan.scale.rounds * compared.rounds * part))
-    trials = plan.scale.trials * (compared.swept if swept else compared.trials)
-    weighing = line in (OURS, OURS_TUNED, PLACEBO, TRUE)
-    policy = {**where.policy, **(where.weighing if weighing else {})}
-    epsilon, delta = claim or (where.epsilon, compared.delta)
-    privatizer: dict[str, Any] = {"epsilon": epsilon}
-    if claim is not None and compared.shared:
+    problem = PROBLEMS[name]
+    (part,), trials = plan.scale.sweeps["part"], problem.swept
+    if "case" in labels:
+        part, trials = 1.0, problem.trials
+    rounds = max(1, round(plan.scale.rounds * problem.rounds * part))
+    policy: dict[str, Any] = {}
+    if where.noise_sd is not None:
+        policy["noise_sd"] = where.noise_sd
+        if line in (OURS, OURS_TUNED, PLACEBO, TRUE):
+            policy["pool"] = {"name": "precision", "reward_variance": where.noise_sd**2}
+    delta = labels.get("delta", problem.delta)
+    privatizer: dict[str, Any] = {"epsilon": where.epsilon}
+    if "epsilon" in labels and problem.shared:
         # Under "one-quantity" good and defective units grow by the capacity together.
-        releases = max(1, Doubling().count(rounds))
-        privatizer = {**equal_shares(epsilon, delta, releases), "pair": "good_and_defective"}
-    elif claim is not None:
-        privatizer["delta"] = delta
+        releases = max(1, make_schedule("doubling").count(rounds))
+        privatizer = {**equal_shares(labels["epsilon"], delta, releases), "pair": "good_and_defective"}
+    elif "epsilon" in labels:
+        privatizer = {"epsilon": labels["epsilon"], "delta": delta}
+    # The sweep over agents shares its runs of the default size, 10, with the other sweeps.
+    agents = labels.get("agents", 10)
     return RunSpec(
-        baseline=compared.names[line], env_id=where.env_id, rounds=rounds, seeds=trials,
-        env_kwargs={} if agents in (None, _USUAL) else {"num_agents": agents}, policy_kwargs=policy,
+        comparison_lines.BASELINE_OF[name][line], where.env_id, rounds, plan.scale.trials * trials,
+        env_kwargs={} if agents == 10 else {"num_agents": int(agents)}, policy_kwargs=policy,
         wrapper_kwargs={} if line in (SILENT, TUNED, TRUE) else {"privatizer": privatizer},
         delta=delta, labels={"line": line, **labels},
     )  # fmt: skip
@@ -207,38 +143,61 @@ def _run(
 
 def runs(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs: bounds' cases, lines of the sweeps' horizon, and the sweeps."""
-    sweeps = plan.scale.sweeps
-    if plan.panel == "agents":
+    sweeps, name = plan.scale.sweeps, plan.panel
+    if name == "agents":
         return [
-            _run(problem, line, plan, problem.cases[0], agents=agents, problem=name, size=float(agents))
+            _run(plan, name, line, problem.cases[0], problem=name, agents=float(agents))
             for name, problem in PROBLEMS.items()
-            for agents in map(int, sweeps["agents"])
+            for agents in sweeps["agents"]
             for line in (TUNED, PAPER, OURS)
         ]
-    problem = PROBLEMS[plan.panel]
-    first = problem.cases[0]
+    cases = PROBLEMS[name].cases
+    # The paper's form is swept at the last delta alone.
+    claims = [(OURS, delta) for delta in sweeps["delta"]] + [(PAPER, sweeps["delta"][-1])]
     return [
         *(
-            _run(problem, line, plan, case, swept=False, case=case.title)
-            for case in problem.cases
-            for line in case.lines
+            _run(plan, name, line, case, case=case.title)
+            for case in cases
+            for line in (*case.asked, OURS, OURS_TUNED)
         ),
-        *(_run(problem, line, plan, first) for line in LINES),
+        *(_run(plan, name, line, cases[0]) for line in comparison_lines.LINES),
         *(
-            _run(problem, line, plan, first, claim=(epsilon, delta), delta=delta, epsilon=epsilon)
-            for delta in sweeps["delta"]
+            _run(plan, name, line, cases[0], delta=delta, epsilon=epsilon)
+            for line, delta in claims
             for epsilon in sweeps["epsilon"]
-            for line in ((OURS, PAPER) if delta == sweeps["delta"][-1] else (OURS,))
         ),
     ]
 
+
+def _scale(rounds: int, trials: int, part: float, **sweeps: tuple[float, ...]) -> Scale:
+    """Returns a scale at which sweeps have this part of the rounds."""
+    return Scale(rounds, trials, {"part": (part,), **sweeps})
+
+
+SCALES = {
+    "tiny": _scale(600, 2, 0.5, delta=(0.1,), epsilon=(0.1, 10.0), agents=(2, 4)),
+    "small": _scale(
+        100_000, 4, 0.2, delta=(0.1, 1e-5), epsilon=(0.01, 0.1, 1.0, 10.0), agents=(2, 5, 10, 30, 100)
+    ),
+    "paper": _scale(
+        100_000,
+        20,
+        1.0,
+        delta=(0.1, 1e-5),
+        epsilon=(0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+        agents=(2, 5, 10, 20, 50, 100),
+    ),
+}
 
 EXPERIMENTS = {
     "private-federation": Experiment(
         "Private federation: whether it pays against tuned silence",
         {"x": "epsilon", "y": "regret / tuned silence's", **LOG_LOG},
         SCALES,
-        PANELS,
+        {
+            **{name: problem.title for name, problem in PROBLEMS.items()},
+            "agents": "Against the number of agents",
+        },
         runs,
         "panel.md.j2",
         panel_axes={"agents": {"x": "agents"}},

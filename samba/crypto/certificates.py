@@ -69,7 +69,7 @@ def tls_context(certificate: Certificate, server: bool) -> ssl.SSLContext:
     """Returns a TLS context in which both sides must present a certificate of the run's authority.
 
     Host names are not checked, since a certificate is issued to a role's name, on whatever host the role runs; the
-    connection compares that name (:func:`peer_name`).
+    connection compares that name.
 
     Args:
         certificate: The certificate of this side's role.
@@ -88,10 +88,3 @@ def tls_context(certificate: Certificate, server: bool) -> ssl.SSLContext:
         key.write_text(certificate.key)
         context.load_cert_chain(own, key)
     return context
-
-
-def peer_name(certificate: dict[str, Any] | None) -> str:
-    """Returns the name that the other side's certificate was issued to; empty without a certificate."""
-    subject = (certificate or {}).get("subject", ())
-    names = [value for part in subject for key, value in part if key == "commonName"]
-    return names[0] if len(names) == 1 else ""

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedbandit_envs.basics.checks import require_integer
-from fedbandit_envs.samba.crypto.keystreams import KEY_BYTES, KeyPurpose, OwnerKeys, derive_key, owner_keys
-from fedbandit_envs.samba.crypto.link import LinkKeys
+from fedbandit_envs.samba.crypto.keystreams import KEY_BYTES, OwnerKeys, derive_key, owner_keys
 
 
 class Certificate(NamedTuple):
@@ -35,7 +34,7 @@ class Keyring:
         role: The role's name: ``customer``, ``controller``, ``comp``, or ``owner-0``, ``owner-1``, ... for groups of
             owners.
         group_sizes: Number of owners in each group by its name, in the order of the arms.
-        links: Keys of the role's links by the peer's name.
+        links: Keys of the role's links by the peer's name: of frames to the peer, and of frames from the peer.
         secrets: The role's own keys by use. Comp: ``cipher``, ``choice``; Controller: ``permutation``,
             ``common_score``, ``coin``; a group of owners: ``cipher``.
         owners: Keys of each owner in the group.
@@ -51,7 +50,7 @@ class Keyring:
 
     role: str
     group_sizes: dict[str, int]
-    links: dict[str, LinkKeys]
+    links: dict[str, tuple[bytes, bytes]]
     secrets: dict[str, bytes]
     owners: tuple[OwnerKeys, ...] = ()
     certificate: Certificate | None = None
@@ -98,7 +97,11 @@ class Keyring:
             ring = cls(
                 role=str(parts["role"]),
                 group_sizes={str(name): int(size) for name, size in parts["group_sizes"].items()},
-                links={peer: LinkKeys(*_keys(keys, 2)) for peer, keys in parts["links"].items()},
+                links={
+                    peer: (sending, receiving)
+                    for peer, texts in parts["links"].items()
+                    for sending, receiving in [_keys(texts, 2)]
+                },
                 secrets=dict(zip(parts["secrets"], _keys(parts["secrets"].values()), strict=True)),
                 owners=tuple(OwnerKeys(*_keys(keys, 4)) for keys in parts["owners"]),
                 certificate=parts["certificate"] and Certificate(*parts["certificate"]),
@@ -143,19 +146,19 @@ def deal_keys(seed: int, group_sizes: Sequence[int]) -> dict[str, Keyring]:
     cipher = os.urandom(KEY_BYTES)
     secrets: dict[str, dict[str, bytes]] = {
         "customer": {},
-        "comp": {"cipher": cipher, "choice": derive_key(seed, KeyPurpose.CHOICE)},
+        "comp": {"cipher": cipher, "choice": derive_key(seed, "choice")},
         **{name: {"cipher": cipher} for name in sizes},
     }
-    controller_links: dict[str, LinkKeys] = {}
+    controller_links: dict[str, tuple[bytes, bytes]] = {}
     keyrings = {}
     for name, own in secrets.items():
         sending, receiving = os.urandom(KEY_BYTES), os.urandom(KEY_BYTES)
-        controller_links[name] = LinkKeys(sending, receiving)
+        controller_links[name] = sending, receiving
         held = tuple(next(owners) for _ in range(sizes.get(name, 0)))
-        keyrings[name] = Keyring(name, sizes, {"controller": LinkKeys(receiving, sending)}, own, held)
+        keyrings[name] = Keyring(name, sizes, {"controller": (receiving, sending)}, own, held)
     permuting = {
-        "permutation": derive_key(seed, KeyPurpose.PERMUTATION),
-        "common_score": derive_key(seed, KeyPurpose.COMMON_SCORE),
-        "coin": derive_key(seed, KeyPurpose.COIN),
+        "permutation": derive_key(seed, "permutation"),
+        "common_score": derive_key(seed, "common score"),
+        "coin": derive_key(seed, "coin"),
     }
     return {**keyrings, "controller": Keyring("controller", sizes, controller_links, permuting)}

@@ -5,9 +5,8 @@ role is given the keys of its own part, from which the others cannot be computed
 position: without the key it is indistinguishable from noise, and any position can be computed without those before it.
 """
 
-from enum import Enum
 from hashlib import blake2b, shake_256
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -19,16 +18,8 @@ KEY_BYTES = 32
 _BLOCK_BYTES = 1 << 16
 
 
-class KeyPurpose(Enum):
-    """The purpose of a key. The values enter the derivation of keys and must never change."""
-
-    MASK = b"mask"
-    PERMUTATION = b"permutation"
-    CHOICE = b"choice"
-    COMMON_SCORE = b"common score"
-    COIN = b"coin"
-    POLICY = b"policy"
-    REWARD = b"reward"
+KeyPurpose = Literal["mask", "permutation", "choice", "common score", "coin", "policy", "reward"]
+"""The purpose of a key. These names enter the derivation of keys and must never change."""
 
 
 def derive_key(seed: int, purpose: KeyPurpose, *numbers: int) -> bytes:
@@ -49,7 +40,7 @@ def derive_key(seed: int, purpose: KeyPurpose, *numbers: int) -> bytes:
     if len(secret) > KEY_BYTES:
         secret = blake2b(secret, digest_size=KEY_BYTES).digest()
     place = b"".join(number.to_bytes(8, "little") for number in numbers)
-    return blake2b(place, digest_size=KEY_BYTES, key=secret, person=purpose.value).digest()
+    return blake2b(place, digest_size=KEY_BYTES, key=secret, person=purpose.encode()).digest()
 
 
 class Keystream:
@@ -153,8 +144,8 @@ def owner_keys(seed: int, owners: int) -> list[OwnerKeys]:
         seed: The run's seed.
         owners: Number of owners, K.
     """
-    mask, coin = (derive_key(seed, purpose) for purpose in (KeyPurpose.MASK, KeyPurpose.COIN))
+    mask, coin = derive_key(seed, "mask"), derive_key(seed, "coin")
     return [
-        OwnerKeys(mask, coin, derive_key(seed, KeyPurpose.POLICY, i), derive_key(seed, KeyPurpose.REWARD, i))
+        OwnerKeys(mask, coin, derive_key(seed, "policy", i), derive_key(seed, "reward", i))
         for i in range(owners)
     ]

@@ -2,12 +2,19 @@
 
 from importlib import import_module
 from types import ModuleType
-from typing import Any
 
 from fedbandit_envs.samba.errors import MissingExtraError
 
+AEAD = "cryptography.hazmat.primitives.ciphers.aead"
+"""The module that has ``AESGCM``."""
 
-def _load(name: str) -> ModuleType:
+
+def load(name: str) -> ModuleType:
+    """Returns a module of the extra.
+
+    Raises:
+        MissingExtraError: It cannot be imported; the message says how to install it.
+    """
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
@@ -23,21 +30,5 @@ def require_extra() -> None:
     Raises:
         MissingExtraError: A library is missing; the message says how to install it.
     """
-    for name in ("cryptography.hazmat.primitives.ciphers.aead", "gmpy2", "phe"):
-        _load(name)
-
-
-def aes_gcm(key: bytes) -> Any:
-    """Returns an AES-GCM cipher whose ``encrypt`` and ``decrypt`` take nonce, data and associated data."""
-    return _load("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
-
-
-def invalid_tag() -> type[Exception]:
-    """Returns the exception class that AES-GCM's ``decrypt`` raises for a wrong authentication tag."""
-    return _load("cryptography.exceptions").InvalidTag
-
-
-def paillier() -> ModuleType:
-    """Returns the module ``phe.paillier``, after making sure that it computes with gmpy2."""
-    _load("gmpy2")
-    return _load("phe.paillier")
+    for name in (AEAD, "gmpy2", "phe"):
+        load(name)

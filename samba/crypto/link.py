@@ -5,17 +5,8 @@ key therefore never meets a nonce twice. An observer sees lengths only. A frame 
 swapped with another or taken from another link is refused.
 """
 
-from typing import NamedTuple
-
-from fedbandit_envs.samba.crypto.libraries import aes_gcm, invalid_tag
-from fedbandit_envs.samba.errors import (
-    KeyExhaustedError,
-    OversizedFrameError,
-    ReorderedFrameError,
-    ReplayedFrameError,
-    TamperedFrameError,
-    TruncatedFrameError,
-)
+from fedbandit_envs.samba.crypto.libraries import AEAD, load
+from fedbandit_envs.samba.errors import FrameError, SecureError
 from fedbandit_envs.samba.record import Record
 
 MAX_ENCRYPTIONS = 1 << 32
@@ -27,40 +18,23 @@ MIN_FRAME_BYTES = _NUMBER_BYTES + _TAG_BYTES + 1
 """Length of the shortest frame: a payload has at least one byte."""
 
 
-def max_frame_bytes(arms: int) -> int:
-    """Returns the length of the longest frame for a number of arms; the longest message has a Paillier sum for each."""
-    return 8192 + 1024 * arms
-
-
-class LinkKeys(NamedTuple):
-    """The two keys of a link as one of its ends holds them, 32 bytes each.
-
-    Attributes:
-        sending: The key of frames to the peer.
-        receiving: The key of frames from the peer.
-    """
-
-    sending: bytes
-    receiving: bytes
-
-
 class Link:
     """One role's end of a link."""
 
-    def __init__(self, peer: str, keys: LinkKeys, max_bytes: int, record: Record) -> None:
+    def __init__(self, peer: str, keys: tuple[bytes, bytes], max_bytes: int, record: Record) -> None:
         """Sets up a link on which no frame has been sent yet.
 
         Args:
             peer: Name of the role at the other end.
-            keys: Fresh keys.
+            keys: The fresh keys of frames to the peer and of frames from the peer, 32 bytes each.
             max_bytes: Length of the longest frame allowed.
             record: The record of the role at this end; it counts frames sent and keeps messages received.
         """
         self.peer = peer
         self.max_bytes = max_bytes
-        self._seal = aes_gcm(keys.sending).encrypt
-        self._open = aes_gcm(keys.receiving).decrypt
-        self._invalid_tag = invalid_tag()
+        sending, receiving = map(load(AEAD).AESGCM, keys)
+        self._seal, self._open = sending.encrypt, receiving.decrypt
+        self._invalid_tag = load("cryptography.exceptions").InvalidTag
         self._sent = 0
         self._received = 0
         self._record = record
@@ -69,10 +43,10 @@ class Link:
         """Returns the next frame to the peer.
 
         Raises:
-            KeyExhaustedError: 2^32 frames have been sent.
+            SecureError: 2^32 frames have been sent.
         """
         if self._sent >= MAX_ENCRYPTIONS:
-            raise KeyExhaustedError(f"the key of the link to {self.peer} has been used for 2^32 frames")
+            raise SecureError(f"the key of the link to {self.peer} has been used for 2^32 frames")
         number = self._sent.to_bytes(_NUMBER_BYTES, "big")
         frame: bytes = number + self._seal(bytes(4) + number, payload, None)
         self._sent += 1
@@ -87,22 +61,18 @@ class Link:
             FrameError: The frame is not the next one, or not as it was sent.
         """
         peer, expected = self.peer, self._received
-        if len(frame) > self.max_bytes:
-            raise OversizedFrameError(
-                f"a frame from {peer} has {len(frame)} bytes; at most {self.max_bytes} are allowed", peer
-            )
-        if len(frame) < MIN_FRAME_BYTES:
-            raise TruncatedFrameError(
-                f"a frame from {peer} has {len(frame)} bytes; at least {MIN_FRAME_BYTES} are required", peer
-            )
+        if not MIN_FRAME_BYTES <= len(frame) <= self.max_bytes:
+            bound = f"most {self.max_bytes} are allowed"
+            if len(frame) < MIN_FRAME_BYTES:
+                bound = f"least {MIN_FRAME_BYTES} are required"
+            raise FrameError(f"a frame from {peer} has {len(frame)} bytes; at {bound}", peer)
         number = int.from_bytes(frame[:_NUMBER_BYTES], "big")
         if number != expected:
-            refusal = ReplayedFrameError if number < expected else ReorderedFrameError
-            raise refusal(f"frame {number} came from {peer}; frame {expected} is the next", peer)
+            raise FrameError(f"frame {number} came from {peer}; frame {expected} is the next", peer)
         try:
             payload: bytes = self._open(bytes(4) + frame[:_NUMBER_BYTES], frame[_NUMBER_BYTES:], None)
         except self._invalid_tag as error:
-            raise TamperedFrameError(
+            raise FrameError(
                 f"frame {number} from {peer} has a wrong tag: it was modified, or sealed with another key",
                 peer,
             ) from error

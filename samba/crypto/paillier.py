@@ -1,9 +1,10 @@
 """Paillier encryption of the owners' sums of rewards: encrypted sums can be added without the private key."""
 
 from collections.abc import Iterable
+from types import ModuleType
 
-from fedbandit_envs.samba.crypto.libraries import paillier
-from fedbandit_envs.samba.errors import ProtocolError
+from fedbandit_envs.samba.crypto.libraries import load
+from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.record import Record
 
 KEY_BITS = 2048
@@ -20,13 +21,13 @@ class PublicKey:
             record: The record of the role that uses the key.
 
         Raises:
-            ProtocolError: The modulus is even or has another length than keys have.
+            SecureError: The modulus is even or has another length than keys have.
         """
         if modulus < 0 or modulus.bit_length() != KEY_BITS or modulus % 2 == 0:
-            raise ProtocolError(
+            raise SecureError(
                 f"the customer's modulus has {modulus.bit_length()} bits; an odd number of {KEY_BITS} is required"
             )
-        self._key = paillier().PaillierPublicKey(modulus)
+        self._key = _paillier().PaillierPublicKey(modulus)
         self._counts = record.counts
         self.ciphertext_bytes = 2 * KEY_BITS // 8
 
@@ -39,7 +40,7 @@ class PublicKey:
         """Returns an encryption of the sum of encrypted numbers: the product of their ciphertexts.
 
         Raises:
-            ProtocolError: One of them is no ciphertext under this key.
+            SecureError: One of them is no ciphertext under this key.
         """
         first, *others = [_read_ciphertext(one, self._key.n) for one in encrypted]
         product = first
@@ -54,7 +55,7 @@ class PrivateKey:
 
     def __init__(self, record: Record) -> None:
         """Draws a fresh key for the role of this record."""
-        public, self._key = paillier().generate_paillier_keypair(n_length=KEY_BITS)
+        public, self._key = _paillier().generate_paillier_keypair(n_length=KEY_BITS)
         self.modulus = int(public.n)
         self._record = record
 
@@ -62,7 +63,7 @@ class PrivateKey:
         """Returns the encrypted number, at least 0 and below the modulus.
 
         Raises:
-            ProtocolError: ``encrypted`` is no ciphertext under this key.
+            SecureError: ``encrypted`` is no ciphertext under this key.
         """
         value = int(self._key.raw_decrypt(_read_ciphertext(encrypted, self.modulus)))
         self._record.counts.paillier_decryptions += 1
@@ -74,5 +75,11 @@ def _read_ciphertext(encrypted: bytes, modulus: int) -> int:
     """Returns the number that a ciphertext is, if it can be one under the key of this modulus."""
     number = int.from_bytes(encrypted, "big")
     if len(encrypted) != 2 * KEY_BITS // 8 or not 0 < number < modulus**2 or number % modulus == 0:
-        raise ProtocolError("an encrypted sum or total is no ciphertext under the customer's key")
+        raise SecureError("an encrypted sum or total is no ciphertext under the customer's key")
     return number
+
+
+def _paillier() -> ModuleType:
+    """Returns the module ``phe.paillier``, after making sure that it computes with gmpy2."""
+    load("gmpy2")
+    return load("phe.paillier")

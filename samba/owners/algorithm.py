@@ -1,7 +1,8 @@
 """Bandit algorithms that data owners with one arm each can play (SAMBA, section 4)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, get_args
 
 from fedbandit_envs.baselines.arms.rules import (
@@ -18,23 +19,18 @@ from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.samba.crypto.keystreams import OwnerKeys
 from fedbandit_envs.samba.owners.bank import OwnerBank
 
-
-class ReinforcementComparison:
-    """An algorithm that is listed only to be refused with a reason (SAMBA, section 5.1)."""
-
-    needs_others = "preferences are measured against the mean reward of all arms"
-
-
-RULES: dict[str, Callable[..., Any]] = {
+RULES: dict[str, Any] = {
     "epsilon-greedy": EpsilonGreedy,
     "epsilon-decreasing": EpsilonDecreasing,
     "ucb": UCB,
     "thompson": Thompson,
     "softmax": Softmax,
     "pursuit": Pursuit,
-    "reinforcement-comparison": ReinforcementComparison,
+    "reinforcement-comparison": SimpleNamespace(
+        needs_others="preferences are measured against the mean reward of all arms"
+    ),
 }
-"""The rule of every algorithm by name; the last one is listed to be refused."""
+"""The rule of every algorithm by name; the last one is listed to be refused with a reason (SAMBA, section 5.1)."""
 
 PLAYABLE = tuple(name for name, rule in RULES.items() if not hasattr(rule, "needs_others"))
 """Names of the algorithms that owners can play."""

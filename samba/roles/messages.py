@@ -27,12 +27,8 @@ class Kind(IntEnum):
     """No content; Controller sends it to roles that would receive nothing else for long, before they time out."""
 
 
-class Message(NamedTuple):
-    """A message before its link seals it."""
-
-    receiver: str
-    kind: Kind
-    content: bytes
+Message = tuple[str, Kind, bytes]
+"""A message before its link seals it: the receiver's name, the kind and the content."""
 
 
 class Frame(NamedTuple):

@@ -5,8 +5,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from fedbandit_envs.samba.crypto.keys import Keyring
-from fedbandit_envs.samba.crypto.link import Link, max_frame_bytes
-from fedbandit_envs.samba.errors import ProtocolError, RunStoppedError, SecureError
+from fedbandit_envs.samba.crypto.link import Link
+from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.owners.algorithm import Algorithm
 from fedbandit_envs.samba.plan import SambaPlan
 from fedbandit_envs.samba.record import Counts, Record
@@ -63,7 +63,8 @@ class Role(ABC):
         self.arms = keyring.arms
         self.algorithm = algorithm
         self.record = record
-        longest = max_frame_bytes(self.arms)
+        # The longest message has a Paillier sum for each arm.
+        longest = 8192 + 1024 * self.arms
         self.links = {peer: Link(peer, keys, longest, record) for peer, keys in keyring.links.items()}
         self.plan: SambaPlan | None = None
         self.round = 0
@@ -73,7 +74,7 @@ class Role(ABC):
 
     def start(self) -> list[Frame]:
         """Returns the frames that the role sends before it has received any."""
-        return self._seal(self._opening())
+        return []
 
     def handle(self, peer: str, data: bytes) -> list[Frame]:
         """Takes in the next frame of a link and returns the frames that answer it.
@@ -86,16 +87,14 @@ class Role(ABC):
             SecureError: The frame is refused; the role is unchanged.
         """
         payload = self.open(peer, data)
-        link = self.links[peer]
-        if payload == ALIVE:
-            link.accept(payload)
-            return []
-        try:
-            kind = Kind(payload[0])
-        except ValueError as error:
-            raise ProtocolError(f"{peer} sent a message of unknown kind {payload[0]}", peer) from error
-        answers = self._answer(peer, kind, payload[1:])
-        link.accept(payload)
+        answers: list[Message] = []
+        if payload != ALIVE:
+            try:
+                kind = Kind(payload[0])
+            except ValueError as error:
+                raise SecureError(f"{peer} sent a message of unknown kind {payload[0]}", peer) from error
+            answers = self._answer(peer, kind, payload[1:])
+        self.links[peer].accept(payload)
         return self._seal(answers)
 
     def open(self, peer: str, data: bytes) -> bytes:
@@ -109,16 +108,21 @@ class Role(ABC):
             SecureError: The frame is refused, or the peer has stopped the run.
         """
         if peer not in self.links:
-            raise ProtocolError(f"{self.name} has no link to {peer}", peer)
+            raise SecureError(f"{self.name} has no link to {peer}", peer)
         payload = self.links[peer].open(data)
         if payload[0] == Kind.STOP:
-            raise _stop_error(peer, payload)
+            try:
+                parts = json.loads(payload[1:])
+                culprit, reason = str(parts["culprit"]), str(parts["reason"])
+            except (ValueError, TypeError, KeyError):
+                culprit, reason = "", "no reason that can be read"
+            raise SecureError(f"{peer} stopped the run: {reason}", culprit or peer)
         return payload
 
     def stop(self, culprit: str, reason: str) -> list[Frame]:
         """Returns frames that tell all peers that the run has ended, which role caused it, and why."""
         content = json.dumps({"culprit": culprit, "reason": reason[:_MAX_REASON]}).encode()
-        return self._seal([Message(peer, Kind.STOP, content) for peer in self.links])
+        return self._seal([(peer, Kind.STOP, content) for peer in self.links])
 
     def report(self, cpu_seconds: float) -> RoleReport:
         """Returns the role's report at the end of its part."""
@@ -132,10 +136,6 @@ class Role(ABC):
         """Returns the names of the peers whose next message the role needs in order to continue."""
         return [] if self.done else ["controller"]
 
-    def _opening(self) -> list[Message]:
-        """Returns the messages that the role sends before it has received any."""
-        return []
-
     def _answer(self, peer: str, kind: Kind, content: bytes) -> list[Message]:
         """Takes in a message and returns its answers; a message that is refused must leave the role unchanged."""
         if peer not in self.waits_for():
@@ -146,7 +146,7 @@ class Role(ABC):
             raise self._unexpected(peer, kind)
         plan, modulus = SambaPlan.from_bytes(content)
         if plan.arms != self.arms or self.algorithm not in (None, plan.algorithm):
-            raise ProtocolError(
+            raise SecureError(
                 f"the plan is for {plan.arms} owners and {plan.algorithm}; {self.name} has agreed to {self.arms} and "
                 f"{self.algorithm or 'any algorithm'}"
             )
@@ -174,28 +174,19 @@ class Role(ABC):
         self.round, self.iteration = self.round + 1, 0
         return True
 
-    def _unexpected(self, peer: str, kind: Kind) -> ProtocolError:
-        return ProtocolError(
+    def _unexpected(self, peer: str, kind: Kind) -> SecureError:
+        return SecureError(
             f"{peer} sent {kind.name} to {self.name}, which does not expect it in round {self.round}", peer
         )
 
     def _require_bytes(self, peer: str, content: bytes, required: int) -> None:
         """Refuses a message of another length than required."""
         if len(content) != required:
-            raise ProtocolError(f"{peer} sent {len(content)} bytes; {required} are required", peer)
+            raise SecureError(f"{peer} sent {len(content)} bytes; {required} are required", peer)
 
     def _seal(self, messages: list[Message]) -> list[Frame]:
+        """Returns the frames of messages; sealing numbers them, so they must be sent, in this order."""
         return [
             Frame(self.name, to, self.links[to].seal(bytes((kind,)) + content))
             for to, kind, content in messages
         ]
-
-
-def _stop_error(peer: str, payload: bytes) -> SecureError:
-    """Returns the error that a peer's STOP message stands for."""
-    try:
-        parts = json.loads(payload[1:])
-        culprit, reason = str(parts["culprit"]), str(parts["reason"])
-    except (ValueError, TypeError, KeyError):
-        culprit, reason = "", "no reason that can be read"
-    return RunStoppedError(f"{peer} stopped the run: {reason}", culprit or peer)

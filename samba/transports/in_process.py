@@ -4,38 +4,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from time import process_time
 
-from fedbandit_envs.samba.errors import PeerLostError
-from fedbandit_envs.samba.record import Transcript
-from fedbandit_envs.samba.roles.make_role import RoleSetup, make_role
+from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.roles.messages import Frame
-from fedbandit_envs.samba.roles.role import Role, RoleReport
+from fedbandit_envs.samba.roles.role import Role
 
 _ROUNDS_PER_CALL = 64
-
-
-def play_in_process(
-    setups: Mapping[str, RoleSetup],
-    advance: Callable[[int], None],
-    transcripts: dict[str, Transcript] | None,
-) -> dict[str, RoleReport]:
-    """Returns the reports of all roles after a run in this process.
-
-    Args:
-        setups: What each role needs, by its name.
-        advance: Called with a number of rounds that have been played since the last call.
-        transcripts: Receives what each role sees, by its name, or None.
-
-    Raises:
-        SecureError: The run has ended without a result.
-    """
-    if transcripts is not None:
-        transcripts.update({name: Transcript() for name in setups})
-    roles, set_up, before = {}, {}, process_time()
-    for name, setup in setups.items():
-        roles[name] = make_role(setup, None if transcripts is None else transcripts[name])
-        before, set_up[name] = (now := process_time()), now - before
-    spent = run_roles(roles, advance)
-    return {name: role.report(set_up[name] + spent[name]) for name, role in roles.items()}
 
 
 def run_roles(
@@ -74,5 +47,5 @@ def run_roles(
     for name, role in roles.items():
         if not role.done:
             peers = role.waits_for()
-            raise PeerLostError(f"{name} waits for {', '.join(peers)}, and nothing is on its way", peers[0])
+            raise SecureError(f"{name} waits for {', '.join(peers)}, and nothing is on its way", peers[0])
     return spent

@@ -9,11 +9,10 @@ from multiprocessing.process import BaseProcess
 from time import monotonic
 from typing import Any
 
-from fedbandit_envs.samba.errors import PeerLostError, PeerTimeoutError, RunStoppedError, SecureError
-from fedbandit_envs.samba.roles.make_role import RoleSetup
+from fedbandit_envs.samba.errors import SecureError
+from fedbandit_envs.samba.roles.parties import RoleSetup
 from fedbandit_envs.samba.roles.role import RoleReport
-from fedbandit_envs.samba.transports.session import HUB
-from fedbandit_envs.samba.transports.tcp import play_over_network
+from fedbandit_envs.samba.transports.network import HUB, play_over_network
 
 _PATIENCE = 5
 _LAST_WORDS_SECONDS = 1.0
@@ -42,7 +41,7 @@ def play_in_processes(
     processes: list[BaseProcess] = []
     pipes: dict[Pipe, str] = {}
 
-    def start(name: str, address: str) -> Pipe:
+    def start(name: str, address: str) -> None:
         ours, theirs = context.Pipe(duplex=False)
         arguments = (setups[name], address, timeout, theirs)
         process = context.Process(target=_play_in_child, args=arguments, name=name, daemon=True)
@@ -50,16 +49,37 @@ def play_in_processes(
         theirs.close()
         processes.append(process)
         pipes[ours] = name
-        return ours
 
+    reports: dict[str, RoleReport] = {}
+    played, patience = 0, _PATIENCE * timeout
     try:
-        patience = _PATIENCE * timeout
-        event, port = _receive(start(HUB, "127.0.0.1:0"), HUB, patience)
-        assert event == "listening"
-        for name in setups:
-            if name != HUB:
-                start(name, f"127.0.0.1:{port}")
-        return _gather(pipes, advance, patience)
+        start(HUB, "127.0.0.1:0")
+        while len(reports) < len(setups):
+            ready = wait([pipe for pipe, role in pipes.items() if role not in reports], patience)
+            if not ready:
+                late = sorted(set(pipes.values()) - set(reports))
+                raise SecureError(f"{', '.join(late)} sent nothing for {patience:g} s", late[0])
+            for pipe in ready:
+                assert isinstance(pipe, Pipe)
+                role = pipes[pipe]
+                try:
+                    event, value = pipe.recv()
+                except (EOFError, OSError) as error:
+                    raise SecureError(
+                        f"the process of {role} has died before its part was done", role
+                    ) from error
+                if event == "failed":
+                    raise SecureError(*value)
+                if event == "done":
+                    reports[role] = value
+                elif event == "round" and role == HUB:
+                    advance(value - played)
+                    played = value
+                elif event == "listening":
+                    for name in setups:
+                        if name != HUB:
+                            start(name, f"127.0.0.1:{value}")
+        return {name: reports[name] for name in setups}
     finally:
         for process in processes:
             process.terminate()
@@ -87,43 +107,5 @@ def _play_in_child(setup: RoleSetup, address: str, timeout: float, pipe: Pipe) -
     except Exception as error:
         culprit = getattr(error, "culprit", "") or setup.keyring.role
         known = isinstance(error, SecureError | ValueError | TypeError | OSError)
-        pipe.send(("failed", (culprit, str(error) if known else repr(error))))
+        pipe.send(("failed", (str(error) if known else repr(error), culprit)))
         sys.exit(1)
-
-
-def _gather(pipes: dict[Pipe, str], advance: Callable[[int], None], patience: float) -> dict[str, RoleReport]:
-    """Returns the reports of all roles once the last has arrived."""
-    reports: dict[str, RoleReport] = {}
-    played = 0
-    while len(reports) < len(pipes):
-        ready = wait([pipe for pipe, role in pipes.items() if role not in reports], patience)
-        if not ready:
-            late = sorted(set(pipes.values()) - set(reports))
-            raise PeerTimeoutError(f"{', '.join(late)} sent nothing for {patience:g} s", late[0])
-        for pipe in ready:
-            assert isinstance(pipe, Pipe)
-            event, value = _receive(pipe, pipes[pipe], patience)
-            if event == "done":
-                reports[pipes[pipe]] = value
-            elif event == "round" and pipes[pipe] == HUB:
-                advance(value - played)
-                played = value
-    return reports
-
-
-def _receive(pipe: Pipe, role: str, patience: float) -> tuple[str, Any]:
-    """Returns the next event from a role's process.
-
-    Raises:
-        SecureError: The role has failed, or its process has died or sends nothing.
-    """
-    try:
-        if not pipe.poll(patience):
-            raise PeerTimeoutError(f"the process of {role} sent nothing for {patience:g} s", role)
-        event, value = pipe.recv()
-    except (EOFError, OSError) as error:
-        raise PeerLostError(f"the process of {role} has died before its part was done", role) from error
-    if event == "failed":
-        culprit, reason = value
-        raise RunStoppedError(reason, culprit)
-    return event, value

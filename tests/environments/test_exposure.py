@@ -8,7 +8,7 @@ import pytest
 
 from fedbandit_envs import exposure_v0, linear_v0
 from fedbandit_envs.baselines.exposure import DeservedShares
-from fedbandit_envs.exposure.rounds import arm_at
+from fedbandit_envs.exposure import rounds as exposure_rounds
 from fedbandit_envs.exposure_v0 import parallel_env
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.wrappers.reveal import Reveal
@@ -106,7 +106,7 @@ def test_rounding_draws_no_arm_without_a_share():
     for share in some:
         rest -= share
     assert rest > 0
-    assert arm_at(np.array([*some, 0.0]), np.nextafter(1.0, 0.0) * sum(some)) == 9
+    assert exposure_rounds._arm_at(np.array([*some, 0.0]), np.nextafter(1.0, 0.0) * sum(some)) == 9
 
 
 def test_arms_do_not_hang_on_agents_or_policies():

@@ -13,7 +13,7 @@ from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
 from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.procurement_v0 import parallel_env as procurement_env
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
-from fedbandit_envs.testing.episodes import random_actions
+from fedbandit_envs.testing.episodes import Trial, random_choices
 from fedbandit_envs.testing.features import check_features
 from fedbandit_envs.views.rows import Rows
 from fedbandit_envs.wrappers import GaussianPrivatizer
@@ -38,7 +38,8 @@ def around(env_id, stack):
 
 def observations(env, seeds=(1, 2)):
     """What agents observe in a whole episode of random actions, copied."""
-    actions = [None, *random_actions(env, seeds, env.max_cycles)]
+    rows = len(seeds), env.max_num_agents
+    actions = [None, *random_choices(env.single_action_space, rows, env.max_cycles)]
     for action in actions:
         step = env.reset_batch(seeds) if action is None else env.step_batch(action)
         yield {name: array.copy() for name, array in step.observation.items()}
@@ -48,7 +49,7 @@ def observations(env, seeds=(1, 2)):
 @pytest.mark.parametrize("stack", STACKS.values(), ids=STACKS.keys())
 def test_features_behind_noise_and_liars(env_id, stack):
     """Within their bounds, row by row, whatever is heard."""
-    check_features(lambda: around(env_id, stack))
+    check_features(Trial(lambda: around(env_id, stack)))
 
 
 def entries(features, seen):

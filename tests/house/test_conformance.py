@@ -13,7 +13,7 @@ from registered import PROBLEMS
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_federation, check_policy, check_wrapper
 from fedbandit_envs.testing.assertions import difference
-from fedbandit_envs.testing.episodes import SEEDS, episode, random_actions, random_senders
+from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.wrappers import (
     ContinualPrivatizer,
     GaussianPrivatizer,
@@ -92,10 +92,9 @@ def test_wrappers_can_be_tried(wrapper):
 def test_a_horizon_set_later_is_as_good_as_one_given(wrapper, example):
     episodes = []
     for given in (8, 500):
-        env = wrapper(ArmsEnv(max_cycles=given), **example)
-        env.max_cycles = 8
-        actions, senders = random_actions(env, rounds=8), random_senders(env, 8)
-        episodes.append(episode(env, SEEDS, actions, senders))
+        # A trial sets the horizon after the federation is made.
+        make = partial(ArmsEnv, max_cycles=given)
+        episodes.append(Trial(lambda make=make: wrapper(make(), **example), rounds=8).episode())
     assert not difference(*episodes)
 
 

@@ -5,6 +5,7 @@ from arms_env import Arm, ArmsEnv
 
 from fedbandit_envs.core.features import Features
 from fedbandit_envs.testing import check_federation
+from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.testing.features import check_features
 
 
@@ -89,7 +90,7 @@ def test_sound_features_pass():
     class Sound(ArmsEnv):
         features = Shares
 
-    check_features(Sound)
+    check_features(Trial(Sound))
 
 
 @pytest.mark.parametrize(

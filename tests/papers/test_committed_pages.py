@@ -28,7 +28,7 @@ def test_a_page_says_what_its_csv_file_says(page):
 def test_the_command_that_a_page_states_makes_files_of_its_name(page, tmp_path, monkeypatch):
     stated = re.search("^Made by `fedbandit (.*)`, whose runs", page.read_text(), re.MULTILINE)
     assert stated, f"{page.name} states no command"
-    monkeypatch.setattr("fedbandit_envs.leaderboard.cli.reproduce.play_missing", lambda *_: None)
+    monkeypatch.setattr("fedbandit_envs.leaderboard.cli.terminal.play_missing", lambda *_: None)
     monkeypatch.setattr(Reproduction, "report", lambda self: [self._file("md")])
     ran = CliRunner().invoke(app, [*shlex.split(stated[1]), "--out", str(tmp_path)])
     assert ran.exit_code == 0, ran.output

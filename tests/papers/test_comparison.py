@@ -7,13 +7,13 @@ import pytest
 from scipy.stats import t as student
 
 from fedbandit_envs.leaderboard.reproduction.comparison import (
-    Interval,
     Ratio,
     all_hold,
     instance_ratios,
     ordered,
     ratio,
 )
+from fedbandit_envs.leaderboard.reproduction.experiment import Scale
 from fedbandit_envs.leaderboard.reproduction.page import over_seeds
 from fedbandit_envs.leaderboard.runs.result import ONE_STRATUM, RunResult, Strata
 from fedbandit_envs.leaderboard.runs.statistics import (
@@ -22,15 +22,15 @@ from fedbandit_envs.leaderboard.runs.statistics import (
     ratio_with_interval,
     stratum_means,
 )
-from fedbandit_envs.papers.pfcb import analysis, exp1_analysis, verdicts
+from fedbandit_envs.papers.pfcb import analysis
 
 
 def test_verdicts_are_given_at_the_paper_s_horizon_alone():
-    at_end, elsewhere = (replace(played(np.ones(2)), rounds=np.array([last])) for last in (100_000, 99_999))
-    assert [verdicts.verdict(s, at_end) for s in ("holds", "does **not** hold", "undecided")] == [
+    at_end, elsewhere = Scale(100_000, 2), Scale(99_999, 20)
+    assert [analysis.verdict(s, at_end) for s in ("holds", "does **not** hold", "undecided")] == [
         "agrees", "**differs**", "undecided",
     ]  # fmt: skip
-    assert verdicts.verdict("holds", elsewhere) == "not the paper's setting"
+    assert analysis.verdict("holds", elsewhere) == "not the paper's setting"
 
 
 def test_regret_over_the_line_between_the_ends_and_what_fits_a_sweep():
@@ -54,10 +54,10 @@ def test_ratios_of_markets_and_without_one():
     above, below = played(2 * regrets, Strata(3, "markets")), played(regrets, Strata(3, "markets"))
     below = replace(below, regret=below.regret * np.tile([1.0, 2, 4], 2)[:, np.newaxis])
     np.testing.assert_allclose(instance_ratios(above, below), [2, 1, 0.5])
-    kept = [exp1_analysis._without(run, 2) for run in (above, below)]
+    kept = [analysis.of_markets(run, [0, 1]) for run in (above, below)]
     np.testing.assert_allclose(instance_ratios(*kept), [2, 1])
     assert ratio(*kept).value == pytest.approx(2 * 11 / 21)
-    assert verdicts.median_market(above, below) == "1.000"
+    assert analysis.compared("ratio", above, below)["median market"] == "1.000"
 
 
 def test_ratio_intervals_cover():
@@ -119,7 +119,7 @@ def test_measures_write_themselves():
     value = Ratio(0.7, 0.68, 0.72, 0.6, 0.8, "markets")
     assert str(value) == "0.700 [0.680, 0.720], markets 0.60 to 0.80"
     assert str(replace(value, instances="")) == "0.700 [0.680, 0.720]"
-    span = Interval(0.6, 0.8)
+    span = Ratio(np.nan, 0.6, 0.8)
     assert str(span) == "[0.60, 0.80]"
     assert [span.holds(number) for number in (0.6, 0.8, 0.59, 0.81)] == [
         "holds", "holds", "does **not** hold", "does **not** hold",

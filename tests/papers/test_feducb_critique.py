@@ -10,19 +10,30 @@ from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan
-from fedbandit_envs.papers.feducb_critique.analysis import printed_bound, printed_rate
+from fedbandit_envs.leaderboard.reproduction.measurement import Measurement
+from fedbandit_envs.leaderboard.runs.source import source_digest
+from fedbandit_envs.papers.feducb_critique.analysis import (
+    ERROR,
+    epsilon_at_least,
+    printed_bound,
+)
 from fedbandit_envs.papers.feducb_critique.experiments import EXPERIMENTS, FIXED, PRINTED, TRUE
 from fedbandit_envs.papers.feducb_critique.runs import (
-    ERROR,
-    AddedNoise,
-    FirstMessages,
-    SendTimes,
+    added_noise,
+    first_messages,
+    printed_rounds,
     printed_trigger,
 )
 
 
 def played(cell):
     return cell.join([cell.play(lambda done: None)])
+
+
+def attack(baseline, horizons, made_for):
+    """The measurement of an attack on 40 federations with each history."""
+    arguments = {"baseline": baseline, "epsilon": 3.0, "horizons": horizons, "made_for": made_for}
+    return Measurement(first_messages, arguments, range(40), 40, 1.0)
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -43,11 +54,11 @@ def test_the_page_on_what_is_wrong_with_fed_ucb(tmp_path):
 @pytest.mark.parametrize("made_for", [None, 7])
 def test_the_trigger_s_times_tell_two_histories_apart_for_sure(made_for):
     """With the printed D at a horizon that betrays the observation, and with a D made for that."""
-    found = played(SendTimes(PRINTED, 3.0, 40, (100, 250), made_for))
+    found = played(attack(PRINTED, (100, 250), made_for))
     if made_for is None:
         assert 100 <= found.horizon <= 250
         assert 0 < found.share < 0.2
-        without, including = printed_trigger(PRINTED, 3.0, found.horizon).rounds
+        without, including = printed_rounds(PRINTED, 3.0, found.horizon)
     else:
         without, including = 8, 7
     assert set(found.without) == {without}
@@ -56,23 +67,25 @@ def test_the_trigger_s_times_tell_two_histories_apart_for_sure(made_for):
     assert "choose when to send" in found.reason
     # 30 test samples: at least 1e-4/2 to the 1/30th of one side, at most one less that of the other.
     rate = (ERROR / 2) ** (1 / 30)
-    assert found.epsilon(0.1) == pytest.approx(math.log((rate - 0.1) / (1 - rate)) if rate > 0.55 else 0.0)
+    assert epsilon_at_least(found.without, found.including, 0.1) == pytest.approx(
+        math.log((rate - 0.1) / (1 - rate)) if rate > 0.55 else 0.0
+    )
 
 
 def test_times_fixed_in_advance_betray_nothing():
-    found = played(SendTimes(FIXED, 3.0, 40, (100, 100), 7))
+    found = played(attack(FIXED, (100, 100), 7))
     assert set(found.without) == set(found.including) == {1}
     assert found.reason == ""
-    assert found.epsilon(0.1) == 0.0
+    assert epsilon_at_least(found.without, found.including, 0.1) == 0.0
 
 
 def test_the_printed_trigger_is_that_of_algorithm_1():
     """log det of S + (rho_max - rho_min) I over that of S = M rho_min I, rho_max = 3 rho_min, per agent."""
-    found = printed_trigger(PRINTED, 1.0, 172)
-    assert found.without == pytest.approx(2 * math.log(3))
-    assert 0 < found.including - found.without < 1e-4
-    rho = 1 / (3 * math.expm1(found.including - found.without))  # M rho_min
-    assert found.threshold == pytest.approx(2 * 172 * 2 / (math.log(3 + 172 / (2 * rho)) + 1), rel=1e-6)
+    threshold, without, including = printed_trigger(PRINTED, 1.0, 172)
+    assert without == pytest.approx(2 * math.log(3))
+    assert 0 < including - without < 1e-4
+    rho = 1 / (3 * math.expm1(including - without))  # M rho_min
+    assert threshold == pytest.approx(2 * 172 * 2 / (math.log(3 + 172 / (2 * rho)) + 1), rel=1e-6)
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -82,15 +95,20 @@ def test_bounds_of_epsilon_are_those_of_the_rates(swapped):
     without, including = (np.where(rng.random(40_000) < rate, 3, 5) for rate in (0.1, 0.9))
     if swapped:
         without, including = including, without
-    found = FirstMessages(without, including, 100, math.nan, "", 0.0).epsilon(0.1)
+    found = epsilon_at_least(without, including, 0.1)
     # A wrong bound has probability 1e-4; the seed is fixed.
     assert 0.9 * math.log(8) < found < math.log(8)
+
+
+def noise_of(agents):
+    """The measurement of the noise in 1,000 federations, 300 a shard."""
+    return Measurement(added_noise, {"baseline": FIXED, "agents": agents, "rounds": 4}, range(1000), 300, 4.0)
 
 
 @pytest.mark.parametrize("agents", [1, 6])
 def test_noise_of_agents_adds_up(agents):
     """Variances of 3,000 values are within 5 sigma, 13 %, of what they are: 1e-6 a side."""
-    found = played(AddedNoise(FIXED, agents, 4, 1000))
+    found = played(noise_of(agents))
     assert found.summed.size == 3000
     assert found.single.size == 3000 * agents
     # Round 4's is the third release of a tree for three: two draws, sqrt(2) 4 sqrt(m) ln(2/delta) (L^2 + B^2) each.
@@ -105,9 +123,10 @@ def test_proposition_1_as_printed():
     reach = math.sqrt(32) * depth * 2 * math.log(40)
     reach *= 4 * math.sqrt(10) + 2 * math.log(2 * 1000 * 10 / 0.01)
     inner = math.log(3 + 1000 / (10 * reach))
-    assert printed_bound(16, 1000, True) == pytest.approx(2 * math.sqrt(16 * inner) + 4)
-    assert printed_rate(1000, True) == pytest.approx((inner + 1) / 2)
-    assert printed_bound(4, 1000, False) == pytest.approx(4 * math.sqrt(math.log(1 + 1000)) + 4)
+    assert printed_bound(1000, True, 16) == (pytest.approx(2 * math.sqrt(16 * inner) + 4), 16)
+    rate = (inner + 1) / 2
+    assert printed_bound(1000, True, None) == pytest.approx((2 * math.sqrt(rate * inner) + 4, rate))
+    assert printed_bound(1000, False, 4)[0] == pytest.approx(4 * math.sqrt(math.log(1 + 1000)) + 4)
 
 
 def test_a_small_threshold_breaks_proposition_1():
@@ -117,9 +136,29 @@ def test_a_small_threshold_breaks_proposition_1():
     for line, private in ((PRINTED, True), (TRUE, False)):
         (run,) = (run for run in runs if (run.labels["line"], run.labels["rate"]) == (line, 64))
         found = played(run).traffic["messages"].max() / 9
-        assert (found > printed_bound(64, scale.rounds, private)) == private
+        assert (found > printed_bound(scale.rounds, private, 64)[0]) == private
 
 
-def test_labels_of_an_attack_are_no_part_of_its_key():
-    for cell in (SendTimes(FIXED, 3.0, 40, (100, 100), 7), AddedNoise(FIXED, 2, 4, 10)):
-        assert replace(cell, labels={"line": "other"}).key == cell.key
+def test_shards_of_a_measurement_are_the_measurement():
+    """Played by shards, noise is what it is played at once; progress adds up to the work of all seeds."""
+    whole, done = noise_of(2), []
+    parts = whole.split()
+    assert [part.seeds for part in parts] == [
+        range(300), range(300, 600), range(600, 900), range(900, 1000),
+    ]  # fmt: skip
+    found = whole.join([part.play(done.append) for part in parts])
+    np.testing.assert_array_equal(found.single, played(whole).single)
+    assert sum(done) == pytest.approx(whole.size)
+    assert found.cpu_seconds > 0
+
+
+def test_a_key_is_that_of_function_arguments_and_seeds():
+    cell = attack(FIXED, (100, 100), 7)
+    assert replace(cell, labels={"line": "other"}).key == cell.key
+    others = [
+        replace(cell, measure=added_noise), replace(cell, seeds=range(41)), attack(PRINTED, (100, 100), 7),
+        attack(FIXED, (100, 101), 7), attack(FIXED, (100, 100), None),
+    ]  # fmt: skip
+    assert all(other.key != cell.key for other in others)
+    # The function's module may import more than the class's, whose source the store takes in.
+    assert source_digest(first_messages.__module__) in cell.key

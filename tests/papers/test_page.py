@@ -1,23 +1,26 @@
 """What a section prints is in its CSV rows, and a change of either is found."""
 
 import csv
+import math
 
 import pytest
 from pages import check_page
+from toy_paper.experiments import TOY
 
-from fedbandit_envs.leaderboard.reproduction.comparison import Interval, Mean, Ratio
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio
+from fedbandit_envs.leaderboard.reproduction.experiment import Plan
 from fedbandit_envs.leaderboard.reproduction.page import COLUMNS, Section
 
 RATIO = Ratio(0.7034, 0.688, 0.718, 0.61, 0.8, "markets")
 
 
 def write(folder):
-    section = Section("uniform")
+    section = Section(TOY, Plan("uniform", TOY.scales["small"], "default"))
     other = Ratio(14.7, 14.4, 15, 14.7, 14.7)
     heads = ("algorithm", "regret (± 95 %)", "ratio", "share", "remark", "other")
     lines = [
         ("P-FCB", Mean(2280.4, 2111.2, 2449.6), RATIO, "12.3%", "no digit", 4_321),
-        ("SS-UCB", Mean(-1234.56, -1300, -1169.12, ",.1f"), other, "-", "", Interval(0.125, 2.5)),
+        ("SS-UCB", Mean(-1234.56, -1300, -1169.12, spec=",.1f"), other, "-", "", Ratio(math.nan, 0.125, 2.5)),
     ]
     text = [section.table(dict(zip(heads, line, strict=True)) for line in lines)]
     text += ["", f"It saves {section.say('saving', Ratio(0.3, 0.25, 0.35, 0.3, 0.3))} of it."]

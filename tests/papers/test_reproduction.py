@@ -14,7 +14,7 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     ratio,
 )
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale, experiments
-from fedbandit_envs.leaderboard.reproduction.page import render
+from fedbandit_envs.leaderboard.reproduction.page import Section
 from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
 from fedbandit_envs.papers.pfcb import experiments as pfcb
 
@@ -23,7 +23,7 @@ TINY_PLAN = Plan("uniform", TINY, "default")
 
 
 def described(scale, mode):
-    return render(experiments()["pfcb-exp1"], "setting.md.j2", Plan("uniform", scale, mode))
+    return Section(experiments()["pfcb-exp1"], Plan("uniform", scale, mode)).render("setting.md.j2")
 
 
 def reproduce(*words):
@@ -77,7 +77,7 @@ def test_the_setting_says_where_it_is_not_the_paper_s():
 def test_all_leaves_out_what_lacks_the_mode(tmp_path, monkeypatch):
     played = []
     monkeypatch.setattr(
-        "fedbandit_envs.leaderboard.cli.reproduce.play_missing",
+        "fedbandit_envs.leaderboard.cli.terminal.play_missing",
         lambda name, backend, cells, folder: played.append(len(cells)),
     )
     monkeypatch.setattr(Reproduction, "report", lambda self: [self._file("md")])
@@ -159,7 +159,7 @@ def test_bad_words_are_explained(words, message, tmp_path):
 def test_the_headline_at_the_paper_s_horizon(law, tmp_path):
     """T = 1e5, n = 10, m = 30, five slack markets, two runs each: P-FCB's regret is 0.60 to 0.75 of silence's."""
     plan = Plan(law, Scale(100_000, 2), "default")
-    runs = labelled(pfcb.exp1(plan), markets=pfcb.SLACK, margin=0)
+    runs = labelled(pfcb.EXPERIMENTS["pfcb-exp1"].runs(plan), markets="slack", margin=0)
     results = played([run for run in runs if run.baseline in ("SS-UCB", "P-FCB", "FCB")], plan, tmp_path)
     frr = ratio(results["P-FCB"], results["SS-UCB"])
     print(f"\n{law}: FRR {frr}; FCB / silent {ratio(results['FCB'], results['SS-UCB'])}")

@@ -1,5 +1,7 @@
 """The experiments on exposure fairness: pages at a tiny scale, and what is asked of them over 1e5 rounds."""
 
+from dataclasses import replace
+
 import pytest
 from pages import check_page
 from paper_runs import labelled, played
@@ -36,39 +38,40 @@ def test_every_experiment_on_exposure_writes_its_page(tmp_path, name):
 
 def test_placebos_are_the_same_runs_on_noise():
     plan = Plan("all", Scale(50, 2), "default")
-    runs = fairx.exp2(plan)
+    runs = experiments()["fairx-exp2"].runs(plan)
     for name in fairx.PROTOCOLS:
         ((real,), (placebo,)) = (labelled(runs, line=name + end) for end in ("", fairx.PLACEBO))
         assert placebo.stack == [("fedbandit_envs.wrappers.placebo:Placebo", {})]
         assert (real.baseline, real.wrapper_kwargs) == (placebo.baseline, placebo.wrapper_kwargs)
 
 
-def _played(runs, panel, scale, folder):
+def _played(name, folder, panel="all", **sweeps):
+    """The paper scale's runs of an experiment, with other values of its sweeps."""
+    experiment = experiments()[name]
+    scale = replace(experiment.scales["paper"], sweeps={**experiment.scales["paper"].sweeps, **sweeps})
     plan = Plan(panel, scale, "default")
-    return played(runs(plan), plan, folder)
+    return played(experiment.runs(plan), plan, folder)
 
 
 @pytest.mark.slow
 def test_the_thesis_over_1e5_rounds(tmp_path):
     """Ten agents, epsilon 2: Fed < Priv < B0, Priv < B1; regret falls with agents and epsilon. Half an hour."""
-    scale = Scale(100_000, 5, {"agents": (2, 5, 10), "epsilon": (0.5, 2.0, 8.0)})
-    first = _played(fairx.exp1, "thesis", scale, tmp_path)
+    first = _played("fairx-exp1", tmp_path, "thesis")
     assert ordered([first[name] for name in (fairx.FED, fairx.PRIV, fairx.SILENT)])[0] == "holds"
-    second = _played(fairx.exp2, "all", scale, tmp_path)
+    second = _played("fairx-exp2", tmp_path)
     assert ratio(second[fairx.PRIV], second["B1"]).at_most(1) == "holds"
-    third = _played(fairx.exp3, "all", scale, tmp_path)
+    third = _played("fairx-exp3", tmp_path, agents=(2, 5, 10))
     for name in (fairx.FED, fairx.PRIV):
         assert falls(third.by("agents", line=name))[0] == "holds"
-    fourth = _played(fairx.exp4, "all", scale, tmp_path)
+    fourth = _played("fairx-exp4", tmp_path, epsilon=(0.5, 2.0, 8.0))
     assert falls(fourth.by("epsilon", line=fairx.PRIV))[0] == "holds"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("panel", fairx.PRIVATE_PANELS)
+@pytest.mark.parametrize("panel", experiments()["fairx-private"].panels)
 def test_weighing_never_costs_and_pays_somewhere(tmp_path, panel):
     """Ten and forty agents, epsilon 0.5, 2 and 8: never above 1.05 of tuned silence, below Priv. An hour."""
-    scale = experiments()["fairx-private"].scales["paper"]
-    played_runs = _played(fairx.private, panel, scale, tmp_path)
+    played_runs = _played("fairx-private", tmp_path, panel)
     silent = played_runs.by("agents", line=fairx.GREEDY)
     for agents, silence in silent.items():
         ours, theirs = (

@@ -11,8 +11,8 @@ from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.leaderboard.cli import app
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ordered, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
-from fedbandit_envs.leaderboard.runs import store
 from fedbandit_envs.leaderboard.runs.execute import play
+from fedbandit_envs.leaderboard.runs.store import Store
 from fedbandit_envs.papers.feducb.analysis import nearer_to_one
 from fedbandit_envs.papers.feducb.experiments import EXPERIMENTS, budgets
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
@@ -61,7 +61,7 @@ def test_fed_ucb_over_1e5_rounds(tmp_path):
         runs = EXPERIMENTS[experiment].runs(Plan(panel, Scale(100_000, 5, {"epsilon": (1.0,)}), "default"))
         chosen = [run for run in runs if run.labels["line"] in names]
         play(chosen, tmp_path)
-        return {run.labels["line"]: store.load(run, tmp_path) for run in chosen}
+        return {run.labels["line"]: Store(tmp_path).load(run) for run in chosen}
 
     shared, ours, printed, least = "FedUCB-nonprivate", "FedUCB", "FedUCB-printed", "FedUCB-min"
     played = results("feducb-fig1a", "epsilon", ["LinUCB", shared, ours, printed, least])

@@ -17,7 +17,6 @@ from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.runs.statistics import ratio_with_interval
 from fedbandit_envs.papers.private_budget import experiments as private_budget
-from fedbandit_envs.papers.private_budget.analysis import deviations
 from fedbandit_envs.papers.private_budget.experiments import decreasing_shares
 from fedbandit_envs.papers.private_federation import experiments as private_federation
 from fedbandit_envs.papers.private_federation.analysis import pays_from
@@ -36,7 +35,7 @@ def test_a_claim_is_kept_and_spent_to_the_last(epsilon, delta, share, pair):
     told = (
         equal_shares(epsilon, delta, 2, norm)
         if share == "equal"
-        else decreasing_shares(epsilon, delta, 600, 2, norm)
+        else decreasing_shares(600, epsilon, delta, 2, norm)
     )
     with warnings.catch_warnings():
         # The classic formula beyond its proof: only a name for the multiplier here.
@@ -69,7 +68,9 @@ CANDIDATES = [(panel, name) for panel, one in private_budget.PROBLEMS.items() fo
 def test_every_way_to_spend_a_budget_has_the_same_claim_and_the_noise_it_says(panel, name):
     problem = private_budget.PROBLEMS[panel]
     candidate = problem.candidates[name]
-    settings = private_budget.run_of(replace(problem, rounds=1.0), name, Scale(600, 2))
+    plan = Plan(panel, Scale(round(600 / problem.rounds), 2), "default")
+    (settings,) = labelled(private_budget.runs(plan), line=name)
+    assert settings.rounds == 600
     small = {"num_agents": 2, **({"num_producers": 2} if panel == "procurement" else {"num_arms": 2})}
     env, policy = replace(settings, env_kwargs=small).build()
     simulate(env, policy, [0])
@@ -78,7 +79,7 @@ def test_every_way_to_spend_a_budget_has_the_same_claim_and_the_noise_it_says(pa
     assert 0.999999 <= spent <= 1.0
     if candidate.pair:
         # mu = 1 / sd of what changes by one scale; the first release has the least noise.
-        assert deviations(candidate, 600)[0] == pytest.approx(
+        assert candidate.deviations(600)[0] == pytest.approx(
             1 / max(event.loss for event in accountant.events)
         )
 

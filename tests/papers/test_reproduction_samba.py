@@ -1,7 +1,8 @@
 """SAMBA's Figure 8, and noise beside encryption: tiny pages, cells against runs, verdicts on made-up runs."""
 
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,14 +13,14 @@ from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale, experiments
-from fedbandit_envs.leaderboard.runs import store
+from fedbandit_envs.leaderboard.reproduction.measurement import Measurement
 from fedbandit_envs.leaderboard.runs.execute import play
+from fedbandit_envs.leaderboard.runs.store import Store
 from fedbandit_envs.papers.samba import experiments as samba
 from fedbandit_envs.papers.samba.analysis import PUBLISHED
-from fedbandit_envs.papers.samba.runs import Selected, Selection
+from fedbandit_envs.papers.samba.runs import select
 from fedbandit_envs.samba.crypto import paillier
 from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.runs.simulation import SambaSettings
 
 TINY = {
     "samba-fig8a": Scale(220, 2, {"share": (0.5, 1.0)}),
@@ -83,50 +84,26 @@ def test_every_experiment_of_samba_writes_its_page(tmp_path, monkeypatch, name):
 def played(cell, folder):
     for shard in cell.split():
         play([shard], folder)
-    return store.load(cell, folder)
+    return Store(folder).load(cell)
 
 
 @pytest.mark.parametrize("algorithm", samba.ALGORITHMS)
 def test_a_cell_earns_what_runs_of_its_seeds_do_at_every_budget(tmp_path, algorithm):
     parameters = samba.PARAMETERS["movielens"].get(algorithm, {})
-    settings = SambaSettings(algorithm, "movielens", 6, 120, 3, parameters=parameters, plain=True)
-    result = played(Selection(settings, 7, (6, 50, 120)), tmp_path)
-    assert len(Selection(settings, 7).split()) == 2
+    settings = {"algorithm": algorithm, "ratings": "movielens", "arms": 6, "budget": 120, "plain": True}
+    arguments = {**settings, "parameters": parameters, "noted": (6, 50, 120)}
+    result = played(Measurement(select, arguments, range(3, 10), 5, 1.0), tmp_path)
+    assert result.noted == [6, 50, 120]
     for place in range(7):
-        for budget in (6, 50, 120):
+        for budget, rewards in zip((6, 50, 120), result.rewards.T, strict=True):
             alone, _ = plain(Algorithm(algorithm, parameters), means_of("movielens", 6), budget, 3 + place)
-            assert result.noted[budget][place] == alone.reward
+            assert rewards[place] == alone.reward
         assert result.reward[place] == alone.reward
         np.testing.assert_array_equal(result.pulls[place], alone.pulls)
         gaps = max(means_of("movielens", 6)) - np.array(means_of("movielens", 6))
         assert result.regret[place] == pytest.approx(sum(gaps * alone.pulls))
     assert result.spent.shape == (7,)
     assert result.cpu_seconds >= result.spent.sum() > 0
-
-
-OTHER = {
-    "algorithm": "thompson", "ratings": "jester", "arms": 7, "budget": 121, "seed": 4, "transport": "tcp",
-    "parameters": {"scale": 1.0}, "owners_per_role": 2, "tls": True, "timeout": 3.0, "plain": False,
-}  # fmt: skip
-
-
-def test_a_key_tells_every_setting_apart(tmp_path):
-    pytest.importorskip("phe")
-    assert set(OTHER) == {field.name for field in fields(SambaSettings)}
-    settings = SambaSettings("ucb", "movielens", 6, 120, 3, plain=True)
-    cell = Selection(settings, 2)
-    others = [replace(cell, settings=replace(settings, **{name: value})) for name, value in OTHER.items()]
-    others += [replace(cell, seeds=3), replace(cell, note=(120,))]
-    assert len({store.path(one, tmp_path) for one in [cell, *others]}) == len(others) + 1
-
-
-def test_cells_that_cannot_be_are_refused():
-    settings = SambaSettings("ucb", "movielens", 6, 120, None, plain=True)
-    with pytest.raises(ValueError, match="seed is None"):
-        Selection(settings, 2)
-    pytest.importorskip("phe")
-    with pytest.raises(ValueError, match="note is"):
-        Selection(replace(settings, seed=0, plain=False), 2, (7,))
 
 
 def test_too_few_rounds_for_all_owners_are_refused(tmp_path):
@@ -150,18 +127,17 @@ def test_without_the_extra_nothing_is_played(tmp_path, monkeypatch, name):
 
 def test_rewards_need_no_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "phe", None)
-    runs = samba.fig8c(Plan("movielens", TINY["samba-fig8c"], "default"))
+    runs = samba.rewards(Plan("movielens", TINY["samba-fig8c"], "default"))
     assert [run.labels["line"] for run in runs] == list(samba.ALGORITHMS)
 
 
 def made_up(algorithm, arms, budget, *, encrypted, **roles):
     """The labels and result of a run of three seeds that has taken these CPU seconds."""
-    seconds = {name: np.full(3, float(value)) for name, value in (roles or {"plain": 1.0}).items()}
-    labels = {"line": algorithm, "arms": arms, "budget": budget, "plain": not encrypted}
-    return labels, Selected(
-        algorithm, arms, budget, np.array([3, 4, 5]), {}, np.zeros((3, 0)), np.zeros(3), seconds,
-        {"trust": "cryptography"} if encrypted else None, np.array([0.5]), 1.0,
-    )  # fmt: skip
+    roles = roles or {"plain": 1.0}
+    seconds = np.tile([float(value) for value in roles.values()], (3, 1))
+    return {"line": algorithm, "arms": arms, "budget": budget, "plain": not encrypted}, SimpleNamespace(
+        reward=np.array([3, 4, 5]), roles=list(roles), seconds=seconds, spent=seconds.sum(axis=1)
+    )
 
 
 def times(seconds):
@@ -220,11 +196,10 @@ def test_verdicts_on_shares_follow_from_the_shares():
 def test_the_published_runs_stand_beside_ours_at_their_own_size():
     rows = []
     for name, (mean, sd) in PUBLISHED.items():
-        noted = {100_000: np.array([mean - sd, mean + sd]) * (1.2 if name == "ucb" else 1)}
-        result = Selected(
-            name, 100, 100_000, noted[100_000], noted, np.full((2, 2), 50_000), np.zeros(2),
-            {"plain": np.ones(2)}, None, np.array([0.5, 0.5]), 1.0,
-        )  # fmt: skip
+        rewards = np.array([[mean - sd], [mean + sd]]) * (1.2 if name == "ucb" else 1)
+        result = SimpleNamespace(
+            noted=[100_000], rewards=rewards, pulls=np.full((2, 2), 50_000), means=[0.5, 0.5]
+        )
         rows.append(({"line": name}, result))
     page = section_of(samba.EXPERIMENTS["samba-fig8c"], "movielens", rows)
     assert page.count("| agrees |") == 5

@@ -12,8 +12,8 @@ from samba_runs import means_of, plain
 from fedbandit_envs.samba.crypto.keys import deal_keys
 from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.roles.make_role import RoleSetup, make_role
-from fedbandit_envs.samba.runs.secure import run_secure
+from fedbandit_envs.samba.roles.parties import RoleSetup, make_role
+from fedbandit_envs.samba.runs import run_secure
 from fedbandit_envs.samba.transports.processes import play_in_processes
 
 MEANS = means_of("movielens", 3)

@@ -6,8 +6,8 @@ import pytest
 from samba_runs import ALGORITHMS, DATA, assert_same, make_roles, means_of, plain, play
 
 from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.record import Counts, Transcript
-from fedbandit_envs.samba.runs.secure import run_secure
+from fedbandit_envs.samba.record import Counts, Record
+from fedbandit_envs.samba.runs import run_secure
 
 
 @pytest.mark.parametrize("data", DATA)
@@ -47,7 +47,7 @@ def test_parameters_reach_all_roles():
 
 def test_a_run_by_its_one_function():
     means = means_of("jester", 4)
-    transcripts: dict[str, Transcript] = {}
+    transcripts: dict[str, Record] = {}
     played = []
     run = run_secure(means, Algorithm("pursuit"), 200, 1, advance=played.append, transcripts=transcripts)
     assert run.reward == plain(Algorithm("pursuit"), means, 200, 1)[0].reward

@@ -12,9 +12,9 @@ from samba_runs import ALGORITHMS, Noted, make_roles, means_of, plain, play, str
 
 from fedbandit_envs.samba.crypto.items import MARK, SCORE, ItemCipher
 from fedbandit_envs.samba.crypto.keys import deal_keys
-from fedbandit_envs.samba.errors import CiphertextError
+from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.record import Record, Transcript
+from fedbandit_envs.samba.record import Record
 from fedbandit_envs.samba.roles.messages import Frame, Kind
 from fedbandit_envs.samba.vertical import VerticalResult
 
@@ -27,7 +27,7 @@ class Seen(NamedTuple):
 
     noted: list[Noted]
     open_result: VerticalResult
-    transcripts: dict[str, Transcript]
+    transcripts: dict[str, Record]
     observed: list[Frame]
 
 
@@ -37,7 +37,7 @@ def watch(name: str, means: list[float] = MEANS, seed: int = SEED) -> Seen:
     roles = make_roles(Algorithm(name), means, BUDGET, seed, [1] * ARMS, transcripts=True)
     observed: list[Frame] = []
     play(roles, observed)
-    return Seen(noted, result, {name: role.record.transcript for name, role in roles.items()}, observed)
+    return Seen(noted, result, {name: role.record for name, role in roles.items()}, observed)
 
 
 @pytest.fixture(scope="module", params=ALGORITHMS)
@@ -49,7 +49,7 @@ def seen(request):
         return watch(request.param)
 
 
-def kinds(transcript: Transcript) -> set[tuple[str, Kind]]:
+def kinds(transcript: Record) -> set[tuple[str, Kind]]:
     return {(peer, Kind(payload[0])) for peer, payload in transcript.received}
 
 
@@ -183,7 +183,7 @@ def test_controllers_keys_open_no_item():
     ]
     assert len(held) == 3 + 2 * 5
     for key in held:
-        with pytest.raises(CiphertextError):
+        with pytest.raises(SecureError, match="does not decrypt"):
             ItemCipher(key, 10, Record()).decrypt(sealed, 1, SCORE, 1, 0)
 
 

@@ -5,9 +5,9 @@ import pytest
 from samba_runs import streams_of
 
 from fedbandit_envs.arms.ratings import packaged_means
-from fedbandit_envs.samba.crypto.keystreams import KeyPurpose, Keystream, derive_key, owner_keys
+from fedbandit_envs.samba.crypto.keystreams import Keystream, derive_key, owner_keys
 from fedbandit_envs.samba.owners.algorithm import RULES, Algorithm
-from fedbandit_envs.samba.owners.arm import OwnerArm
+from fedbandit_envs.samba.owners.bank import OwnerArm
 from fedbandit_envs.samba.plan import SambaPlan
 from fedbandit_envs.samba.vertical import PlainSelector, choose, run_vertical
 
@@ -249,7 +249,7 @@ def test_mistakes_are_named():
     with pytest.raises(ValueError, match="key has 5 bytes"):
         Keystream(b"short")
     with pytest.raises(ValueError, match="seed is -1"):
-        derive_key(-1, KeyPurpose.MASK)
+        derive_key(-1, "mask")
     with pytest.raises(ValueError, match="arms is 0"):
         SambaPlan(0, 100, Algorithm("ucb"), "argmax", 1)
 

@@ -3,8 +3,8 @@
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan
 from fedbandit_envs.leaderboard.reproduction.page import Section
 from fedbandit_envs.leaderboard.reproduction.panel_runs import LabelledResult, PanelRuns
-from fedbandit_envs.leaderboard.runs import store
 from fedbandit_envs.leaderboard.runs.execute import play
+from fedbandit_envs.leaderboard.runs.store import Store
 
 
 def labelled(runs, **labels):
@@ -15,11 +15,11 @@ def labelled(runs, **labels):
 def played(runs, plan, folder):
     """Plays runs and returns their results as templates get them."""
     play(runs, folder)
-    return PanelRuns(plan, [LabelledResult(run.labels, store.load(run, folder)) for run in runs])
+    return PanelRuns(plan, [LabelledResult(run.labels, Store(folder).load(run)) for run in runs])
 
 
 def section_of(experiment, panel, rows):
     """The text of a panel's section for results of the labels given, at the experiment's first scale."""
     plan = Plan(panel, next(iter(experiment.scales.values())), experiment.modes[0])
     runs = PanelRuns(plan, [LabelledResult(labels, result) for labels, result in rows])
-    return Section(panel).render(experiment, runs)
+    return Section(experiment, plan).render(experiment.template, runs=runs)

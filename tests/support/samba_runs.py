@@ -9,12 +9,12 @@ from fedbandit_envs.arms.ratings import keep_largest, packaged_means
 from fedbandit_envs.samba.crypto.certificates import issue_certificates
 from fedbandit_envs.samba.crypto.keys import Certificate, deal_keys
 from fedbandit_envs.samba.crypto.keystreams import owner_keys
-from fedbandit_envs.samba.crypto.link import Link, LinkKeys
+from fedbandit_envs.samba.crypto.link import Link
 from fedbandit_envs.samba.owners.algorithm import Algorithm
 from fedbandit_envs.samba.plan import SambaPlan
-from fedbandit_envs.samba.record import Record, Transcript
-from fedbandit_envs.samba.roles.make_role import RoleSetup, make_role
+from fedbandit_envs.samba.record import Record
 from fedbandit_envs.samba.roles.messages import Frame
+from fedbandit_envs.samba.roles.parties import RoleSetup, make_role
 from fedbandit_envs.samba.roles.role import Role
 from fedbandit_envs.samba.transports.in_process import run_roles
 from fedbandit_envs.samba.vertical import PlainSelector, VerticalResult, run_vertical
@@ -88,8 +88,7 @@ def make_roles(
     roles = {}
     for name, ring in deal_keys(seed, groups or [len(means)]).items():
         own = [left.pop(0) for _ in ring.owners]
-        transcript = Transcript() if transcripts else None
-        roles[name] = make_role(RoleSetup(ring, algorithm, budget, own), transcript)
+        roles[name] = make_role(RoleSetup(ring, algorithm, budget, own), transcripts)
     return roles
 
 
@@ -109,6 +108,6 @@ def assert_same(secure: VerticalResult, other: VerticalResult) -> None:
 
 def ends(max_bytes: int = 1000) -> tuple[Link, Link]:
     """Both ends of a link."""
-    keys = LinkKeys(bytes(range(32)), bytes(range(32, 64)))
+    keys = (bytes(range(32)), bytes(range(32, 64)))
     here = Link("there", keys, max_bytes, Record())
-    return here, Link("here", LinkKeys(*keys[::-1]), max_bytes, Record())
+    return here, Link("here", keys[::-1], max_bytes, Record())

@@ -8,7 +8,7 @@ from registered import small
 from fedbandit_envs.arms_v0 import parallel_env as arms_env
 from fedbandit_envs.procurement_v0 import parallel_env as procurement_env
 from fedbandit_envs.registry.registration import make_federation
-from fedbandit_envs.testing.episodes import SEEDS, random_actions
+from fedbandit_envs.testing.episodes import SEEDS, random_choices
 from fedbandit_envs.views.parallel import ParallelView
 from fedbandit_envs.wrappers import Channel, LearningReward
 
@@ -17,6 +17,10 @@ STACK = [
     ["fedbandit_envs.wrappers:Channel", {"schedule": "on_request"}],
     ["fedbandit_envs.wrappers:LearningReward", {"prices": {"violation": 0.5, "messages": 0.125}}],
 ]
+
+
+def random_actions(env, seeds=SEEDS, rounds=12):
+    return random_choices(env.single_action_space, (len(seeds), env.max_num_agents), rounds)
 
 
 def test_procurement_by_hand():

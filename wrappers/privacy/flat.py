@@ -5,6 +5,7 @@ from math import prod
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.noise_variance import variance_of
 
 
 def flatten(arrays: Arrays) -> Array:
@@ -14,12 +15,23 @@ def flatten(arrays: Arrays) -> Array:
     )
 
 
-def unflatten(values: Array, like: Arrays) -> Arrays:
-    """Returns arrays of the names and shapes of ``like`` from :func:`flatten`'s result; views of ``values``."""
-    arrays = {}
-    start = 0
-    for name, array in like.items():
-        stop = start + prod(array.shape[2:])
-        arrays[name] = values[..., start:stop].reshape(array.shape)
-        start = stop
+def unflatten(values: Array, variances: Array, like: Arrays) -> Arrays:
+    """Returns values and the variances of their noise as arrays by name; views.
+
+    Args:
+        values: As :func:`flatten` returns them.
+        variances: Value by value, in the same shape.
+        like: Arrays of the names and shapes that the result has.
+
+    Returns:
+        The values by the names of ``like``, then the variances by the names that
+        :func:`~fedbandit_envs.core.noise_variance.variance_of` gives these.
+    """
+    arrays: Arrays = {}
+    for rename, flat in ((str, values), (variance_of, variances)):
+        start = 0
+        for name, array in like.items():
+            stop = start + prod(array.shape[2:])
+            arrays[rename(name)] = flat[..., start:stop].reshape(array.shape)
+            start = stop
     return arrays

@@ -31,8 +31,8 @@ class Privatizer(FederatedWrapper):
     numbers.
 
     Noise follows from the episode's seed unless ``noise_seed`` is given. Runs then repeat, and whoever knows or finds
-    that seed can draw the noise again: the claim says ``repeatable``. With a ``noise_seed`` of 64 bits or more that
-    nobody else knows it says ``secret``; such a seed is for one run only.
+    that seed can draw the noise again: the claim's noise is ``repeatable``. With a ``noise_seed`` of 64 bits or more,
+    which nobody else must know, it is ``secret``; such a seed is for one run only.
 
     Releases also carry the variance of their noise: beside each array ``name`` stands ``{name}_noise_variance``, of its
     shape (:mod:`fedbandit_envs.core.noise_variance`). The size of noise depends on what is public to the claims:
@@ -76,7 +76,7 @@ class Privatizer(FederatedWrapper):
                 By default the promises for single values are added up (``basic``) under the first adjacency
                 that the environment names, without a limit.
             on_exhausted: Whether a release that would exceed the budget is an error or does not happen
-                silently (:meth:`allowed_senders` then says so in advance).
+                silently (:meth:`allowed_senders` then leaves the agent out).
             noise_seed: Entropy of its own for the noise, a non-negative integer of any size or several; None lets it
                 follow from the episode's seed.
 
@@ -132,8 +132,13 @@ class Privatizer(FederatedWrapper):
         )
         self.single_release_space = self.mechanism.release_space(self.env.single_release_space)
         adjacencies = tuple(sensitivity.changes)
-        self._adjacency = adjacencies[0] if self.budget.adjacency is None else self.budget.adjacency
-        require_choice("budget adjacency", self._adjacency, adjacencies)
+        adjacency = adjacencies[0] if self.budget.adjacency is None else self.budget.adjacency
+        require_choice("budget adjacency", adjacency, adjacencies)
+        self._measured: dict[str, Any] = {
+            "delta": self.budget.delta,
+            "composition": self.budget.composition,
+            "adjacency": adjacency,
+        }
         rows = (len(seeds), self.max_num_agents)
         noise = "secret" if is_secret(self._noise_seed) else "repeatable"
         self._accountant = Accountant(*rows, self._ledger, self._height, adjacencies, noise)
@@ -147,8 +152,8 @@ class Privatizer(FederatedWrapper):
     def step_batch(self, action: Array) -> BatchStep:
         """Plays one round; see :meth:`FederatedEnv.step_batch`.
 
-        ``info["epsilon_spent"]``, float64 ``(replicas, agents)``, is what was spent until now, measured as
-        :attr:`budget` says and infinite where that measure has no answer.
+        ``info["epsilon_spent"]``, float64 ``(replicas, agents)``, is what was spent until now, measured by the
+        rules of :attr:`budget` and infinite where that measure has no answer.
         """
         step = self.env.step_batch(action)
         if self._measured_at != self._ledger.num_releases:
@@ -168,8 +173,13 @@ class Privatizer(FederatedWrapper):
             BudgetExhaustedError: A sender's budget does not allow for it (``on_exhausted="raise"``). Nothing
                 was released, by nobody.
         """
-        if self._on_exhausted == "raise":
-            self._refuse_exhausted(self._can_afford(sends))
+        if self._on_exhausted == "raise" and not (affordable := self._can_afford(sends)).all():
+            replica, agent = (int(i) for i in np.argwhere(~affordable)[0])
+            raise BudgetExhaustedError(
+                f"{self.possible_agents[agent]} (replica {replica}) has spent epsilon "
+                f"{self._epsilon_spent[replica, agent]:.4g} in {self._sent[replica, agent]} releases; "
+                f"another one is beyond what is allowed: {self.budget}, releases={self.mechanism.max_releases}"
+            )
         statistic = self.env._release(sends)
         randomised = self.mechanism.randomise(statistic, sends, self._sent)
         for event, times in self.mechanism.events(sends, self._sent).items():
@@ -187,29 +197,12 @@ class Privatizer(FederatedWrapper):
             for name, array in randomised.items()
         }
 
-    def _refuse_exhausted(self, affordable: Array) -> None:
-        if affordable.all():
-            return
-        replica, agent = (int(i) for i in np.argwhere(~affordable)[0])
-        raise BudgetExhaustedError(
-            f"{self.possible_agents[agent]} (replica {replica}) has spent epsilon "
-            f"{self._epsilon_spent[replica, agent]:.4g} in {self._sent[replica, agent]} releases; "
-            f"another one is beyond what is allowed: {self.budget}, releases={self.mechanism.max_releases}"
-        )
-
     def _measure(self) -> None:
-        self._epsilon_spent[...] = self._spent(self._accountant)
-
-    def _spent(self, accountant: Accountant) -> Array:
-        return accountant.epsilon_by_agent(
-            self.budget.delta, composition=self.budget.composition, adjacency=self._adjacency
-        )
+        self._epsilon_spent[...] = self._accountant.epsilon_by_agent(**self._measured)
 
     def _claim(self) -> Claim:
-        """Returns the claim about what was spent, measured as :attr:`budget` says."""
-        return self.accountant.epsilon(
-            self.budget.delta, composition=self.budget.composition, adjacency=self._adjacency
-        )
+        """Returns the claim about what was spent, measured by the rules of :attr:`budget`."""
+        return self.accountant.epsilon(**self._measured)
 
     def _can_afford(self, senders: Array) -> Array:
         """Returns whether each agent can afford its release, bool ``(replicas, agents)``; true if it does not send."""
@@ -219,5 +212,6 @@ class Privatizer(FederatedWrapper):
         if np.isfinite(self.budget.epsilon):
             # Sums of equal shares may exceed what was shared out by rounding.
             events = self.mechanism.events(sends & affordable, self._sent)
-            affordable &= self._spent(self._accountant.after(events)) <= self.budget.epsilon * (1 + 1e-12)
+            spent = self._accountant.after(events).epsilon_by_agent(**self._measured)
+            affordable &= spent <= self.budget.epsilon * (1 + 1e-12)
         return affordable | ~sends

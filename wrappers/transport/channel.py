@@ -1,7 +1,7 @@
 """The channel: a transport that carries messages between agents, along the edges of a graph."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -75,14 +75,15 @@ class Channel(Transport):
                 from the agent's own (noisy) releases.
             cliques: Whether agents receive messages of their own clique only (FedUCB; Dubey and Pentland 2020,
                 Algorithm 3). Agents that reach each other, both ways, within ``time_to_live`` hops are joined,
-                and the graph that results is covered by cliques, see
-                :func:`~fedbandit_envs.wrappers.transport.clique_cover.clique_cover`. Messages flood and cost what they
+                and the graph that results is covered by few cliques, see
+                :func:`~fedbandit_envs.wrappers.transport.network.clique_cover`. Messages flood and cost what they
                 do without cliques.
 
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: An argument is out of its range, ``env`` has a transport already, or the schedule needs
-                every agent to reach every other and one does not (of drawn graphs, ``reset_batch`` says so).
+                every agent to reach every other and one does not (where graphs are drawn, ``reset_batch`` raises this
+                error).
         """
         require_flag("cliques", cliques)
         if time_to_live is not None:
@@ -98,10 +99,8 @@ class Channel(Transport):
             raise ValueError(
                 "time_to_live is 1; None or at least 2 is required where a controller passes messages on"
             )
-        self._network = Network(
-            graph, self.max_num_agents, time_to_live, loss, duplication,
-            cliques=bool(cliques), all_connected=self._schedule.needs_all_connected,
-        )  # fmt: skip
+        connected = self._schedule.needs_all_connected
+        self._network = Network(graph, time_to_live, loss, duplication, bool(cliques), connected)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode a seed, with empty inboxes and no messages in transit.
@@ -110,10 +109,12 @@ class Channel(Transport):
             ValueError: The schedule needs every agent to reach every other, and in a drawn graph one does not.
                 State is untouched.
         """
-        routes = self._network.routes(seeds)
+        network = self._network.in_episodes(seeds)
         reset = super().reset_batch(seeds)
-        self._routes = routes
-        self._in_transit: dict[int, list[_EndOfHop]] = {}
+        self._episodes = network
+        # By the round in which a hop ends: the releases, the agents at which they then arrive for the first time, bool
+        # (replicas, agents, senders), and the number of transmissions of the next hop, (replicas, senders).
+        self._in_transit: dict[int, list[tuple[Arrays, Array, Array]]] = {}
         return reset
 
     def _send(self, statistic: Arrays, senders: Array) -> None:
@@ -122,7 +123,7 @@ class Channel(Transport):
             self._deliver(statistic, own)
             self._inbox["inbox_own"][...] = own
             self._inbox["sent"][..., 0] = senders
-        hops, traversals = self._network.carry(self._routes, senders, self._round)
+        hops, traversals = self._episodes.carry(senders, self._round)
         if self._delay == 0:
             self._deliver(statistic, hops > 0)
             self._book(traversals.sum(axis=-1))
@@ -131,27 +132,13 @@ class Channel(Transport):
         # Transmissions of a hop are counted when the hop before it ends; nothing follows the last one.
         following = np.concatenate([traversals[..., 1:], np.zeros_like(traversals[..., :1])], axis=-1)
         for hop in range(1, traversals.shape[-1] + 1):
-            end = _EndOfHop(statistic, hops == hop, following[..., hop - 1])
+            arrives, follows = hops == hop, following[..., hop - 1]
             # A hop may end at the controller only, where nothing arrives and something follows.
-            if end.arrives.any() or end.following.any():
-                self._in_transit.setdefault(self._round + hop * self._delay, []).append(end)
+            if arrives.any() or follows.any():
+                due = self._in_transit.setdefault(self._round + hop * self._delay, [])
+                due.append((statistic, arrives, follows))
 
     def _arrive(self) -> None:
-        for end in self._in_transit.pop(self._round, ()):
-            self._deliver(end.statistic, end.arrives)
-            self._book(end.following)
-
-
-class _EndOfHop(NamedTuple):
-    """The messages released in one round, at the end of one of their hops.
-
-    Attributes:
-        statistic: The releases, float64 arrays by name, ``(replicas, senders, numbers)``.
-        arrives: Whether a sender's message arrives at an agent for the first time, bool ``(replicas, agents,
-            senders)``.
-        following: Number of transmissions of the next hop, int64 ``(replicas, senders)``.
-    """
-
-    statistic: Arrays
-    arrives: Array
-    following: Array
+        for statistic, arrives, follows in self._in_transit.pop(self._round, ()):
+            self._deliver(statistic, arrives)
+            self._book(follows)

@@ -1,123 +1,181 @@
-"""The network between agents: its graphs, lost and doubled messages, and where messages arrive."""
+"""The network between agents: its graphs, lost and doubled messages, and where messages arrive by flooding.
+
+Flooding: every node that receives a message for the first time passes it on. The compiled kernel floods one message of
+every agent through every replica's graph at once. Hops are synchronous, so where and after how many hops a message
+arrives follows from the graph and from the transmissions that are lost, not from how long a hop takes.
+"""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from copy import copy
+from dataclasses import dataclass
 
+import networkx as nx
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.wrappers.transport.clique_cover import clique_cover
-from fedbandit_envs.wrappers.transport.flooding import edge_lists, flood
 from fedbandit_envs.wrappers.transport.topology import Topology
 
 
-class Routes(NamedTuple):
-    """The graphs of one episode, and where messages arrive in them when none is lost.
+def edge_lists(graphs: list[Array]) -> Array:
+    """Returns the lists of directed edges of graphs.
 
-    Attributes:
-        seeds: The replicas' seeds.
-        edges: As :func:`.flooding.edge_lists` returns them; one graph a replica, or one for all.
-        hops: The number of hops after which an agent first receives a sender's message, int64 ``(replicas, agents,
-            senders)``; 0 or less where it does not.
-        traversals: The number of transmissions in each hop of a sender's message, int64 ``(replicas, senders, hops)``.
-        limits: The largest number of hops of each sender's message, int64 ``(replicas, senders)``.
+    Args:
+        graphs: Adjacency matrices, bool ``(nodes, nodes)``.
+
+    Returns:
+        int32 ``(graphs, edges, 3)``: tail, head, and the index of the edge from head to tail, -1 if there is none.
+        Shorter lists end with rows of -1.
     """
+    edges = np.full((len(graphs), max((int(graph.sum()) for graph in graphs), default=0), 3), -1, np.int32)
+    for listed, graph in zip(edges, graphs, strict=True):
+        number = np.full(graph.shape, -1, np.int32)
+        count = int(graph.sum())
+        number[graph] = np.arange(count)
+        listed[:count, 0], listed[:count, 1] = np.nonzero(graph)
+        listed[:count, 2] = number.T[graph]
+    return edges
 
-    seeds: tuple[int, ...]
-    edges: Array
-    hops: Array
-    traversals: Array
-    limits: Array
+
+@kernel
+def flood(
+    edges: Array, lost: Array, duplicated: Array, time_to_live: Array, nodes: int
+) -> tuple[Array, Array]:
+    """Returns when one message of every sender reaches each node, and how many transmissions that takes.
+
+    No node passes a message back to the node that it has just received it from.
+
+    Args:
+        edges: As :func:`edge_lists` returns them, int32 ``(graphs, edges, 3)``: one graph a replica, or one
+            for all.
+        lost: Whether a transmission along the edge loses the message, bool ``(replicas, senders, edges)``.
+        duplicated: Whether it doubles the message, if it does not lose it, same shape.
+        time_to_live: The largest number of hops of a message, int64 ``(replicas, senders)``.
+        nodes: Number of nodes of each graph.
+
+    Returns:
+        Two arrays:
+
+        * The number of hops after which each node first receives the message, int64 ``(replicas, nodes, senders)``: 0
+          for the sender itself, -1 for nodes that it never reaches.
+        * The number of transmissions in each hop, lost and doubled ones included, int64 ``(replicas, senders, hops)``.
+    """
+    replicas, senders, num_edges = lost.shape
+    longest = 1
+    for limit in time_to_live.flat:
+        longest = max(longest, limit)
+    arrival = np.full((replicas, nodes, senders), -1)
+    traversals = np.zeros((replicas, senders, longest), np.int64)
+    for r in range(replicas):
+        graph = edges[r % edges.shape[0]]
+        for s in range(senders):
+            seen = arrival[r, :, s]
+            seen[s] = 0
+            for hop in range(1, time_to_live[r, s] + 1):
+                spreads = False
+                for e in range(num_edges):
+                    tail, head, back = graph[e, 0], graph[e, 1], graph[e, 2]
+                    if tail < 0:
+                        break
+                    if seen[tail] != hop - 1:
+                        continue
+                    if hop > 1 and back >= 0 and seen[head] == hop - 2 and not lost[r, s, back]:
+                        continue
+                    traversals[r, s, hop - 1] += 1
+                    if lost[r, s, e]:
+                        continue
+                    if duplicated[r, s, e]:
+                        traversals[r, s, hop - 1] += 1
+                    if seen[head] < 0:
+                        seen[head] = hop
+                        spreads = True
+                if not spreads:
+                    break
+    return arrival, traversals
 
 
+@dataclass(eq=False)
 class Network:
     """The network that carries messages of all agents in all replicas, by flooding.
 
     Graphs are drawn from ``(seed, Purpose.CHANNEL, 0)``, and faults of messages sent in round t from
     ``(seed, Purpose.CHANNEL, t)``, for all agents, whichever of them send. So random numbers depend neither on what
     agents do nor on other replicas, and the same transmissions are lost whatever the rate of duplication is.
+
+    Attributes:
+        topology: The graphs; a fixed one is explored at once.
+        time_to_live: The largest number of hops of a message, or None.
+        loss: Probability that a transmission loses the message.
+        duplication: Probability that a transmission which does not lose the message doubles it.
+        cliques: Whether agents receive messages of their own clique only; ``time_to_live`` is then given.
+        all_connected: Whether to refuse graphs in which some agent cannot reach some other.
+
+    Raises:
+        ValueError: Not all agents of a fixed graph are connected, and they must be.
     """
 
-    def __init__(
-        self,
-        topology: Topology,
-        num_agents: int,
-        time_to_live: int | None,
-        loss: float,
-        duplication: float,
-        cliques: bool,
-        all_connected: bool,
-    ) -> None:
-        """Prepares a network, and explores its graph if that is fixed.
+    topology: Topology
+    time_to_live: int | None
+    loss: float
+    duplication: float
+    cliques: bool
+    all_connected: bool
 
-        Args:
-            topology: The graphs.
-            num_agents: Number of agents, the first nodes of the graphs.
-            time_to_live: The largest number of hops of a message, or None.
-            loss: Probability that a transmission loses the message.
-            duplication: Probability that a transmission which does not lose the message doubles it.
-            cliques: Whether agents receive messages of their own clique only; ``time_to_live`` is then given.
-            all_connected: Whether to refuse graphs in which some agent cannot reach some other.
+    def __post_init__(self) -> None:
+        """Explores the graph if it is fixed."""
+        self._num_nodes = self.topology.num_agents + self.topology.relays
+        self._seeds: list[int] = []
+        if self.topology.fixed is not None:
+            self._explore([self.topology.fixed], [0])
 
-        Raises:
-            ValueError: Not all agents of a fixed graph are connected, and they must be.
-        """
-        self._topology = topology
-        self._num_agents = num_agents
-        self._num_nodes = num_agents + topology.relays
-        self._time_to_live = time_to_live
-        self._loss = loss
-        self._duplication = duplication
-        self._cliques = cliques
-        self._all_connected = all_connected
-        self._fixed = None if topology.fixed is None else self._explored([topology.fixed], (0,))
-
-    def routes(self, seeds: Sequence[int]) -> Routes:
-        """Returns the routes of one episode a seed, in graphs that are drawn or fixed.
+    def in_episodes(self, seeds: Sequence[int]) -> "Network":
+        """Returns the network of one episode a seed, in graphs that are drawn or fixed; this one stays as it is.
 
         Raises:
             ValueError: Not all agents of a drawn graph are connected, and they must be.
         """
-        if self._fixed is None:
-            graphs = [self._topology.adjacency(stream(seed, Purpose.CHANNEL, 0)) for seed in seeds]
-            return self._explored(graphs, tuple(seeds))
-        hops, traversals, limits = (
-            np.repeat(array, len(seeds), axis=0)
-            for array in (self._fixed.hops, self._fixed.traversals, self._fixed.limits)
-        )
-        return Routes(tuple(seeds), self._fixed.edges, hops, traversals, limits)
+        episodes = copy(self)
+        episodes._seeds = list(seeds)
+        if self.topology.drawn:
+            graphs = [self.topology.adjacency(stream(seed, Purpose.CHANNEL, 0)) for seed in seeds]
+            episodes._explore(graphs, seeds)
+        else:
+            episodes._hops, episodes._traversals, episodes._limits = (
+                np.repeat(array, len(seeds), axis=0) for array in (self._hops, self._traversals, self._limits)
+            )
+        return episodes
 
-    def _explored(self, graphs: list[Array], seeds: tuple[int, ...]) -> Routes:
-        """Returns the routes in some graphs, one a seed, by flooding them without faults."""
-        edges = edge_lists(graphs)
-        none = np.zeros((len(graphs), self._num_agents, edges.shape[1]), np.bool_)
-        limit = self._num_nodes if self._time_to_live is None else self._time_to_live
-        limits = np.full(none.shape[:2], min(limit, self._num_nodes))
-        hops, traversals = flood(edges, none, none, limits, self._num_nodes)
-        hops = hops[:, : self._num_agents]
-        if self._all_connected and (hops < 0).any():
-            replica, receiver, sender = (int(i) for i in np.argwhere(hops < 0)[0])
+    def _explore(self, graphs: list[Array], seeds: Sequence[int]) -> None:
+        """Finds out where messages arrive in graphs, one a seed, by flooding them without faults."""
+        agents = self.topology.num_agents
+        self._edges = edge_lists(graphs)
+        none = np.zeros((len(graphs), agents, self._edges.shape[1]), np.bool_)
+        limit = self._num_nodes if self.time_to_live is None else self.time_to_live
+        # The largest number of hops of each sender's message, (replicas, senders).
+        self._limits = np.full(none.shape[:2], min(limit, self._num_nodes))
+        hops, self._traversals = flood(self._edges, none, none, self._limits, self._num_nodes)
+        self._hops = hops[:, :agents]
+        if self.all_connected and (self._hops < 0).any():
+            replica, receiver, sender = (int(i) for i in np.argwhere(self._hops < 0)[0])
             raise ValueError(
-                f"topology and time_to_live, which is {self._time_to_live}, do not let agent {sender} reach agent "
-                f"{receiver}{f' with the seed {seeds[replica]}' if self._topology.drawn else ''}; a connected "
+                f"topology and time_to_live, which is {self.time_to_live}, do not let agent {sender} reach agent "
+                f"{receiver}{f' with the seed {seeds[replica]}' if self.topology.drawn else ''}; a connected "
                 "topology and enough hops are required, since a request must reach every agent"
             )
-        if self._time_to_live is None:
+        if self.time_to_live is None:
             # No message travels further than to the furthest agent.
-            limits = hops.max(axis=1)
-            _, traversals = flood(edges, none, none, limits, self._num_nodes)
-        if self._cliques:
-            for replica, reached in enumerate(hops >= 0):
+            self._limits = self._hops.max(axis=1)
+            _, self._traversals = flood(self._edges, none, none, self._limits, self._num_nodes)
+        if self.cliques:
+            for replica, reached in enumerate(self._hops >= 0):
                 clique = clique_cover(reached)
-                hops[replica] *= clique[:, np.newaxis] == clique
-        return Routes(seeds, edges, hops, traversals, limits)
+                self._hops[replica] *= clique[:, np.newaxis] == clique
 
-    def carry(self, routes: Routes, senders: Array, t: int) -> tuple[Array, Array]:
+    def carry(self, senders: Array, t: int) -> tuple[Array, Array]:
         """Returns where the messages sent in a round arrive, and the transmissions that takes.
 
         Args:
-            routes: The routes of the episode.
             senders: Which agents send, bool ``(replicas, agents)``.
             t: The round, counted from 1.
 
@@ -126,23 +184,42 @@ class Network:
               senders)``; 0 or less where it does not.
             * The number of transmissions in each hop of a sender's message, int64 ``(replicas, senders, hops)``.
         """
-        hops, traversals = routes.hops, routes.traversals
-        if self._loss or self._duplication:
-            hops, traversals = self._carry_with_faults(routes, senders, t)
+        hops, traversals = self._hops, self._traversals
+        if self.loss or self.duplication:
+            hops, traversals = self._carry_with_faults(senders, t)
         if senders.all():
             return hops, traversals
         return hops * senders[:, np.newaxis], traversals * senders[..., np.newaxis]
 
-    def _carry_with_faults(self, routes: Routes, senders: Array, t: int) -> tuple[Array, Array]:
-        num_edges = routes.edges.shape[1]
-        faults = np.ones((2, *senders.shape, num_edges))
+    def _carry_with_faults(self, senders: Array, t: int) -> tuple[Array, Array]:
+        faults = np.ones((2, *senders.shape, self._edges.shape[1]))
         for replica in np.flatnonzero(senders.any(axis=1)):
             # Shorter lists of edges are filled up to the longest in the batch; only the replica's own are
             # drawn.
-            own = int((routes.edges[replica % len(routes.edges), :, 0] >= 0).sum())
-            generator = stream(routes.seeds[replica], Purpose.CHANNEL, t)
+            own = int((self._edges[replica % len(self._edges), :, 0] >= 0).sum())
+            generator = stream(self._seeds[replica], Purpose.CHANNEL, t)
             faults[:, replica, :, :own] = generator.random((2, senders.shape[1], own))
-        lost, duplicated = faults[0] < self._loss, faults[1] < self._duplication
-        hops, traversals = flood(routes.edges, lost, duplicated, routes.limits, self._num_nodes)
+        lost, duplicated = faults[0] < self.loss, faults[1] < self.duplication
+        hops, traversals = flood(self._edges, lost, duplicated, self._limits, self._num_nodes)
         # A message reaches no agent that it would not reach without faults: none of another clique, for example.
-        return hops[:, : self._num_agents] * (routes.hops > 0), traversals
+        return hops[:, : self.topology.num_agents] * (self._hops > 0), traversals
+
+
+def clique_cover(reaches: Array) -> Array:
+    """Returns a partition of the agents into few cliques, from a greedy colouring of the complement graph.
+
+    FedUCB (Dubey and Pentland 2020, Algorithm 3) takes the power graph, where agents are joined that are within
+    gamma hops. The fewest cliques are hard to find; DSATUR orders agents by how many colours their neighbours
+    have, and needs the fewest of networkx' deterministic orders on random, regular and line graphs.
+
+    Args:
+        reaches: Whether one agent reaches another, bool ``(agents, agents)``; only pairs that reach each other both
+            ways are joined. The diagonal does not count.
+
+    Returns:
+        The number of each agent's clique, from 0, int64 ``(agents,)``. The same graph has the same cliques.
+    """
+    apart = ~(reaches & reaches.T)
+    np.fill_diagonal(apart, False)
+    colours = nx.greedy_color(nx.from_numpy_array(apart), strategy="DSATUR")
+    return np.array([colours[agent] for agent in range(len(reaches))])

@@ -8,87 +8,180 @@ arguments, ``{"name": "fixed_gap", "gap": 10}``.
 |---|---|---|
 | `silent` | | none, ever |
 | `every_round` | | all, in every round |
-| `fixed_gap` | `gap` | all, every `gap` rounds |
-| `doubling` | `start`, `stop`, `mode` | all, when the round is a power of two in a range |
-| `growing_then_fixed` | `limit` | all, after gaps that double up to a limit |
+| `fixed_gap` | `gap` | all, in rounds gap, 2 gap, 3 gap, ... |
+| `doubling` | `start` (200), `stop` (40,000), `mode` | all, when the round is a power of two from `start` to `stop` |
+| `growing_then_fixed` | `limit` | all, after gaps that double up to a limit and stay there |
 | `geometric` | `count`, `horizon` | all, in `count` rounds in geometric progression |
 | `on_request` | | those that ask |
 | `synchronise` | | all, when one asks |
 
-The first six (:mod:`fedbandit_envs.wrappers.transport.fixed_schedules`) are fixed in advance; the last two
-(:mod:`fedbandit_envs.wrappers.transport.requested_schedules`) are not.
+The first six are fixed in advance, so that sending times reveal nothing about data.
+
+* ``doubling`` is P-FCB's (Solanki et al. 2022, Algorithm 1). The mode ``"powers_of_two"``, the default, sends at 256,
+  512, ..., 32768, 8 times. ``"printed"`` follows the listing: tau starts at 1 and doubles only with a message sent in
+  some round t >= tau, so that it has to catch up at the start: 16 times, 8 of them in rounds 200 to 207. With a
+  ``stop`` of None there is no last round.
+* ``growing_then_fixed`` is that of Fed-FairX-LinUCB (Algorithm 6.1): rounds 1, 2, 4, ... up to the first power of two
+  P >= ``limit``, then P + limit, P + 2 limit, ...
+* ``geometric`` serves FedUCB's communication budgets. With ``count`` = n rounds in a ``horizon`` of T, round number k
+  is T^(k/(n + 1)), rounded: gaps grow by the factor T^(1/(n + 1)), and the last gap ends at the horizon. Where rounded
+  numbers coincide, at the beginning, the later round is the next one.
+* ``on_request`` and ``synchronise`` have agents ask with the ``send`` entry of their actions, before the round's
+  outcomes are known; the message includes these outcomes.
+* ``synchronise`` is FedUCB's (Dubey and Pentland 2020, Algorithm 1). The request itself reaches all agents at once and
+  surely, and is not counted as traffic; delay and loss apply to the messages that follow. Every agent must be able to
+  reach every other.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, partial
+from typing import Any
+
+import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.config import make
-from fedbandit_envs.wrappers.transport.fixed_schedules import (
-    Doubling,
-    EveryRound,
-    FixedGap,
-    Geometric,
-    GrowingThenFixed,
-    Silent,
-)
-from fedbandit_envs.wrappers.transport.requested_schedules import OnRequest, Synchronise
+from fedbandit_envs.basics.checks import require_choice, require_integer
+from fedbandit_envs.wrappers.rules import checked, make_rule
 
 
-@runtime_checkable
-class Schedule(Protocol):
-    """A rule that decides which agents send in which rounds.
+@dataclass(frozen=True)
+class Schedule:
+    """A schedule of messages, given by its counting function.
 
     Attributes:
+        rule: Returns the number of rounds in which messages are sent, among rounds 1 to t, for a t >= 0; where agents
+            choose when to send, the number of rounds in which they may. Privacy mechanisms use it, too, to share a
+            budget out over releases.
+        arguments: Keyword arguments of the rule.
         fixed_in_advance: Whether sending times are known before any data. If not, agents choose in each round whether
             to send, and the choice may reveal something about their data.
-        needs_all_connected: Whether every agent must be able to reach every other.
+        needs_all_connected: Whether all agents send when one asks, so that each must be able to reach every other.
+
+    Example:
+        >>> [t for t in range(1, 21) if make_schedule({"name": "growing_then_fixed", "limit": 4}).sends(t)]
+        [1, 2, 4, 8, 12, 16, 20]
+        >>> Schedule(lambda t: min(t, 3)).sends(4)
+        False
     """
 
-    @property
-    def fixed_in_advance(self) -> bool:
-        """Whether sending times are known before any data."""
+    rule: Callable[..., int]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    fixed_in_advance: bool = True
+    needs_all_connected: bool = False
 
-    @property
-    def needs_all_connected(self) -> bool:
-        """Whether every agent must be able to reach every other."""
+    @cached_property
+    def _counted(self) -> Callable[[int], int]:
+        return partial(self.rule, **self.arguments)
+
+    def count(self, horizon: int) -> int:
+        """Returns the largest number of rounds among 1 to ``horizon`` (>= 0) in which an agent sends."""
+        return int(self._counted(int(horizon)))
+
+    def sends(self, t: int) -> bool:
+        """Returns whether messages are sent, or may be sent, in round ``t``, counted from 1."""
+        return self._counted(t) > self._counted(t - 1)
 
     def senders(self, t: int, asked: Array) -> Array:
         """Returns which agents send in a round, bool ``(replicas, agents)``.
 
         Args:
             t: The round, counted from 1.
-            asked: Which agents ask to send, bool ``(replicas, agents)``; all, where agents do not choose.
+            asked: Which agents ask to send, bool ``(replicas, agents)``; ignored where rounds are fixed in advance.
         """
+        if self.fixed_in_advance:
+            return np.full(asked.shape, self.sends(t))
+        if self.needs_all_connected:
+            return np.repeat(asked.any(axis=1, keepdims=True), asked.shape[1], axis=1)
+        return asked
 
-    def count(self, horizon: int) -> int:
-        """Returns the largest number of rounds among 1 to ``horizon`` in which an agent sends.
 
-        Privacy mechanisms plan for it. It is exact where rounds are fixed in advance.
-        """
+def _silent(t: int) -> int:
+    return 0
 
 
-SCHEDULES: dict[str, Callable[..., Schedule]] = {
-    "silent": Silent,
-    "every_round": EveryRound,
-    "doubling": Doubling,
-    "fixed_gap": FixedGap,
-    "growing_then_fixed": GrowingThenFixed,
-    "geometric": Geometric,
-    "on_request": OnRequest,
-    "synchronise": Synchronise,
+def _every_round(t: int) -> int:
+    return t
+
+
+@checked(lambda gap: require_integer("gap", gap, 1))
+def _fixed_gap(t: int, *, gap: int) -> int:
+    return t // gap
+
+
+def _check_doubling(start: Any = 200, stop: Any = 40_000, mode: Any = "powers_of_two") -> None:
+    require_integer("start", start, 1)
+    if stop is not None:
+        require_integer("stop", stop, int(start))
+    require_choice("mode", mode, ("powers_of_two", "printed"))
+
+
+@checked(_check_doubling)
+def _doubling(t: int, *, start: int = 200, stop: int | None = 40_000, mode: str = "powers_of_two") -> int:
+    last = t if stop is None else min(t, int(stop))
+    if last < start:
+        return 0
+    if mode == "powers_of_two":
+        return last.bit_length() - (int(start) - 1).bit_length()
+    # The k-th message is sent at max(start + k - 1, 2^(k - 1)).
+    return min(last - int(start) + 1, last.bit_length())
+
+
+@checked(lambda limit: require_integer("limit", limit, 1))
+def _growing_then_fixed(t: int, *, limit: int) -> int:
+    last_doubling = 1 << (int(limit) - 1).bit_length()
+    return min(t, last_doubling).bit_length() + max(0, t - last_doubling) // limit
+
+
+def _check_geometric(count: Any, horizon: Any) -> None:
+    require_integer("horizon", horizon, 1)
+    require_integer("count", count, 1)
+    if count > horizon:
+        raise ValueError(f"count is {count!r}; an integer of at most horizon = {horizon} is required")
+
+
+@checked(_check_geometric)
+def _geometric(t: int, *, count: int, horizon: int) -> int:
+    return bisect_right(_progression(int(count), int(horizon)), t)
+
+
+@lru_cache
+def _progression(count: int, horizon: int) -> list[int]:
+    """Returns the rounds of the schedule ``geometric``, increasing, from 1 to the horizon."""
+    rounds = [0]
+    for k in range(1, count + 1):
+        rounds.append(max(round(horizon ** (k / (count + 1))), rounds[-1] + 1))
+    return rounds[1:]
+
+
+SCHEDULES: dict[str, Callable[..., int]] = {
+    "silent": _silent,
+    "every_round": _every_round,
+    "doubling": _doubling,
+    "fixed_gap": _fixed_gap,
+    "growing_then_fixed": _growing_then_fixed,
+    "geometric": _geometric,
+    "on_request": _every_round,
+    "synchronise": _every_round,
 }
-"""The schedules by the name in their specification."""
+"""The counting functions of schedules by the name in their specification; see :class:`Schedule`."""
 
 
 def make_schedule(spec: Schedule | str | Mapping[str, Any]) -> Schedule:
     """Returns the schedule of a specification; a schedule is returned as it is.
 
     Args:
-        spec: A schedule, a name of :data:`SCHEDULES`, or a mapping of ``name`` and the schedule's arguments.
+        spec: A schedule, a counting function, a name of :data:`SCHEDULES`, or a mapping of ``name`` and the schedule's
+            arguments.
 
     Raises:
         TypeError: The specification is none of these, or has arguments the schedule does not know.
         ValueError: The name is unknown, or an argument is out of its range.
     """
-    return make("schedule", spec, SCHEDULES, Schedule)
+    if isinstance(spec, Schedule):
+        return spec
+    rule: partial[int] = partial(make_rule("schedule", spec, SCHEDULES))
+    name = spec["name"] if isinstance(spec, Mapping) else spec
+    asks = name in ("on_request", "synchronise")
+    return Schedule(rule.func, rule.keywords, not asks, name == "synchronise")

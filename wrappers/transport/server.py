@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.transport.answers import Answers, make_answers
@@ -19,7 +20,7 @@ class Server(Transport):
     ``schedule`` decides when agents upload, ``answers`` which of them download, see
     :mod:`fedbandit_envs.wrappers.transport.answers`. Uploads of a round reach the server before it answers, so that
     without delay a download of the same round contains them. An agent that is inactive, or did not ask, may receive a
-    download all the same. The server is the only sender of an inbox: a download is the sum of all that other agents
+    download nevertheless. The server is the only sender of an inbox: a download is the sum of all that other agents
     have uploaded since the agent's last download. With ``echo`` it contains the agent's own uploads as well, as in
     protocols in which agents copy the server's state, and observations gain ``sent``, bool ``(1,)``: whether everything
     that the agent has uploaded has been in a download.
@@ -76,89 +77,92 @@ class Server(Transport):
                 have what the answers need.
         """
         super().__init__(env, schedule, echo, delay, loss, duplication, senders=1)
-        self._answers = make_answers(answers)
-        self._answers.refuse_unfit(env.single_release_space)
+        self._answers = make_answers(answers, env.single_release_space)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode a seed, with an empty server and no messages in transit."""
         reset = super().reset_batch(seeds)
-        replicas, agents = self._everyone.shape
-        sizes = {
-            name: int(np.prod(space.shape or ())) for name, space in self.env.single_release_space.items()
-        }
         self._seeds = [int(seed) for seed in seeds]
-        self._held: Arrays = {name: np.zeros((replicas, size)) for name, size in sizes.items()}
+        released, rows = self.env.single_release_space, self._everyone.shape
+        self._held = zeros(released, (len(seeds),), np.float64)
         # Releases that the server has not received; uploads that agents have not received.
         self._up, self._down = (
-            _Waiting(
-                {name: np.zeros((replicas, agents, size)) for name, size in sizes.items()},
-                np.zeros((replicas, agents), np.bool_),
-            )
-            for _ in range(2)
+            _Waiting(zeros(released, rows, np.float64), np.zeros(rows, np.bool_)) for _ in range(2)
         )
-        self._on_the_way_up = np.zeros((replicas, agents), np.int64)
-        self._uploads: dict[int, list[_Message]] = {}
-        self._downloads: dict[int, list[_Message]] = {}
+        self._on_the_way_up = np.zeros(rows, np.int64)
+        # By the round in which they arrive: those of one round and direction arrive together.
+        self._uploads: dict[int, tuple[Array, Arrays]] = {}
+        self._downloads: dict[int, tuple[Array, Arrays, Array]] = {}
         return reset
 
     def _send(self, statistic: Arrays, senders: Array) -> None:
-        self._up.add(statistic, senders)
-        message = self._carried(self._up, senders, upwards=True)
-        self._on_the_way_up += message.rows
-        self._uploads.setdefault(self._round + self._delay, []).append(message)
+        for name, array in self._up.arrays.items():
+            array += statistic[name].reshape(array.shape)
+        self._up.something[senders] = True
+        sent, _ = self._uploads[self._round + self._delay] = self._carried(self._up, senders, upwards=True)
+        self._on_the_way_up += sent
 
     def _arrive(self) -> None:
         uploaded = np.zeros_like(self._everyone)
-        for message in self._uploads.pop(self._round, ()):
-            uploaded |= message.rows
-            self._on_the_way_up -= message.rows
-            self._take_in(message)
-        answered = self._down.something & self._answers.receivers(
-            self._round, uploaded, self._held, self._down.arrays
-        )
+        if self._round in self._uploads:
+            uploaded, content = self._uploads.pop(self._round)
+            self._on_the_way_up -= uploaded
+            self._take_in(uploaded, content)
+        answered = self._down.something & self._answers(self._round, uploaded, self._held, self._down.arrays)
         if answered.any():
-            message = self._carried(self._down, answered, upwards=False)
-            complete = message.rows & ~self._up.something & (self._on_the_way_up == 0)
-            self._downloads.setdefault(self._round + self._delay, []).append(
-                message._replace(complete=complete)
-            )
-        for message in self._downloads.pop(self._round, ()):
-            self._give(message)
+            sent, content = self._carried(self._down, answered, upwards=False)
+            complete = sent & ~self._up.something & (self._on_the_way_up == 0)
+            self._downloads[self._round + self._delay] = sent, content, complete
+        if self._round in self._downloads:
+            self._give(*self._downloads.pop(self._round))
 
-    def _take_in(self, message: "_Message") -> None:
+    def _take_in(self, uploaded: Array, content: Arrays) -> None:
         """Adds uploads to the server's sum, and to what other agents (with an echo all) have yet to receive."""
-        for name, array in message.content.items():
-            uploaded = array.sum(axis=1)
-            self._held[name] += uploaded
-            others = uploaded[:, np.newaxis] if self._echo else uploaded[:, np.newaxis] - array
-            self._down.arrays[name] += others
-        senders = message.rows.sum(axis=1, keepdims=True)
-        others = np.broadcast_to(senders if self._echo else senders - message.rows, message.rows.shape)
-        self._down.something[others > 0] = True
+        for name, array in content.items():
+            summed = array.sum(axis=1)
+            self._held[name] += summed
+            self._down.arrays[name] += summed[:, np.newaxis] if self._echo else summed[:, np.newaxis] - array
+        others = uploaded.sum(axis=1, keepdims=True) - (0 if self._echo else uploaded)
+        self._down.something[np.broadcast_to(others > 0, uploaded.shape)] = True
 
-    def _give(self, message: "_Message") -> None:
-        """Adds downloads to inboxes."""
+    def _give(self, received: Array, content: Arrays, complete: Array) -> None:
+        """Adds downloads to inboxes.
+
+        Args:
+            received: Which agents receive one, bool ``(replicas, agents)``.
+            content: The downloads by name, ``(replicas, agents, ...)``, 0 where there is none.
+            complete: Whether all that the agent has released is in this download or an earlier one, bool ``(replicas,
+                agents)``.
+        """
         self._dirty = True
-        self._inbox["inbox_mask"][..., 0] |= message.rows
+        self._inbox["inbox_mask"][..., 0] |= received
         if self._echo:
-            self._inbox["sent"][..., 0] |= message.complete
-        for name, array in message.content.items():
-            inbox = self._inbox[f"inbox_{name}"]
-            inbox += array.reshape(inbox.shape)
+            self._inbox["sent"][..., 0] |= complete
+        for name, array in content.items():
+            self._inbox[f"inbox_{name}"][:, :, 0] += array
 
-    def _carried(self, waiting: "_Waiting", rows: Array, upwards: bool) -> "_Message":
-        """Returns the waiting data of some agents as messages, counted; data of lost messages wait on."""
+    def _carried(self, waiting: "_Waiting", rows: Array, upwards: bool) -> tuple[Array, Arrays]:
+        """Sends the waiting data of some agents, and counts the messages; data of lost messages wait on.
+
+        Returns:
+            Which messages arrive, bool ``(replicas, agents)``, and their data by name, 0 for other agents.
+        """
         lost, doubled = self._faults(rows, upwards)
         self._book(rows.astype(np.int64) + doubled)
         self._traffic["lost"] += lost
         arriving = rows & ~lost
-        return _Message(arriving, waiting.take(arriving), np.zeros_like(arriving))
+        content = {}
+        for name, array in waiting.arrays.items():
+            each = arriving.reshape(arriving.shape + (1,) * (array.ndim - 2))
+            content[name] = np.where(each, array, 0.0)
+            array[arriving] = 0.0
+        waiting.something[arriving] = False
+        return arriving, content
 
     def _faults(self, rows: Array, upwards: bool) -> tuple[Array, Array]:
         """Returns whether each message is lost and whether it is duplicated, drawn independently of actions."""
-        none = np.zeros_like(rows)
         if not (self._loss or self._duplication):
-            return none, none
+            return np.zeros_like(rows), np.zeros_like(rows)
         drawn = np.stack(
             [
                 stream(seed, Purpose.CHANNEL, self._round, int(upwards)).random((2, rows.shape[1]))
@@ -170,42 +174,13 @@ class Server(Transport):
         return lost, rows & ~lost & (drawn[1] < self._duplication)
 
 
-class _Message(NamedTuple):
-    """The messages of one round in one direction.
-
-    Attributes:
-        rows: Which agents have a message, bool ``(replicas, agents)``.
-        content: The messages' arrays by name, ``(replicas, agents, numbers)``, 0 where there is no message.
-        complete: Whether all that the agent has released is in this download or an earlier one; False in uploads.
-    """
-
-    rows: Array
-    content: Arrays
-    complete: Array
-
-
 class _Waiting(NamedTuple):
     """Data that have yet to be carried in one direction.
 
     Attributes:
-        arrays: The data by name, ``(replicas, agents, numbers)``.
+        arrays: The data by name, ``(replicas, agents, ...)``.
         something: Whether an agent has data waiting (they may be zeros), bool ``(replicas, agents)``.
     """
 
     arrays: Arrays
     something: Array
-
-    def add(self, arrays: Arrays, rows: Array) -> None:
-        """Adds data of some agents; ``arrays`` are 0 for the others."""
-        for name, array in arrays.items():
-            self.arrays[name] += array
-        self.something[rows] = True
-
-    def take(self, rows: Array) -> Arrays:
-        """Removes and returns the data of some agents; 0 for the others."""
-        taken = {}
-        for name, array in self.arrays.items():
-            taken[name] = np.where(rows[..., np.newaxis], array, 0.0)
-            array[rows] = 0.0
-        self.something[rows] = False
-        return taken

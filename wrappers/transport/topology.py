@@ -4,15 +4,25 @@ A graph is an adjacency matrix, bool ``(nodes, nodes)``: entry (u, v) is true if
 first, in their order; nodes after them only pass messages on. Specifications can be written as JSON, except networkx
 graphs:
 
-* a name, ``"ring"``, or a mapping of the name and the arguments,
-  ``{"name": "erdos_renyi", "probability": 0.3}``;
+* a name, ``"ring"``, or a mapping of the name and the argument, ``{"name": "erdos_renyi", "probability": 0.3}``, see
+  below;
 * ``{"edges": [[0, 1], [1, 2]]}``: pairs of agents that receive messages from each other;
 * ``{"adjacency": [[0, 1], [0, 0]]}``: the matrix, which may be asymmetric;
 * a networkx graph, undirected or directed, whose nodes are the agents' numbers or names.
+
+| name | argument | the graph |
+|---|---|---|
+| `complete` | | each agent receives messages from every other |
+| `star` | | a controller, which is no agent, passes messages on between all agents |
+| `line` | | each agent receives messages from the one before and the one after it |
+| `ring` | | a line whose ends receive messages from each other |
+| `erdos_renyi` | `probability` | drawn: each pair of agents is joined with that probability, independently |
+| `random_regular` | `degree` | drawn (nearly) uniformly from all in which each agent has that number of neighbours |
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from inspect import getfullargspec
 from typing import Any
 
 import networkx as nx
@@ -21,57 +31,61 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 
 
-def complete(num_agents: int) -> Array:
-    """Returns the graph in which each agent receives messages from every other."""
+def _complete(num_agents: int, generator: np.random.Generator) -> Array:
     return ~np.eye(num_agents, dtype=np.bool_)
 
 
-def star(num_agents: int) -> Array:
-    """Returns the graph in which a controller, which is no agent, passes messages on between all agents."""
+def _star(num_agents: int, generator: np.random.Generator) -> Array:
     adjacency = np.zeros((num_agents + 1, num_agents + 1), np.bool_)
     adjacency[-1, :-1] = adjacency[:-1, -1] = True
     return adjacency
 
 
-def line(num_agents: int) -> Array:
-    """Returns the graph in which each agent receives messages from the one before and the one after it."""
+def _line(num_agents: int, generator: np.random.Generator) -> Array:
     return np.eye(num_agents, k=1, dtype=np.bool_) | np.eye(num_agents, k=-1, dtype=np.bool_)
 
 
-def ring(num_agents: int) -> Array:
-    """Returns a line whose ends receive messages from each other."""
-    adjacency = line(num_agents)
+def _ring(num_agents: int, generator: np.random.Generator) -> Array:
+    adjacency = _line(num_agents, generator)
     if num_agents > 1:
         adjacency[0, -1] = adjacency[-1, 0] = True
     return adjacency
 
 
-def erdos_renyi(num_agents: int, generator: np.random.Generator, *, probability: float) -> Array:
-    """Returns a graph in which each pair of agents is joined with the same probability, independently."""
+def _erdos_renyi(num_agents: int, generator: np.random.Generator, *, probability: float) -> Array:
+    if not isinstance(probability, int | float | np.number) or not 0 <= probability <= 1:
+        raise ValueError(f"probability is {probability!r}; a number in [0, 1] is required")
     upper = np.triu(generator.random((num_agents, num_agents)) < probability, k=1)
     return upper | upper.T
 
 
-def random_regular(num_agents: int, generator: np.random.Generator, *, degree: int) -> Array:
-    """Returns a graph in which each agent has ``degree`` neighbours, drawn (nearly) uniformly from all such graphs."""
+def _random_regular(num_agents: int, generator: np.random.Generator, *, degree: int) -> Array:
+    if not isinstance(degree, int | np.integer) or not 0 <= degree < num_agents or degree * num_agents % 2:
+        raise ValueError(
+            f"degree is {degree!r}; an integer >= 0 below the number of agents, {num_agents}, whose product "
+            "with it is even is required"
+        )
     graph = nx.random_regular_graph(degree, num_agents, seed=int(generator.integers(2**32)))
     return _adjacency_of(graph, range(num_agents))
 
 
-_FIXED: dict[str, Callable[[int], Array]] = {"complete": complete, "star": star, "ring": ring, "line": line}
-_DRAWN: dict[str, tuple[Callable[..., Array], str]] = {
-    "erdos_renyi": (erdos_renyi, "probability"),
-    "random_regular": (random_regular, "degree"),
+TOPOLOGIES: dict[str, Callable[..., Array]] = {
+    "complete": _complete,
+    "star": _star,
+    "ring": _ring,
+    "line": _line,
+    "erdos_renyi": _erdos_renyi,
+    "random_regular": _random_regular,
 }
-
-TOPOLOGIES: dict[str, Callable[..., Array]] = {**_FIXED, **{name: draw for name, (draw, _) in _DRAWN.items()}}
-"""The functions that return graphs, by the name in a specification."""
+"""Functions of the number of agents and a generator that return graphs, by the name in a specification. Those with a
+keyword argument draw a graph, the others always return the same."""
 
 
 class Topology:
     """The graph between the agents of a federation, fixed or drawn anew for each replica and episode.
 
     Attributes:
+        num_agents: Number of agents.
         fixed: The graph; None where graphs are drawn.
         drawn: Whether each replica and episode has a graph of its own.
         relays: Number of nodes that are no agents.
@@ -94,9 +108,8 @@ class Topology:
             ValueError: The name is unknown, an argument is out of range, or the graph does not fit the
                 agents.
         """
-        self._num_agents = len(agents)
+        self.num_agents = len(agents)
         self.fixed: Array | None = None
-        self._draw: Callable[[int, np.random.Generator], Array] | None = None
         if isinstance(spec, nx.Graph):
             self.fixed = _from_networkx(spec, agents)
         elif isinstance(spec, str | Mapping):
@@ -108,46 +121,33 @@ class Topology:
                 f"topology has a self-loop at agent {loops.argmax()}; edges between different agents are required"
             )
         self.drawn = self.fixed is None
-        self.relays = 0 if self.fixed is None else len(self.fixed) - self._num_agents
+        self.relays = 0 if self.fixed is None else len(self.fixed) - self.num_agents
 
     def _read(self, spec: dict[str, Any]) -> None:
+        needed = {name: getfullargspec(rule).kwonlyargs for name, rule in TOPOLOGIES.items()}
         name = str(spec.get("name"))
         if spec.keys() == {"edges"}:
-            self.fixed = _from_edges(spec["edges"], self._num_agents)
+            self.fixed = _from_edges(spec["edges"], self.num_agents)
         elif spec.keys() == {"adjacency"}:
-            self.fixed = _from_matrix(spec["adjacency"], self._num_agents)
-        elif name in _FIXED and spec.keys() == {"name"}:
-            self.fixed = _FIXED[name](self._num_agents)
-        elif name in _DRAWN and spec.keys() == {"name", _DRAWN[name][1]}:
-            draw, parameter = _DRAWN[name]
-            _check_parameter(parameter, spec[parameter], self._num_agents)
-            self._draw = partial(draw, **{parameter: spec[parameter]})
+            self.fixed = _from_matrix(spec["adjacency"], self.num_agents)
+        elif name in needed and spec.keys() == {"name", *needed[name]}:
+            arguments = {argument: spec[argument] for argument in needed[name]}
+            self._draw = partial(TOPOLOGIES[name], self.num_agents, **arguments)
+            # Drawn once in any case: so bad arguments are errors now.
+            graph = self._draw(np.random.default_rng(0))
+            self.fixed = None if arguments else graph
         else:
             drawn = ", ".join(
-                f"{{'name': {one!r}, {argument!r}: ...}}" for one, (_, argument) in _DRAWN.items()
+                f"{{'name': {one!r}, {names[0]!r}: ...}}" for one, names in needed.items() if names
             )
             raise ValueError(
-                f"topology is {spec}; one of the names {sorted(_FIXED)}, {drawn}, {{'edges': ...}} or "
-                "{'adjacency': ...} is required"
+                f"topology is {spec}; one of the names {sorted(one for one in needed if not needed[one])}, {drawn}, "
+                "{'edges': ...} or {'adjacency': ...} is required"
             )
 
     def adjacency(self, generator: np.random.Generator) -> Array:
         """Returns a graph, bool ``(nodes, nodes)``; ``generator`` is used only where graphs are drawn."""
-        if self._draw is not None:
-            return self._draw(self._num_agents, generator)
-        assert self.fixed is not None
-        return self.fixed
-
-
-def _check_parameter(name: str, value: Any, num_agents: int) -> None:
-    if name == "probability":
-        if not isinstance(value, int | float | np.number) or not 0 <= value <= 1:
-            raise ValueError(f"probability is {value!r}; a number in [0, 1] is required")
-    elif not isinstance(value, int | np.integer) or not 0 <= value < num_agents or value * num_agents % 2:
-        raise ValueError(
-            f"degree is {value!r}; an integer >= 0 below the number of agents, {num_agents}, whose product "
-            "with it is even is required"
-        )
+        return self._draw(generator) if self.fixed is None else self.fixed
 
 
 def _from_networkx(graph: nx.Graph, agents: Sequence[str]) -> Array:

@@ -10,10 +10,10 @@ from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
-from fedbandit_envs.core.buffers import Buffers
+from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.wrapper import FederatedWrapper
-from fedbandit_envs.wrappers.transport.inbox import add_arrivals, inbox_spaces
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 from fedbandit_envs.wrappers.transport.sending import FlatSending, Sending
 
@@ -24,7 +24,7 @@ BYTES_PER_NUMBER = 8
 
 
 class SendRequiredError(TypeError):
-    """A policy's action does not say whether to send, under a schedule that lets agents choose when to send."""
+    """An action lacks the choice of whether to send, under a schedule that lets agents choose when to send."""
 
 
 class Transport(FederatedWrapper):
@@ -94,9 +94,15 @@ class Transport(FederatedWrapper):
         released = env.single_release_space
         numbers = sum(int(np.prod(space.shape or ())) for space in released.values())
         self._bytes_per_message = HEADER_BYTES + BYTES_PER_NUMBER * numbers
-        self._inbox_spaces = inbox_spaces(
-            released, self.max_num_agents if senders is None else senders, self._echo
-        )
+        senders = self.max_num_agents if senders is None else senders
+        # Unbounded, since noise is.
+        self._inbox_spaces: dict[str, spaces.Space[Any]] = {
+            f"inbox_{name}": spaces.Box(-np.inf, np.inf, (senders, *(space.shape or ())), np.float64)
+            for name, space in released.items()
+        }
+        marks = {"inbox_mask": senders} | ({"inbox_own": senders, "sent": 1} if self._echo else {})
+        for name, size in marks.items():
+            self._inbox_spaces[name] = spaces.Box(0, 1, (size,), np.bool_)
         self.single_observation_space = spaces.Dict(
             {**env.single_observation_space.spaces, **self._inbox_spaces}
         )
@@ -148,12 +154,7 @@ class Transport(FederatedWrapper):
             )
         self._round = 0
         self._everyone = np.ones(rows, np.bool_)
-        self._inbox_buffers = Buffers(
-            {
-                name: np.zeros((*rows, *(space.shape or ())), space.dtype)
-                for name, space in self._inbox_spaces.items()
-            }
-        )
+        self._inbox_buffers = Buffers(zeros(self._inbox_spaces, rows))
         self._traffic_buffers = Buffers({name: np.zeros(rows, np.int64) for name in self._counted})
         self._inbox, self._traffic = self._inbox_buffers.arrays, self._traffic_buffers.arrays
         self._total_messages = np.zeros(rows, np.int64)
@@ -182,7 +183,9 @@ class Transport(FederatedWrapper):
             observation, reward, truncated, info = self.env.step_batch(action)
         self._round += 1
         if self._dirty:
-            self._clear()
+            for array in (*self._inbox.values(), *self._traffic.values()):
+                array.fill(0)
+            self._dirty = False
         wants = self._schedule.senders(self._round, asked)
         if wants.any():
             senders = self.env.allowed_senders(wants)
@@ -227,17 +230,12 @@ class Transport(FederatedWrapper):
                 )
         return action["action"], send.astype(np.bool_)
 
-    def _clear(self) -> None:
-        for array in (*self._inbox.values(), *self._traffic.values()):
-            array.fill(0)
-        self._dirty = False
-
     def _deliver(self, statistic: Arrays, arrives: Array) -> None:
         """Adds messages to the inboxes in which they arrive, bool ``(replicas, agents, senders)``."""
         self._inbox["inbox_mask"] |= arrives
         for name, array in statistic.items():
             inbox = self._inbox[f"inbox_{name}"]
-            add_arrivals(array, arrives, inbox.reshape(*inbox.shape[:3], -1))
+            _add_arrivals(array, arrives, inbox.reshape(*inbox.shape[:3], -1))
 
     def _book(self, messages: Array) -> None:
         """Counts messages in this round's and the episode's traffic, int64 ``(replicas, agents)``."""
@@ -246,3 +244,21 @@ class Transport(FederatedWrapper):
         self._traffic["messages"] += messages
         self._traffic["bytes"] += messages * self._bytes_per_message
         self._total_messages += messages
+
+
+@kernel
+def _add_arrivals(statistic: Array, arrives: Array, inbox: Array) -> None:
+    """Adds messages to the inboxes in which they arrive.
+
+    Args:
+        statistic: The messages, float64 ``(replicas, senders, numbers)``.
+        arrives: Whether a sender's message arrives at an agent, bool ``(replicas, agents, senders)``.
+        inbox: The inboxes that are added to, float64 ``(replicas, agents, senders, numbers)``.
+    """
+    replicas, agents, senders, numbers = inbox.shape
+    for r in range(replicas):
+        for i in range(agents):
+            for j in range(senders):
+                if arrives[r, i, j]:
+                    for k in range(numbers):
+                        inbox[r, i, j, k] += statistic[r, j, k]

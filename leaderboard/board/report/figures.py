@@ -1,262 +1,394 @@
-"""The figures of the page: regret against epsilon, regret curves, Pareto fronts, performance profiles and exposure."""
+"""The figures of the page: regret against epsilon, regret curves, Pareto fronts, performance profiles and exposure.
 
-from collections.abc import Callable, Iterable, Sequence
-from math import inf, isnan
+The first is also drawn as a PNG, for places that show no HTML.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf, isfinite, isnan, log10
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.baselines.comparison_lines import SILENT, TUNED
-from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.board.report.figure_data import (
-    Axis,
-    FigureData,
-    Margins,
-    curve,
-    without_interval,
+from fedbandit_envs.baselines.comparison_lines import (
+    BASELINE_OF,
+    OURS,
+    OURS_TUNED,
+    PLACEBO,
+    SILENT,
+    TRUE,
+    TUNED,
 )
-from fedbandit_envs.leaderboard.board.report.rows import RankedRow, lines_of, tasks_of
-from fedbandit_envs.leaderboard.board.result import TaskResult
+from fedbandit_envs.leaderboard.board.report.rows import RankedRow, lines_of
+from fedbandit_envs.leaderboard.board.result import Group, digest_of
 from fedbandit_envs.leaderboard.board.scores import Estimate, mean_with_interval, performance_profile
+from fedbandit_envs.leaderboard.runs.plots import panels_png
 
 _DRAWN = 6
 """Number of entries that a crowded figure shows before the reader asks for all."""
 
 _REGRET = "regret per agent (log)"
-_DUE, _GOT = "deserved", "pulls"
-"""Shares of arms in an exposure task's ``extra``: ``deserved[0]`` is that of the most deserving arm."""
+
+_AXES = {"x": "epsilon claimed", "y": "regret per agent", "xscale": "log", "yscale": "log"}
+# As on the page: what private baselines are compared with is grey and black. Dots show what lies beneath.
+_LEVELS = {
+    SILENT: ("#8a929b", "solid"),
+    TUNED: ("black", "solid"),
+    PLACEBO: ("#8a929b", "dotted"),
+    TRUE: ("black", "dashed"),
+}
+
+Form = Literal["line", "band", "level", "points", "front"]
+"""How a curve is drawn: as points with error bars, a line in a band, a horizontal line, points alone, or steps."""
 
 
-def _mean_regret(row: RankedRow, number: int) -> float:
-    """Returns a row's mean regret per agent at the horizon of the task of this number."""
-    return float(row.result.tasks[number].regret_array[-1].mean())
+class FigureData(NamedTuple):
+    """A figure of the page.
+
+    Attributes:
+        id: Id of its HTML element.
+        title: Heading.
+        caption: What is drawn, and how to read it.
+        words: What can be seen in it, for readers who do not see it.
+        x: Title of the horizontal axis: quantity and unit.
+        y: Title of the vertical axis.
+        curves: The curves, each made by :func:`curve`.
+        log: Whether both axes are logarithmic.
+        ticks: Additional labelled positions beside the scale of the horizontal axis: position, and label.
+    """
+
+    id: str
+    title: str
+    caption: str
+    words: str
+    x: str
+    y: str
+    curves: Sequence[Mapping[str, Any]]
+    log: bool = True
+    ticks: Sequence[tuple[float, str]] = ()
 
 
-def _regrets(rows: Sequence[RankedRow], number: int) -> Estimate:
-    """Returns the same of several rows with its intervals, each part ``(rows,)``."""
-    last = [row.result.tasks[number].regret_array[-1] for row in rows]
-    return Estimate(*np.transpose([mean_with_interval(regret) for regret in last]))
+def curve(
+    name: str,
+    x: Iterable[float],
+    y: Estimate,
+    form: Form = "line",
+    shown: bool = True,
+    texts: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Returns a curve of estimates as ``page.js`` draws it.
+
+    Args:
+        name: Label in the legend.
+        x: Abscissas of the points, ``(points,)``; of a level, of its two ends.
+        y: Estimates: the value has shape ``(points,)``, the ends of the intervals too, unless there are none.
+        form: How the curve is drawn.
+        shown: Whether it is drawn at first, or only on request.
+        texts: Labels of the points, where they differ from ``name``.
+
+    Returns:
+        The arguments by name, in place of ``y`` the lists ``y``, ``low`` and ``high`` with more digits than a figure
+        shows: None for a number that is not finite, no ``low`` and ``high`` if one of the points has no interval.
+    """
+    places = [float(f"{at:.6g}") for at in x]
+    ends = (None, None) if np.isnan(y.low).any() else (_rounded(y.low, 3), _rounded(y.high, 3))
+    parts = {"x": places, "y": _rounded(y.value, 4), "low": ends[0], "high": ends[1], "texts": texts}
+    given = {part: values for part, values in parts.items() if values is not None}
+    return {"name": name, "form": form, "shown": shown, **given}
 
 
-def _label(row: RankedRow, rows: Sequence[RankedRow]) -> str:
-    """Returns a row's name, with its track where its entry is on several."""
-    several = sum(other.name == row.name for other in rows) > 1
-    return f"{row.name} ({row.result.track})" if several else row.name
-
-
-def _identity(kind: str, rows: Sequence[RankedRow], task: str = "") -> str:
-    """Returns the id of a figure's HTML element."""
-    result = rows[0].result
-    whole = f"{kind}-{task or result.suite}-{result.suite_version}-{result.edition.id}"
-    return "".join(letter if letter.isalnum() else "-" for letter in whole)
+def _rounded(numbers: Iterable[float], digits: int) -> list[float | None]:
+    rounded = [float(f"{number:.{digits}g}") if isfinite(number) else None for number in numbers]
+    # JSON writes integers without ".0".
+    return [int(one) if one is not None and one.is_integer() else one for one in rounded]
 
 
 def _listed(values: Iterable[tuple[str, float]]) -> str:
     return "; ".join(f"{name} {value:.4g}" for name, value in values)
 
 
-def what_privacy_buys(rows: Sequence[RankedRow], number: int) -> FigureData | None:
-    """Returns the figure of regret against epsilon for every private baseline of a task; None where there is none.
+class GroupFigures:
+    """The figures of one suite in one edition; a task is given by its number in the suite, from 0."""
+
+    def __init__(self, rows: Sequence[RankedRow]) -> None:
+        """Prepares to draw.
+
+        Args:
+            rows: All rows of the suite in the edition.
+        """
+        self._rows = rows
+        self._result = rows[0].result
+        self._lines = lines_of(self._result.suite)
+
+    def all(self) -> list[FigureData]:
+        """Returns all figures but those of :meth:`privacy`."""
+        figures = []
+        for number in range(len(self._result.tasks)):
+            figures += [self.regret_curves(number), self.exposure(number)]
+            figures += [self.front(number, cost) for cost in ("epsilon", "bytes")]
+        return [figure for figure in (*figures, self.profiles()) if figure is not None]
+
+    def privacy(self, number: int) -> FigureData | None:
+        """Returns the figure of regret against epsilon for every private baseline of a task; None without any."""
+        task, lines = self._result.tasks[number], self._lines
+
+        def epsilon(row: RankedRow) -> float:
+            return row.spent_by_task[number].epsilon
+
+        levels = {}
+        for line, name in lines.items():
+            if regrets := [row.regret(number) for row in self._rows if row.name == name]:
+                levels[line] = float(np.mean(regrets))
+        noisy = [row for row in self._rows if 0 < epsilon(row) < inf and not row.is_placebo]
+        private: dict[str, list[RankedRow]] = {}
+        for row in sorted(noisy, key=epsilon):
+            name = row.name if row.track.messages is None else f"{row.name} (few messages)"
+            if row.name not in lines.values():
+                private.setdefault(name, []).append(row)
+        if not private:
+            return None
+        least = {name: min(row.regret(number) for row in own) for name, own in private.items()}
+        epsilons = [epsilon(row) for own in private.values() for row in own]
+        span = [min(epsilons) / 2, max(epsilons) * 2]
+        curves = [
+            curve(f"{line}: {lines[line]}", span, Estimate(np.full(2, level)), "level")
+            for line, level in levels.items()
+        ]
+        best = sorted(least, key=lambda name: least[name])
+        curves += [curve(name, map(epsilon, private[name]), _regrets(private[name], number)) for name in best]
+        return FigureData(
+            id=self._id("buys", task.task),
+            title=task.task,
+            caption=f"After {task.rounds[-1]:,} rounds, with 95 % intervals over {len(task.seeds)} seeds.",
+            words=f"Levels: {_listed(levels.items())}. Least regret of each private baseline: "
+            f"{_listed((name, least[name]) for name in best)}.",
+            x="epsilon claimed (log)",
+            y=_REGRET,
+            curves=curves,
+        )
+
+    def regret_curves(self, number: int) -> FigureData:
+        """Returns the figure of mean regret over rounds, in its interval, of all rows on one task."""
+        task = self._result.tasks[number]
+        best = self._best_first(number)
+
+        def positive(row: RankedRow) -> tuple[Any, Estimate]:
+            """Returns checkpoints and regret where it is positive: a logarithmic axis cannot show 0."""
+            own = row.result.tasks[number]
+            # At most 15 checkpoints, evenly spaced, the last among them.
+            keep = np.unique(
+                np.linspace(0, len(own.rounds) - 1, min(len(own.rounds), 15)).round().astype(int)
+            )
+            regret = mean_with_interval(own.regret_array[keep])
+            drawn = regret.value > 0
+            return np.asarray(own.rounds)[keep][drawn], Estimate(*(part[drawn] for part in regret))
+
+        return FigureData(
+            id=self._id("curves", task.task),
+            title=f"Regret over rounds, {task.task}",
+            caption=f"Cumulative regret per agent, the mean over {len(task.seeds)} seeds in its 95 % band. The best "
+            f"{_DRAWN}, silence and submissions are drawn first.",
+            words=f"After {task.rounds[-1]:,} rounds, least first: "
+            f"{_listed((row.label, row.regret(number)) for row in best)}.",
+            x="round (log)",
+            y="cumulative regret per agent (log)",
+            curves=self._crowd(best, positive, "band"),
+        )
+
+    def front(self, number: int, cost: Literal["epsilon", "bytes"]) -> FigureData | None:
+        """Returns the figure of regret on a task against a cost, with its Pareto front; None without known costs."""
+        task = self._result.tasks[number]
+        competing = [row for row in self._rows if not row.track.revealed]
+        points = []
+        for row in competing:
+            spent = row.spent_by_task[number].epsilon
+            price = spent if cost == "epsilon" else float(np.mean(row.result.tasks[number].bytes))
+            if not isnan(price):
+                points.append((price, row.regret(number), row))
+        if not points:
+            return None
+        prices = [price for price, _, _ in points]
+        finite = [price for price in prices if 0 < price < inf] or [1.0]
+        # Zero and infinity have their places beside the logarithmic scale.
+        gap = 10 ** max(0.25, 0.12 * log10(max(finite) / min(finite)))
+        ends = {0.0: min(finite) / gap, inf: max(finite) * gap}
+        best: list[tuple[float, RankedRow]] = []
+        beaten: list[tuple[float, RankedRow]] = []
+        for price, regret, row in sorted(points, key=lambda point: point[:2]):
+            others = (point[:2] for point in points if point[:2] != (price, regret))
+            is_beaten = any(less <= price and lower <= regret for less, lower in others)
+            (beaten if is_beaten else best).append((ends.get(price, price), row))
+        steps = Estimate(np.array([row.regret(number) for _, row in best]))
+        curves = [curve("front", [at for at, _ in best], steps, "front")]
+        for name, drawn in (*((one[1].label, [one]) for one in best), ("beaten", beaten)):
+            if drawn:
+                places, rows = zip(*drawn, strict=True)
+                texts = [row.label for row in rows]
+                curves.append(curve(name, places, _regrets(rows, number), "points", texts=texts))
+        unit = {"epsilon": "epsilon claimed", "bytes": "bytes an agent sends in an episode"}[cost]
+        missing = len(competing) - len(points)
+        return FigureData(
+            id=self._id(f"front-{cost}", task.task),
+            title=f"Regret against {cost}, {task.task}",
+            caption=f"Every row at its regret and its {unit}. On the front are those that no other beats in both"
+            + (f"; {missing} whose {cost} is not known are left out." if missing else "."),
+            words=f"On the front, from the least {cost} on: {', '.join(row.label for _, row in best)}.",
+            x=f"{unit} (log)",
+            y=_REGRET,
+            curves=curves,
+            ticks=[(ends[end], label) for end, label in ((0.0, "0"), (inf, "\N{INFINITY}")) if end in prices],
+        )
+
+    def profiles(self) -> FigureData | None:
+        """Returns the performance profiles: which part of its runs scores above a threshold; None without scores."""
+        best = sorted((row for row in self._rows if row.scores.size), key=lambda row: -row.score.value)
+        if not best:
+            return None
+        thresholds = np.linspace(0, 1, 26)
+        medians = ((row.label, float(np.median(row.scores))) for row in best)
+        return FigureData(
+            id=self._id("profile", self._result.suite),
+            title=f"Performance profile, {self._result.suite}",
+            caption="The part of all runs with a higher normalised score than a threshold, in its pointwise 95 % band: "
+            "an entry that lies above another everywhere is better however runs are summed up.",
+            words=f"Medians of scores, best first: {_listed(medians)}.",
+            x="normalised score",
+            y="part of runs with a higher score",
+            curves=self._crowd(
+                best,
+                lambda row: (thresholds, performance_profile(row.scores, row.result.run_tasks, thresholds)),
+                "band",
+            ),
+            log=False,
+        )
+
+    def exposure(self, number: int) -> FigureData | None:
+        """Returns the figure of arms' shares of pulls beside deserved shares; None where results have no shares."""
+        task = self._result.tasks[number]
+        arms = sum(name.startswith("deserved[") for name in task.extra)
+        # Shares in a task's results, by arm; deserved[0] is that of the most deserving one.
+        due, got = ([f"{part}[{arm}]" for arm in range(arms)] for part in ("deserved", "pulls"))
+        holding = [
+            row for row in self._best_first(number) if {*due, *got} <= row.result.tasks[number].extra.keys()
+        ]
+        if not arms or not holding:
+            return None
+
+        def shares(row: RankedRow, names: Sequence[str]) -> Any:
+            """Returns shares of arms, the mean over seeds, float64 ``(arms,)``."""
+            return np.array([np.mean(row.result.tasks[number].extra[name]) for name in names])
+
+        places, deserved = np.arange(1, arms + 1), shares(holding[0], due)
+        off = ((row.label, float(np.abs(shares(row, got) - deserved).sum())) for row in holding)
+        curves = self._crowd(holding, lambda row: (places, Estimate(shares(row, got))), "line")
+        return FigureData(
+            id=self._id("exposure", task.task),
+            title=f"Shares, {task.task}",
+            caption="Shares of the pulls by arm, in order of what arms deserve, beside what they deserve: the mean "
+            "over seeds and agents.",
+            words=f"Absolute differences from deserved shares, added up over arms: {_listed(off)}.",
+            x="arm, by what it deserves",
+            y="share of pulls",
+            # Drawn last, on top of the curves that come near it.
+            curves=[*curves, curve("deserved", places, Estimate(deserved), "front")],
+            log=False,
+        )
+
+    def _id(self, kind: str, of: str) -> str:
+        """Returns the id of a figure's HTML element."""
+        whole = f"{kind}-{of}-{self._result.suite_version}-{self._result.edition.id}"
+        return "".join(letter if letter.isalnum() else "-" for letter in whole)
+
+    def _best_first(self, number: int) -> list[RankedRow]:
+        """Returns rows by their regret on a task; those that were shown what agents do not know come last."""
+        return sorted(self._rows, key=lambda row: (row.track.revealed, row.regret(number)))
+
+    def _crowd(
+        self, rows: Sequence[RankedRow], points: Callable[[RankedRow], tuple[Any, Estimate]], form: Form
+    ) -> list[dict[str, Any]]:
+        """Returns the curves of many rows; at first the best, silence and submissions are shown.
+
+        Args:
+            rows: The rows, best first.
+            points: Returns abscissas and estimates of a row; rows without points are left out.
+            form: How the curves are drawn.
+        """
+        silent = {self._lines.get(line) for line in (SILENT, TUNED)}
+        curves = [
+            curve(
+                row.label,
+                *points(row),
+                form,
+                place < _DRAWN or row.name in silent or row.result.entry.kind == "submission",
+            )
+            for place, row in enumerate(rows)
+        ]
+        return [one for one in curves if one["y"]]
+
+
+def _regrets(rows: Sequence[RankedRow], number: int) -> Estimate:
+    """Returns the mean regret of rows at a task's horizon with its intervals, each part ``(rows,)``."""
+    return Estimate(
+        *np.transpose([mean_with_interval(row.result.tasks[number].regret_array[-1]) for row in rows])
+    )
+
+
+def privacy_png(groups: Mapping[Group, Sequence[RankedRow]], path: Path) -> bool:
+    """Draws regret against epsilon on the first task of each group.
+
+    The file has under ``Description`` a digest of the numbers that are drawn, to four digits.
 
     Args:
-        rows: The rows of one group.
-        number: Number of the task.
+        groups: Rows, by group.
+        path: The file; its folder must exist.
+
+    Returns:
+        Whether there was anything to draw.
     """
-    task = rows[0].result.tasks[number]
-    lines = lines_of(rows[0].result.suite)
-
-    def epsilon(row: RankedRow) -> float:
-        return row.spent_by_task[number].epsilon
-
-    best = sorted(rows, key=lambda row: _mean_regret(row, number))
-    found = {line: [_mean_regret(row, number) for row in rows if row.name == lines[line]] for line in lines}
-    levels = {line: float(np.mean(regrets)) for line, regrets in found.items() if regrets}
-    private: dict[str, list[RankedRow]] = {}
-    for row in best:
-        if 0 < epsilon(row) < inf and not _is_placebo(row) and row.name not in lines.values():
-            private.setdefault(row.name + (" (few messages)" if row.limited else ""), []).append(row)
-    if not private:
-        return None
-    epsilons = [epsilon(row) for own in private.values() for row in own]
-    span = [min(epsilons) / 2, max(epsilons) * 2]
-    curves = [
-        curve(f"{line}: {lines[line]}", span, without_interval(np.full(2, level)), "level")
-        for line, level in levels.items()
-    ]
-    for name, own in private.items():
-        ascending = sorted(own, key=epsilon)
-        curves.append(curve(name, map(epsilon, ascending), _regrets(ascending, number)))
-    least = [(name, _mean_regret(own[0], number)) for name, own in private.items()]
-    return FigureData(
-        id=_identity("buys", rows, task.task),
-        title=task.task,
-        caption=f"After {task.rounds[-1]:,} rounds, with 95 % intervals over {len(task.seeds)} seeds.",
-        words=f"Levels: {_listed(levels.items())}. Least regret of each private baseline: {_listed(least)}.",
-        x=Axis("epsilon claimed (log)", log=True),
-        y=Axis(_REGRET, log=True),
-        curves=curves,
-    )
+    panels = privacy_panels(groups)
+    numbers = {
+        title: {
+            name: [[f"{number:.4g}" for number in one.get(part, ())] for part in ("x", "y", "low", "high")]
+            for name, one in curves.items()
+        }
+        for title, curves in panels.items()
+    }
+    if panels:
+        drawn = {title: {name: _points(curves, name) for name in curves} for title, curves in panels.items()}
+        digest = digest_of(numbers)
+        panels_png(drawn, _AXES, "Which privacy buys what", path, given=_LEVELS, description=digest)
+    return bool(panels)
 
 
-def _is_placebo(row: RankedRow) -> bool:
-    """Returns whether a row is a baseline's whose messages are emptied of data."""
-    known = row.result.entry.kind == "baseline" and row.name in BASELINES
-    return known and "placebo" in BASELINES[row.name].wrappers
+def privacy_panels(groups: Mapping[Group, Sequence[RankedRow]]) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """Returns the curves of each panel, by its title and by the part that a baseline plays in all suites."""
+    panels: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for (suite, _, edition), rows in groups.items():
+        figure, names = GroupFigures(rows).privacy(0), BASELINE_OF.get(suite.removesuffix("-quick"), {})
+        if figure is None:
+            continue
+        levels = {one["name"].partition(":")[0]: one for one in figure.curves if one["form"] == "level"}
+        lines = {one["name"]: one for one in figure.curves if one["form"] == "line"}
+        private = {
+            part: lines[name]
+            for part, name in names.items()
+            # In some problems ours has the constants of tuned silence, and no tuned form of its own.
+            if name in lines and (part, name) != (OURS_TUNED, names[OURS])
+        }
+        if private:
+            panels[figure.title + (f", edition {edition}" if figure.title in panels else "")] = (
+                levels | private
+            )
+    return panels
 
 
-def _best_first(rows: Sequence[RankedRow], number: int) -> list[RankedRow]:
-    """Sorts rows by their regret on a task; those that were shown what agents do not know come last."""
-    return sorted(rows, key=lambda row: (row.revealed, _mean_regret(row, number)))
-
-
-def regret_curves(rows: Sequence[RankedRow], number: int) -> FigureData:
-    """Returns the figure of mean regret over rounds, in its interval, of all rows of a group on one task."""
-    task = rows[0].result.tasks[number]
-    best = _best_first(rows, number)
-    curves = []
-    for place, row in enumerate(best):
-        own = row.result.tasks[number]
-        # At most 15 checkpoints, evenly spaced, the last among them.
-        keep = np.unique(np.linspace(0, len(own.rounds) - 1, min(len(own.rounds), 15)).round().astype(int))
-        regret = mean_with_interval(own.regret_array[keep])
-        # An entry that is shown the truth may have no regret, which a logarithmic axis cannot show.
-        positive = regret.value > 0
-        if positive.any():
-            shown = Estimate(*(part[positive] for part in regret))
-            rounds = np.asarray(own.rounds)[keep][positive]
-            curves.append(curve(_label(row, rows), rounds, shown, "band", _is_shown_first(row, place)))
-    ends_at = ((_label(row, rows), _mean_regret(row, number)) for row in best)
-    return FigureData(
-        id=_identity("curves", rows, task.task),
-        title=f"Regret over rounds, {task.task}",
-        caption=f"Cumulative regret per agent, the mean over {len(task.seeds)} seeds in its 95 % band. The best "
-        f"{_DRAWN}, silence and submissions are drawn first.",
-        words=f"After {task.rounds[-1]:,} rounds, least first: {_listed(ends_at)}.",
-        x=Axis("round (log)", log=True),
-        y=Axis("cumulative regret per agent (log)", log=True),
-        curves=curves,
-    )
-
-
-def _is_shown_first(row: RankedRow, place: int) -> bool:
-    """Returns whether a crowded figure shows a row before the reader asks for all."""
-    lines = lines_of(row.result.suite)
-    silent = row.name in (lines.get(SILENT), lines.get(TUNED))
-    return place < _DRAWN or silent or row.result.entry.kind == "submission"
-
-
-def front(rows: Sequence[RankedRow], number: int, cost: str) -> FigureData | None:
-    """Returns the figure of regret against a cost, with its Pareto front; None where no row's cost is known.
-
-    Args:
-        rows: The rows of one group.
-        number: Number of the task.
-        cost: ``epsilon`` or ``bytes``.
-    """
-    task = rows[0].result.tasks[number]
-    price: Callable[[RankedRow], float] = {
-        "epsilon": lambda row: row.spent_by_task[number].epsilon,
-        "bytes": lambda row: float(np.mean(row.result.tasks[number].bytes)),
-    }[cost]
-    competing = [row for row in rows if not row.revealed]
-    # Cost and regret of each row, by its id.
-    at = {row.id: (price(row), _mean_regret(row, number)) for row in competing if not isnan(price(row))}
-    drawn = sorted((row for row in competing if row.id in at), key=lambda row: at[row.id])
-    if not drawn:
-        return None
-
-    def is_beaten(row: RankedRow) -> bool:
-        mine = at[row.id]
-        return any(other != mine and other[0] <= mine[0] and other[1] <= mine[1] for other in at.values())
-
-    margins = Margins([at[row.id][0] for row in drawn])
-    best = [row for row in drawn if not is_beaten(row)]
-    steps = without_interval(np.array([at[row.id][1] for row in best]))
-    curves = [curve("front", (margins.place(at[row.id][0]) for row in best), steps, "front")]
-    groups = [(_label(row, rows), [row]) for row in best]
-    for name, own in [*groups, ("beaten", [row for row in drawn if is_beaten(row)])]:
-        if own:
-            texts = [_label(row, rows) for row in own]
-            places = (margins.place(at[row.id][0]) for row in own)
-            curves.append(curve(name, places, _regrets(own, number), "points", texts=texts))
-    unit = {"epsilon": "epsilon claimed", "bytes": "bytes an agent sends in an episode"}[cost]
-    ticks = margins.ticks("0", "\N{INFINITY}" if cost == "epsilon" else "")
-    missing = len(competing) - len(drawn)
-    return FigureData(
-        id=_identity(f"front-{cost}", rows, task.task),
-        title=f"Regret against {cost}, {task.task}",
-        caption=f"Every row at its regret and its {unit}. On the front are those that no other beats in both"
-        + (f"; {missing} whose {cost} is not known are left out." if missing else "."),
-        words=f"On the front, from the least {cost} on: {', '.join(_label(row, rows) for row in best)}.",
-        x=Axis(f"{unit} (log)", log=True, ticks=ticks),
-        y=Axis(_REGRET, log=True),
-        curves=curves,
-    )
-
-
-def profiles(rows: Sequence[RankedRow]) -> FigureData | None:
-    """Returns the performance profiles: which part of its runs scores above a threshold; None without scores."""
-    best = sorted((row for row in rows if row.scores.size), key=lambda row: -row.score.value)
-    if not best:
-        return None
-    thresholds = np.linspace(0, 1, 26)
-    curves = []
-    for place, row in enumerate(best):
-        value = performance_profile(row.scores, tasks_of(row.result), thresholds)
-        curves.append(curve(_label(row, rows), thresholds, value, "band", _is_shown_first(row, place)))
-    medians = ((_label(row, rows), float(np.median(row.scores))) for row in best)
-    return FigureData(
-        id=_identity("profile", rows),
-        title=f"Performance profile, {rows[0].result.suite}",
-        caption="The part of all runs with a higher normalised score than a threshold, in its pointwise 95 % band: an "
-        "entry that lies above another everywhere is better however runs are summed up.",
-        words=f"Medians of scores, best first: {_listed(medians)}.",
-        x=Axis("normalised score"),
-        y=Axis("part of runs with a higher score"),
-        curves=curves,
-    )
-
-
-def exposure(rows: Sequence[RankedRow], number: int) -> FigureData | None:
-    """Returns the figure of arms' shares of pulls beside deserved shares; None where results have no such shares."""
-    task = rows[0].result.tasks[number]
-    arms = sum(name.startswith(f"{_DUE}[") for name in task.extra)
-    needed = {f"{part}[{arm}]" for part in (_DUE, _GOT) for arm in range(arms)}
-    holding = [row for row in _best_first(rows, number) if needed <= row.result.tasks[number].extra.keys()]
-    if not arms or not holding:
-        return None
-    due = _shares(holding[0].result.tasks[number], _DUE, arms)
-    places = np.arange(1, arms + 1)
-    curves, off = [], []
-    for place, row in enumerate(holding):
-        got = _shares(row.result.tasks[number], _GOT, arms)
-        shown = _is_shown_first(row, place)
-        curves.append(curve(_label(row, rows), places, without_interval(got), shown=shown))
-        off.append((_label(row, rows), float(np.abs(got - due).sum())))
-    # Drawn last, on top of the curves that come near it.
-    curves.append(curve("deserved", places, without_interval(due), "front"))
-    return FigureData(
-        id=_identity("exposure", rows, task.task),
-        title=f"Shares, {task.task}",
-        caption="Shares of the pulls by arm, in order of what arms deserve, beside what they deserve: the mean over "
-        "seeds and agents.",
-        words=f"Absolute differences from deserved shares, added up over arms: {_listed(off)}.",
-        x=Axis("arm, by what it deserves"),
-        y=Axis("share of pulls"),
-        curves=curves,
-    )
-
-
-def _shares(task: TaskResult, part: str, arms: int) -> Array:
-    """Returns shares of arms, the mean over seeds, float64 ``(arms,)``."""
-    return np.array([np.mean(task.extra[f"{part}[{arm}]"]) for arm in range(arms)])
-
-
-def of_group(rows: Sequence[RankedRow]) -> list[FigureData]:
-    """Returns all figures of a group but those of :func:`what_privacy_buys`."""
-    figures: list[FigureData | None] = []
-    for number in range(len(rows[0].result.tasks)):
-        figures += [regret_curves(rows, number), exposure(rows, number)]
-        figures += [front(rows, number, cost) for cost in ("epsilon", "bytes")]
-    figures.append(profiles(rows))
-    return [figure for figure in figures if figure is not None]
+def _points(curves: Mapping[str, Mapping[str, Any]], name: str) -> tuple[Sequence[float], object, object]:
+    """Returns abscissas, ordinates and error bars of a curve; a level has the abscissas of the other curves."""
+    curve = curves[name]
+    if curve["form"] == "level":
+        x = sorted({at for other in curves.values() if other["form"] != "level" for at in other["x"]})
+        return x, np.full(len(x), curve["y"][0]), None
+    y = np.array(curve["y"], np.float64)
+    # With too few seeds there are no intervals.
+    ends = [y - np.array(curve["low"]), np.array(curve["high"]) - y] if "low" in curve else None
+    return curve["x"], y, ends

@@ -5,10 +5,6 @@
   const DASHES = ["solid", "dash", "dot", "dashdot"];
   const SYMBOLS = ["circle", "square", "diamond", "cross", "x", "triangle-up", "triangle-down", "star"];
   const pictures = new Map(JSON.parse(document.getElementById("data").textContent).map((one) => [one.id, one]));
-  // What is not said of a curve is as it mostly is.
-  for (const picture of pictures.values()) {
-    picture.curves = picture.curves.map((curve) => ({ form: "line", shown: true, ...curve, x: picture.places[curve.x] }));
-  }
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
   const element = (tag, text, attributes = {}) => {
     const made = document.createElement(tag);
@@ -64,10 +60,10 @@
     return [{ ...common, mode, line: { color, dash, width: 2 }, marker: { color, symbol, size: 8 }, ...(error && { error_y: error }) }];
   }
 
-  function axis(spec, extra) {
+  function axis(title, log, extra) {
     const rule = paint("--rule");
     return {
-      title: { text: spec.title, font: { size: 13 }, standoff: 10 }, type: spec.log ? "log" : "linear", gridcolor: rule, linecolor: rule,
+      title: { text: title, font: { size: 13 }, standoff: 10 }, type: log ? "log" : "linear", gridcolor: rule, linecolor: rule,
       zerolinecolor: rule, automargin: true, ...extra,
     };
   }
@@ -75,16 +71,15 @@
   const written = (value) => value >= 1e6 || value < 1e-3 ? value.toExponential(0).replace("e+", "e") : value.toLocaleString("en");
 
   // Of a logarithmic axis: about six round numbers, and the places that have a name.
-  function ticks(spec, numbers) {
-    if (!spec.log) return {};
-    const named = spec.ticks.map(([place]) => place);
+  function ticks(labelled, numbers) {
+    const named = labelled.map(([place]) => place);
     const places = numbers.filter((value) => value > 0 && !named.includes(value));
-    const values = [...named], texts = spec.ticks.map(([, text]) => text);
+    const values = [...named], texts = labelled.map(([, text]) => text);
     if (places.length) {
       const low = Math.log10(Math.min(...places)) - 0.05, high = Math.log10(Math.max(...places)) + 0.05;
       const digits = high - low < 2 ? [1, 2, 5] : high - low < 3 ? [1, 3] : [1];
       const step = Math.max(1, Math.ceil((high - low) / 6));
-      const span = spec.ticks.length ? Math.log10(Math.max(...named, ...places) / Math.min(...named, ...places)) : 0;
+      const span = named.length ? Math.log10(Math.max(...named, ...places) / Math.min(...named, ...places)) : 0;
       for (let power = Math.floor(low); power <= high; power += step) {
         for (const digit of digits) {
           const value = Number(`${digit}e${power}`), at = Math.log10(value);
@@ -107,8 +102,8 @@
     const layout = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: paint("--ink"), family: "system-ui, sans-serif", size: 12 },
       margin: { l: 50, r: 10, t: 10, b: 40 }, height, hovermode: "closest",
-      xaxis: axis(picture.x, ticks(picture.x, shown.flatMap((curve) => curve.x))),
-      yaxis: axis(picture.y, ticks(picture.y, shown.flatMap((curve) => [...curve.y, ...(curve.low ?? []), ...(curve.high ?? [])]))),
+      xaxis: axis(picture.x, picture.log, picture.log && ticks(picture.ticks, shown.flatMap((curve) => curve.x))),
+      yaxis: axis(picture.y, picture.log, picture.log && ticks([], shown.flatMap((curve) => [...curve.y, ...(curve.low ?? []), ...(curve.high ?? [])]))),
       legend: { orientation: "h", x: 0, yref: "container", y: 0, yanchor: "bottom", font: { size: 11 } }, showlegend: true,
     };
     Plotly.react(place, picture.curves.flatMap((curve) => traces(suite, curve)), layout, { displayModeBar: false, responsive: true });
@@ -120,8 +115,8 @@
     const scroll = element("div", undefined, { class: "scroll", role: "region", tabindex: "0", "aria-label": `Numbers of ${picture.title}` });
     const table = element("table");
     const heads = element("tr");
-    for (const text of ["Curve", picture.x.title, picture.y.title, "Lower end", "Upper end"]) heads.append(element("th", text, { scope: "col" }));
-    const names = new Map(picture.x.ticks.map(([place, text]) => [place, text]));
+    for (const text of ["Curve", picture.x, picture.y, "Lower end", "Upper end"]) heads.append(element("th", text, { scope: "col" }));
+    const names = new Map(picture.ticks);
     const body = element("tbody");
     for (const curve of picture.curves) {
       curve.y.forEach((y, i) => {
@@ -174,6 +169,9 @@
   const body = document.querySelector("#ranking tbody");
   const rows = all("tr", body);
   const filters = ["suite", "track", "kind"].map((name) => [name, document.getElementById(`filter-${name}`)]);
+  for (const [name, select] of filters) {
+    for (const value of [...new Set(rows.map((row) => row.dataset[name]))].sort()) select.append(element("option", value));
+  }
   const search = document.getElementById("filter-name");
   const count = document.getElementById("count");
 

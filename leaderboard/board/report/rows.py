@@ -1,39 +1,29 @@
 """Rows of the leaderboard: the results of one suite and edition, scored against each other and ranked by track."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, SILENT, TRUE, TUNED
+from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile, TaskResult
-from fedbandit_envs.leaderboard.board.scores import (
-    Estimate,
-    normalised,
-    paired_difference,
-    probability_of_improvement,
-    with_interval,
-)
+from fedbandit_envs.leaderboard.board import scores as statistics
+from fedbandit_envs.leaderboard.board.result import Group, ResultError, ResultFile, TaskResult
+from fedbandit_envs.leaderboard.board.scores import Estimate
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import Track, tracks_of
 
-LINES = (SILENT, TUNED, PLACEBO, TRUE)
-"""The baselines that private ones are compared with, by the part that they play in every suite."""
-
-UNKNOWN = Estimate(nan, nan, nan)
-
-
-def named_baselines(suite: str) -> Mapping[str, str]:
-    """Returns the names of a suite's baselines by the part that they play; empty for a suite of an unknown problem."""
-    return BASELINE_OF.get(suite.removesuffix("-quick"), {})
+UNKNOWN = Estimate(nan)
 
 
 def lines_of(suite: str) -> Mapping[str, str]:
-    """Returns the names of a suite's baselines that play one of :data:`LINES`; empty for an unknown problem."""
-    return {part: name for part, name in named_baselines(suite).items() if part in LINES}
+    """Returns the names of the baselines that private ones are compared with, by part; empty for unknown suites."""
+    named = BASELINE_OF.get(suite.removesuffix("-quick"), {})
+    return {part: named[part] for part in (SILENT, TUNED, PLACEBO, TRUE) if named}
 
 
 class Spent(NamedTuple):
@@ -47,15 +37,15 @@ class Spent(NamedTuple):
     epsilon: float
     claim: Mapping[str, Any] | None
 
-
-def spent(task: TaskResult, adjacency: str) -> Spent:
-    """Returns the strongest claim on a task under an adjacency, or under any adjacency if none is of this one."""
-    claims = [claim for claim in task.claims if claim["adjacency"] == adjacency] or task.claims
-    if not claims:
-        return Spent(inf if np.any(task.messages) else 0.0, None)
-    # "infinity" is text that float() reads.
-    known = [Spent(float(claim["epsilon"]), claim) for claim in claims if claim["epsilon"] is not None]
-    return min(known, key=lambda one: one.epsilon, default=Spent(nan, claims[0]))
+    @classmethod
+    def on(cls, task: TaskResult, adjacency: str) -> Self:
+        """Returns the strongest claim on a task under an adjacency, or under any if none is of this one."""
+        claims = [claim for claim in task.claims if claim["adjacency"] == adjacency] or task.claims
+        if not claims:
+            return cls(inf if np.any(task.messages) else 0.0, None)
+        # "infinity" is text that float() reads.
+        known = [cls(float(claim["epsilon"]), claim) for claim in claims if claim["epsilon"] is not None]
+        return min(known, key=lambda one: one.epsilon, default=cls(nan, claims[0]))
 
 
 @dataclass(frozen=True)
@@ -70,6 +60,7 @@ class RankedRow:
             and for tuned silence itself.
         over: Difference of interquartile means to tuned silence; NaN likewise.
         rank: Rank on the track, from 1.
+        label: Name of the entry, with its track where the entry is on several.
     """
 
     result: ResultFile
@@ -78,6 +69,7 @@ class RankedRow:
     better: Estimate = UNKNOWN
     over: Estimate = UNKNOWN
     rank: int = 0
+    label: str = ""
 
     @property
     def name(self) -> str:
@@ -87,23 +79,24 @@ class RankedRow:
     @property
     def id(self) -> str:
         """Id of the HTML element that has its details."""
-        suite, version, edition = group_of(self.result)
+        suite, version, edition = self.result.group
         return f"{suite}-{version}-{edition}-{self.result.track}-{self.result.entry.kind}-{self.name}"
 
     @property
-    def limited(self) -> bool:
-        """Whether its track limits the number of messages."""
-        return self._track is not None and self._track.messages is not None
+    def track(self) -> Track:
+        """Its track; one without limits where the suite or the track is unknown."""
+        tracks = tracks_of(SUITES[self.result.suite]) if self.result.suite in SUITES else {}
+        return tracks.get(self.result.track, Track(self.result.track, inf, 0.0, ""))
 
     @property
-    def revealed(self) -> bool:
-        """Whether it was shown what agents do not know, and therefore does not compete."""
-        return self._track is not None and self._track.revealed
+    def is_placebo(self) -> bool:
+        """Whether it is a baseline whose messages are emptied of data."""
+        known = self.result.entry.kind == "baseline" and self.name in BASELINES
+        return known and "placebo" in BASELINES[self.name].wrappers
 
-    @property
-    def _track(self) -> Track | None:
-        suite = SUITES.get(self.result.suite)
-        return tracks_of(suite).get(self.result.track) if suite else None
+    def regret(self, number: int) -> float:
+        """Returns the mean regret per agent at the horizon of the task of this number."""
+        return float(self.result.tasks[number].regret_array[-1].mean())
 
     @property
     def spent(self) -> Spent:
@@ -114,12 +107,7 @@ class RankedRow:
     def spent_by_task(self) -> list[Spent]:
         """The privacy loss that is claimed, one a task."""
         suite = SUITES.get(self.result.suite)
-        return [spent(task, suite.adjacency if suite else "") for task in self.result.tasks]
-
-    @property
-    def audits(self) -> list[Mapping[str, Any]]:
-        """Outcomes of the attacks on its privatizer, for tasks where there was one."""
-        return [task.audit for task in self.result.tasks if task.audit is not None]
+        return [Spent.on(task, suite.adjacency if suite else "") for task in self.result.tasks]
 
     @property
     def cpu_seconds(self) -> float:
@@ -129,15 +117,6 @@ class RankedRow:
     def traffic(self, kind: str) -> float:
         """Returns the mean of ``messages`` or ``bytes`` that an agent sends in an episode."""
         return float(np.mean([np.mean(getattr(task, kind)) for task in self.result.tasks]))
-
-
-Group = tuple[str, int, str]
-"""Suite, its version and the edition's id: results of one group had common random numbers."""
-
-
-def group_of(result: ResultFile) -> Group:
-    """Returns the group within which a result may be compared."""
-    return result.suite, result.suite_version, result.edition.id
 
 
 def suite_label(group: Group, groups: Iterable[Group]) -> str:
@@ -159,44 +138,44 @@ def rows_of(results: Iterable[ResultFile]) -> dict[Group, list[RankedRow]]:
     """
     groups: dict[Group, list[ResultFile]] = {}
     for result in results:
-        groups.setdefault(group_of(result), []).append(result)
-    order = list(SUITES)
-
-    def place(group: Group) -> tuple[int, Group]:
-        return order.index(group[0]) if group[0] in order else len(order), group
-
-    return {group: _ranked(groups[group]) for group in sorted(groups, key=place)}
+        groups.setdefault(result.group, []).append(result)
+    order = [*SUITES, *sorted({group[0] for group in groups} - SUITES.keys())]
+    return {
+        group: _ranked(groups[group]) for group in sorted(groups, key=lambda one: (order.index(one[0]), one))
+    }
 
 
 def _ranked(results: Sequence[ResultFile]) -> list[RankedRow]:
+    """Returns the rows of one group, sorted by track and rank."""
     _check_comparable(results)
-    name = results[0].suite
-    reference = _find(results, SUITES[name].reference if name in SUITES else "")
-    tuned = _find(results, lines_of(name).get(TUNED, ""))
-    by_track: dict[str, list[RankedRow]] = {}
-    for row in sorted((_scored(result, reference, tuned) for result in results), key=_order):
-        by_track.setdefault(row.result.track, []).append(row)
-    return [
-        replace(row, rank=rank)
-        for track in sorted(by_track)
-        for rank, row in enumerate(by_track[track], start=1)
-    ]
+    suite = results[0].suite
+    reference = _find(results, SUITES[suite].reference if suite in SUITES else "")
+    tuned = _find(results, lines_of(suite).get(TUNED, ""))
+    rows = sorted((_scored(result, reference, tuned) for result in results), key=_order)
+    names = Counter(row.name for row in rows)
+    ranks: Counter[str] = Counter()
+    for place, row in enumerate(rows):
+        track = row.result.track
+        ranks[track] += 1
+        label = f"{row.name} ({track})" if names[row.name] > 1 else row.name
+        rows[place] = replace(row, rank=ranks[track], label=label)
+    return sorted(rows, key=lambda row: row.result.track)
 
 
 def _order(row: RankedRow) -> tuple[bool, float, str]:
-    """Sorts the best score first; rows without a score come after those with one, by regret."""
+    """Returns a sort key: the best score first; rows without a score after those with one, by regret."""
     unknown = isnan(row.score.value)
-    return unknown, float(_regret(row.result).mean()) if unknown else -float(row.score.value), row.name
+    return unknown, float(row.result.last_regret.mean()) if unknown else -float(row.score.value), row.name
 
 
 def _check_comparable(results: Sequence[ResultFile]) -> None:
-    played = [[(task.task, task.digest, list(task.seeds)) for task in result.tasks] for result in results]
-    seen = set()
-    for result, tasks in zip(results, played, strict=True):
+    first, seen = results[0], set()
+    played = [(task.task, task.digest, list(task.seeds)) for task in first.tasks]
+    for result in results:
         entry = result.entry
-        if tasks != played[0]:
+        if [(task.task, task.digest, list(task.seeds)) for task in result.tasks] != played:
             raise ResultError(
-                f"results has {entry.name!r} and {results[0].entry.name!r} of {result.suite} in edition "
+                f"results has {entry.name!r} and {first.entry.name!r} of {result.suite} in edition "
                 f"{result.edition.id}, which have not played the same tasks under the same seeds"
             )
         if (place := (entry.name, entry.kind, result.track)) in seen:
@@ -213,24 +192,14 @@ def _find(results: Sequence[ResultFile], name: str) -> ResultFile | None:
     return min(found, key=lambda result: result.track, default=None)
 
 
-def tasks_of(result: ResultFile) -> Array:
-    """Returns the number of the task of each run, int64 ``(runs,)``."""
-    return np.repeat(np.arange(len(result.tasks)), [len(task.seeds) for task in result.tasks])
-
-
-def _regret(result: ResultFile) -> Array:
-    """Returns regret per agent at the horizon, float64 ``(runs,)``, task by task."""
-    return np.concatenate([task.regret_array[-1] for task in result.tasks])
-
-
 def _scored(result: ResultFile, reference: ResultFile | None, tuned: ResultFile | None) -> RankedRow:
     if reference is None:
         return RankedRow(result, np.empty(0))
-    tasks = tasks_of(result)
-    scores = normalised(_regret(result), _regret(reference))
-    row = RankedRow(result, scores, with_interval(scores, tasks))
+    tasks = result.run_tasks
+    scores = statistics.normalised(result.last_regret, reference.last_regret)
+    row = RankedRow(result, scores, statistics.with_interval(scores, tasks))
     if tuned is None or result is tuned:
         return row
-    silent = normalised(_regret(tuned), _regret(reference))
-    better = probability_of_improvement(scores, silent, tasks)
-    return replace(row, better=better, over=paired_difference(scores, silent, tasks))
+    silent = statistics.normalised(tuned.last_regret, reference.last_regret)
+    better = statistics.probability_of_improvement(scores, silent, tasks)
+    return replace(row, better=better, over=statistics.paired_difference(scores, silent, tasks))

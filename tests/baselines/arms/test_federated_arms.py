@@ -149,7 +149,7 @@ def test_liars_are_outvoted_by_a_pool():
     spaces = Channel(parallel_env(num_agents=5, num_arms=2), echo=False).policy_spec
     arms = {}
     for pool in ("sum", {"name": "median_of_means", "groups": 5}):
-        policy = ThompsonSampling(pool)
+        policy = ThompsonSampling(pool=pool)
         policy.reset(spaces, row_seeds([0], 1))
         policy.act(
             {

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fedbandit_envs.baselines.exposure import FairX
-from fedbandit_envs.baselines.exposure.optimism import SOLVERS, Ellipsoids, centre, optimise, project
-from fedbandit_envs.baselines.exposure.protocol import longest_gap, schedule
+from fedbandit_envs.baselines.exposure import FairX, optimism
+from fedbandit_envs.baselines.exposure.optimism import SOLVERS, centre, optimise
+from fedbandit_envs.baselines.exposure.protocol import schedule
 from fedbandit_envs.baselines.linear.noise import lift_eigenvalues
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
@@ -75,15 +75,15 @@ def solve(solver, steps, contexts, inverse, middle, radius, merit=None):
     rows = contexts.shape[:2]
     means = np.zeros(contexts.shape[:3])
     merits = Merits((merit or Exponential(10.0),), one_each=False)
-    where, rounds = Ellipsoids(inverse, middle, radius), np.zeros((*rows, 1), np.int64)
-    return optimise(solver, steps, rounds, contexts, where, merits, None, means)[0]
+    rounds = np.zeros((*rows, 1), np.int64)
+    return optimise(solver, steps, rounds, contexts, inverse, middle, radius, merits, None, means)[0]
 
 
 @pytest.mark.parametrize("merit", [Exponential(10.0), Exponential(1000.0), Linear(0.1)])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_optimistic_parameter_lies_in_the_ellipsoid(solver, merit):
     contexts, gram, inverse, middle, radius = instances(300, 1)
-    theta = solve(solver, SOLVERS[solver].steps, contexts, inverse, middle, radius, merit)
+    theta = solve(solver, SOLVERS[solver], contexts, inverse, middle, radius, merit)
     away = (theta - middle)[0]
     length = np.sqrt(np.einsum("nd,nde,ne->n", away, gram, away))
     assert (length <= radius[0] * (1 + 1e-9)).all()
@@ -166,7 +166,7 @@ def test_the_projection_is_the_euclidean_one(size):
     for n in range(20):
         point = middle[0, n] + size * np.random.default_rng(n).normal(size=5)
         moved = point.copy()
-        project(inverse[0, n, 0], middle[0, n], radius[0, n], moved)
+        optimism._project(inverse[0, n, 0], middle[0, n], radius[0, n], moved)
         away = moved - middle[0, n]
         length = np.sqrt(away @ gram[n] @ away)
         if np.array_equal(moved, point):
@@ -182,7 +182,7 @@ def test_radial_rescaling_is_no_projection():
     _, gram, inverse, middle, radius = instances(1, 4)
     point = middle[0, 0] + np.array([3.0, 0, 0, 0, 0])
     moved = point.copy()
-    project(inverse[0, 0, 0], middle[0, 0], radius[0, 0], moved)
+    optimism._project(inverse[0, 0, 0], middle[0, 0], radius[0, 0], moved)
     away = point - middle[0, 0]
     radial = middle[0, 0] + away * radius[0, 0] / np.sqrt(away @ gram[0] @ away)
     assert np.linalg.norm(moved - point) < 0.99 * np.linalg.norm(radial - point)
@@ -200,7 +200,6 @@ def test_where_no_direction_is_better_the_estimate_stays():
 
 def test_gaps_double_and_then_stay():
     """T = 1e5, ten agents, d = 5: G = 5, and 20,002 releases."""
-    assert longest_gap(100_000, 10, 5) == 5
     env = BASELINES["Fed-FairX-LinUCB"].wrap(parallel_env(max_cycles=100_000))
     assert schedule(env) == {"name": "growing_then_fixed", "limit": 5}
     assert env._schedule.count(100_000) == 20_002

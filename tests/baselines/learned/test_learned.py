@@ -1,13 +1,14 @@
 """Learned policies: against other formulas, against torch, and against files that are not what they should be."""
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fedbandit_envs import arms_v0, linear_v0, procurement_v0
 from fedbandit_envs.baselines.learned import ItemNetwork, LearnedArms, LearnedLinear, LearnedProcurement
-from fedbandit_envs.baselines.learned.layers import network_file
+from fedbandit_envs.baselines.learned import layers as layer_files
 from fedbandit_envs.baselines.learned.network import LAYERS
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.procurement.bayesian import LaplaceIndex
@@ -135,7 +136,7 @@ LEARNED = sorted(name for name, entry in BASELINES.items() if "weights" in entry
 
 
 def test_packaged_networks_are_small_and_registered():
-    files = sorted(network_file("PPO-arms").parent.glob("*.npz"))
+    files = sorted(Path(layer_files.__file__).parent.glob("*.npz"))
     assert [file.stem for file in files] == LEARNED
     assert all(file.stat().st_size < 50_000 for file in files)
 

@@ -10,14 +10,9 @@ import pytest
 from linear_histories import band_history, ridge_by_least_squares
 from linear_references import OFUL, Disjoint, Hybrid, Stacked, Sup
 
+from fedbandit_envs.baselines.linear import per_arm
 from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.per_arm import (
-    ArmRidges,
-    DisjointLinUCB,
-    HybridLinUCB,
-    observe_hybrid,
-    predict_hybrid,
-)
+from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
 from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
@@ -97,6 +92,13 @@ def test_hybrid_is_algorithm_2_and_a_stacked_regression(reference, kind, shared,
     follow(policy, env, [0, 1], {row: reference(7, 4, shared or 4, alpha, ridge) for row in ROWS})
 
 
+def regressions_without_data(dim, arms, shared, ridge):
+    """The arrays of one agent's policy after its reset."""
+    policy = HybridLinUCB(ridge=ridge, shared=shared) if shared else DisjointLinUCB(ridge=ridge)
+    policy.reset(parallel_env(num_agents=1, num_arms=arms, dim=dim).policy_spec, row_seeds([0], 1))
+    return policy._ridges
+
+
 @pytest.mark.parametrize("collinear", [False, True])
 @pytest.mark.parametrize(("shared", "ridge"), [(0, 1.0), (5, 1.0), (2, 0.3)])
 def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
@@ -107,7 +109,7 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
     if collinear:
         contexts = 0.5 + 1e-3 * contexts
     pulls, rewards = rng.integers(0, arms, 600), rng.standard_normal(600)
-    state = ArmRidges.without_data((1, 1), dim, arms, shared, ridge)
+    state = regressions_without_data(dim, arms, shared, ridge)
     if shared:
         references = [kind(arms, dim, shared, 1.0, ridge) for kind in (Hybrid, Stacked)]
     else:
@@ -119,7 +121,7 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
     for t in range(601):
         row = [array[0, 0] for array in state]
         across = contexts[t].T.copy()
-        predict_hybrid(across, *row, residual, product, mean, variance)
+        per_arm._predict_hybrid(across, *row, residual, product, mean, variance)
         for reference in references:
             expected_mean, expected_variance = reference.predict(contexts[t])
             worst = max(worst, np.abs(mean - expected_mean).max(), np.abs(variance - expected_variance).max())
@@ -127,7 +129,7 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
             np.testing.assert_allclose(variance, expected_variance, rtol=0, atol=1e-9)
         if t < 600:
             x, y = contexts[t, pulls[t]], rewards[t]
-            observe_hybrid(
+            per_arm._observe_hybrid(
                 np.full((1, 1, 1), t + 1),
                 x[None, None],
                 np.full((1, 1, 1), y),
@@ -143,19 +145,20 @@ def test_hybrid_parameters_after_1e5_updates():
     """Rank-one updates do not drift: one agent, 4 arms, d = 10, against the stacked regression solved once."""
     contexts, rewards = band_history(100_000)
     pulls = np.random.default_rng(0).integers(0, 4, rewards.size)
-    state = ArmRidges.without_data((1, 1), 10, 4, 10, 1.0)
+    state = regressions_without_data(10, 4, 10, 1.0)
+    _, parameter, coupling, _, shared = state
     features = np.zeros((rewards.size, 50))
     features[:, :10] = contexts
     for arm in range(4):
         features[pulls == arm, 10 + 10 * arm : 20 + 10 * arm] = contexts[pulls == arm]
     for t in range(rewards.size):
-        observe_hybrid(
+        per_arm._observe_hybrid(
             np.full((1, 1, 1), t + 1), contexts[t, None, None], np.full((1, 1, 1), rewards[t]),
             pulls[t].reshape(1, 1), *state,
         )  # fmt: skip
     expected, _ = ridge_by_least_squares(features, rewards, 1.0)
-    beta = state.shared_parameter[0, 0]
-    own = state.parameter[0, 0] - np.einsum("cia,c->ia", state.coupling[0, 0], beta)
+    beta = shared[0, 0]
+    own = parameter[0, 0] - np.einsum("cia,c->ia", coupling[0, 0], beta)
     error = np.abs(np.concatenate([beta, own.T.ravel()]) - expected).max() / np.abs(expected).max()
     print(f"\nhybrid: parameters off by {error:.1e}")
     assert error < 1e-9

@@ -4,8 +4,9 @@ import pytest
 from board_results import federation_pays, only
 from tiny_board import TINY, played
 
-from fedbandit_envs.leaderboard.board import audits, records
-from fedbandit_envs.leaderboard.board.editions import EditionSecrets, edition_of
+from fedbandit_envs.leaderboard.board import plays
+from fedbandit_envs.leaderboard.board.records import EditionSecrets
+from fedbandit_envs.leaderboard.board.result import Edition
 from fedbandit_envs.leaderboard.board.suites import SUITES
 
 
@@ -14,7 +15,7 @@ def tiny():
     """The tiny suite among the others, with attacks that see little."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SUITES, "tiny", TINY)
-        patch.setattr(audits, "_SAMPLES", 100)
+        patch.setattr(plays, "_SAMPLES", 100)
         yield TINY
 
 
@@ -24,11 +25,8 @@ def board(tiny, tmp_path_factory):
     folder = tmp_path_factory.mktemp("board")
     with pytest.MonkeyPatch.context() as patch:
         # The common random numbers in every run of the tests: some compare it with new random numbers.
-        patch.setattr(
-            records,
-            "draw",
-            lambda: EditionSecrets(edition_of("5a" * 16), b"a secret of 32 bytes, for tests."),
-        )
+        drawn = EditionSecrets(Edition.of("5a" * 16), b"a secret of 32 bytes, for tests.")
+        patch.setattr(EditionSecrets, "draw", lambda: drawn)
         return folder, played(folder)
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.board.entries import as_read, baseline_entry
+from fedbandit_envs.leaderboard.board.entries import baseline_entry
 from fedbandit_envs.leaderboard.board.provenance import machine, package
 from fedbandit_envs.leaderboard.board.records import Records
-from fedbandit_envs.leaderboard.board.report.first_figure import privacy_png
-from fedbandit_envs.leaderboard.board.report.markdown import markdown, renewed, summary
+from fedbandit_envs.leaderboard.board.report.figures import privacy_png
+from fedbandit_envs.leaderboard.board.report.page import markdown, renewed, summary
 from fedbandit_envs.leaderboard.board.report.rows import rows_of
 from fedbandit_envs.leaderboard.board.result import ResultFile
 from fedbandit_envs.leaderboard.board.suites import SUITES
@@ -56,7 +56,7 @@ def test_every_baseline_has_a_row_of_this_version_of_its_suite(standing):
 def test_the_entries_on_record_are_todays_baselines(standing):
     """Classes may be moved and renamed, if the names on record are kept; arguments may not change."""
     for result in standing:
-        assert result.entry == as_read(baseline_entry(result.entry.source)), result.entry.name
+        assert result.entry == baseline_entry(result.entry.source), result.entry.name
 
 
 def test_secrets_and_shards_stay_out_of_the_repository():

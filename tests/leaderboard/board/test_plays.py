@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tiny_board import TINY
 
+from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.leaderboard.board import plays as module
 from fedbandit_envs.leaderboard.board.entries import baseline_entry, submission_of
 from fedbandit_envs.leaderboard.board.plays import EntryRun
@@ -77,7 +78,7 @@ def test_what_a_baseline_does_wrong_is_raised_as_it_is(monkeypatch):
         def act(self, observation):
             return np.full(self.rows, 99)
 
-    monkeypatch.setattr(module.PolicyFactory, "__call__", lambda self: Wrong())
+    monkeypatch.setattr(Baseline, "make_policy", lambda self: Wrong())
     with pytest.raises(ValueError, match="99") as caught:
         play(EntryRun(TASK, SILENT, baseline_entry("LinUCB"), (1, 2), 2**100, 3, 1))
     assert not isinstance(caught.value, EntryError)
@@ -111,7 +112,7 @@ def test_what_has_held_is_said(tmp_path, monkeypatch):
     parts = [play(submitted(tmp_path, "pass"))]
     one = submitted(tmp_path, "pass")
     with SandboxedPolicy(one.code) as policy:
-        env = one.federation()
+        env = one.task.federation()
         env.reset_batch([0])
         policy.reset(env.policy_spec, np.zeros((1, 2), np.uint64))
         held = list(policy.confined)

@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 from tiny_board import TINY, played
 
-from fedbandit_envs.leaderboard.board.editions import draw, edition_of, evaluation_seeds
 from fedbandit_envs.leaderboard.board.engine import rows_of
-from fedbandit_envs.leaderboard.board.records import RecordError, Records
-from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile, canonical, digest_of
+from fedbandit_envs.leaderboard.board.records import EditionSecrets, RecordError, Records, evaluation_seeds
+from fedbandit_envs.leaderboard.board.result import Edition, ResultError, ResultFile, canonical, digest_of
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import tracks_of
 
@@ -141,7 +140,8 @@ def test_a_withdrawal_is_an_entry_with_a_reason(own):
     with pytest.raises(RecordError, match="reason is empty"):
         records.take_out(result, " ")
     records.take_out(result, "its code was lost")
-    assert records.lines()[-1]["reason"] == records.why_out(result.digest) == "its code was lost"
+    assert records.lines()[-1] == records.latest()[result.digest]
+    assert records.lines()[-1]["reason"] == "its code was lost"
     (gone,) = records.withdrawn()
     assert tuple(gone[name] for name in ("suite", "track", "entry", "file", "reason")) == (
         "tiny", "silent", "LinUCB", files["LinUCB"].name, "its code was lost",
@@ -157,7 +157,7 @@ def test_who_was_withdrawn_stays_out(own, tiny):
     folder, files = own
     Records(folder).take_out(ResultFile.load(files["LinUCB"]), "its code was lost")
     played(folder)
-    assert Records(folder).status(ResultFile.load(files["LinUCB"]).digest) == "out"
+    assert Records(folder).latest()[ResultFile.load(files["LinUCB"]).digest]["what"] == "out"
 
 
 def test_an_edition_stays_until_another_is_asked_for(tmp_path):
@@ -190,12 +190,12 @@ def test_an_edition_without_its_secret_is_not_gone_on_with(tmp_path):
 
 def test_seeds_follow_from_suite_and_salt():
     task, salt = TINY.tasks[0], "ab" * 16
-    seeds = evaluation_seeds(TINY, task, edition_of(salt))
-    assert seeds == evaluation_seeds(TINY, task, edition_of(salt))
+    seeds = evaluation_seeds(TINY, task, Edition.of(salt))
+    assert seeds == evaluation_seeds(TINY, task, Edition.of(salt))
     others = [
-        *evaluation_seeds(TINY, task, edition_of("ac" * 16)),
-        *evaluation_seeds(replace(TINY, version=2), task, edition_of(salt)),
-        *evaluation_seeds(TINY, replace(task, id="tiny/other"), edition_of(salt)),
+        *evaluation_seeds(TINY, task, Edition.of("ac" * 16)),
+        *evaluation_seeds(replace(TINY, version=2), task, Edition.of(salt)),
+        *evaluation_seeds(TINY, replace(task, id="tiny/other"), Edition.of(salt)),
     ]
     assert len({*seeds, *others}) == 4 * task.seeds
     # Of 32 numbers of 128 bits the largest has fewer than 120 with probability 2^-256.
@@ -203,7 +203,7 @@ def test_seeds_follow_from_suite_and_salt():
 
 
 def test_noise_is_another_one_for_whatever_differs():
-    opened = draw()
+    opened = EditionSecrets.draw()
     tracks = tracks_of(TINY)
     (row,), _ = rows_of(TINY, ["FedUCB-min"], [tracks["private-1"]])
     entry, task = row.entry, TINY.tasks[0]
@@ -218,7 +218,7 @@ def test_noise_is_another_one_for_whatever_differs():
             ("noise", TINY, "private-1", entry, replace(task, rounds=17)),
         )
     }
-    assert len({*drawn, draw().entropy("noise", TINY, "private-1", entry, task)}) == 7
+    assert len({*drawn, EditionSecrets.draw().entropy("noise", TINY, "private-1", entry, task)}) == 7
 
 
 def test_a_result_is_checked_against_the_schema(board, tmp_path):

@@ -8,10 +8,8 @@ import pytest
 from board_results import EDITION, EPSILONS, SALT, claim, federation_pays, named, only, result
 
 from fedbandit_envs.baselines.comparison_lines import TUNED
-from fedbandit_envs.leaderboard.board.report.figures import (
-    profiles,
-)
-from fedbandit_envs.leaderboard.board.report.rows import group_of, lines_of, rows_of, spent
+from fedbandit_envs.leaderboard.board.report.figures import GroupFigures
+from fedbandit_envs.leaderboard.board.report.rows import Spent, lines_of, rows_of
 from fedbandit_envs.leaderboard.board.result import Edition
 from fedbandit_envs.leaderboard.board.suites import SUITES
 
@@ -58,7 +56,7 @@ def test_without_the_reference_regret_ranks_and_nothing_is_made_up():
     rows = only([result(SUITE, "b", "silent", 0.5), result(SUITE, "a", "silent", 0.7)])
     assert [(row.name, row.rank) for row in rows] == [("b", 1), ("a", 2)]
     assert all(isnan(row.score.value) and isnan(row.better.value) and not row.scores.size for row in rows)
-    assert profiles(rows) is None
+    assert GroupFigures(rows).profiles() is None
 
 
 def test_editions_and_versions_are_not_mixed():
@@ -67,7 +65,7 @@ def test_editions_and_versions_are_not_mixed():
     groups = rows_of([mine, later, replace(mine, suite_version=2)])
     assert set(groups) == {(SUITE, 1, EDITION.id), (SUITE, 1, other.id), (SUITE, 2, EDITION.id)}
     assert all(row.rank == 1 for rows in groups.values() for row in rows)
-    assert all(group_of(row.result) == group for group, rows in groups.items() for row in rows)
+    assert all(row.result.group == group for group, rows in groups.items() for row in rows)
 
 
 def test_results_that_cannot_be_compared_are_refused():
@@ -105,7 +103,7 @@ def test_submission_cannot_be_the_reference():
 )
 def test_what_was_spent(claims, sent, epsilon):
     (task, _) = result(SUITE, "a", "any", 0.5, claims, sent).tasks
-    found = spent(task, ADJACENCY).epsilon
+    found = Spent.on(task, ADJACENCY).epsilon
     assert isnan(found) if epsilon is None else found == epsilon
 
 

@@ -7,36 +7,29 @@ import pytest
 from board_results import EPSILONS, PRIVATE, claim, federation_pays, named, only, result
 
 from fedbandit_envs.baselines.comparison_lines import TUNED
-from fedbandit_envs.leaderboard.board.report.figure_data import Margins
-from fedbandit_envs.leaderboard.board.report.figures import (
-    exposure,
-    front,
-    of_group,
-    regret_curves,
-    what_privacy_buys,
-)
-from fedbandit_envs.leaderboard.board.report.first_figure import privacy_panels, privacy_png
+from fedbandit_envs.leaderboard.board.report.figures import GroupFigures, privacy_panels, privacy_png
 from fedbandit_envs.leaderboard.board.report.rows import lines_of, rows_of
 from fedbandit_envs.leaderboard.board.suites import SUITES
 
 SUITE = "arms-quick"
 ADJACENCY = SUITES[SUITE].adjacency
+NOTHING = claim("infinity", ADJACENCY)
 
 
 def test_which_privacy_buys_what_has_every_private_baseline_and_all_lines(rows):
     for number in range(2):
-        picture = what_privacy_buys(rows, number)
+        picture = GroupFigures(rows).privacy(number)
         lines = lines_of(rows[0].result.suite)
-        levels = {c.name: c.y for c in picture.curves if c.form == "level"}
+        levels = {c["name"]: c["y"] for c in picture.curves if c["form"] == "level"}
         assert set(levels) == {f"{line}: {name}" for line, name in lines.items()}
         silence = named(rows, lines[TUNED]).result.tasks[number].regret[-1]
         assert levels[f"{TUNED}: {lines[TUNED]}"] == pytest.approx([np.mean(silence)] * 2, rel=1e-3)
-        drawn = [c for c in picture.curves if c.form == "line"]
+        drawn = [c for c in picture.curves if c["form"] == "line"]
         assert len(drawn) == 2
         for one in drawn:
-            assert one.x == list(EPSILONS)
-            assert one.y == sorted(one.y, reverse=True)
-        assert f"{min(drawn[0].y):.4g}" in picture.words
+            assert one["x"] == list(EPSILONS)
+            assert one["y"] == sorted(one["y"], reverse=True)
+        assert f"{min(drawn[0]['y']):.4g}" in picture.words
 
 
 def test_limited_messages_have_a_curve_of_their_own():
@@ -47,8 +40,8 @@ def test_limited_messages_have_a_curve_of_their_own():
             for track, level in (("private-1", 0.3), ("private-1-few", 0.4))
         ]
     )
-    picture = what_privacy_buys(rows, 0)
-    assert [c.name for c in picture.curves] == ["UCB1-weighted", "UCB1-weighted (few messages)"]
+    picture = GroupFigures(rows).privacy(0)
+    assert [c["name"] for c in picture.curves] == ["UCB1-weighted", "UCB1-weighted (few messages)"]
 
 
 def test_first_figure_as_a_picture(tmp_path):
@@ -58,24 +51,25 @@ def test_first_figure_as_a_picture(tmp_path):
     for rows, curves in zip(groups.values(), drawn.values(), strict=True):
         assert list(curves) == [*lines_of(SUITE), "paper's form", "weighted"]
         weighted = curves["weighted"]
-        assert list(weighted.x) == list(EPSILONS)
+        assert list(weighted["x"]) == list(EPSILONS)
         name = PRIVATE[rows[0].result.suite.removesuffix("-quick")][1]
         own = [named(rows, name, f"private-{epsilon:g}").result.tasks[0].regret[-1] for epsilon in EPSILONS]
-        assert weighted.y == pytest.approx(np.mean(own, axis=1), rel=1e-3)
+        assert weighted["y"] == pytest.approx(np.mean(own, axis=1), rel=1e-3)
         assert all(
-            low < y < high for low, y, high in zip(weighted.low, weighted.y, weighted.high, strict=True)
+            low < y < high
+            for low, y, high in zip(weighted["low"], weighted["y"], weighted["high"], strict=True)
         )
 
 
 def test_no_private_baseline_no_figure(tmp_path):
     assert not privacy_png(rows_of([result(SUITE, "UCB1", "silent", 0.5)]), tmp_path / "figure.png")
     assert not any(tmp_path.iterdir())
-    assert what_privacy_buys(only([result(SUITE, "UCB1", "silent", 0.5)]), 0) is None
+    assert GroupFigures(only([result(SUITE, "UCB1", "silent", 0.5)])).privacy(0) is None
 
 
 def test_front_by_brute_force(rows):
     for cost in ("epsilon", "bytes"):
-        picture = front(rows, 0, cost)
+        picture = GroupFigures(rows).front(0, cost)
         costs = [row.spent_by_task[0].epsilon if cost == "epsilon" else row.traffic("bytes") for row in rows]
         regrets = [np.mean(row.result.tasks[0].regret[-1]) for row in rows]
         places = list(zip(regrets, costs, strict=True))
@@ -84,14 +78,14 @@ def test_front_by_brute_force(rows):
             if not any(a <= mine[0] and b <= mine[1] and (a, b) != mine for a, b in places)
         }  # fmt: skip
         steps, *points = picture.curves
-        assert steps.form == "front"
-        assert steps.y == [
+        assert steps["form"] == "front"
+        assert steps["y"] == [
             pytest.approx(regrets[i], rel=1e-3) for i in sorted(on, key=lambda i: (costs[i], regrets[i]))
         ]
-        assert steps.y == sorted(steps.y, reverse=True)
-        beaten = [c for c in points if c.name == "beaten"]
+        assert steps["y"] == sorted(steps["y"], reverse=True)
+        beaten = [c for c in points if c["name"] == "beaten"]
         assert len(points) - len(beaten) == len(on)
-        assert sum(len(c.texts) for c in points) == len(rows)
+        assert sum(len(c["texts"]) for c in points) == len(rows)
 
 
 def test_front_leaves_out_unknown_and_those_who_see_what_agents_do_not_know():
@@ -102,39 +96,47 @@ def test_front_leaves_out_unknown_and_those_who_see_what_agents_do_not_know():
             result(SUITE, "c", "revealed", 0.001),
         ]
     )
-    picture = front(rows, 0, "epsilon")
-    assert [c.name for c in picture.curves] == ["front", "b"]
+    picture = GroupFigures(rows).front(0, "epsilon")
+    assert [c["name"] for c in picture.curves] == ["front", "b"]
     assert "1 whose epsilon is not known" in picture.caption
 
 
 def test_margins_put_zero_and_infinity_beside_the_scale():
-    margins = Margins([0.0, 0.1, 10.0, inf])
-    assert margins.place(0.0) < 0.1 < margins.place(1.0) < 10 < margins.place(inf) < inf
-    assert [text for _, text in margins.ticks("nothing", "all")] == ["nothing", "all"]
-    assert Margins([0.0]).place(0.0) > 0
+    ends = [result(SUITE, "a", "silent", 0.5), result(SUITE, "d", "non-private", 0.2, [NOTHING], 3)]
+    private = [
+        result(SUITE, name, "private-1", level, [claim(epsilon, ADJACENCY)], 3)
+        for name, level, epsilon in (("b", 0.4, 0.1), ("c", 0.3, 10.0))
+    ]
+    for between in (private, []):
+        picture = GroupFigures(only([*ends, *between])).front(0, "epsilon")
+        (zero, infinity), labels = zip(*picture.ticks, strict=True)
+        assert labels == ("0", "\N{INFINITY}")
+        assert 0 < zero < 0.1 < 10 < infinity < inf if between else 0 < zero < infinity < inf
+        first, *inside, last = picture.curves[0]["x"]
+        assert inside == ([0.1, 10.0] if between else [])
+        assert (first, last) == pytest.approx((zero, infinity), rel=1e-5)
 
 
 def test_exposure_shows_shares_beside_deserved_ones():
     rows = only(federation_pays("exposure-quick"))
-    picture = exposure(rows, 0)
+    picture = GroupFigures(rows).exposure(0)
     *entries, deserved = picture.curves
-    assert deserved.name == "deserved"
-    assert sum(deserved.y) == pytest.approx(1, abs=1e-3)
-    assert deserved.y == sorted(deserved.y, reverse=True)
+    assert deserved["name"] == "deserved"
+    assert sum(deserved["y"]) == pytest.approx(1, abs=1e-3)
+    assert deserved["y"] == sorted(deserved["y"], reverse=True)
     # Who pulls at random gives all arms alike.
-    (random,) = [c for c in entries if c.name == "equal-shares"]
-    assert random.y == pytest.approx([0.2] * 5, abs=1e-3)
-    assert exposure(only(federation_pays(SUITE)), 0) is None
+    (random,) = [c for c in entries if c["name"] == "equal-shares"]
+    assert random["y"] == pytest.approx([0.2] * 5, abs=1e-3)
+    assert GroupFigures(only(federation_pays(SUITE))).exposure(0) is None
 
 
 def test_curves_can_be_drawn_on_logarithms(rows):
     suite = rows[0].result.suite
     nothing = result(suite, "sees-all", "revealed", 0.0)
-    for picture in of_group(only([*(row.result for row in rows), nothing])):
-        assert "sees-all" not in [one.name for one in picture.curves if picture.y.log]
+    for picture in GroupFigures(only([*(row.result for row in rows), nothing])).all():
+        assert "sees-all" not in [one["name"] for one in picture.curves if picture.log]
         for one in picture.curves:
-            if picture.y.log:
-                assert all(value is None or value > 0 for value in [*one.y, *(one.low or [])])
-            if picture.x.log:
-                assert all(0 < place < inf for place in one.x)
-    assert regret_curves(rows, 0).curves[0].x[-1] == rows[0].result.tasks[0].rounds[-1]
+            if picture.log:
+                assert all(value is None or value > 0 for value in [*one["y"], *one.get("low", [])])
+                assert all(0 < place < inf for place in one["x"])
+    assert GroupFigures(rows).regret_curves(0).curves[0]["x"][-1] == rows[0].result.tasks[0].rounds[-1]

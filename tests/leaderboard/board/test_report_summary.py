@@ -4,7 +4,7 @@ import pytest
 from board_results import federation_pays, result
 
 from fedbandit_envs.leaderboard.board.report import report
-from fedbandit_envs.leaderboard.board.report.markdown import BEGIN, END, renewed, summary
+from fedbandit_envs.leaderboard.board.report.page import BEGIN, END, renewed, summary
 from fedbandit_envs.leaderboard.board.report.rows import rows_of
 from fedbandit_envs.leaderboard.board.result import ResultError
 

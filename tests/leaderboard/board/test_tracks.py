@@ -12,7 +12,7 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import layers
 from fedbandit_envs.leaderboard.board.entries import baselines_of
 from fedbandit_envs.leaderboard.board.suites import SUITES
-from fedbandit_envs.leaderboard.board.tracks import TrackError, submitted, tracks_of
+from fedbandit_envs.leaderboard.board.tracks import TrackError, tracks_of
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.registry.registration import make_federation
 
@@ -127,7 +127,7 @@ def test_a_privatizer_that_asks_for_more_gets_what_the_track_gives():
 )
 def test_settings_that_are_the_tracks_are_refused(settings, track, message):
     with pytest.raises(TrackError, match=message):
-        submitted(settings, TRACKS[track])
+        TRACKS[track].submitted(settings)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_settings_that_are_the_tracks_are_refused(settings, track, message):
     ],
 )
 def test_a_submission_stands_behind_its_track(track, wrappers):
-    entry = Baseline("", "", FederatedEnv, object, {}, submitted({}, TRACKS[track]))
+    entry = Baseline("", "", FederatedEnv, object, {}, TRACKS[track].submitted({}))
     made = make_federation("FedLinear-v0", max_cycles=16, **SIZE)
     stack = list(layers(TRACKS[track].wrap(made, entry, SECRET, {})))
     assert [type(layer).__name__ for layer in stack] == [*wrappers, "LinearEnv"]

@@ -10,15 +10,14 @@ import pytest
 from tiny_board import TINY
 
 from fedbandit_envs.leaderboard.board import verify as module
-from fedbandit_envs.leaderboard.board.editions import EditionSecrets, as_hex, edition_of, evaluation_seeds
-from fedbandit_envs.leaderboard.board.records import Records
-from fedbandit_envs.leaderboard.board.result import ResultFile
+from fedbandit_envs.leaderboard.board.records import EditionSecrets, Records, evaluation_seeds
+from fedbandit_envs.leaderboard.board.result import Edition, ResultFile
 from fedbandit_envs.leaderboard.board.verify import verify
 from fedbandit_envs.leaderboard.sandbox.confinement import PARTS
 
 pytestmark = pytest.mark.usefixtures("tiny")
 
-OTHER = EditionSecrets(edition_of("a5" * 16), b"another secret of 32 bytes here.")
+OTHER = EditionSecrets(Edition.of("a5" * 16), b"another secret of 32 bytes here.")
 
 
 def refuted(result: ResultFile, folder: Path, **how) -> list[str]:
@@ -51,7 +50,7 @@ def lowered(result: ResultFile, seed: int = 0) -> list[list[float]]:
 @pytest.mark.parametrize("seeds", [1, None])
 def test_honest_results_hold(honest, seeds, monkeypatch):
     """Also against luck drawn anew; that is fixed here, since of luck at random one in a thousand would not do."""
-    monkeypatch.setattr(module, "draw", lambda: OTHER)
+    monkeypatch.setattr(EditionSecrets, "draw", lambda: OTHER)
     folder, result = honest
     findings = list(verify(result, folder, seeds, anew=True))
     assert [finding.what for finding in findings if finding.holds is not True] == []
@@ -123,8 +122,8 @@ def test_searched_seeds(honest):
 
 def test_searched_salts_are_of_no_edition_on_record(honest):
     folder, result = honest
-    edition = edition_of("0" * 32)
-    seeds = [as_hex(seed) for seed in evaluation_seeds(TINY, TINY.tasks[0], edition)]
+    edition = Edition.of("0" * 32)
+    seeds = [f"{seed:032x}" for seed in evaluation_seeds(TINY, TINY.tasks[0], edition)]
     searched = replace(changed(result, seeds=seeds), edition=edition)
     assert refuted(searched, folder) == ["edition on record"]
     # An id that is another salt's.
@@ -166,9 +165,10 @@ def test_noise_is_looked_for_where_it_must_be(private, tmp_path):
     assert refuted(changed(result, noise_entropy=None), tmp_path) == ["noise"]
     opened = Records(tmp_path).edition(TINY)
     forged = changed(
-        result, seeds=[as_hex(seed) for seed in evaluation_seeds(TINY, TINY.tasks[0], opened.edition)]
+        result, seeds=[f"{seed:032x}" for seed in evaluation_seeds(TINY, TINY.tasks[0], opened.edition)]
     )
-    found = list(module._noise(replace(forged, edition=opened.edition), next(verify_rows(result)), tmp_path))
+    (play,) = next(verify_rows(result)).runs(opened)
+    found = list(module._noise(play, forged.tasks[0], known=True))
     assert [(finding.what, finding.holds) for finding in found] == [("noise of tiny/band", False)]
 
 

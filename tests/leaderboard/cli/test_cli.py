@@ -276,7 +276,7 @@ def test_a_budget_that_does_not_last_in_a_reproduction_is_explained(tmp_path, mo
     def play(name, backend, cells, folder):
         raise BudgetExhaustedError("agent_0 (replica 0) has spent it all")
 
-    monkeypatch.setattr("fedbandit_envs.leaderboard.cli.reproduce.play_missing", play)
+    monkeypatch.setattr("fedbandit_envs.leaderboard.cli.terminal.play_missing", play)
     assert_explained(call("reproduce", "pfcb-exp1", "--out", tmp_path), "has spent it all")
 
 

@@ -7,7 +7,7 @@ import pytest
 from tiny_board import TINY
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.board import audits, engine
+from fedbandit_envs.leaderboard.board import engine, plays
 from fedbandit_envs.leaderboard.board.records import Records
 from fedbandit_envs.leaderboard.board.result import ResultFile
 from fedbandit_envs.leaderboard.board.suites import SUITES
@@ -46,7 +46,7 @@ def explained(result, message: str, code: int = 2) -> None:
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
     monkeypatch.setitem(SUITES, "tiny", TINY)
-    monkeypatch.setattr(audits, "_SAMPLES", 100)
+    monkeypatch.setattr(plays, "_SAMPLES", 100)
     monkeypatch.setattr(engine, "_CHECKED_ROWS", {"baseline": 1, "submission": 1})
 
 

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from fedbandit_envs.baselines.arms.rules import UCB, Choice
 from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.samba import runs as samba
 from fedbandit_envs.samba.crypto import paillier
 from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.runs import simulation as samba
 
 pytest.importorskip("cryptography")
 pytest.importorskip("phe")
@@ -164,11 +164,11 @@ def test_wrong_words_are_explained(monkeypatch, words, message):
 
 
 def test_a_run_that_fails_has_no_result(monkeypatch):
-    from fedbandit_envs.samba.errors import CiphertextError
-    from fedbandit_envs.samba.roles.comp import Comp
+    from fedbandit_envs.samba.errors import SecureError
+    from fedbandit_envs.samba.roles.parties import Comp
 
     def fails(self, peer, kind, content):
-        raise CiphertextError("an encrypted score does not open")
+        raise SecureError("an encrypted score does not open")
 
     monkeypatch.setattr(Comp, "_answer", fails)
     result = call("samba", "--json")

@@ -13,7 +13,7 @@ import pytest
 from chromium import until
 
 from fedbandit_envs.leaderboard.lab import federation
-from fedbandit_envs.leaderboard.lab.federation import Choice, outcome_of
+from fedbandit_envs.leaderboard.lab.federation import Choice
 from fedbandit_envs.leaderboard.lab.views import number
 from fedbandit_envs.registry.registration import REGISTRY
 
@@ -153,7 +153,7 @@ def test_a_run_shows_its_regret_and_its_privacy(lab):
     say(lab, "Rounds", "40")
     press(lab, "Run")
     ((name, problem, rounds, agents, regret, _, messages, *_),) = rows(lab, "Regret and traffic", 1)
-    played = outcome_of(Choice("FedArms-v0", "Priv-UCB1", 40, 5))
+    played = Choice("FedArms-v0", "Priv-UCB1", 40, 5).play()
     assert (name, problem, rounds, agents) == ("1: Priv-UCB1", "FedArms-v0", "40", "all (10)")
     assert regret == number(float(played.result.regret[-1].mean()))
     own, *claims = rows(lab, "Privacy of the agent that has spent most", 1 + len(played.result.claims))
@@ -167,7 +167,7 @@ def test_a_run_shows_its_regret_and_its_privacy(lab):
     press(lab, "Run")
     both = rows(lab, "Regret and traffic", 2)
     assert both[0][4] == regret
-    open_ = outcome_of(Choice("FedArms-v0", "Fed-UCB1", 40, 5))
+    open_ = Choice("FedArms-v0", "Fed-UCB1", 40, 5).play()
     assert both[1][4] == number(float(open_.result.regret[-1].mean()))
     assert rows(lab, "Privacy of the agent that has spent most", 1)[0][0] == "\u221e"
     press(lab, "Clear")

@@ -9,13 +9,13 @@ import pytest
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.leaderboard.lab import federation
-from fedbandit_envs.leaderboard.lab.federation import PARTS, Choice, known_settings, outcome_of, suggestion
+from fedbandit_envs.leaderboard.lab.federation import PARTS, Choice, known_settings, suggestion
 from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
-from fedbandit_envs.wrappers.byzantine import ATTACKS, SignFlip
-from fedbandit_envs.wrappers.participation import LAWS, InTurn
+from fedbandit_envs.wrappers.byzantine import ATTACKS
+from fedbandit_envs.wrappers.participation import LAWS
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
-from fedbandit_envs.wrappers.transport.fixed_schedules import FixedGap
+from fedbandit_envs.wrappers.rules import checked
 from fedbandit_envs.wrappers.transport.schedule import SCHEDULES
 
 SMALL = {"num_agents": 4, "num_arms": 5}
@@ -38,14 +38,16 @@ def test_every_baseline_is_offered_somewhere(baseline):
 
 
 def test_what_is_registered_later_appears_and_plays(monkeypatch):
-    class Twice(FixedGap):
+    @checked(lambda gap: None)
+    def twice(t, *, gap):
         """A schedule that came later."""
+        return t // gap
 
     monkeypatch.setitem(REGISTRY, "FedLater-v0", REGISTRY["FedArms-v0"]._replace(env_id="FedLater-v0"))
     monkeypatch.setitem(BASELINES, "later", BASELINES["Fed-UCB1"])
-    monkeypatch.setitem(SCHEDULES, "twice", Twice)
-    monkeypatch.setitem(ATTACKS, "later_lie", SignFlip)
-    monkeypatch.setitem(LAWS, "later_law", InTurn)
+    monkeypatch.setitem(SCHEDULES, "twice", twice)
+    monkeypatch.setitem(ATTACKS, "later_lie", ATTACKS["sign_flip"])
+    monkeypatch.setitem(LAWS, "later_law", LAWS["in_turn"])
     assert "later" in federation.baselines("FedLater-v0")
     assert "twice" in PARTS["schedule"]
     assert suggestion("schedule", "twice") == {"gap": 100}
@@ -58,7 +60,7 @@ def test_what_is_registered_later_appears_and_plays(monkeypatch):
         },
     )  # fmt: skip
     # Three agents tell two others in rounds 2, 4 and 6.
-    assert outcome_of(choice).result.traffic["messages"].tolist() == [[6, 6, 6]] * 3
+    assert choice.play().result.traffic["messages"].tolist() == [[6, 6, 6]] * 3
 
 
 @pytest.mark.parametrize("name", sorted(BASELINES))
@@ -69,7 +71,7 @@ def test_every_known_setting_can_be_typed_as_it_is_shown(name):
     assert not any(".max_cycles" in line or ".env" in line for line in shown)
     for line in shown:
         if "=" in line:
-            RunSpec.from_assignments(name, env_id, 10, 1, 0, [line])
+            RunSpec(name, env_id, 10, 1, 0).assigned([line])
 
 
 def test_the_preset_s_own_values_are_shown():
@@ -87,7 +89,7 @@ def test_required_arguments_have_a_suggestion():
 
 
 def test_as_registered_it_is_the_run_of_the_command_line():
-    outcome = outcome_of(CHOICE)
+    outcome = CHOICE.play()
     result = RunSpec("Priv-UCB1", "FedArms-v0", 20, 3, 0, SMALL).run()
     np.testing.assert_array_equal(outcome.result.regret, result.regret)
     assert outcome.result.privacy == result.privacy
@@ -97,7 +99,7 @@ def test_as_registered_it_is_the_run_of_the_command_line():
 
 
 def test_changes_reach_their_wrappers():
-    outcome = outcome_of(replace(CHOICE, epsilon=3.0, faults={"loss": 0.5, "delay": 0}))
+    outcome = replace(CHOICE, epsilon=3.0, faults={"loss": 0.5, "delay": 0}).play()
     assert outcome.result.privacy.epsilon == pytest.approx(3.0)
     assert (outcome.result.traffic["messages"] == 15).all()
     wrappers = {"privatizer": {"epsilon": 3.0}, "channel": {"loss": 0.5}}
@@ -107,13 +109,13 @@ def test_changes_reach_their_wrappers():
 
 def test_what_is_typed_comes_before_what_menus_say():
     typed = replace(CHOICE, epsilon=3.0, assignments=(*LINES, "privatizer.epsilon=0.5"))
-    assert outcome_of(typed).result.privacy.epsilon == pytest.approx(0.5)
+    assert typed.play().result.privacy.epsilon == pytest.approx(0.5)
 
 
 def test_true_data_and_silence_have_their_claims():
-    open_ = outcome_of(replace(CHOICE, baseline="Fed-UCB1"))
+    open_ = replace(CHOICE, baseline="Fed-UCB1").play()
     assert (open_.result.privacy.epsilon, open_.result.claims) == (inf, [])
-    silent = outcome_of(replace(CHOICE, baseline="UCB1"))
+    silent = replace(CHOICE, baseline="UCB1").play()
     assert (silent.result.privacy.epsilon, silent.result.traffic) == (0.0, {})
 
 
@@ -126,7 +128,7 @@ def test_true_data_and_silence_have_their_claims():
     ],
 )
 def test_continual_release_plans_for_the_schedule(schedule, sent):
-    outcome = outcome_of(replace(CHOICE, parts={"schedule": schedule}))
+    outcome = replace(CHOICE, parts={"schedule": schedule}).play()
     assert (outcome.result.traffic["messages"] == 3 * sent).all()
     # All that was planned has been released: so all that was promised is spent.
     assert outcome.result.privacy.epsilon == pytest.approx(1.0)
@@ -138,12 +140,12 @@ def test_what_is_planned_otherwise_runs_out_in_a_sentence():
         CHOICE, parts={"schedule": {"name": "every_round"}}, assignments=(*LINES, "privatizer.releases=3")
     )
     with pytest.raises(BudgetExhaustedError, match="release"):
-        outcome_of(told)
+        told.play()
 
 
 def test_liars_and_honest_agents_are_groups_of_their_own():
     parts = {"attack": {"name": "garbage", "scale": 5}, "participation": {"name": "in_turn"}}
-    outcome = outcome_of(replace(CHOICE, parts=parts, liars=0.5))
+    outcome = replace(CHOICE, parts=parts, liars=0.5).play()
     assert outcome.result.groups == {"liars": [2, 3], "honest": [0, 1]}
 
 
@@ -152,8 +154,8 @@ def test_warnings_are_kept_to_be_shown():
         "FedProcurement-v0", "P-FCB", 4, 2,
         assignments=["num_agents=2", "num_producers=3", "privatizer.epsilon=9.0", "privatizer.releases=1"],
     )  # fmt: skip
-    assert ["classic calibration" in one for one in outcome_of(loud).warned] == [True]
-    assert outcome_of(CHOICE).warned == []
+    assert ["classic calibration" in one for one in loud.play().warned] == [True]
+    assert CHOICE.play().warned == []
 
 
 def test_a_problem_s_switch_sets_what_it_declares():
@@ -161,10 +163,10 @@ def test_a_problem_s_switch_sets_what_it_declares():
     choice = Choice(
         "FedExposure-v0", "deserved-shares", 40, 3, switches=switches, assignments=["num_agents=2"]
     )
-    deserved = outcome_of(choice).result.totals["deserved"] / 40
+    deserved = choice.play().result.totals["deserved"] / 40
     np.testing.assert_allclose(deserved.sum(axis=-1), 1)
     # Without it arms are drawn anew in every round, and all deserve about a tenth.
-    anew = outcome_of(replace(choice, switches=())).result.totals["deserved"] / 40
+    anew = replace(choice, switches=()).play().result.totals["deserved"] / 40
     assert np.ptp(deserved, axis=-1).min() > np.ptp(anew, axis=-1).max()
 
 
@@ -202,7 +204,7 @@ WRONG = {
 def test_what_does_not_fit_is_a_sentence(name):
     changes, message = WRONG[name]
     with pytest.raises(SettingsError, match=message) as refused:
-        outcome_of(replace(CHOICE, **changes))
+        replace(CHOICE, **changes).play()
     assert "\n" not in str(refused.value)
 
 
@@ -229,7 +231,7 @@ def test_whatever_is_chosen_plays_or_is_refused_in_a_sentence(env_id):
     for _ in range(25):
         choice = _drawn(env_id, draw)
         try:
-            outcome = outcome_of(choice)
+            outcome = choice.play()
         except (SettingsError, BudgetExhaustedError):
             refused += 1
         else:
@@ -250,6 +252,6 @@ def test_labels_say_what_is_not_as_registered():
 def test_registered_baselines_stay_as_they_are():
     before = BASELINES["Priv-UCB1"]
     kwargs = {part: dict(spec.kwargs) for part, spec in before.wrappers.items()}
-    outcome_of(replace(CHOICE, epsilon=3.0, parts={"schedule": {"name": "every_round"}}))
+    replace(CHOICE, epsilon=3.0, parts={"schedule": {"name": "every_round"}}).play()
     assert BASELINES["Priv-UCB1"] is before
     assert {part: dict(spec.kwargs) for part, spec in before.wrappers.items()} == kwargs

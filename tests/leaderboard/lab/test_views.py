@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from fedbandit_envs.leaderboard.lab import views
-from fedbandit_envs.leaderboard.lab.federation import Choice, outcome_of
+from fedbandit_envs.leaderboard.lab.federation import Choice
 from fedbandit_envs.leaderboard.lab.samba import SambaOutcome
 from fedbandit_envs.registry.registration import REGISTRY
-from fedbandit_envs.samba.record import ReceivedMessage, Transcript
+from fedbandit_envs.samba.record import Record
 from fedbandit_envs.samba.roles.messages import Kind
 
 SMALL = ("num_agents=3", "num_arms=4", "dim=2")
@@ -23,12 +23,10 @@ SMALL = ("num_agents=3", "num_arms=4", "dim=2")
 def runs():
     liars = {"attack": {"name": "garbage"}}
     return [
-        outcome_of(
-            Choice(
-                "FedExposure-v0", "Priv-FairX-weighted", 140, 4, parts=liars, liars=0.34, assignments=SMALL
-            )
-        ),
-        outcome_of(Choice("FedExposure-v0", "FairX-LinUCB", 140, 4, assignments=SMALL)),
+        Choice(
+            "FedExposure-v0", "Priv-FairX-weighted", 140, 4, parts=liars, liars=0.34, assignments=SMALL
+        ).play(),
+        Choice("FedExposure-v0", "FairX-LinUCB", 140, 4, assignments=SMALL).play(),
     ]
 
 
@@ -86,7 +84,7 @@ def test_a_figure_is_svg_that_says_what_it_is(runs):
 
 
 def test_two_seeds_have_no_interval():
-    few = outcome_of(Choice("FedExposure-v0", "FairX-LinUCB", 5, 2, assignments=SMALL))
+    few = Choice("FedExposure-v0", "FairX-LinUCB", 5, 2, assignments=SMALL).play()
     assert "<svg" in views.regret_svg([few], True)
     assert cells(views.regret_table([few]))[0][5] == "-"
 
@@ -150,8 +148,8 @@ def test_texts_are_no_markup_and_no_mathematics(runs):
 
 
 def test_of_many_messages_the_first_and_last_are_shown():
-    received = [ReceivedMessage("controller", bytes([Kind.SUMS, 7])) for _ in range(100)]
-    outcome = SambaOutcome({}, 0, {"controller": Transcript(received, [])})
+    received = [("controller", bytes([Kind.SUMS, 7])) for _ in range(100)]
+    outcome = SambaOutcome({}, 0, {"controller": Record(received=received)})
     html = views.sightings_table(outcome, "controller")
     numbers = [int(row[0]) for row in cells(html)]
     assert numbers == [*range(1, views.MOST_SIGHTINGS - 2), 98, 99, 100]

@@ -15,10 +15,9 @@ from sweep_cells import Drawn, players, plays
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.runs import store
-from fedbandit_envs.leaderboard.runs.backends import BackendError, Dask, Local
-from fedbandit_envs.leaderboard.runs.execute import play
+from fedbandit_envs.leaderboard.runs.execute import BackendError, Dask, Local, play
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.leaderboard.runs.store import Store
 
 pytest.importorskip("distributed")
 
@@ -80,12 +79,12 @@ def cluster(tmp_path_factory):
 def contents(cell, folder):
     """All that shards keep, but for how long they took."""
     for shard in cell.split():
-        kept = store.read(store.path(shard, folder))
+        kept = Store.read(Store(folder).path(shard))
         yield {name: values.tolist() for name, values in kept.items() if name != "cpu_seconds"}
 
 
 def test_a_scheduler_without_workers_is_named(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr("fedbandit_envs.leaderboard.runs.backends._SECONDS", 0.2)
+    monkeypatch.setattr("fedbandit_envs.leaderboard.runs.execute._TIMEOUT", 0.2)
     with pytest.raises(BackendError, match=f"at {cluster.address} has no workers"):
         play(Drawn((1, 2)).split(), tmp_path, Dask(cluster.address))
     assert list(tmp_path.iterdir()) == []
@@ -126,9 +125,9 @@ def test_two_workers_of_which_one_is_killed_give_what_one_process_gives(cluster,
         play(shards, tmp_path / f"{jobs}", Local(jobs))
         for cell in cells:
             assert list(contents(cell, tmp_path / "dask")) == list(contents(cell, tmp_path / f"{jobs}"))
-    np.testing.assert_array_equal(store.load(slow, tmp_path / "dask"), slow.expected())
+    np.testing.assert_array_equal(Store(tmp_path / "dask").load(slow), slow.expected())
     # What is kept needs no workers any more; a shard that is lost is played alone.
-    store.path(slow.split()[3], tmp_path / "dask").unlink()
+    Store(tmp_path / "dask").path(slow.split()[3]).unlink()
     before = sum(plays(log).values())
     play(shards, tmp_path / "dask", Dask(cluster.address))
     assert sum(plays(log).values()) == before + 1
@@ -183,7 +182,7 @@ def test_the_command_line_takes_a_scheduler(cluster, tmp_path):
     ],
 )
 def test_a_scheduler_that_is_not_there_is_explained(tmp_path, monkeypatch, command, words, message):
-    monkeypatch.setattr("fedbandit_envs.leaderboard.runs.backends._SECONDS", 0.2)
+    monkeypatch.setattr("fedbandit_envs.leaderboard.runs.execute._TIMEOUT", 0.2)
     ran = CliRunner().invoke(
         app, [*command, "--out", str(tmp_path), *words], env={"TERM": "dumb", "COLUMNS": "200"}
     )

@@ -14,11 +14,9 @@ import numpy as np
 import pytest
 from sweep_cells import Drawn, players, plays
 
-from fedbandit_envs.leaderboard.runs import store
-from fedbandit_envs.leaderboard.runs.backends import BackendError, Local
-from fedbandit_envs.leaderboard.runs.execute import _played, play
-from fedbandit_envs.leaderboard.runs.shard_lock import ShardLock
+from fedbandit_envs.leaderboard.runs.execute import BackendError, Local, _played, play
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.leaderboard.runs.store import ShardLock, Store
 
 FORK = get_context("fork")
 
@@ -32,7 +30,7 @@ def log(tmp_path):
 def arrays(cell, folder):
     """All that shards keep, but for how long they took."""
     for shard in cell.split():
-        kept = store.read(store.path(shard, folder))
+        kept = Store.read(Store(folder).path(shard))
         yield {name: values.tolist() for name, values in kept.items() if name != "cpu_seconds"}
 
 
@@ -51,7 +49,7 @@ def test_what_is_kept_is_not_played(tmp_path, log):
     play(cell.split() + cell.split(), tmp_path / "shards", Local(1))
     play(cell.split(), tmp_path / "shards", Local(2))
     assert plays(log) == dict.fromkeys(range(6), 1)
-    np.testing.assert_array_equal(store.load(cell, tmp_path / "shards"), cell.expected())
+    np.testing.assert_array_equal(Store(tmp_path / "shards").load(cell), cell.expected())
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -83,12 +81,12 @@ def test_an_error_ends_a_sweep_and_loses_nothing_finished(tmp_path, log, jobs):
     assert all(name.endswith(".npz") for name in names)
     before = plays(log)
     play(replace(cell, failing=()).split(), tmp_path / "shards")
-    kept = [seed for seed, shard in enumerate(cell.split()) if store.path(shard, tmp_path).name in names]
+    kept = [seed for seed, shard in enumerate(cell.split()) if Store(tmp_path).path(shard).name in names]
     # All that was begun, but for what failed; and not all was.
     assert set(kept) == set(before) - {3} >= {0, 1, 2}
     assert len(kept) < 8
     assert all(plays(log)[seed] == before[seed] for seed in kept)
-    np.testing.assert_array_equal(store.load(cell, tmp_path / "shards"), cell.expected())
+    np.testing.assert_array_equal(Store(tmp_path / "shards").load(cell), cell.expected())
 
 
 def test_a_worker_that_is_killed_is_named_and_the_sweep_goes_on_from_there(tmp_path, log):
@@ -99,9 +97,9 @@ def test_a_worker_that_is_killed_is_named_and_the_sweep_goes_on_from_there(tmp_p
     finished = {file.name for file in (tmp_path / "shards").iterdir()}
     play(replace(cell, deadly=()).split(), tmp_path / "shards")
     for shard in cell.split():
-        if store.path(shard, tmp_path).name in finished:
+        if Store(tmp_path).path(shard).name in finished:
             assert plays(log)[shard.seeds[0]] == 1
-    np.testing.assert_array_equal(store.load(cell, tmp_path / "shards"), cell.expected())
+    np.testing.assert_array_equal(Store(tmp_path / "shards").load(cell), cell.expected())
 
 
 def test_a_full_disk_ends_a_sweep(tmp_path, monkeypatch):
@@ -116,7 +114,7 @@ def test_a_full_disk_ends_a_sweep(tmp_path, monkeypatch):
 
 def test_a_worker_of_another_source_is_refused(tmp_path):
     (shard,) = Drawn((1,)).split()
-    _, error = _played(shard, tmp_path / "other.npz", tmp_path / "none", 0)
+    _, error = _played(shard, tmp_path / "other.npz")
     assert isinstance(error, BackendError)
     assert "a worker has another source" in str(error)
 
@@ -133,15 +131,15 @@ def test_two_sweeps_on_one_folder_at_once_agree_and_share(tmp_path, log):
         assert sweep.exitcode == 0
     assert plays(log) == dict.fromkeys(range(24), 1)
     assert len(players(log)) == 2
-    assert sorted(folder.iterdir()) == sorted(store.path(shard, folder) for shard in cell.split())
-    np.testing.assert_array_equal(store.load(cell, folder), cell.expected())
+    assert sorted(folder.iterdir()) == sorted(Store(folder).path(shard) for shard in cell.split())
+    np.testing.assert_array_equal(Store(folder).load(cell), cell.expected())
 
 
 def test_what_another_was_playing_when_it_died_is_played(tmp_path, log):
     """It holds a claim when the sweep begins, and is killed while the sweep waits."""
     cell = Drawn((0, 1, 2), log=str(log))
     play([], tmp_path / "shards")
-    claimed = store.path(cell.split()[1], tmp_path / "shards")
+    claimed = Store(tmp_path / "shards").path(cell.split()[1])
     other = FORK.Process(target=lambda: (ShardLock.take(claimed), time.sleep(60))[0])
     other.start()
     while not claimed.with_name(f"{claimed.name}.partial").exists():
@@ -153,7 +151,7 @@ def test_what_another_was_playing_when_it_died_is_played(tmp_path, log):
     other.kill()
     sweep.join()
     assert plays(log) == dict.fromkeys(range(3), 1)
-    np.testing.assert_array_equal(store.load(cell, tmp_path / "shards"), cell.expected())
+    np.testing.assert_array_equal(Store(tmp_path / "shards").load(cell), cell.expected())
 
 
 class Killed:
@@ -163,7 +161,7 @@ class Killed:
         self.cell, self.folder, self.log = cell, folder, log
         self.finished = {}
         # Of which seed a file is.
-        self.seeds = {store.path(shard, folder): seed for seed, shard in enumerate(cell.split())}
+        self.seeds = {Store(folder).path(shard): seed for seed, shard in enumerate(cell.split())}
 
     def look(self):
         """What was finished is there as it was, and has not been begun again."""
@@ -182,7 +180,7 @@ class Killed:
         play(self.cell.split(), self.folder)
         self.look()
         assert len(self.finished) == len(self.cell.seeds)
-        np.testing.assert_array_equal(store.load(self.cell, self.folder), self.cell.expected())
+        np.testing.assert_array_equal(Store(self.folder).load(self.cell), self.cell.expected())
         assert {file.suffix for file in self.folder.iterdir()} == {".npz"}
 
 
@@ -215,8 +213,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from sweep_cells import Drawn
-from fedbandit_envs.leaderboard.runs.backends import Local
-from fedbandit_envs.leaderboard.runs.execute import play
+from fedbandit_envs.leaderboard.runs.execute import Local, play
 cell = Drawn(tuple(range(int(sys.argv[3]))), numbers=20_000, seconds=0.1, log=sys.argv[2])
 print("begins", flush=True)
 play(cell.split(), Path(sys.argv[1]), Local(2))

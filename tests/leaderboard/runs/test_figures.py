@@ -68,7 +68,7 @@ def test_a_curve_beside_another_has_its_colour_dotted():
     looks = styles([*names(7), *beside], beside)
     assert len(set(looks.values())) == 14
     for name, other in beside.items():
-        assert looks[name] == (looks[other].colour, "dotted")
+        assert looks[name] == (looks[other][0], "dotted")
     with pytest.raises(ValueError, match="8 curves; at most 7"):
         styles([*names(8), "beside"], {"beside": names(1)[0]})
 

@@ -51,7 +51,7 @@ P_FCB = ("P-FCB", "FedProcurement-v0", 30, 2, 0)
     ],
 )
 def test_values_are_read_as_json_then_python_then_text(assignment, part, value):
-    settings = RunSpec.from_assignments(*P_FCB, [assignment])
+    settings = RunSpec(*P_FCB).assigned([assignment])
     kwargs = {"env": settings.env_kwargs, "policy": settings.policy_kwargs, **settings.wrapper_kwargs}[part]
     (read,) = kwargs.values()
     assert read == value
@@ -61,7 +61,7 @@ def test_values_are_read_as_json_then_python_then_text(assignment, part, value):
 def test_false_is_false_and_none_is_none_in_play():
     """FCB is unchecked as it is; an unread "False" would be true, and check."""
     settings = [
-        RunSpec.from_assignments("P-FCB", "FedProcurement-v0", 600, 2, 0, assignments)
+        RunSpec("P-FCB", "FedProcurement-v0", 600, 2, 0).assigned(assignments)
         for assignments in (["check=False", "zeta=None"], [], ["check=True"])
     ]
     unchecked, default, checked = (one.run().regret for one in settings)

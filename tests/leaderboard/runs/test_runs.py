@@ -10,12 +10,11 @@ from paper_runs import labelled
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
-from fedbandit_envs.leaderboard.runs import store
-from fedbandit_envs.leaderboard.runs.backends import Local
-from fedbandit_envs.leaderboard.runs.execute import play
+from fedbandit_envs.leaderboard.runs.execute import Local, play
 from fedbandit_envs.leaderboard.runs.result import RunResult, Strata, weakest
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.leaderboard.runs.store import Store
 from fedbandit_envs.papers.pfcb import experiments as pfcb
 from fedbandit_envs.procurement_v0 import parallel_env
 
@@ -29,19 +28,19 @@ def test_shards_resume_and_repeat_nothing_finished(tmp_path):
     cell = replace(cell, rows=50)
     parts = cell.split()
     assert [part.seeds for part in parts] == [5, 5]
-    left = store.missing_shards(parts + parts, tmp_path)
+    left = Store(tmp_path).missing(parts + parts)
     assert left == parts
     told = []
     play(left, tmp_path, Local(2), told.append)
     assert sum(told) <= 600 * 10 * 10
-    assert store.missing_shards(parts, tmp_path) == []
+    assert Store(tmp_path).missing(parts) == []
     files = sorted(tmp_path.iterdir())
     before = [(path.name, path.stat().st_mtime_ns) for path in files]
-    whole = store.load(cell, tmp_path)
+    whole = Store(tmp_path).load(cell)
     files[0].rename(files[0].with_suffix(".npz.partial"))
-    assert len(store.missing_shards(parts, tmp_path)) == 1
+    assert len(Store(tmp_path).missing(parts)) == 1
     play(parts, tmp_path)
-    again = store.load(cell, tmp_path)
+    again = Store(tmp_path).load(cell)
     np.testing.assert_array_equal(again.regret, whole.regret)
     assert before[1] == (files[1].name, files[1].stat().st_mtime_ns)
     assert sorted(tmp_path.iterdir()) == files
@@ -80,15 +79,15 @@ def test_shards_have_about_five_hundred_rows_and_whole_turns(agents, seeds, stra
 def test_a_shard_s_file_is_known_by_what_it_says(tmp_path):
     cell = RunSpec("P-FCB", "FedProcurement-v0", 300, 2, 0)
     play([cell], tmp_path)
-    assert store.missing_shards([cell, replace(cell, strata=Strata(2, "markets"))], tmp_path) == []
+    assert Store(tmp_path).missing([cell, replace(cell, strata=Strata(2, "markets"))]) == []
     for other in (replace(cell, delta=0.1), replace(cell, rounds=301)):
-        assert store.missing_shards([other], tmp_path) == [other]
+        assert Store(tmp_path).missing([other]) == [other]
 
 
 def test_shards_keep_claims_and_traffic(tmp_path):
     cell = RunSpec("P-FCB", "FedProcurement-v0", 600, 2, 0, delta=0.1)
     play([cell], tmp_path)
-    result = store.load(cell, tmp_path)
+    result = Store(tmp_path).load(cell)
     env, policy = cell.build()
     simulate(env, policy, range(2))
     accountant = env.env.accountant
@@ -106,7 +105,7 @@ def test_shards_keep_claims_and_traffic(tmp_path):
 def test_silence_has_neither_claims_nor_traffic(tmp_path):
     cell = RunSpec("SS-UCB", "FedProcurement-v0", 10, 1, 0)
     play([cell], tmp_path)
-    result = store.load(cell, tmp_path)
+    result = Store(tmp_path).load(cell)
     assert result.claims == []
     assert result.traffic == {}
 
@@ -114,7 +113,7 @@ def test_silence_has_neither_claims_nor_traffic(tmp_path):
 def test_a_privatizer_that_released_nothing_says_so(tmp_path):
     cell = RunSpec("P-FCB", "FedProcurement-v0", 10, 1, 0)
     play([cell], tmp_path)
-    claims = store.load(cell, tmp_path).claims
+    claims = Store(tmp_path).load(cell).claims
     # Four compositions under each of the environment's four adjacencies.
     assert [claim.epsilon for claim in claims] == [0.0] * 16
     assert {claim.reason for claim in claims} == {"nothing has been released"}
@@ -197,4 +196,4 @@ def test_a_table_without_pandas_says_what_is_missing(monkeypatch):
 def test_labels_are_no_part_of_what_is_played(tmp_path):
     spec = RunSpec("SS-UCB", "FedProcurement-v0", 9, 2)
     play([spec], tmp_path)
-    assert store.missing_shards([replace(spec, labels={"line": "silence"})], tmp_path) == []
+    assert Store(tmp_path).missing([replace(spec, labels={"line": "silence"})]) == []

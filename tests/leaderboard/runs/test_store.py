@@ -11,9 +11,9 @@ from sweep_cells import Drawn
 
 from fedbandit_envs.leaderboard.runs import source, store
 from fedbandit_envs.leaderboard.runs.execute import play
-from fedbandit_envs.leaderboard.runs.shard_lock import ShardLock, remove_strays
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
-from fedbandit_envs.papers.feducb_critique.runs import SendTimes
+from fedbandit_envs.leaderboard.runs.store import DamagedShardError, DamagedShardWarning, ShardLock, Store
+from fedbandit_envs.papers.feducb_critique.runs import first_messages
 
 CELL = Drawn(tuple(range(4)), numbers=50)
 
@@ -22,7 +22,7 @@ CELL = Drawn(tuple(range(4)), numbers=50)
 def kept(tmp_path):
     """The files of a sweep that has been played, in the cell's order."""
     play(CELL.split(), tmp_path)
-    return [store.path(shard, tmp_path) for shard in CELL.split()]
+    return [Store(tmp_path).path(shard) for shard in CELL.split()]
 
 
 def flipped(content: bytes, at: int) -> bytes:
@@ -47,14 +47,14 @@ def test_a_damaged_shard_is_named_and_played_again(kept, tmp_path, damage):
     whole = [file.read_bytes() for file in kept]
     stamps = [file.stat().st_mtime_ns for file in kept]
     kept[2].write_bytes(DAMAGES[damage](whole[2]))
-    with pytest.raises(store.DamagedShardError, match=str(kept[2])):
-        store.load(CELL, tmp_path)
-    with pytest.warns(store.DamagedShardWarning, match=str(kept[2])) as warned:
-        assert store.missing_shards(CELL.split(), tmp_path) == [CELL.split()[2]]
+    with pytest.raises(DamagedShardError, match=str(kept[2])):
+        Store(tmp_path).load(CELL)
+    with pytest.warns(DamagedShardWarning, match=str(kept[2])) as warned:
+        assert Store(tmp_path).missing(CELL.split()) == [CELL.split()[2]]
     assert len(warned) == 1
-    with pytest.warns(store.DamagedShardWarning, match=str(kept[2])):
+    with pytest.warns(DamagedShardWarning, match=str(kept[2])):
         play(CELL.split(), tmp_path)
-    np.testing.assert_array_equal(store.load(CELL, tmp_path), CELL.expected())
+    np.testing.assert_array_equal(Store(tmp_path).load(CELL), CELL.expected())
     others = [0, 1, 3]
     assert [kept[i].stat().st_mtime_ns for i in others] == [stamps[i] for i in others]
 
@@ -63,15 +63,15 @@ def test_every_byte_of_a_shard_is_watched(kept):
     whole = kept[0].read_bytes()
     for at in range(0, len(whole), 7):
         kept[0].write_bytes(flipped(whole, at))
-        with pytest.raises(store.DamagedShardError):
-            store.read(kept[0])
+        with pytest.raises(DamagedShardError):
+            Store.read(kept[0])
 
 
 def test_one_shard_s_file_is_not_taken_for_another_s(kept, tmp_path):
     kept[0].write_bytes(kept[1].read_bytes())
-    with pytest.warns(store.DamagedShardWarning, match=str(kept[0])):
+    with pytest.warns(DamagedShardWarning, match=str(kept[0])):
         play(CELL.split(), tmp_path)
-    np.testing.assert_array_equal(store.load(CELL, tmp_path), CELL.expected())
+    np.testing.assert_array_equal(Store(tmp_path).load(CELL), CELL.expected())
 
 
 def test_numpy_reads_a_shard_s_file(kept):
@@ -81,10 +81,10 @@ def test_numpy_reads_a_shard_s_file(kept):
 
 def test_a_shard_that_is_not_there_is_no_damage(kept, tmp_path, recwarn):
     kept[1].unlink()
-    assert store.missing_shards(CELL.split(), tmp_path) == [CELL.split()[1]]
+    assert Store(tmp_path).missing(CELL.split()) == [CELL.split()[1]]
     assert not recwarn.list
     with pytest.raises(FileNotFoundError):
-        store.load(CELL, tmp_path)
+        Store(tmp_path).load(CELL)
 
 
 def digests(monkeypatch, *modules, **changed):
@@ -98,10 +98,10 @@ def digests(monkeypatch, *modules, **changed):
     return found
 
 
-# Of a run, a cell of a paper, one of the board, one outside of the package, and of all.
+# Of a run, of a function that a paper measures with, one of the board, one outside of the package, and of all.
 MODULES = (
     RunSpec.__module__,
-    SendTimes.__module__,
+    first_messages.__module__,
     "fedbandit_envs.leaderboard.board.plays",
     "elsewhere",
     None,
@@ -129,9 +129,9 @@ def test_changed_code_reads_no_shards_of_before(monkeypatch, changed, which):
 
 def test_files_are_known_by_the_source(monkeypatch, tmp_path):
     run = RunSpec("SS-UCB", "FedProcurement-v0", 9, 2, 0)
-    before = store.path(run, tmp_path)
+    before = Store(tmp_path).path(run)
     monkeypatch.setattr(store, "source_digest", lambda module: f"other {module}")
-    assert store.path(run, tmp_path) != before
+    assert Store(tmp_path).path(run) != before
 
 
 def test_the_digest_takes_in_every_source_and_all_data():
@@ -162,6 +162,22 @@ def test_stray_partial_files_go_and_those_of_the_living_stay(kept, tmp_path):
     assert sorted(tmp_path.iterdir()) == sorted([*kept, living])
 
 
+def test_a_partial_file_holds_what_was_played(tmp_path):
+    lock = ShardLock.take(tmp_path / "a.npz")
+    assert lock.played == 0.0
+    advance = ShardLock.progress(tmp_path / "a.npz")
+    for more in (1e15 / 3, 0.1, 2e15):
+        advance(more)
+    assert lock.played == 1e15 / 3 + 0.1 + 2e15
+    # Played again, from the beginning.
+    ShardLock.progress(tmp_path / "a.npz")(1.0)
+    assert lock.played == 1.0
+    lock.write(b"whole")
+    advance(1.0)
+    assert list(tmp_path.iterdir()) == [tmp_path / "a.npz"]
+    assert (tmp_path / "a.npz").read_bytes() == b"whole"
+
+
 def test_a_claim_is_one_process_s_until_it_ends(tmp_path):
     file = tmp_path / "a.npz"
     claim = ShardLock.take(file)
@@ -181,7 +197,7 @@ def test_a_claim_is_one_process_s_until_it_ends(tmp_path):
     claim = ShardLock.take(file)
     claim.write(b"x")
     assert file.read_bytes() == b"x"
-    remove_strays(tmp_path)
+    Store(tmp_path).remove_strays()
     assert list(tmp_path.iterdir()) == [file]
 
 

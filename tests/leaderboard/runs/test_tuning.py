@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from fedbandit_envs.baselines.comparison_lines import OURS, TUNED
+from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.baselines.tuned import DATA, constants
 from fedbandit_envs.leaderboard.cli import app
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, experiments
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.leaderboard.tuning import FIRST_SEED, TUNINGS, mean_regret, tuning_runs
-from fedbandit_envs.papers.private_federation.experiments import PROBLEMS
 from fedbandit_envs.registry.problems import TuningSpec
 
 TUNED_NAMES = [(name, problem) for problem, one in TUNINGS.items() for name in one.baselines]
@@ -123,9 +122,9 @@ def test_kept_constants_are_the_least_of_what_was_tried(name, problem):
     assert (tuned.policy, tuned.wrappers) == (base.policy, base.wrappers)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("problem", BASELINE_OF)
 def test_what_weighs_has_silence_s_constants(problem):
-    names = PROBLEMS[problem].names
+    names = BASELINE_OF[problem]
     assert constants(names[TUNED]).items() <= BASELINES[names[OURS]].policy_kwargs.items()
 
 

@@ -13,7 +13,7 @@ import pytest
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.linear.neighbours import sensitivity as linear_sensitivity
-from fedbandit_envs.linear.rewards import RewardLaw
+from fedbandit_envs.linear.rewards import RewardDistribution
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.procurement.neighbours import sensitivity as procurement_sensitivity
 from fedbandit_envs.randomness.streams import Purpose, stream
@@ -340,7 +340,7 @@ def test_rewards_that_are_not_clipped_are_caught(monkeypatch):
         return LinearEnv(num_arms=5, dim=3, contexts="unit_ball", reward="normal", reward_sd=1.0)
 
     assert no_round_tells_more_than_is_said(make_env)
-    honest = RewardLaw.draw
+    honest = RewardDistribution.draw
 
     def draw(self, active, arm, means, reward, clipped):
         bound, self._bound = self._bound, np.inf
@@ -348,5 +348,5 @@ def test_rewards_that_are_not_clipped_are_caught(monkeypatch):
         self._bound = bound
         clipped[...] = np.abs(reward) > bound
 
-    monkeypatch.setattr(RewardLaw, "draw", draw)
+    monkeypatch.setattr(RewardDistribution, "draw", draw)
     assert not no_round_tells_more_than_is_said(make_env)

@@ -15,7 +15,7 @@ from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 from fedbandit_envs.wrappers.reveal import Reveal
 from fedbandit_envs.wrappers.transport.channel import Channel
-from fedbandit_envs.wrappers.transport.fixed_schedules import FixedSchedule
+from fedbandit_envs.wrappers.transport.schedule import Schedule
 
 LEVELS = {
     "plain": lambda: Channel(small()),
@@ -292,11 +292,7 @@ def test_arguments_may_come_from_json():
 
 
 def test_a_schedule_of_ones_own():
-    class Once(FixedSchedule):
-        def count(self, horizon):
-            return int(horizon >= 3)
-
-    env = Channel(small(), schedule=Once())
+    env = Channel(small(), schedule=Schedule(lambda t: int(t >= 3)))
     env.reset_batch([0])
     assert [int(env.step_batch(buying(env)).info["messages"].sum()) for _ in range(5)] == [0, 0, 12, 0, 0]
 

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.wrappers.transport.clique_cover import clique_cover
-from fedbandit_envs.wrappers.transport.network import Network
+from fedbandit_envs.wrappers.transport.network import Network, clique_cover
 from fedbandit_envs.wrappers.transport.topology import Topology
 
 
@@ -103,8 +102,8 @@ def test_networks_hear_their_clique_and_pay_for_floods(name, gamma):
     everybody = np.ones((4, 6), bool)
     carried = []
     for cliques in (True, False):
-        network = Network(Topology(SPECS[name], range(6)), 6, gamma, 0.0, 0.0, cliques, False)
-        carried.append(network.carry(network.routes(seeds), everybody, 1))
+        network = Network(Topology(SPECS[name], range(6)), gamma, 0.0, 0.0, cliques, False)
+        carried.append(network.in_episodes(seeds).carry(everybody, 1))
     (hops, traversals), (all_hops, all_traversals) = carried
     np.testing.assert_array_equal(traversals, all_traversals)
     for replica, seed in enumerate(seeds):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.wrappers.transport.channel import Channel
-from fedbandit_envs.wrappers.transport.clique_cover import clique_cover
+from fedbandit_envs.wrappers.transport.network import clique_cover
 
 
 def hearing(graph, num_agents, gamma):

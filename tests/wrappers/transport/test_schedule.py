@@ -9,17 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbandit_envs.wrappers.transport.fixed_schedules import (
-    Doubling,
-    EveryRound,
-    FixedGap,
-    FixedSchedule,
-    Geometric,
-    GrowingThenFixed,
-    Silent,
-)
-from fedbandit_envs.wrappers.transport.requested_schedules import OnRequest, Synchronise
-from fedbandit_envs.wrappers.transport.schedule import SCHEDULES, make_schedule
+from fedbandit_envs.wrappers.transport.schedule import SCHEDULES, Schedule, make_schedule
 
 EVERY_SPEC = [
     "silent",
@@ -38,6 +28,10 @@ EVERY_SPEC = [
 ASKED = {"on_request", "synchronise"}
 
 
+def of(name: str, **arguments) -> Schedule:
+    return make_schedule({"name": name, **arguments})
+
+
 def rounds(schedule, horizon: int) -> list[int]:
     """In which rounds everybody sends if everybody asks."""
     everybody = np.ones((1, 2), bool)
@@ -47,9 +41,9 @@ def rounds(schedule, horizon: int) -> list[int]:
 
 
 def test_p_fcb_sends_8_or_16_times_in_a_hundred_thousand_rounds():
-    assert rounds(Doubling(), 100_000) == [2**k for k in range(8, 16)]
+    assert rounds(of("doubling"), 100_000) == [2**k for k in range(8, 16)]
     burst = list(range(200, 208))
-    assert rounds(Doubling(mode="printed"), 100_000) == burst + [2**k for k in range(8, 16)]
+    assert rounds(of("doubling", mode="printed"), 100_000) == burst + [2**k for k in range(8, 16)]
 
 
 @pytest.mark.parametrize(("start", "stop"), [(1, 1), (1, 100), (3, 3), (5, 70), (64, 64), (200, 40_000)])
@@ -60,9 +54,9 @@ def test_doubling_equals_the_listing(start, stop):
         if start <= t <= stop and t >= tau:
             printed.append(t)
             tau *= 2
-    assert rounds(Doubling(start, stop, "printed"), 49_999) == printed
+    assert rounds(of("doubling", start=start, stop=stop, mode="printed"), 49_999) == printed
     powers = [2**k for k in range(16) if start <= 2**k <= stop]
-    assert rounds(Doubling(start, stop), 49_999) == powers
+    assert rounds(of("doubling", start=start, stop=stop), 49_999) == powers
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 31, 32, 33, 1000])
@@ -73,30 +67,30 @@ def test_growing_then_fixed_equals_the_listing(limit):
         if t == tau:
             listed.append(t)
             tau = 2 * tau if t < limit else tau + limit
-    assert rounds(GrowingThenFixed(limit), 4999) == listed
+    assert rounds(of("growing_then_fixed", limit=limit), 4999) == listed
 
 
 def test_silence_every_round_and_fixed_gaps():
-    assert rounds(Silent(), 50) == []
-    assert rounds(EveryRound(), 5) == [1, 2, 3, 4, 5]
-    assert rounds(FixedGap(4), 13) == [4, 8, 12]
-    assert rounds(FixedGap(1), 3) == [1, 2, 3]
-    assert rounds(OnRequest(), 3) == [1, 2, 3]
+    assert rounds(of("silent"), 50) == []
+    assert rounds(of("every_round"), 5) == [1, 2, 3, 4, 5]
+    assert rounds(of("fixed_gap", gap=4), 13) == [4, 8, 12]
+    assert rounds(of("fixed_gap", gap=1), 3) == [1, 2, 3]
+    assert rounds(of("on_request"), 3) == [1, 2, 3]
 
 
 def test_doubling_without_a_last_round():
-    assert rounds(Doubling(1, None), 40_000) == [2**k for k in range(16)]
-    assert rounds(Doubling(100, None), 3000) == [128, 256, 512, 1024, 2048]
-    assert Doubling(1, None).sends(2**60)
-    assert not Doubling(1, None).sends(2**60 + 1)
+    assert rounds(of("doubling", start=1, stop=None), 40_000) == [2**k for k in range(16)]
+    assert rounds(of("doubling", start=100, stop=None), 3000) == [128, 256, 512, 1024, 2048]
+    assert of("doubling", start=1, stop=None).sends(2**60)
+    assert not of("doubling", start=1, stop=None).sends(2**60 + 1)
 
 
 def test_geometric_rounds_by_hand():
-    assert rounds(Geometric(4, 100_000), 100_000) == [10, 100, 1000, 10_000]
+    assert rounds(of("geometric", count=4, horizon=100_000), 100_000) == [10, 100, 1000, 10_000]
     # 2^(1/4), 2^(1/2), ... of the horizon 16; then its 9th roots, which coincide at the beginning.
-    assert rounds(Geometric(3, 16), 16) == [2, 4, 8]
-    assert rounds(Geometric(8, 10), 10) == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert rounds(Geometric(1, 1), 5) == [1]
+    assert rounds(of("geometric", count=3, horizon=16), 16) == [2, 4, 8]
+    assert rounds(of("geometric", count=8, horizon=10), 10) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert rounds(of("geometric", count=1, horizon=1), 5) == [1]
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 10, 64, 101, 1000, 100_000])
@@ -104,7 +98,7 @@ def test_geometric_rounds_are_as_many_as_asked_for_and_distinct(horizon):
     for count in {1, 2, 3, 10, 31, horizon // 2, horizon - 1, horizon} & set(
         range(1, min(horizon, 1000) + 1)
     ):
-        listed = Geometric(count, horizon).rounds
+        listed = rounds(of("geometric", count=count, horizon=horizon), horizon)
         assert len(set(listed)) == len(listed) == count
         assert list(listed) == sorted(listed)
         assert listed[0] >= 1
@@ -128,10 +122,12 @@ def test_counts_equal_brute_force(spec):
 @settings(max_examples=100, deadline=None)
 @given(
     schedule=st.one_of(
-        st.builds(FixedGap, st.integers(1, 70)),
-        st.builds(GrowingThenFixed, st.integers(1, 70)),
+        st.builds(of, st.just("fixed_gap"), gap=st.integers(1, 70)),
+        st.builds(of, st.just("growing_then_fixed"), limit=st.integers(1, 70)),
         st.builds(
-            lambda start, length, mode: Doubling(start, None if length is None else start + length, mode),
+            lambda start, length, mode: of(
+                "doubling", start=start, stop=None if length is None else start + length, mode=mode
+            ),
             st.integers(1, 70),
             st.one_of(st.none(), st.integers(0, 200)),
             st.sampled_from(["powers_of_two", "printed"]),
@@ -145,31 +141,31 @@ def test_counts_equal_brute_force_whatever_the_arguments(schedule, horizon):
 
 def test_counts_by_hand():
     million = 10**7
-    assert EveryRound().count(million) == million
-    assert FixedGap(3).count(million) == 3_333_333
-    assert Doubling().count(million) == 8
-    assert Doubling(mode="printed").count(million) == 16
-    assert Doubling(1, None).count(million) == 24
-    assert GrowingThenFixed(1000).count(million) == 11 + (million - 1024) // 1000
-    assert Geometric(32, 1000).count(million) == 32
-    assert Silent().count(million) == 0
-    assert OnRequest().count(million) == Synchronise().count(million) == million
+    assert of("every_round").count(million) == million
+    assert of("fixed_gap", gap=3).count(million) == 3_333_333
+    assert of("doubling").count(million) == 8
+    assert of("doubling", mode="printed").count(million) == 16
+    assert of("doubling", start=1, stop=None).count(million) == 24
+    assert of("growing_then_fixed", limit=1000).count(million) == 11 + (million - 1024) // 1000
+    assert of("geometric", count=32, horizon=1000).count(million) == 32
+    assert of("silent").count(million) == 0
+    assert of("on_request").count(million) == of("synchronise").count(million) == million
 
 
 def test_who_sends_when_some_ask():
     asked = np.array([[0, 1, 0], [0, 0, 0], [1, 1, 1]], bool)
-    assert np.array_equal(OnRequest().senders(1, asked), asked)
-    assert Synchronise().senders(1, asked).tolist() == [[True] * 3, [False] * 3, [True] * 3]
-    assert FixedGap(2).senders(1, asked).tolist() == [[False] * 3] * 3
-    assert FixedGap(2).senders(2, asked).tolist() == [[True] * 3] * 3
+    assert np.array_equal(of("on_request").senders(1, asked), asked)
+    assert of("synchronise").senders(1, asked).tolist() == [[True] * 3, [False] * 3, [True] * 3]
+    assert of("fixed_gap", gap=2).senders(1, asked).tolist() == [[False] * 3] * 3
+    assert of("fixed_gap", gap=2).senders(2, asked).tolist() == [[True] * 3] * 3
 
 
 def test_a_fixed_schedule_is_its_counting_function():
-    class PrimesBelowTen(FixedSchedule):
-        def count(self, horizon):
-            return sum(prime <= horizon for prime in (2, 3, 5, 7))
+    def primes_below_ten(t):
+        return sum(prime <= t for prime in (2, 3, 5, 7))
 
-    schedule = make_schedule(PrimesBelowTen())
+    assert make_schedule(primes_below_ten) == Schedule(primes_below_ten)
+    schedule = make_schedule(Schedule(primes_below_ten))
     assert rounds(schedule, 20) == [2, 3, 5, 7]
     assert schedule.fixed_in_advance
     assert not schedule.needs_all_connected
@@ -198,7 +194,7 @@ def test_every_schedule_has_a_tested_name():
         ({"name": ["silent"]}, ValueError, "schedule name is ['silent']"),
         (5, TypeError, "schedule is 5"),
         (None, TypeError, "schedule is None"),
-        (Doubling, TypeError, "schedule is <class"),
+        (Schedule, TypeError, "schedule is <class"),
         ({"name": "fixed_gap"}, TypeError, "gap"),
         ({"name": "fixed_gap", "gap": 3, "start": 1}, TypeError, "schedule 'fixed_gap'"),
         ({"name": "fixed_gap", "gap": 0}, ValueError, "gap is 0; an integer >= 1"),

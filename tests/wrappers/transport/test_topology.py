@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.wrappers.transport.flooding import edge_lists
+from fedbandit_envs.wrappers.transport.network import edge_lists
 from fedbandit_envs.wrappers.transport.topology import Topology
 
 AGENTS = [f"agent_{j}" for j in range(6)]

@@ -10,7 +10,7 @@ Compositions, each of them an upper bound on what was spent:
 * ``zcdp``: concentrated privacy adds up and is converted at the delta asked for.
 * ``exact``: Gaussian releases are together exactly mu-GDP with mu^2 = sum (sensitivity/sigma)^2. Other
   mechanisms, and mixtures, go through numerical privacy loss distributions if dp-accounting is installed; if
-  it is not, ``basic`` stands in, and the claim says so.
+  it is not, ``basic`` stands in, and the claim names it as the reason.
 * ``parallel``: windows, what was released since the last release, are disjoint, and what differs between
   neighbours lies in one of them; so the largest exact guarantee of one release is that of all. It has no
   answer once data has been released twice.
@@ -26,7 +26,7 @@ No adjacency covers an agent whose later raw choices change with what was altere
 the adjacency names and in nothing else.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 
 import numpy as np
@@ -214,61 +214,41 @@ class Accountant:
         """Composes what is in the books."""
         if not self._counts:
             return np.zeros(self._shape), delta or 0.0, composition, "nothing has been released"
-        counts = self.counts
+        counts, reason = self.counts, ""
+        unknown = np.where(counts.any(axis=0), np.nan, 0.0)
         if delta is None:
-            delta = self._promised_delta(composition, adjacency)
-            if delta >= 1:
-                reason = f"the promised deltas add up to {delta:.3g}, which promises nothing; state a delta"
-                return _unknown(counts), delta, composition, reason
+            delta = float(self._promised_deltas(composition, adjacency).max(initial=0.0))
+        if delta >= 1:
+            reason = f"the promised deltas add up to {delta:.3g}, which promises nothing; state a delta"
+            return unknown, delta, composition, reason
         for event in self.events:
             if composition != "basic" and event.kind not in PROVEN:
                 reason = f"{composition} composition does not know the mechanism {event.kind!r}"
-                return _unknown(counts), delta, composition, reason
-        reason = ""
-        if composition == "exact" and self._lacks_loss_distributions(delta, adjacency):
+                return unknown, delta, composition, reason
+        numerical = any(e.kind != "gaussian" and not e.exposes(adjacency) for e in self.events) and delta > 0
+        if composition == "exact" and numerical and not loss_distributions.available():
             composition, reason = "basic", "dp-accounting is not installed: basic composition"
         rows = COMPOSITIONS[composition](self.events, counts, adjacency, delta)
-        return rows, delta, composition, self._reason(rows, delta, composition, adjacency) or reason
-
-    def _promised_delta(self, composition: Composition, adjacency: Adjacency) -> float:
-        return float(self._promised_deltas(composition, adjacency).max(initial=0.0))
+        if np.isinf(rows).any():
+            exposed = (_exposure(event, adjacency) for event in self.events if event.exposes(adjacency))
+            reason = next(exposed, "Gaussian noise gives no finite epsilon at delta 0")
+        elif np.isnan(rows).any() and composition == "parallel":
+            reason = "data was released twice: windows are not disjoint"
+        elif np.isnan(rows).any():
+            needed = float(promised_delta(self.events, counts, adjacency).max(initial=0.0))
+            reason = f"basic composition needs a delta of at least {needed:.3g}, the promised deltas' sum"
+        return rows, delta, composition, reason
 
     def _promised_deltas(self, composition: Composition, adjacency: Adjacency) -> Array:
         """Returns the deltas that the events promise, by agent: added up, or the largest of one release."""
         if composition == "parallel":
-            single = np.array([event.change(adjacency).values * event.delta for event in self.events])
+            single = np.array([event.promised(adjacency)[1] for event in self.events])
             return (single[:, np.newaxis, np.newaxis] * (self.counts > 0)).max(axis=0, initial=0.0)
         return promised_delta(self.events, self.counts, adjacency)
 
-    def _lacks_loss_distributions(self, delta: float, adjacency: Adjacency) -> bool:
-        return (
-            delta > 0
-            and any(event.kind != "gaussian" and not event.exposes(adjacency) for event in self.events)
-            and not loss_distributions.available()
-        )
 
-    def _reason(self, rows: Array, delta: float, composition: Composition, adjacency: Adjacency) -> str:
-        """Returns the reason why the worst of ``rows`` is no finite number; empty if it is one."""
-        if np.isfinite(rows).all():
-            return ""
-        if np.isinf(rows).any():
-            return _exposure(self.events, adjacency) or "Gaussian noise gives no finite epsilon at delta 0"
-        if composition == "parallel":
-            return "data was released twice: windows are not disjoint"
-        needed = self._promised_delta(composition, adjacency)
-        return f"basic composition needs a delta of at least {needed:.3g}, the promised deltas' sum"
-
-
-def _unknown(counts: Array) -> Array:
-    """Returns an unknown epsilon: NaN for each agent that has released something, 0 for the others."""
-    return np.where(counts.any(axis=0), np.nan, 0.0)
-
-
-def _exposure(events: Iterable[Event], adjacency: Adjacency) -> str:
-    """Returns the reason why some event exposes neighbours; empty if none does."""
-    for event in events:
-        if np.isinf(event.loss):
-            return "released without noise"
-        if event.exposes(adjacency):
-            return f"{event.kind.replace('_', ' ')} does not protect {adjacency}"
-    return ""
+def _exposure(event: Event, adjacency: Adjacency) -> str:
+    """Returns the reason why an event exposes neighbours."""
+    if np.isinf(event.loss):
+        return "released without noise"
+    return f"{event.kind.replace('_', ' ')} does not protect {adjacency}"

@@ -8,7 +8,7 @@ References:
     * B. Balle, Y.-X. Wang: Improving the Gaussian Mechanism for Differential Privacy. ICML 2018, Theorems 5
       and 8.
     * J. Dong, A. Roth, W. Su: Gaussian Differential Privacy. JRSS B 2022, Corollary 1.
-    * M. Bun, T. Steinke: Concentrated Differential Privacy. TCC 2016, Propositions 1.3, 1.4 and 1.6.
+    * M. Bun, T. Steinke: Concentrated Differential Privacy. TCC 2016, Proposition 1.3.
 """
 
 from functools import lru_cache
@@ -29,8 +29,8 @@ Float = np.float64 | npt.NDArray[np.float64]
 def classic_noise_multiplier(epsilon: float, delta: float) -> float:
     """Returns sqrt(2 ln(1.25/delta))/epsilon (Dwork and Roth, Theorem A.1; P-FCB, eq. 10 and 11).
 
-    It is proven to give (epsilon, delta) for epsilon < 1 only; :func:`gaussian_delta` says what it gives
-    beyond.
+    It is proven to give (epsilon, delta) for epsilon < 1 only; :func:`gaussian_delta` returns the delta that it
+    gives beyond.
 
     Args:
         epsilon: Privacy of one release, > 0; infinity gives 0.
@@ -136,16 +136,6 @@ def _solve_epsilon(target: npt.NDArray[np.float64], mu: npt.NDArray[np.float64])
             break
         epsilon = moved
     return moved
-
-
-def gaussian_rho(mu: Float | float) -> Float:
-    """Returns mu^2/2: the zCDP of a Gaussian release (Bun and Steinke, Proposition 1.6)."""
-    return np.square(mu) / 2
-
-
-def pure_rho(epsilon: Float | float) -> Float:
-    """Returns epsilon^2/2: the zCDP of any epsilon-private release (Bun and Steinke, Proposition 1.4)."""
-    return np.square(epsilon) / 2
 
 
 def zcdp_epsilon(delta: float, rho: Float | float) -> Float:

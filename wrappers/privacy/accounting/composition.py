@@ -20,12 +20,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.claim import Adjacency, Composition
 from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
-from fedbandit_envs.wrappers.privacy.accounting.calibration import (
-    gaussian_epsilon,
-    gaussian_rho,
-    pure_rho,
-    zcdp_epsilon,
-)
+from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon, zcdp_epsilon
 from fedbandit_envs.wrappers.privacy.accounting.event import Event, Kind
 
 Compose = Callable[[Sequence[Event], Array, Adjacency, float], Array]
@@ -34,17 +29,12 @@ Compose = Callable[[Sequence[Event], Array, Adjacency, float], Array]
 
 def promised_delta(events: Sequence[Event], counts: Array, adjacency: Adjacency) -> Array:
     """Returns the delta of all releases of each agent by basic composition: the sum over events and changed values."""
-    return _total(counts, (event.change(adjacency).values * event.delta for event in events))
-
-
-def promised_epsilon(event: Event, adjacency: Adjacency) -> float:
-    """Returns the epsilon of one release by basic composition over the values in which neighbours differ."""
-    return np.inf if event.exposes(adjacency) else event.change(adjacency).values * event.epsilon
+    return _total(counts, (event.promised(adjacency)[1] for event in events))
 
 
 def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
     """Sums the events' epsilons; NaN where delta is less than the sum of their deltas; see :data:`Compose`."""
-    epsilon = _total(counts, (promised_epsilon(event, adjacency) for event in events))
+    epsilon = _total(counts, (event.promised(adjacency)[0] for event in events))
     # Sums of equal terms, in another order, differ by rounding.
     covered = promised_delta(events, counts, adjacency) <= delta * (1 + 1e-12)
     return np.where(covered | np.isinf(epsilon), epsilon, np.nan)
@@ -52,22 +42,14 @@ def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
 
 def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
     """Sums the events' zCDP parameters rho and converts the sum to epsilon at delta; see :data:`Compose`."""
-
-    def rho(event: Event) -> float:
-        if event.kind == "gaussian" or event.exposes(adjacency):
-            return float(gaussian_rho(event.loss * event.change(adjacency).norm))
-        return float(event.change(adjacency).values * pure_rho(event.loss))
-
-    total = _total(counts, map(rho, events))
-    if delta == 0:
-        return np.where(total > 0, np.inf, 0.0)
-    return np.asarray(zcdp_epsilon(delta, total))
+    total = _total(counts, (event.rho(adjacency) for event in events))
+    return np.where(total > 0, np.inf, 0.0) if delta == 0 else np.asarray(zcdp_epsilon(delta, total))
 
 
 def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
     """Composes Gaussian releases in closed form, others numerically; see :data:`Compose`."""
     if all(event.kind == "gaussian" for event in events):
-        square = _total(counts, ((event.loss * event.change(adjacency).norm) ** 2 for event in events))
+        square = _total(counts, (event.mu(adjacency) ** 2 for event in events))
         spent = np.sqrt(square).ravel().tolist()
         # Agents often have spent the same.
         known = {mu: _of_mu(delta, mu) for mu in set(spent)}
@@ -121,18 +103,16 @@ def _of_mu(delta: float, mu: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _composed(releases: tuple[tuple[Event, int], ...], adjacency: Adjacency, delta: float) -> float:
-    """Composes the releases of one agent, each event as often as is said."""
+    """Returns the epsilon of the releases of one agent, given as pairs of an event and how often it happened."""
     happened = [(event, times) for event, times in releases if times]
     if any(event.exposes(adjacency) for event, _ in happened):
         return np.inf
-    mu = np.sqrt(
-        sum(n * (e.loss * e.change(adjacency).norm) ** 2 for e, n in happened if e.kind == "gaussian")
-    )
+    mu = np.sqrt(sum(n * e.mu(adjacency) ** 2 for e, n in happened if e.kind == "gaussian"))
     others = tuple(
         (e.kind, e.loss, n * e.change(adjacency).values) for e, n in happened if e.kind != "gaussian"
     )
     gaussian = _of_mu(delta, float(mu))
-    # Pure losses add up, and whatever else composes them better must not say more.
+    # Pure losses add up, and a better composition must not give a larger epsilon.
     added = gaussian + float(sum(loss * times for _, loss, times in others))
     if not others or delta == 0 or not loss_distributions.available():
         return added

@@ -41,6 +41,25 @@ class Event:
         """Returns by how much such neighbours differ in the release."""
         return dict(self.changes).get(adjacency, UNPROTECTED)
 
+    def mu(self, adjacency: Adjacency) -> float:
+        """Returns the privacy loss of such neighbours: mu of Gaussian noise, infinite without protection."""
+        return self.loss * self.change(adjacency).norm
+
+    def rho(self, adjacency: Adjacency) -> float:
+        """Returns the zCDP parameter of the event, for its kinds of mechanism that are known to the compositions.
+
+        That is mu^2/2 for Gaussian noise, and epsilon^2/2 for each value of any epsilon-private release (Bun and
+        Steinke, Propositions 1.6 and 1.4).
+        """
+        if self.kind == "gaussian" or self.exposes(adjacency):
+            return float(np.square(self.mu(adjacency)) / 2)
+        return float(self.change(adjacency).values * (np.square(self.loss) / 2))
+
+    def promised(self, adjacency: Adjacency) -> tuple[float, float]:
+        """Returns the promised epsilon and delta, added up over the values in which such neighbours differ."""
+        values = self.change(adjacency).values
+        return np.inf if self.exposes(adjacency) else values * self.epsilon, values * self.delta
+
     def exposes(self, adjacency: Adjacency) -> bool:
         """Returns whether the event lets an observer distinguish neighbours under ``adjacency`` with certainty."""
-        return bool(np.isinf(self.loss * self.change(adjacency).norm))
+        return bool(np.isinf(self.mu(adjacency)))

@@ -1,1 +1,1 @@
-"""Mechanisms: objects that randomise releases and say what each of them spends, one file a mechanism."""
+"""Mechanisms, one a file: objects that randomise releases and return the privacy events that each of them spends."""

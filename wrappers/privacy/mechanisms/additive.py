@@ -8,43 +8,10 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.noise_variance import variance_of
 from fedbandit_envs.core.sensitivity import Changes, Sensitivity
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten
 from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, Mechanism
-
-
-def require_shares(epsilon: float, releases: int | None) -> None:
-    """Refuses what cannot be shared out.
-
-    Args:
-        epsilon: Of one value over all releases, > 0; infinity for no noise.
-        releases: Number of releases, or None.
-
-    Raises:
-        TypeError: ``releases`` is not an integer.
-        ValueError: An argument is out of its range.
-    """
-    if not epsilon > 0:
-        raise ValueError(f"epsilon is {epsilon!r}; a number > 0 (infinity for no noise) is required")
-    if releases is not None:
-        require_integer("releases", releases, 1)
-
-
-def share_out(epsilon: float, releases: int | None, horizon: int) -> Array:
-    """Returns the share of epsilon that the z-th release spends, float64; all later releases get as much as the last.
-
-    Args:
-        epsilon: Of one value over all releases.
-        releases: Number of equal shares; None for :func:`decreasing` ones.
-        horizon: Rounds of the episode.
-
-    Raises:
-        ValueError: Shares decrease, and the horizon is too short for them.
-    """
-    return decreasing(epsilon, horizon) if releases is None else np.array([epsilon / releases])
-
 
 # From here on the geometric part of the decreasing sequence is lost in rounding.
 _DISTINCT = 64
@@ -73,23 +40,63 @@ def decreasing(epsilon: float, horizon: int) -> Array:
     return epsilon / (2 * np.log2(horizon)) + epsilon / 2.0 ** (z + 1)
 
 
-def booked(events: Sequence[Event], sends: Array, share: Array) -> dict[Event, Array]:
-    """Returns, for each privacy event, the agents whose release is recorded as that event, bool ``(replicas, agents)``.
+class SharingMechanism(Mechanism):
+    """The base of mechanisms whose releases are independent of each other, and each spend a share of epsilon.
 
-    Args:
-        events: The event of a release that spends each of the shares.
-        sends: Whether each agent releases, bool ``(replicas, agents)``.
-        share: Index of the share that each agent's release spends, int ``(replicas, agents)``.
+    A subclass sets ``_events``, the event of a release that spends each of the shares, when an episode starts.
     """
-    by_event: dict[Event, Array] = {}
-    for i in np.unique(share[sends]).tolist():
-        # Shares that are equal up to rounding make the same event.
-        event = events[i]
-        by_event[event] = by_event.get(event, np.zeros_like(sends)) | (sends & (share == i))
-    return by_event
+
+    _events: Sequence[Event]
+
+    def __init__(self, epsilon: float, releases: int | None = None) -> None:
+        """Shares epsilon out over the releases.
+
+        Args:
+            epsilon: Of one value over all releases, > 0; infinity for no noise.
+            releases: Number of releases with equal shares; None for :func:`decreasing` ones, without end.
+
+        Raises:
+            TypeError: ``releases`` is not an integer.
+            ValueError: An argument is out of its range.
+        """
+        if not epsilon > 0:
+            raise ValueError(f"epsilon is {epsilon!r}; a number > 0 (infinity for no noise) is required")
+        if releases is not None:
+            require_integer("releases", releases, 1)
+        self._epsilon = epsilon
+        self.max_releases = releases
+
+    def prepare(self, env: FederatedEnv) -> None:
+        """Shares epsilon out over the environment's horizon."""
+        self._share_out(env.max_cycles)
+
+    def _share_out(self, horizon: int) -> None:
+        """Sets the share that the z-th release spends; all later releases get as much as the last.
+
+        Raises:
+            ValueError: Shares decrease, and the horizon is too short for them.
+        """
+        if self.max_releases is None:
+            self._shares = decreasing(self._epsilon, horizon)
+        else:
+            self._shares = np.array([self._epsilon / self.max_releases])
+
+    def _share(self, index: Array) -> Array:
+        """Returns the index of the share that each agent's release spends."""
+        return np.minimum(index, len(self._shares) - 1)
+
+    def events(self, sends: Array, index: Array) -> dict[Event, Array]:
+        """Returns the events of the shares that are spent; see :meth:`Mechanism.events`."""
+        share = self._share(index)
+        by_event: dict[Event, Array] = {}
+        for i in np.unique(share[sends]).tolist():
+            # Shares that are equal up to rounding make the same event.
+            event = self._events[i]
+            by_event[event] = by_event.get(event, np.zeros_like(sends)) | (sends & (share == i))
+        return by_event
 
 
-class AdditiveMechanism(Mechanism):
+class AdditiveMechanism(SharingMechanism):
     """Adds independent noise to every value of a release, for the share of epsilon that the release spends.
 
     The noise in a value of sensitivity s, of a release that spends the share e, is ``s * noise_multiplier(e)`` times
@@ -112,12 +119,6 @@ class AdditiveMechanism(Mechanism):
         ...         return Event("laplace", share, share, 0.0, tuple(changes.items()))
         >>> env = Privatizer(parallel_env(num_agents=2), TwoSidedExponential(epsilon=1.0, releases=4))
     """
-
-    def __init__(self, epsilon: float, releases: int | None = None) -> None:
-        """Shares ``epsilon`` out over the releases; see :func:`require_shares` for arguments and errors."""
-        require_shares(epsilon, releases)
-        self._epsilon = epsilon
-        self.max_releases = releases
 
     @abstractmethod
     def noise_multiplier(self, share: float) -> float:
@@ -147,15 +148,12 @@ class AdditiveMechanism(Mechanism):
             changes: How neighbours differ in one release, by adjacency.
         """
 
-    def prepare(self, env: FederatedEnv) -> None:
-        """Shares epsilon out over the environment's horizon."""
-        self._share_out(env.max_cycles)
-
-    def _shares_over(self, horizon: int) -> Array:
-        return share_out(self._epsilon, self.max_releases, horizon)
-
     def _share_out(self, horizon: int) -> None:
-        self._shares = self._shares_over(horizon)
+        super()._share_out(horizon)
+        self._calibrate()
+
+    def _calibrate(self) -> None:
+        """Sets the noise of each of the shares."""
         self._multipliers = np.array([self.noise_multiplier(share) for share in self._shares.tolist()])
         self._unit_variances = np.array([self.unit_variance(share) for share in self._shares.tolist()])
 
@@ -171,10 +169,6 @@ class AdditiveMechanism(Mechanism):
     def _changes(self, sensitivity: Sensitivity) -> Changes:
         return sensitivity.changes
 
-    def _share(self, index: Array) -> Array:
-        """Returns the index of the share that each agent's release spends."""
-        return np.minimum(index, len(self._shares) - 1)
-
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Adds noise to a release; see :meth:`Mechanism.randomise`."""
         share = self._share(index)
@@ -183,12 +177,5 @@ class AdditiveMechanism(Mechanism):
         for row, each in zip(np.flatnonzero(sends).tolist(), spent, strict=True):
             self.draw(self._generators[row], each, noise[row])
         deviations = self._multipliers[share][..., np.newaxis] * self._scale
-        variances = unflatten(self._unit_variances[share][..., np.newaxis] * deviations**2, statistic)
-        return {
-            **unflatten(flatten(statistic) + deviations * self._noise, statistic),
-            **{variance_of(name): array for name, array in variances.items()},
-        }
-
-    def events(self, sends: Array, index: Array) -> dict[Event, Array]:
-        """Returns the events of the shares that are spent; see :meth:`Mechanism.events`."""
-        return booked(self._events, sends, self._share(index))
+        variances = self._unit_variances[share][..., np.newaxis] * deviations**2
+        return unflatten(flatten(statistic) + deviations * self._noise, variances, statistic)

@@ -13,7 +13,7 @@ from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import PrefixNoise
 
 
 class BltNoise(PrefixNoise):
-    """Noise that each release's own draw and a few decaying sums of earlier noise are put together to.
+    """The noise of a release is made of its own draw and a few decaying sums of earlier noise.
 
     (Dvijotham, McMahan, Pillutla, Steinke and Thakurta, "Efficient and Near-Optimal Noise Generation for Streaming
     Differential Privacy", FOCS 2024.) An increment of the noise is a draw less the buffers, weighted; then each buffer
@@ -36,9 +36,9 @@ class BltNoise(PrefixNoise):
         ]
 
     def column_square(self, z: int) -> float:
-        """Returns that of as many rows as the next power of two says, or of all that are planned.
+        """Returns an upper bound: the norm for the next power of two of rows, or for all that are planned.
 
-        It grows with every release, and to say each time what that means takes longer than to make the noise.
+        The norm grows with every release, and composing an event anew each time takes longer than making the noise.
         """
         return self._column_squares[(z - 1).bit_length()]
 
@@ -66,7 +66,7 @@ class BufferedToeplitz:
     p_1 > q_1 > p_2 > ... all weights are positive: no column of C is larger than the first, no row of B than the last.
 
     ("An Inversion Theorem for Buffered Linear Toeplitz (BLT) Matrices and Applications to Streaming Differential
-    Privacy", arXiv 2504.21413, shows that the decays of both say all.)
+    Privacy", arXiv 2504.21413, shows that the decays of B and C determine both.)
 
     Attributes:
         decays: float64 ``(buffers,)``.

@@ -40,7 +40,7 @@ class Gaussian(AdditiveMechanism):
     instead, each as much, and their sum is the total. Where a larger quantity has the same outcomes and more, as in
     procurement, both can only grow, by k together: so the joint sensitivity is k and a message costs the promise once.
     The sum has twice the variance; at sqrt(2) times the epsilon it has the same variance and privacy as by default, and
-    good outcomes have half the variance. How neighbours differ is said by the environment
+    good outcomes have half the variance. The environment defines how neighbours differ
     (:class:`~fedbandit_envs.core.sensitivity.Pair`). Releases then also carry ``noise_covariance``, of the noise in
     totals and in good outcomes, value by value.
 
@@ -103,8 +103,12 @@ class Gaussian(AdditiveMechanism):
                 stacklevel=4,
             )
 
-    def _shares_over(self, horizon: int) -> Array:
-        return super()._shares_over(horizon) if self._given is None else np.array([self._epsilon])
+    def _share_out(self, horizon: int) -> None:
+        if self._given is None:
+            super()._share_out(horizon)
+        else:
+            self._shares = np.array([self._epsilon])
+            self._calibrate()
 
     def noise_multiplier(self, share: float) -> float:
         """Returns the standard deviation of the noise in units of sensitivity, calibrated to ``share`` at delta."""

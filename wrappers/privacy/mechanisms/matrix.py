@@ -14,7 +14,7 @@ from fedbandit_envs.basics.checks import require_choice, require_integer, requir
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.claim import Adjacency
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.noise_variance import variance_of, with_variances
+from fedbandit_envs.core.noise_variance import with_variances
 from fedbandit_envs.core.sensitivity import Change, Sensitivity
 from fedbandit_envs.randomness.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier, gaussian_delta
@@ -137,15 +137,16 @@ class MatrixMechanism(Mechanism):
         self._noise = NOISES[self.matrix or ("sqrt_toeplitz" if planned <= _FEW else "blt")](planned)
         norm = sensitivity.changes[protected].norm
         # Sensitivity of all planned releases together, for noise whose draws have a standard deviation of 1.
-        betrayed = norm * sqrt(self._noise.column_square(planned))
+        shown = norm * sqrt(self._noise.column_square(planned))
         if self.sigma == "exact":
             # A hair more than needed: rounding must not claim more than was promised.
-            self._noise_multiplier = (
-                betrayed * analytic_noise_multiplier(self.epsilon, self.delta) * (1 + 1e-11)
-            )
+            self._noise_multiplier = shown * analytic_noise_multiplier(self.epsilon, self.delta) * (1 + 1e-11)
         else:
-            self._noise_multiplier = self._printed(sensitivity.symmetric)
-            mu = betrayed / self._noise_multiplier if self._noise_multiplier else 0.0
+            # Dubey and Pentland (NeurIPS 2020), Algorithm 2.
+            depth = 1 + (planned - 1).bit_length()
+            sigma = 4 * sqrt(depth) * log(2 / self.delta) / self.epsilon
+            self._noise_multiplier = sqrt(2) * sigma if sensitivity.symmetric else sigma
+            mu = shown / self._noise_multiplier if self._noise_multiplier else 0.0
             given = gaussian_delta(self.epsilon, mu)
             if given > self.delta:
                 raise ValueError(
@@ -160,27 +161,17 @@ class MatrixMechanism(Mechanism):
         largest = max(float(array.max()) for array in sensitivity.scale.values())
         self._worst_variance = self._noise.worst_variance * (self._noise_multiplier * largest) ** 2
 
-    def _printed(self, symmetric: bool) -> float:
-        """Returns the noise multiplier of Dubey and Pentland (NeurIPS 2020), Algorithm 2."""
-        depth = 1 + (self._noise.releases - 1).bit_length()
-        sigma = 4 * sqrt(depth) * log(2 / self.delta) / self.epsilon
-        return sqrt(2) * sigma if symmetric else sigma
-
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Adds the increments of the noise of sums; see :meth:`Mechanism.randomise`."""
         values = flatten(statistic)
         grown = np.zeros((*sends.shape, 1))
-        for done in _distinct(index[sends]):
+        for done in sorted(set(index[sends].tolist())):
             now = sends & (index == done)
             grown[now] = self._noise.variance(done + 1) - self._noise.variance(done)
             if self._noise_multiplier > 0:
                 rows = np.flatnonzero(now)
                 _add(values, rows, self._deviation, self._advance(rows, done + 1), self._drawn)
-        variances = unflatten(grown * self._variance, statistic)
-        return {
-            **unflatten(values, statistic),
-            **{variance_of(name): array for name, array in variances.items()},
-        }
+        return unflatten(values, grown * self._variance, statistic)
 
     def _advance(self, rows: Array, z: int) -> Array:
         """Makes the noise of agents' z-th release, ``(agents that release, draws of one)``, in units of a draw."""
@@ -193,7 +184,7 @@ class MatrixMechanism(Mechanism):
     def events(self, sends: Array, index: Array) -> dict[Event, Array]:
         """Returns the event of all releases so far, which replaces the one before; see :meth:`Mechanism.events`."""
         changed: dict[Event, Array] = {}
-        for done in _distinct(index[sends]):
+        for done in sorted(set(index[sends].tolist())):
             now = (sends & (index == done)).astype(np.int64)
             for z, times in ((done, -now), (done + 1, now)):
                 if z > 0:
@@ -224,11 +215,6 @@ def _add(values: Array, rows: Array, deviation: Array, noise: Array, drawn: Arra
         replica, agent = divmod(rows[i], values.shape[1])
         for k in range(len(drawn)):
             values[replica, agent, k] += deviation[replica, agent, k] * noise[i, drawn[k]]
-
-
-def _distinct(counts: Array) -> list[int]:
-    """Returns the different ones of a few numbers, in rising order: less work than ``np.unique``, for each release."""
-    return sorted(set(counts.tolist()))
 
 
 def _checked_plan(releases: PlannedReleases) -> int | Schedule:

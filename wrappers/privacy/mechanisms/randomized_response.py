@@ -9,12 +9,12 @@ from fedbandit_envs.core.sensitivity import Change, Sensitivity
 from fedbandit_envs.randomness.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import Budget, GivenBudget
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import booked, require_shares, share_out
-from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, Mechanism
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import SharingMechanism
+from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators
 from fedbandit_envs.wrappers.privacy.privatizer import OnExhausted, Privatizer
 
 
-class RandomizedResponse(Mechanism):
+class RandomizedResponse(SharingMechanism):
     """Reports each outcome as good or defective truly with probability e^eps/(1 + e^eps), else falsely.
 
     That is local differential privacy of every single outcome (Warner 1965): flips happen before outcomes are
@@ -31,18 +31,9 @@ class RandomizedResponse(Mechanism):
         >>> env = Privatizer(parallel_env(), RandomizedResponse(epsilon=1.0), budget={"adjacency": "one-outcome"})
     """
 
-    def __init__(self, epsilon: float, releases: int | None = None) -> None:
-        """Shares ``epsilon`` out over the releases; see :class:`.RandomizedResponsePrivatizer` for the arguments."""
-        require_shares(epsilon, releases)
-        self._epsilon = epsilon
-        self.max_releases = releases
-
-    def prepare(self, env: FederatedEnv) -> None:
-        """Shares epsilon out over the environment's horizon."""
-        self._share_out(env.max_cycles)
-
     def _share_out(self, horizon: int) -> None:
-        self._shares = shares = share_out(self._epsilon, self.max_releases, horizon)
+        super()._share_out(horizon)
+        shares = self._shares
         # The probability of a flip: from the smaller one of both probabilities, which keeps its digits.
         self._flips = 1 / (1 + np.exp(np.minimum(shares, 700.0))) * np.isfinite(shares)
         # 1 - 2 flip = tanh(epsilon/2); the mean of what is reported is flip total + (1 - 2 flip) good.
@@ -64,9 +55,6 @@ class RandomizedResponse(Mechanism):
             Event("randomised_response", share, share, 0.0, changes) for share in self._shares.tolist()
         ]
         self._generators = generators
-
-    def _share(self, index: Array) -> Array:
-        return np.minimum(index, len(self._shares) - 1)
 
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Flips outcomes and estimates how many were good; see :meth:`Mechanism.randomise`."""
@@ -91,10 +79,6 @@ class RandomizedResponse(Mechanism):
             variance_of(self._names.total): np.zeros(total.shape),
             variance_of(self._names.good): self._variances[share] * total,
         }
-
-    def events(self, sends: Array, index: Array) -> dict[Event, Array]:
-        """Returns the events of the shares that are spent; see :meth:`Mechanism.events`."""
-        return booked(self._events, sends, self._share(index))
 
 
 class RandomizedResponsePrivatizer(Privatizer):
@@ -129,7 +113,7 @@ class RandomizedResponsePrivatizer(Privatizer):
             releases: The number of releases that get equal shares, after which the budget is exhausted; None for
                 P-FCB's decreasing shares of ``epsilon``, which depend on the horizon and have no end.
             budget: See :class:`Privatizer`. By default all releases are added up (``basic``) under ``one-outcome``,
-                without a limit; since an outcome is released but once, ``parallel`` says less.
+                without a limit; since an outcome is released only once, ``parallel`` gives a smaller epsilon.
             on_exhausted: Likewise.
             noise_seed: Likewise.
 

@@ -50,7 +50,8 @@ class TreeNoise(PrefixNoise):
 
     def advance(self, rows: Array, z: int, draws: Array) -> Array:
         """Puts the node that the z-th release completes in the place of those that it covers."""
-        level = _level(z)
+        # The level of the node that is completed: how often 2 divides z.
+        level = (z & -z).bit_length() - 1
         node = self._complete(rows, level, draws)
         increment = node - self._nodes[:level, rows].sum(axis=0)
         self._nodes[level, rows] = node
@@ -63,7 +64,8 @@ class HonakerNoise(TreeNoise):
     These two are independent; weighted by inverse variances they make one of variance 2^l/(2^(l+1) - 1) at level l; it
     falls from 1 to 1/2 (Honaker 2015, "Efficient Use of Differentially Private Binary Trees", the estimate from
     below, which needs no later data). Estimates are functions of the tree's noisy sums, so the tree's privacy is
-    theirs. They do not tell all that the noisy sums do: attacks on the releases stay a little below the claim.
+    theirs. The estimates contain less information than the noisy sums: attacks on the releases stay a little below the
+    claim.
 
     Example:
         >>> noise = HonakerNoise(8)
@@ -88,8 +90,3 @@ class HonakerNoise(TreeNoise):
             double = 2 * self.node_variance(above - 1)
             node = (double * draws[above] + children) / (double + 1)
         return node
-
-
-def _level(z: int) -> int:
-    """Returns the level of the node that the z-th release completes: how often 2 divides z."""
-    return (z & -z).bit_length() - 1

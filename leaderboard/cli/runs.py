@@ -1,0 +1,154 @@
+"""The commands ``list``, ``run`` and ``quickstart``."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.leaderboard.board.suites import SUITES
+from fedbandit_envs.leaderboard.cli.terminal import explained, make_folder, out_console, print_table, progress
+from fedbandit_envs.leaderboard.reproduction.experiment import experiments
+from fedbandit_envs.leaderboard.runs.plots import regret_figure, regret_html
+from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
+from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError, read_value
+from fedbandit_envs.registry.plugins import Registry
+from fedbandit_envs.registry.registration import REGISTRY
+from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
+from fedbandit_envs.wrappers.registry import WRAPPERS
+
+_QUICK = ("uniform-random", "one-of-each", "SS-UCB")
+
+
+def list_() -> None:
+    """Lists environment ids, baselines and what plug-ins add, with the plug-ins' packages and versions."""
+    ids = (
+        (env_id, entry.pettingzoo, json.dumps(entry.kwargs) if entry.kwargs else "-")
+        for env_id, entry in REGISTRY.items()
+    )
+    print_table("Environments", ("id", "PettingZoo", "preset"), ids)
+    baselines = (
+        (name, one.federation.__name__, one.summary, one.reference) for name, one in BASELINES.items()
+    )
+    print_table("Baselines", ("name", "plays", "what it does", "reference"), baselines)
+    registries: dict[str, Registry[Any]] = {
+        "environment": REGISTRY,
+        "baseline": BASELINES,
+        "wrapper": WRAPPERS,
+        "mechanism": MECHANISMS,
+        "suite": SUITES,
+        "experiment": experiments(),
+    }
+    added = [
+        (kind, name, str(package))
+        for kind, registry in registries.items()
+        for name in registry
+        if (package := registry.package(name))
+    ]
+    if added:
+        print_table("Plug-ins", ("kind", "name", "package"), added)
+
+
+def run(
+    baseline: Annotated[
+        str,
+        typer.Argument(
+            help="A baseline's name, see `fedbandit list`; or a policy's entry point, `module:Class`."
+        ),
+    ],
+    env_id: Annotated[str, typer.Argument(help="An environment's id, see `fedbandit list`.")],
+    rounds: Annotated[int, typer.Option(help="Horizon T.")] = 10_000,
+    seeds: Annotated[int, typer.Option(help="Number of seeds.")] = 10,
+    first_seed: Annotated[int, typer.Option(help="The first seed; the others follow.")] = 0,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="key=value: an argument of the environment or of the policy. Repeatable."),
+    ] = None,
+    check_rows: Annotated[
+        bool,
+        typer.Option("--check-rows", help="Play three rows (seed, agent) alone as well: actions must agree."),
+    ] = False,
+    stack: Annotated[
+        str,
+        typer.Option(
+            help="Wrappers inside of the baseline's, as a JSON list of pairs, entry point and arguments."
+        ),
+    ] = "[]",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Runs a baseline on all agents of a federation and reports cumulative regret per agent.
+
+    Exit code 2 if it cannot run as asked, or a privacy budget does not last; 1 if rows do not agree.
+    """
+    # A user's own policy lies in the current folder; installed modules come first.
+    sys.path.append(str(Path.cwd()))
+    with explained(SettingsError, BudgetExhaustedError, ending=[MixedRowsError]):
+        spec = RunSpec(baseline, env_id, rounds, seeds, first_seed, stack=read_value(stack))
+        spec = spec.assigned(set_ or [])
+        result = _played(spec, 3 if check_rows else 0)
+    written = {**result.as_json(), "settings": spec.recorded()}
+    if as_json:
+        typer.echo(json.dumps(written, indent=2))
+    else:
+        rows = ((str(row["round"]), *_cells(row, ".1f")) for row in written["checkpoints"])
+        heads = ("round", "regret per agent", "95 % interval")
+        print_table(f"{baseline} on {env_id}, {seeds} seeds", heads, rows)
+        for name, mean in written["info_mean"].items():
+            out_console.print(f"{name} a round and agent: {mean:g}")
+        if check_rows:
+            out_console.print(
+                f"rows that agree with a policy that sees them alone: {written['checked_rows']}"
+            )
+
+
+def quickstart(
+    rounds: Annotated[int, typer.Option(help="Horizon T.")] = 10_000,
+    seeds: Annotated[int, typer.Option(help="Number of seeds.")] = 10,
+    out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("fedbandit-quickstart"),
+) -> None:
+    """Runs three baselines without communication on FedProcurement-v0 and draws their regret.
+
+    Needs the extra `report`.
+    """
+    with explained(SettingsError):
+        runs = [RunSpec(name, "FedProcurement-v0", rounds, seeds) for name in _QUICK]
+    make_folder(out)
+    curves: dict[str, RunResult] = {}
+    rows = []
+    for spec in runs:
+        result = curves[spec.baseline] = _played(spec)
+        checkpoints = result.as_json()["checkpoints"]
+        means = [row["regret_mean"] for row in checkpoints]
+        share = 100 * (1 - np.interp(rounds // 2, result.rounds, means) / means[-1])
+        rows.append((spec.baseline, *_cells(checkpoints[-1], ",.0f"), f"{share:.0f} %"))
+    print_table(
+        f"FedProcurement-v0: 10 agents, 30 producers, {rounds} rounds, {seeds} seeds",
+        ("baseline", "regret per agent", "95 % interval", "in the last half"),
+        rows,
+    )
+    out_console.print(
+        "A policy that learns incurs ever less of its regret in the last half; the placebos incur 50 %."
+    )
+    title = "FedProcurement-v0, no communication"
+    with explained(OSError, option="--out"):
+        regret_figure(curves, title).savefig(out / "regret.png")
+        regret_html(curves, title, out / "regret.html")
+    for name in ("regret.png", "regret.html"):
+        typer.echo(f"regret plot: {(out / name).resolve()}")
+
+
+def _played(spec: RunSpec, check_rows: int = 0) -> RunResult:
+    """Plays a run, see :meth:`RunSpec.run`, with a progress bar."""
+    with progress(spec.baseline, spec.size) as update:
+        return spec.run(lambda played: update(advance=played), check_rows)
+
+
+def _cells(checkpoint: dict[str, Any], decimals: str) -> tuple[str, str]:
+    """Returns the cells of a table with mean and interval of a checkpoint of :meth:`RunResult.as_json`."""
+    ends = (format(end, decimals) for end in checkpoint["regret_ci"] or ())
+    return format(checkpoint["regret_mean"], decimals), " .. ".join(ends) or "-"

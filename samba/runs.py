@@ -1,0 +1,250 @@
+"""Whole runs: encrypted from a list of arms, without encryption, or either of them from settings as JSON."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass, field
+from math import inf
+from secrets import randbits
+from time import perf_counter, process_time
+from typing import Any, Literal, get_args
+
+from fedbandit_envs.arms.ratings import arm_means
+from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
+from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.randomness.streams import is_secret
+from fedbandit_envs.samba.crypto.certificates import issue_certificates
+from fedbandit_envs.samba.crypto.keys import deal_keys
+from fedbandit_envs.samba.crypto.keystreams import owner_keys
+from fedbandit_envs.samba.crypto.libraries import require_extra
+from fedbandit_envs.samba.owners.algorithm import Algorithm
+from fedbandit_envs.samba.plan import SambaPlan
+from fedbandit_envs.samba.record import Counts, Record
+from fedbandit_envs.samba.roles.parties import RoleSetup, make_role
+from fedbandit_envs.samba.roles.role import RoleReport
+from fedbandit_envs.samba.transports.in_process import run_roles
+from fedbandit_envs.samba.transports.processes import play_in_processes
+from fedbandit_envs.samba.vertical import PlainSelector, VerticalResult, run_vertical
+
+Transport = Literal["local", "tcp"]
+"""Where roles run: all in this process, or each in a process of its own with sockets between them."""
+
+TIMEOUT = 30.0
+"""Seconds after which a role that is awaited counts as hung, unless another timeout is given."""
+
+_SECRET_BITS = 128
+
+
+@dataclass(frozen=True)
+class SecureRun:
+    """The result of a secure run.
+
+    Attributes:
+        reward: The cumulative reward, as the customer has decrypted it.
+        reports: The report of each role by its name.
+        claim: The privacy claim of the run.
+
+    Example:
+        >>> claim = Claim(inf, 0.0, "one-observation", "exact", "no differential privacy", trust="cryptography")
+        >>> SecureRun(reward=14, reports={}, claim=claim).counts.frames
+        0
+    """
+
+    reward: int
+    reports: dict[str, RoleReport]
+    claim: Claim
+
+    @property
+    def counts(self) -> Counts:
+        """Operations and traffic of all roles together."""
+        return Counts.total(report.counts for report in self.reports.values())
+
+
+def run_secure(
+    means: Sequence[float],
+    algorithm: Algorithm,
+    budget: int,
+    seed: int,
+    *,
+    transport: Transport = "local",
+    owners_per_role: int | None = None,
+    tls: bool = False,
+    timeout: float = TIMEOUT,
+    advance: Callable[[int], None] = lambda rounds: None,
+    transcripts: dict[str, Record] | None = None,
+) -> SecureRun:
+    """Returns the result of a bandit algorithm that is run on encrypted scores (SAMBA, Figure 6).
+
+    Args:
+        means: Means of the owners' arms, ``(K,)``.
+        algorithm: The algorithm that owners play.
+        budget: Number of rounds, N.
+        seed: The seed of masks, permutations and random numbers; see
+            :func:`~fedbandit_envs.samba.crypto.keys.deal_keys`.
+        transport: ``"local"`` or ``"tcp"``.
+        owners_per_role: Number of owners in a group, which share a role and its link; None for one group of all owners
+            under ``"local"``, and for one owner in each group under ``"tcp"``. The result does not depend on it.
+        tls: Puts links between processes under mutual TLS as well.
+        timeout: Seconds after which a role that is awaited counts as hung; under ``"tcp"``.
+        advance: Called with a number of rounds that have been played since the last call.
+        transcripts: Receives each role's record, with all that the role sees, by the role's name; under ``"local"``.
+
+    Raises:
+        MissingExtraError: The ``[secure]`` extra is not installed.
+        TypeError: An argument has the wrong type.
+        ValueError: An argument is out of its range, or the algorithm cannot be played on encrypted scores.
+        SecureError: The run has ended without a result.
+    """
+    require_extra()
+    require_choice("transport", transport, get_args(Transport))
+    require_flag("tls", tls)
+    require_number("timeout", timeout, 0, inf, open_below=True)
+    arms = len(means)
+    SambaPlan.make(algorithm, arms, budget)
+    size = owners_per_role if owners_per_role is not None else (arms if transport == "local" else 1)
+    require_integer("owners_per_role", size, 1)
+    if transport == "local" and tls:
+        raise ValueError("tls is True; links of transport 'tcp' alone can be put under TLS")
+    if transport == "tcp" and transcripts is not None:
+        raise ValueError("transcripts is given; those of transport 'local' alone can be read")
+    keyrings = deal_keys(seed, [min(size, arms - first) for first in range(0, arms, size)])
+    if tls:
+        keyrings = issue_certificates(keyrings)
+    group_arms = keyrings["controller"].group_arms
+    setups = {
+        name: RoleSetup(keyring, algorithm, budget, tuple(means[group_arms.get(name, slice(0))]))
+        for name, keyring in keyrings.items()
+    }
+    if transport == "local":
+        roles, set_up = {}, {}
+        for name, setup in setups.items():
+            before = process_time()
+            roles[name] = make_role(setup, keeps_transcript=transcripts is not None)
+            set_up[name] = process_time() - before
+        if transcripts is not None:
+            transcripts.update({name: role.record for name, role in roles.items()})
+        spent = run_roles(roles, advance)
+        reports = {name: role.report(set_up[name] + spent[name]) for name, role in roles.items()}
+    else:
+        reports = play_in_processes(setups, timeout, advance)
+    reward = reports["customer"].reward
+    assert reward is not None, "the customer is done only with a total"
+    # Who learns what: SAMBA, Figure 7.
+    claim = Claim(
+        epsilon=inf,
+        delta=0.0,
+        adjacency="one-observation",
+        composition="exact",
+        reason="no differential privacy: the customer decrypts the exact cumulative reward, and nothing else. Owners "
+        "see their own pulls and rewards; Comp scores under a mask and a permutation new in every round; Controller "
+        "and observers ciphertexts of constant length, and when owners explore. For semi-honest roles of which no two "
+        "collude (SAMBA, Theorem 3)",
+        trust="cryptography",
+        noise="secret" if is_secret(seed) else "repeatable",
+    )
+    return SecureRun(reward, reports, claim)
+
+
+@dataclass(frozen=True)
+class SambaSettings:
+    """Everything that a run follows from.
+
+    Attributes:
+        algorithm: A name of :data:`fedbandit_envs.samba.owners.algorithm.RULES`, or ``"module:attribute"`` of a rule.
+        ratings: The source of the arms' means, see :func:`~fedbandit_envs.arms.ratings.arm_means`.
+        arms: Number of owners, K.
+        budget: Number of rounds, N.
+        seed: The seed of the run; None draws one that is not disclosed.
+        transport: ``"local"``: all roles in this process; ``"tcp"``: each in a process of its own.
+        parameters: Keyword arguments of the algorithm.
+        owners_per_role: Number of owners in a group; None for all of them under ``"local"``, and one under ``"tcp"``.
+        tls: Puts links between processes under mutual TLS.
+        timeout: Seconds after which a role that is awaited counts as hung.
+        plain: Runs without encryption; the reward is the same.
+
+    Example:
+        >>> run_samba(SambaSettings("ucb", arms=3, budget=40, seed=0, plain=True))["cumulative_reward"]
+        20
+    """
+
+    algorithm: str = "ucb"
+    ratings: str = "movielens"
+    arms: int = 10
+    budget: int = 1000
+    seed: int | None = None
+    transport: Transport = "local"
+    parameters: dict[str, Any] = field(default_factory=dict)
+    owners_per_role: int | None = None
+    tls: bool = False
+    timeout: float = TIMEOUT
+    plain: bool = False
+
+
+def seed_or_random(seed: int | None) -> int:
+    """Returns the seed, or a random one of 128 bits where it is None."""
+    return randbits(_SECRET_BITS) if seed is None else seed
+
+
+def run_samba(
+    settings: SambaSettings,
+    advance: Callable[[int], None] = lambda rounds: None,
+    transcripts: dict[str, Record] | None = None,
+) -> dict[str, Any]:
+    """Returns the result of one run, encrypted or plain, as JSON.
+
+    Its fields are ``settings``, ``cumulative_reward``, ``operations`` (counts of all roles together), ``bytes``,
+    ``cpu_seconds`` (by role), ``wall_seconds`` and ``claim`` (null for a plain run).
+
+    Args:
+        settings: The settings of the run.
+        advance: Called with a number of rounds that have been played since the last call.
+        transcripts: Receives each role's record, with all that the role sees, by the role's name; only of encrypted
+            runs in this process.
+
+    Raises:
+        MissingExtraError: The ``[secure]`` extra is not installed.
+        OSError: The ratings cannot be read.
+        TypeError: A setting has the wrong type.
+        ValueError: A setting is out of its range, or the algorithm cannot be played on encrypted scores.
+        SecureError: The run has ended without a result.
+    """
+    require_choice("transport", settings.transport, get_args(Transport))
+    means = arm_means(settings.ratings, settings.arms).tolist()
+    seed = seed_or_random(settings.seed)
+    algorithm = Algorithm(settings.algorithm, settings.parameters)
+    start = perf_counter()
+    if settings.plain:
+        result, spent = run_plain(means, algorithm, settings.budget, seed)
+        reward, counts, claim, seconds = result.reward, Counts(), None, {"plain": spent}
+    else:
+        run = run_secure(
+            means, algorithm, settings.budget, seed,
+            transport=settings.transport, owners_per_role=settings.owners_per_role, tls=settings.tls,
+            timeout=settings.timeout, advance=advance, transcripts=transcripts,
+        )  # fmt: skip
+        reward, counts, claim = run.reward, run.counts, run.claim.as_json()
+        seconds = {name: report.cpu_seconds for name, report in run.reports.items()}
+    operations = asdict(counts)
+    return {
+        "settings": asdict(settings),
+        "cumulative_reward": reward,
+        "bytes": operations.pop("bytes"),
+        "operations": operations,
+        "cpu_seconds": seconds,
+        "wall_seconds": perf_counter() - start,
+        "claim": claim,
+    }
+
+
+def run_plain(
+    means: list[float], algorithm: Algorithm, budget: int, seed: int, note: Collection[int] = ()
+) -> tuple[VerticalResult, float]:
+    """Returns the rewards of a run without encryption, and its CPU seconds.
+
+    Arguments and errors are those of :func:`~fedbandit_envs.samba.vertical.run_vertical`, with an algorithm in place of
+    owners and selector.
+    """
+    plan = SambaPlan.make(algorithm, len(means), budget)
+    bank = algorithm.bank(owner_keys(seed, plan.arms), plan.arms, budget)
+    selector = PlainSelector(plan, seed)
+    before = process_time()
+    result = run_vertical(means, bank, selector, budget, seed, note=note)
+    return result, process_time() - before
