@@ -41,10 +41,10 @@ def make(
         return passed
     arguments = dict(spec)
     name = arguments.pop("name", None)
-    if isinstance(name, str) and ":" in name:
-        constructor = resolve(name)
-    elif isinstance(name, str) and name in known:
+    if isinstance(name, str) and name in known:
         constructor = known[name]
+    elif isinstance(name, str) and ":" in name:
+        constructor = resolve(name)
     else:
         raise ValueError(f"{kind} name is {name!r}; one of {sorted(known)}, 'module:Class'{also} is required")
     try:

@@ -8,10 +8,11 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
+from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.leaderboard.board.entries import baseline_entry
+from fedbandit_envs.leaderboard.board.entries import baseline_entry, plugin_entry
 from fedbandit_envs.leaderboard.board.plays import EntryRun, PrivatizerAttack
 from fedbandit_envs.leaderboard.board.provenance import machine, package
 from fedbandit_envs.leaderboard.board.records import EditionSecrets, RecordError, Records, evaluation_seeds
@@ -115,6 +116,12 @@ def rows_of(suite: Suite, names: Iterable[str], tracks: Iterable[Track]) -> tupl
     """
     rows, left_out = [], {}
     for track, name in product(tracks, names):
+        if BASELINES.package(name) is not None:
+            row = Row(suite, track, *plugin_entry(name))
+            if _sends_as_allowed(track, BASELINES[name]):
+                row.try_out()
+                rows.append(row)
+            continue
         row = Row(suite, track, baseline_entry(name))
         if not all(track.fits(BASELINES[name], task) for task in suite.tasks):
             continue
@@ -126,6 +133,14 @@ def rows_of(suite: Suite, names: Iterable[str], tracks: Iterable[Track]) -> tupl
         except (TrackError, UnfitError, ValueError) as error:
             left_out[f"{name} on {track.name}"] = f"{task.id}: {error}"
     return rows, left_out
+
+
+def _sends_as_allowed(track: Track, baseline: Baseline) -> bool:
+    """Returns whether a plug-in's baseline belongs on a track, by the names of its wrappers."""
+    sends, private = "channel" in baseline.wrappers, "privatizer" in baseline.wrappers
+    if track.revealed or sends == (track.epsilon == 0):
+        return False
+    return not sends or private == track.private
 
 
 def run(
@@ -183,7 +198,7 @@ def _gathered(row: Row, opened: EditionSecrets, out: Path) -> ResultFile:
         track=row.track.name,
         tasks=tasks,
         command=row.command(out),
-        package=package(),
+        package=package() | ({"plugins": row.suite.packages} if row.suite.packages else {}),
         machine=machine(),
         made=datetime.now(UTC).isoformat(timespec="seconds"),
     )

@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.leaderboard.board.result import Entry, digest_of
 from fedbandit_envs.leaderboard.board.suites import Suite
 from fedbandit_envs.leaderboard.sandbox.source import Source
+from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.wrappers import Channel, Privatizer
 
 Settings = Mapping[str, Mapping[str, Any]]
 
@@ -39,6 +43,58 @@ def baseline_entry(name: str) -> Entry:
     wrappers = {part: [_named(one.make), repr(dict(one.kwargs))] for part, one in baseline.wrappers.items()}
     digest = digest_of([name, _named(baseline.policy), repr(dict(baseline.policy_kwargs)), wrappers])
     return Entry(name, "baseline", name, digest, {"policy": _as_json(dict(baseline.policy_kwargs))})
+
+
+def plugin_entry(name: str) -> tuple[Entry, str]:
+    """Returns the submission as which a plug-in's baseline plays, and the place of its code.
+
+    On the board its policy acts in a sandbox, behind its own channel; the track sets the privatizer.
+
+    Raises:
+        ValueError: The baseline has other wrappers than a channel and a privatizer.
+    """
+    baseline = BASELINES[name]
+    settings = {"policy": baseline.policy_kwargs}
+    for part, spec in baseline.wrappers.items():
+        if part == "channel" and spec.make is Channel:
+            settings[part] = spec.kwargs
+        elif not (part == "privatizer" and isinstance(spec.make, type) and issubclass(spec.make, Privatizer)):
+            raise ValueError(
+                f"{name} has the wrapper {part!r}; on the leaderboard a plug-in's baseline may have a Channel as its "
+                "'channel' and a Privatizer as its 'privatizer'"
+            )
+    return submission_of(_named(baseline.policy), name, settings, Path())
+
+
+def require_random(suite: Suite) -> None:
+    """Requires that a suite's reference, whose regret has the score 0, acts at random.
+
+    Its actions must not change where all that it has observed is set to 0, and must differ between seeds.
+
+    Raises:
+        ValueError: There is no baseline of that name, or it does not act at random.
+    """
+    require_choice("reference", suite.reference, BASELINES)
+    env = BASELINES[suite.reference].wrap(suite.tasks[0].federation())
+    seeds = range(8)
+    observation = env.reset_batch(seeds).observation
+    policies = [BASELINES[suite.reference].make_policy() for _ in range(2)]
+    for policy in policies:
+        policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
+    for _ in range(3):
+        blank = {
+            name: np.zeros_like(array) for name, array in observation.items() if name.startswith("total_")
+        }
+        action, blind = (
+            policy.act(seen)
+            for policy, seen in zip(policies, (observation, observation | blank), strict=True)
+        )
+        if not np.array_equal(action, blind) or (action == action[:1]).all():
+            raise ValueError(
+                f"reference of {suite.name} is {suite.reference!r}, which does not act at random; a baseline whose "
+                "actions depend on its seed and not on what it has observed is required, since its regret is score 0"
+            )
+        observation = env.step_batch(action).observation
 
 
 def _as_json(settings: Any) -> Any:

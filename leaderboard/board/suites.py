@@ -17,6 +17,7 @@ from fedbandit_envs.core.claim import Adjacency
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.leaderboard.board.result import digest_of
 from fedbandit_envs.leaderboard.runs.simulate import log_spaced
+from fedbandit_envs.leaderboard.runs.source import package_digest
 from fedbandit_envs.leaderboard.runs.spec import arguments
 from fedbandit_envs.registry.plugins import Registry
 from fedbandit_envs.registry.problems import SuiteSpec
@@ -92,10 +93,14 @@ class Suite:
     version: int = 1
 
     @property
-    def packages(self) -> tuple[str, ...]:
-        """Names and versions of the plug-ins that its tasks stand on; empty for this project's suites."""
-        found = {str(package) for task in self.tasks if (package := REGISTRY.package(task.env_id))}
-        return tuple(sorted(found))
+    def packages(self) -> dict[str, str]:
+        """Digests of the plug-ins that its tasks need, by name and version; empty for suites of this project."""
+        ids = {task.env_id for task in self.tasks}
+        return {
+            str(package): package_digest(REGISTRY[env_id].federation.partition(":")[0])
+            for env_id in sorted(ids)
+            if (package := REGISTRY.package(env_id))
+        }
 
     @cached_property
     def digest(self) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fedbandit_envs.baselines.aggregators import make_aggregator
-from fedbandit_envs.baselines.aggregators.protocol import InboxSpec
+from fedbandit_envs.baselines.aggregators.aggregator import InboxSpec
 
 
 class PersonalUCB:

@@ -3,7 +3,7 @@
 from fedbandit_envs.baselines.arms import UniformArms
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
 from fedbandit_envs.registry.problems import Preset, RegisteredProblem, SuiteSpec, TuningSpec
-from fedbandit_envs.wrappers import Channel, Privatizer
+from fedbandit_envs.wrappers import Privatizer
 from mybandits.env import PersonalGaussianEnv
 from mybandits.policies import PersonalUCB
 
@@ -47,10 +47,8 @@ BASELINES: dict[str, Baseline] = {
         PersonalUCB,
         "PersonalUCB that counts others' noisy pulls by half",
         "this example",
-        wrappers={
-            "privatizer": WrapperSpec(Privatizer, {"mechanism": _STAIRCASE}),
-            "channel": WrapperSpec(Channel, {"schedule": {"name": "doubling", "start": 1, "stop": None}}),
-        },
+        privatizer=WrapperSpec(Privatizer, {"mechanism": _STAIRCASE}),
+        channel={"schedule": {"name": "doubling", "start": 1, "stop": None}},
     ),
 }
 
