@@ -18,6 +18,9 @@ from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Channel, Privatizer
 
+_REFERENCE_ROUNDS = 30
+"""Rounds in which a suite's reference is compared with itself in another history."""
+
 Settings = Mapping[str, Mapping[str, Any]]
 
 _RECORDED_NAMES = {
@@ -69,32 +72,33 @@ def plugin_entry(name: str) -> tuple[Entry, str]:
 def require_random(suite: Suite) -> None:
     """Requires that a suite's reference, whose regret has the score 0, acts at random.
 
-    Its actions must not change where all that it has observed is set to 0, and must differ between seeds.
+    Its actions must be the same in two episodes of one seed in which agents do different things. Actions that are
+    numbers of arms or units must differ between seeds; a distribution over the arms may be the same for all.
 
     Raises:
         ValueError: There is no baseline of that name, or it does not act at random.
     """
     require_choice("reference", suite.reference, BASELINES)
-    env = BASELINES[suite.reference].wrap(suite.tasks[0].federation())
     seeds = range(8)
-    observation = env.reset_batch(seeds).observation
-    policies = [BASELINES[suite.reference].make_policy() for _ in range(2)]
-    for policy in policies:
-        policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
-    for _ in range(3):
-        blank = {
-            name: np.zeros_like(array) for name, array in observation.items() if name.startswith("total_")
-        }
-        action, blind = (
-            policy.act(seen)
-            for policy, seen in zip(policies, (observation, observation | blank), strict=True)
-        )
-        if not np.array_equal(action, blind) or (action == action[:1]).all():
+    baseline = BASELINES[suite.reference]
+    # Twins under one seed: they differ in what the agents do, and so in what they have observed.
+    envs = [baseline.wrap(suite.tasks[0].federation()) for _ in range(2)]
+    seen, others = (env.reset_batch(seeds).observation for env in envs)
+    rows = row_seeds(seeds, envs[0].max_num_agents)
+    policy, same = (baseline.make_policy() for _ in range(2))
+    for player in (policy, same):
+        player.reset(envs[0].policy_spec, rows)
+    action = None
+    for _ in range(_REFERENCE_ROUNDS):
+        previous, action = action, policy.act(seen).copy()
+        fixed = action.dtype.kind in "iu" and (action == action[:1]).all()
+        if fixed or not np.array_equal(action, same.act(others)):
             raise ValueError(
                 f"reference of {suite.name} is {suite.reference!r}, which does not act at random; a baseline whose "
                 "actions depend on its seed and not on what it has observed is required, since its regret is score 0"
             )
-        observation = env.step_batch(action).observation
+        seen = envs[0].step_batch(action).observation
+        others = envs[1].step_batch(action if previous is None else previous).observation
 
 
 def _as_json(settings: Any) -> Any:

@@ -109,7 +109,7 @@ class Suite:
         return digest_of([self.name, self.version, self.reference, self.adjacency, tasks])
 
 
-def _suites(name: str, spec: SuiteSpec | None) -> dict[str, Suite]:
+def suites_of(name: str, spec: SuiteSpec | None) -> dict[str, Suite]:
     """Returns the full and the quick suite of a specification by name; nothing for None."""
     return (
         {
@@ -134,9 +134,9 @@ SUITES: Registry[Suite] = Registry(
     {
         name: suite
         for problem, spec in PROBLEMS.items()
-        for name, suite in _suites(problem, spec.suite).items()
+        for name, suite in suites_of(problem, spec.suite).items()
     },
-    problems=lambda plugin: _suites(plugin.name, problem_of(plugin).suite),
-    suites=lambda plugin: _suites(plugin.name, plugin.content),
+    problems=lambda plugin: suites_of(plugin.name, problem_of(plugin).suite),
+    suites=lambda plugin: suites_of(plugin.name, plugin.content),
 )
 """Every suite by name: those that problems declare, and ``SuiteSpec``s of plug-ins of the group ``suites``."""

@@ -186,6 +186,7 @@ class RunSpec:
         made = [baseline.policy, *(wrapper.make for wrapper in baseline.wrappers.values())]
         modules = {getattr(one, "func", one).__module__ for one in made}
         given = [
+            self.baseline,
             entry.federation,
             entry.stack,
             self.stack,
