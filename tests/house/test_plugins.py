@@ -10,15 +10,19 @@ import gymnasium
 import pytest
 
 from fedbandit_envs import REGISTRY, arms_v0
+from fedbandit_envs.arms.env import ArmsEnv
+from fedbandit_envs.baselines.arms import UCB1
+from fedbandit_envs.baselines.baseline import listed
 from fedbandit_envs.core.stack import build
 from fedbandit_envs.leaderboard.audits import AuditSettings, find_target, run_audits
-from fedbandit_envs.leaderboard.board import suites
+from fedbandit_envs.leaderboard.board import engine, entries, suites
 from fedbandit_envs.leaderboard.board.entries import require_random
 from fedbandit_envs.leaderboard.board.suites import SUITES
+from fedbandit_envs.leaderboard.board.tracks import tracks_of
 from fedbandit_envs.leaderboard.runs.source import package_digest
 from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
 from fedbandit_envs.registry import registration
-from fedbandit_envs.registry.plugins import Plugin, PluginWarning, Registry, plugins
+from fedbandit_envs.registry.plugins import Package, Plugin, PluginWarning, Registry, plugins
 from fedbandit_envs.registry.registration import find_registered
 from fedbandit_envs.wrappers import Interleaved, Privatizer
 from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
@@ -319,3 +323,46 @@ def test_the_example_is_small():
     lines = sum(code_lines(path.read_text()) for path in (ROOT / "examples/plugin").rglob("*.py"))
     assert lines <= 220
     assert f"{lines} lines of code" in (ROOT / "docs/tutorials/plugin.md").read_text()
+
+
+def test_a_private_track_of_a_problem_without_neighbours_says_what_is_missing(monkeypatch):
+    """An attack on the privatizer needs them: it ended in a traceback once all had been played."""
+    monkeypatch.setattr(ArmsEnv, "neighbours", staticmethod(lambda adjacency: []))
+    private = tracks_of(SUITES["arms-quick"])["private-1"]
+    rows, left_out = engine.rows_of(SUITES["arms-quick"], ["Priv-UCB1"], [private])
+    assert rows == []
+    assert "ArmsEnv.neighbours('one-observation') returns no histories" in left_out["Priv-UCB1 on private-1"]
+
+
+@pytest.mark.parametrize(
+    ("wrappers", "on"),
+    [
+        ({}, {"silent"}),
+        ({"channel": {}}, {"non-private", "non-private-few"}),
+        (
+            {"channel": {}, "privatizer": {"epsilon": 1.0, "delta": 1e-5}},
+            {f"private-{epsilon}{few}" for epsilon in ("0.1", "1", "10") for few in ("", "-few")},
+        ),
+    ],
+    ids=["silent", "sends", "private"],
+)
+def test_a_plugins_baseline_plays_as_a_submission_on_the_tracks_of_its_wrappers(monkeypatch, wrappers, on):
+    known = Registry({"stranger": listed(ArmsEnv, UCB1, "", "", **wrappers)})
+    known._packages["stranger"] = Package("strangers", "2.0")
+    for module in (engine, entries):
+        monkeypatch.setattr(module, "BASELINES", known)
+    suite = SUITES["arms-quick"]
+    rows, left_out = engine.rows_of(suite, ["stranger"], tracks_of(suite).values())
+    assert left_out == {}
+    assert {row.track.name for row in rows} == on
+    assert {(row.entry.kind, row.entry.source) for row in rows} == {
+        ("submission", "fedbandit_envs.baselines.arms.classics:UCB1")
+    }
+
+
+def test_a_plugins_baseline_behind_other_wrappers_is_refused(monkeypatch):
+    known = Registry({"stranger": listed(ArmsEnv, UCB1, "", "", interleaved={"period": 2})})
+    known._packages["stranger"] = Package("strangers", "2.0")
+    monkeypatch.setattr(entries, "BASELINES", known)
+    with pytest.raises(ValueError, match="stranger has the wrapper 'interleaved'; on the leaderboard"):
+        entries.plugin_entry("stranger")
