@@ -5,8 +5,9 @@ only their names: ``PLACEBOS`` those of placebos, whose messages hold noise but 
 forms without noise. Tuned forms follow from ``tuned.json``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from fedbandit_envs import baselines
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
@@ -15,35 +16,56 @@ from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.registry.discovery import registered
+from fedbandit_envs.registry.plugins import Registry
 from fedbandit_envs.wrappers.placebo import Placebo
 
-BASELINES: dict[str, Baseline] = {}
-"""All baselines of this package, by name."""
+
+def forms(family: Any) -> dict[str, Baseline]:
+    """Returns the baselines of a folder or a plug-in by name, with those that are derived from them.
+
+    Args:
+        family: The module ``registered``: ``BASELINES`` by name and, where it has them, ``PLACEBOS`` and
+            ``ON_TRUE_DATA``, names of derived baselines by the names of those that they derive from.
+
+    Raises:
+        ValueError: Two baselines have one name.
+    """
+    named = [*family.BASELINES.items()]
+    for of, name in getattr(family, "PLACEBOS", {}).items():
+        base = family.BASELINES[of]
+        wrappers = {"placebo": WrapperSpec(Placebo), **base.wrappers}
+        summary = f"{of} on messages that are noise alone"
+        named.append((name, replace(base, summary=summary, reference="placebo", wrappers=wrappers)))
+    for of, name in getattr(family, "ON_TRUE_DATA", {}).items():
+        base = family.BASELINES[of]
+        wrappers = {part: wrapper for part, wrapper in base.wrappers.items() if part != "privatizer"}
+        summary = f"{of} on true data"
+        named.append((name, replace(base, summary=summary, reference="tuned control", wrappers=wrappers)))
+    return _by_name(named)
 
 
-def _collected() -> Iterator[tuple[str, Baseline]]:
-    for family in registered(baselines):
-        yield from family.BASELINES.items()
-        for of, name in getattr(family, "PLACEBOS", {}).items():
-            base = family.BASELINES[of]
-            wrappers = {"placebo": WrapperSpec(Placebo), **base.wrappers}
-            summary = f"{of} on messages that are noise alone"
-            yield name, replace(base, summary=summary, reference="placebo", wrappers=wrappers)
-        for of, name in getattr(family, "ON_TRUE_DATA", {}).items():
-            base = family.BASELINES[of]
-            wrappers = {part: wrapper for part, wrapper in base.wrappers.items() if part != "privatizer"}
-            summary = f"{of} on true data"
-            yield name, replace(base, summary=summary, reference="tuned control", wrappers=wrappers)
+def _by_name(named: Iterable[tuple[str, Baseline]]) -> dict[str, Baseline]:
+    found: dict[str, Baseline] = {}
+    for name, baseline in named:
+        if name in found:
+            raise ValueError(f"two baselines have the name {name!r}; one name each is required")
+        found[name] = baseline
+    return found
+
+
+def _own() -> dict[str, Baseline]:
+    own = _by_name(item for family in registered(baselines) for item in forms(family).items())
+    tuned = []
     for of, name in TUNED_NAMES.items():
-        policy_kwargs = {**BASELINES[of].policy_kwargs, **constants(name)}
+        policy_kwargs = {**own[of].policy_kwargs, **constants(name)}
         summary, reference = f"{of} with tuned constants", "tuned on seeds of its own; `fedbandit tune`"
-        yield name, replace(BASELINES[of], summary=summary, reference=reference, policy_kwargs=policy_kwargs)
+        form = replace(own[of], summary=summary, reference=reference, policy_kwargs=policy_kwargs)
+        tuned.append((name, form))
+    return _by_name([*own.items(), *tuned])
 
 
-for _name, _baseline in _collected():
-    if _name in BASELINES:
-        raise ValueError(f"two baselines have the name {_name!r}; one name each is required")
-    BASELINES[_name] = _baseline
+BASELINES: Registry[Baseline] = Registry(_own(), baselines=lambda plugin: forms(plugin.content))
+"""Every baseline by name; a plug-in of the group ``baselines`` names a module like a folder's ``registered``."""
 
 
 def find_baseline(name: str) -> Baseline:

@@ -7,15 +7,19 @@ Claims that differ in their composition only are audited by one attack.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from math import isfinite
 from typing import Any, NamedTuple
 
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
+from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.claim import Adjacency, Composition
+from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.exposure.env import ExposureEnv
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
+from fedbandit_envs.registry.plugins import Registry
 from fedbandit_envs.wrappers import (
     ContinualPrivatizer,
     GaussianPrivatizer,
@@ -23,6 +27,8 @@ from fedbandit_envs.wrappers import (
     RandomizedResponsePrivatizer,
 )
 from fedbandit_envs.wrappers.privacy.audit import Audit, Evidence, attack
+from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Mechanism
+from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 
 # By default: with more releases, the event that reveals a pure mechanism gets too rare to be observed.
@@ -69,7 +75,7 @@ def _continual(problem: type[Problem] = LinearEnv, **kwargs: Any) -> AuditTarget
     return AuditTarget(make, 0.1, attacks, problem, altered=1, releases=6)
 
 
-MECHANISMS: dict[str, AuditTarget] = {
+_OWN = {
     "gaussian": AuditTarget(GaussianPrivatizer, 0.01, _GAUSSIAN),
     "gaussian-analytic": AuditTarget(partial(GaussianPrivatizer, calibration="analytic"), 0.01, _GAUSSIAN),
     "gaussian-good-and-defective": AuditTarget(
@@ -84,7 +90,48 @@ MECHANISMS: dict[str, AuditTarget] = {
     "honaker": _continual(mechanism="honaker"),
     "blt-exposure": _continual(ExposureEnv, mechanism="blt"),
 }
-"""What ``fedbandit audit`` can attack, by name."""
+
+
+def target_of(mechanism: type[Mechanism]) -> AuditTarget:
+    """Returns the target that attacks a mechanism around the procurement problem.
+
+    Args:
+        mechanism: Its constructor takes ``epsilon``, ``releases`` and perhaps ``delta`` by name; it is attacked with
+            delta 0.01 if it takes one, else with 0.
+
+    Raises:
+        TypeError: It is no subclass of :class:`Mechanism`, or its constructor does not take these arguments.
+    """
+    if not (isinstance(mechanism, type) and issubclass(mechanism, Mechanism)):
+        raise TypeError(f"mechanism is {mechanism!r}; a subclass of Mechanism is required")
+    takes = signature(mechanism).parameters.keys()
+    if not {"epsilon", "releases"} <= takes:
+        raise TypeError(
+            f"{mechanism.__name__} takes {sorted(takes)}; epsilon and releases are required among them"
+        )
+
+    def make(env: FederatedEnv, **arguments: Any) -> Privatizer:
+        return Privatizer(env, mechanism(**arguments))
+
+    return AuditTarget(make, 0.01 if "delta" in takes else 0.0, (*_EXACT, *_PURE), releases=_RELEASES)
+
+
+TARGETS: Registry[AuditTarget] = Registry(
+    _OWN, mechanisms=lambda plugin: {plugin.name: target_of(MECHANISMS[plugin.name])}
+)
+"""What ``fedbandit audit`` attacks, by name: this project's privatizers in several forms, and plug-ins' mechanisms."""
+
+
+def find_target(name: str) -> AuditTarget:
+    """Returns the target of a name in :data:`TARGETS`, or of the entry point ``"module:Class"`` of a mechanism.
+
+    Raises:
+        KeyError: There is no such name.
+        ImportError: There is no such module.
+        AttributeError: The module has no such class.
+        TypeError: The class is no mechanism that can be attacked; see :func:`target_of`.
+    """
+    return target_of(resolve(name)) if ":" in name else TARGETS[name]
 
 
 @dataclass(frozen=True)
@@ -92,7 +139,7 @@ class AuditSettings:
     """The parameters of a series of audits.
 
     Attributes:
-        mechanism: Name in :data:`MECHANISMS`, or ``"all"``.
+        mechanism: Name in :data:`TARGETS`, ``"all"``, or the entry point of a mechanism.
         epsilon: Of one value, shared out over the releases; of all releases under continual release.
         delta: Of each release that has one (of all, under continual release), and at which claims are attacked; basic
             composition is attacked at the sum of the promised deltas. None for each mechanism's default.
@@ -115,7 +162,8 @@ class AuditSettings:
             TypeError: A parameter has the wrong type.
             ValueError: Names the parameter, its value and what is allowed.
         """
-        require_choice("mechanism", self.mechanism, ("all", *MECHANISMS))
+        if ":" not in self.mechanism:
+            require_choice("mechanism", self.mechanism, ("all", *TARGETS))
         require_number("epsilon", self.epsilon, 0, float("inf"), open_below=True)
         if self.delta is not None:
             require_number("delta", self.delta, 0, 1)
@@ -127,8 +175,8 @@ class AuditSettings:
     @property
     def attacks(self) -> list[tuple[str, Adjacency, Composition]]:
         """The attacks there will be: mechanism, adjacency and composition."""
-        names = list(MECHANISMS) if self.mechanism == "all" else [self.mechanism]
-        return [(name, *attack) for name in names for attack in MECHANISMS[name].attacks]
+        names = list(TARGETS) if self.mechanism == "all" else [self.mechanism]
+        return [(name, *attack) for name in names for attack in find_target(name).attacks]
 
 
 class Audited(NamedTuple):
@@ -159,7 +207,7 @@ def run_audits(
         advance: Called with the number of attacks done since the last call, for progress bars.
 
     Returns:
-        One row a claim, in the order of :data:`MECHANISMS`.
+        One row a claim, in the order of :data:`TARGETS`.
 
     Raises:
         ValueError: A mechanism refuses a parameter.
@@ -167,7 +215,7 @@ def run_audits(
     rows = []
     evidence: dict[tuple[str, Adjacency, int | None], Evidence] = {}
     for name, adjacency, composition in settings.attacks:
-        mechanism = MECHANISMS[name]
+        mechanism = find_target(name)
         delta = mechanism.delta if settings.delta is None else settings.delta
         altered = 1 if composition == "parallel" else mechanism.altered
         seen = name, adjacency, altered

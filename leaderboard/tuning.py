@@ -10,21 +10,25 @@ from typing import Any
 
 import numpy as np
 
-import fedbandit_envs
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
-from fedbandit_envs.registry.discovery import registered
-from fedbandit_envs.registry.problems import TuningSpec
+from fedbandit_envs.registry.plugins import Registry
+from fedbandit_envs.registry.problems import RegisteredProblem, TuningSpec
+from fedbandit_envs.registry.registration import PROBLEMS, problem_of
 
 FIRST_SEED = 1_000_000
 """Seeds from here on are for tuning alone; experiments play smaller ones."""
 
-TUNINGS: dict[str, TuningSpec] = {
-    folder.__name__.split(".")[-2]: folder.PROBLEM.tuning
-    for folder in registered(fedbandit_envs)
-    if folder.PROBLEM.tuning
-}
-"""The tuning of each problem's baselines, by the name of the problem's folder."""
+
+def _tuning(name: str, problem: RegisteredProblem) -> dict[str, TuningSpec]:
+    return {name: problem.tuning} if problem.tuning else {}
+
+
+TUNINGS: Registry[TuningSpec] = Registry(
+    {name: spec for folder, problem in PROBLEMS.items() for name, spec in _tuning(folder, problem).items()},
+    problems=lambda plugin: _tuning(plugin.name, problem_of(plugin)),
+)
+"""The tuning of each problem's baselines, by the name of the problem's folder or plug-in."""
 
 
 def tuning_runs(

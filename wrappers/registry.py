@@ -1,9 +1,20 @@
-"""The package's wrappers by name."""
+"""The wrappers by name."""
+
+from collections.abc import Mapping
 
 from fedbandit_envs import wrappers
 from fedbandit_envs.core.wrapper import FederatedWrapper
+from fedbandit_envs.registry.plugins import Plugin, Registry
 
-WRAPPERS: dict[str, type[FederatedWrapper]] = {
-    name: wrapper for name in wrappers.__all__ if (wrapper := getattr(wrappers, name)).examples
-}
-"""Every wrapper of this package that keyword arguments alone can make, by the name of its class."""
+
+def _of_plugin(plugin: Plugin) -> Mapping[str, type[FederatedWrapper]]:
+    if not (isinstance(plugin.content, type) and issubclass(plugin.content, FederatedWrapper)):
+        raise TypeError(f"{plugin.content!r} is no subclass of FederatedWrapper")
+    return {plugin.name: plugin.content}
+
+
+WRAPPERS: Registry[type[FederatedWrapper]] = Registry(
+    {name: wrapper for name in wrappers.__all__ if (wrapper := getattr(wrappers, name)).examples},
+    wrappers=_of_plugin,
+)
+"""Every wrapper that keyword arguments alone can make, by the name of its class; plug-ins name classes."""

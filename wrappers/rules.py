@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from fedbandit_envs.basics.config import make
+from fedbandit_envs.basics.entry_points import resolve
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
@@ -31,7 +32,8 @@ def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], als
 
     Args:
         kind: Name of the kind of rule, for errors.
-        spec: A function, a name in ``known``, or a mapping of ``name`` and the function's keyword arguments.
+        spec: A function, a name in ``known`` or an entry point ``"module:function"``, or a mapping of ``name`` and the
+            function's keyword arguments.
         known: Functions by name; those with keyword arguments are :func:`checked`.
         also: Other allowed values of the name, for errors.
 
@@ -46,6 +48,9 @@ def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], als
 
     if callable(spec) and not isinstance(spec, type):
         return spec
+    name = spec.get("name") if isinstance(spec, Mapping) else spec
+    if isinstance(name, str) and ":" in name:
+        known = {name: resolve(name)}
     return make(kind, spec, {name: partial(chosen, rule) for name, rule in known.items()}, FunctionType, also)
 
 

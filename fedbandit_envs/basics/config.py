@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from fedbandit_envs.basics.entry_points import resolve
+
 Thing = TypeVar("Thing")
 
 
@@ -17,7 +19,8 @@ def make(
 
     Args:
         kind: Name of the kind of object, for errors.
-        spec: The object itself, a name in ``known``, or a mapping of ``name`` and the object's arguments.
+        spec: The object itself, a name in ``known`` or an entry point ``"module:Class"``, or a mapping of ``name`` and
+            the object's arguments.
         known: Constructors by name.
         protocol: The protocol that objects must implement.
         also: Other allowed values of the name, for errors.
@@ -38,9 +41,13 @@ def make(
         return passed
     arguments = dict(spec)
     name = arguments.pop("name", None)
-    if not isinstance(name, str) or name not in known:
-        raise ValueError(f"{kind} name is {name!r}; one of {sorted(known)}{also} is required")
+    if isinstance(name, str) and name in known:
+        constructor = known[name]
+    elif isinstance(name, str) and ":" in name:
+        constructor = resolve(name)
+    else:
+        raise ValueError(f"{kind} name is {name!r}; one of {sorted(known)}, 'module:Class'{also} is required")
     try:
-        return known[name](**arguments)
+        return constructor(**arguments)
     except TypeError as error:
         raise TypeError(f"{kind} {name!r} with arguments {arguments}: {error}") from None

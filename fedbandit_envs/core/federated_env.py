@@ -5,7 +5,7 @@ All computing happens in the *batch API* (:meth:`FederatedEnv.reset_batch`, :met
 by agent, one replica) is derived from it in :mod:`fedbandit_envs.core.pettingzoo_api`.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.core.final import FinalMeta, final
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.pettingzoo_api import PettingZooApi
 from fedbandit_envs.core.policy_spec import ActionFormat, PolicySpec
@@ -49,7 +50,7 @@ class BatchStep(NamedTuple):
     info: Arrays
 
 
-class FederatedEnv(PettingZooApi, ABC):
+class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
     """A federation of agents, each of which faces a bandit problem of one kind, in many independent replicas.
 
     Problems subclass :class:`~fedbandit_envs.core.problem.Problem`, wrappers
@@ -79,12 +80,6 @@ class FederatedEnv(PettingZooApi, ABC):
     # The number of wrappers inside of this one, and the ledger that all of the stack shares.
     _height: int
     _ledger: ReleaseLedger
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        for name, hook in (("release", "_release"), ("privacy", "allowed_senders or _release")):
-            if name in vars(cls):
-                raise TypeError(f"{cls.__name__} overrides {name}, which is final; override {hook} instead")
 
     @abstractmethod
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
@@ -125,6 +120,7 @@ class FederatedEnv(PettingZooApi, ABC):
             active: Whether each agent acts, bool ``(replicas, agents)``.
         """
 
+    @final
     def release(self, senders: Array) -> Arrays:
         """Releases data of the senders; data leave agents in no other way. Final: subclasses cannot override it.
 
@@ -201,6 +197,7 @@ class FederatedEnv(PettingZooApi, ABC):
         """
         return np.asarray(senders, np.bool_)
 
+    @final
     def privacy(self) -> Claim:
         """Returns the privacy guarantee of this episode's releases, for the agent with the largest loss. Final.
 

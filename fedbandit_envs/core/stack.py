@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 
@@ -15,7 +16,7 @@ def build(federation: str, stack: Stack, **kwargs: Any) -> FederatedEnv:
 
     Args:
         federation: Entry point ``"module:Class"`` of the federation.
-        stack: Wrappers from the inside out: pairs of an entry point and keyword arguments, such as
+        stack: Wrappers from the inside out: pairs of a wrapper's name or entry point and keyword arguments, such as
             ``["fedbandit_envs.wrappers.transport.channel:Channel", {"schedule": "every_round"}]``.
         **kwargs: Passed to the federation.
 
@@ -31,7 +32,7 @@ def build(federation: str, stack: Stack, **kwargs: Any) -> FederatedEnv:
     env: FederatedEnv = resolve(federation)(**kwargs)
     for place, (entry_point, arguments) in enumerate(layers):
         try:
-            wrapped = resolve(entry_point)(env, **arguments)
+            wrapped = _wrapper(entry_point)(env, **arguments)
         except Exception as error:
             error.add_note(f"raised by stack[{place}], {entry_point!r} with {dict(arguments)}")
             raise
@@ -42,6 +43,16 @@ def build(federation: str, stack: Stack, **kwargs: Any) -> FederatedEnv:
             )
         env = wrapped
     return env
+
+
+def _wrapper(name: str) -> Any:
+    """Returns the wrapper of an entry point or of a name in the registry of wrappers."""
+    if ":" in name:
+        return resolve(name)
+    # Named, since wrappers stand above this module.
+    wrappers = resolve("fedbandit_envs.wrappers.registry:WRAPPERS")
+    require_choice("wrapper", name, wrappers)
+    return wrappers[name]
 
 
 def checked(stack: Any) -> Stack:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_args
 
 from gymnasium import spaces
+from gymnasium.error import ResetNeeded
 from pettingzoo.utils.wrappers import BaseParallelWrapper
 
 from fedbandit_envs.basics.arrays import Array, Arrays
@@ -12,6 +13,10 @@ from fedbandit_envs.core.sensitivity import Sensitivity
 
 Layer = Literal["data", "noise", "transport", "observation"]
 """The layer of a wrapper, from the inside out; see :class:`FederatedWrapper`."""
+
+
+class _ResetNeededError(ResetNeeded, AttributeError):
+    """What a wrapper makes at reset is asked for before; ``hasattr`` takes it for a missing attribute."""
 
 
 class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
@@ -59,7 +64,16 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
         FederatedEnv.__init__(self)
         self.env = env
         self._ledger = env._ledger
+        self._wrapped_in = self._ledger.episode
         self._height = env._height + 1
+
+    def __getattr__(self, name: str) -> Any:
+        wrapped_in = vars(self).get("_wrapped_in")
+        if name.startswith("_") and wrapped_in is not None and wrapped_in == self._ledger.episode:
+            raise _ResetNeededError(
+                f"{type(self).__name__} was put around an environment in mid-episode; call reset first"
+            )
+        return super().__getattr__(name)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode a seed; see :meth:`FederatedEnv.reset_batch`."""

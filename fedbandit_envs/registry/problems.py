@@ -99,10 +99,10 @@ class RegisteredProblem(NamedTuple):
     """
 
     federation: str
-    peers: str
-    listener: str
-    small: Mapping[str, Any]
-    presets: Mapping[str, Preset]
+    peers: str = ""
+    listener: str = ""
+    small: Mapping[str, Any] = {}
+    presets: Mapping[str, Preset] = {}
     tuning: TuningSpec | None = None
     suite: SuiteSpec | None = None
     lab_choices: Mapping[str, Mapping[str, Any]] = {}

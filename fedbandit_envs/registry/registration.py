@@ -1,41 +1,98 @@
-"""The registry of problems and ids, collected from the problems' folders, and their registration elsewhere."""
+"""The registry of environment ids, from the problems' folders and from plug-ins, and their registration elsewhere."""
 
+from importlib import import_module
 from typing import Any
 
 import gymnasium
 
 import fedbandit_envs
+from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.stack import build
 from fedbandit_envs.registry.discovery import registered
+from fedbandit_envs.registry.plugins import Plugin, Registry
 from fedbandit_envs.registry.problems import Registered, RegisteredProblem
 from fedbandit_envs.views.parallel import in_turn, parallel
+
+
+def _ids(problem: RegisteredProblem) -> dict[str, Registered]:
+    return {
+        env_id: Registered(problem, env_id, dict(preset.kwargs), preset.stack)
+        for env_id, preset in problem.presets.items()
+    }
+
+
+def _ids_of_plugin(plugin: Plugin) -> dict[str, Registered]:
+    ids = _ids(plugin.content.PROBLEM)
+    if taken := sorted(ids.keys() & gymnasium.registry.keys()):
+        raise ValueError(f"Gymnasium has an environment {taken[0]!r} already")
+    for entry in ids.values():
+        register(entry)
+    return ids
+
 
 PROBLEMS: dict[str, RegisteredProblem] = {
     module.__name__.split(".")[-2]: module.PROBLEM for module in registered(fedbandit_envs)
 }
-"""Every problem of this package by the name of its folder."""
+"""Every problem of this project by the name of its folder."""
 
-REGISTRY: dict[str, Registered] = {
-    env_id: Registered(problem, env_id, dict(preset.kwargs), preset.stack)
-    for problem in PROBLEMS.values()
-    for env_id, preset in problem.presets.items()
-}
-"""Every environment of this package by its Gymnasium id."""
+REGISTRY: Registry[Registered] = Registry(
+    {env_id: entry for problem in PROBLEMS.values() for env_id, entry in _ids(problem).items()},
+    problems=_ids_of_plugin,
+)
+"""Every environment by its Gymnasium id; a plug-in of the group ``problems`` names a module that has ``PROBLEM``."""
+
+
+def problem_of(plugin: Plugin) -> RegisteredProblem:
+    """Returns the problem of a plug-in of the group ``problems``.
+
+    Raises:
+        ValueError: :data:`REGISTRY` has left the plug-in out.
+    """
+    problem: RegisteredProblem = plugin.content.PROBLEM
+    if any(env_id not in REGISTRY or REGISTRY[env_id].problem is not problem for env_id in problem.presets):
+        raise ValueError("its environment ids are left out")
+    return problem
+
+
+def find_registered(name: str) -> Registered:
+    """Returns the registered environment of a name.
+
+    Args:
+        name: An id in :data:`REGISTRY`; an id of a plug-in behind its package, ``"mybandits:MyEnv-v0"``; or the entry
+            point ``"module:Class"`` of an environment, which then has no preset.
+
+    Raises:
+        ValueError: There is no such id.
+        ImportError: There is no such module.
+        AttributeError: The module has no such attribute.
+        TypeError: The entry point names no environment.
+    """
+    module, colon, attribute = name.rpartition(":")
+    if colon and attribute.isidentifier():
+        federation = resolve(name)
+        if not (isinstance(federation, type) and issubclass(federation, FederatedEnv)):
+            raise TypeError(f"env_id is {name!r}; an id or the entry point of a FederatedEnv is required")
+        return Registered(RegisteredProblem(name), name, {}, ())
+    if colon:
+        import_module(module)
+    require_choice("env_id", attribute, REGISTRY)
+    return REGISTRY[attribute]
 
 
 def make_federation(env_id: str, **changes: object) -> FederatedEnv:
     """Makes the federation of a registered id, with the wrappers that belong to it.
 
     Args:
-        env_id: Id in :data:`REGISTRY`.
+        env_id: See :func:`find_registered`.
         **changes: Arguments of the environment in place of the preset's.
 
     Raises:
         TypeError: An argument is unknown or has the wrong type.
         ValueError: An argument is out of its range.
     """
-    entry = REGISTRY[env_id]
+    entry = find_registered(env_id)
     return build(entry.federation, entry.stack, **{**entry.kwargs, **changes})
 
 
@@ -89,6 +146,14 @@ def register(entry: Registered) -> None:
 
 
 def register_all() -> None:
-    """Registers every id of :data:`REGISTRY`."""
-    for entry in REGISTRY.values():
+    """Registers every id of this project."""
+    for entry in REGISTRY.own.values():
         register(entry)
+
+
+def register_plugins() -> None:
+    """Registers the ids of all installed plug-ins with Gymnasium and PettingZoo.
+
+    The ``__init__.py`` of a plug-in's package calls it, so that ``gymnasium.make("mybandits:MyEnv-v0")`` works.
+    """
+    len(REGISTRY)

@@ -8,10 +8,12 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
+from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.leaderboard.board.entries import baseline_entry
+from fedbandit_envs.leaderboard.board.entries import baseline_entry, plugin_entry
 from fedbandit_envs.leaderboard.board.plays import EntryRun, PrivatizerAttack
 from fedbandit_envs.leaderboard.board.provenance import machine, package
 from fedbandit_envs.leaderboard.board.records import EditionSecrets, RecordError, Records, evaluation_seeds
@@ -21,6 +23,7 @@ from fedbandit_envs.leaderboard.board.tracks import Track, TrackError
 from fedbandit_envs.leaderboard.runs import execute as sweep
 from fedbandit_envs.leaderboard.runs.store import Cell, Store
 from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.registry.registration import REGISTRY
 
 SHARDS = ".shards"
 SOURCES = "sources"
@@ -66,10 +69,17 @@ class Row:
         """Returns the environment of one task, reset with one seed; noise follows from a number as large as a secret.
 
         Raises:
-            TrackError: A setting is fixed by the track.
+            TrackError: A setting is fixed by the track, or the track is private and the problem gives no neighbouring
+                histories by which the privatizer can be attacked.
             TypeError: There is no such setting.
             ValueError: A setting is out of its range.
         """
+        problem = resolve(REGISTRY[task.env_id].federation)
+        if self.track.private and not problem.neighbours(self.track.adjacency):
+            raise TrackError(
+                f"{problem.__name__}.neighbours({self.track.adjacency!r}) returns no histories; track "
+                f"{self.track.name} requires some, by which privatizers are attacked"
+            )
         env = EntryRun(task, self.track, self.entry, (0,), 2**127, 0, 0, self.code).stack()
         env.reset_batch([0])
         return env
@@ -115,17 +125,30 @@ def rows_of(suite: Suite, names: Iterable[str], tracks: Iterable[Track]) -> tupl
     """
     rows, left_out = [], {}
     for track, name in product(tracks, names):
-        row = Row(suite, track, baseline_entry(name))
-        if not all(track.fits(BASELINES[name], task) for task in suite.tasks):
+        of_plugin = BASELINES.package(name) is not None
+        if of_plugin and not _sends_as_allowed(track, BASELINES[name]):
             continue
+        if not of_plugin and not all(track.fits(BASELINES[name], task) for task in suite.tasks):
+            continue
+        task = suite.tasks[0]
         try:
+            row = Row(suite, track, *(plugin_entry(name) if of_plugin else (baseline_entry(name),)))
             for task in suite.tasks:
                 env = row.trial_env(task)
-                BASELINES[name].make_policy().reset(env.policy_spec, row_seeds([0], env.max_num_agents))
+                if not of_plugin:
+                    BASELINES[name].make_policy().reset(env.policy_spec, row_seeds([0], env.max_num_agents))
             rows.append(row)
         except (TrackError, UnfitError, ValueError) as error:
             left_out[f"{name} on {track.name}"] = f"{task.id}: {error}"
     return rows, left_out
+
+
+def _sends_as_allowed(track: Track, baseline: Baseline) -> bool:
+    """Returns whether a plug-in's baseline belongs on a track, by the names of its wrappers."""
+    sends, private = "channel" in baseline.wrappers, "privatizer" in baseline.wrappers
+    if track.revealed or sends == (track.epsilon == 0):
+        return False
+    return not sends or private == track.private
 
 
 def run(
@@ -182,7 +205,7 @@ def _gathered(row: Row, opened: EditionSecrets, out: Path) -> ResultFile:
         track=row.track.name,
         tasks=tasks,
         command=row.command(out),
-        package=package(),
+        package=package() | ({"plugins": row.suite.packages} if row.suite.packages else {}),
         machine=machine(),
         made=datetime.now(UTC).isoformat(timespec="seconds"),
     )

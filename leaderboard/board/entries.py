@@ -7,12 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.leaderboard.board.result import Entry, digest_of
 from fedbandit_envs.leaderboard.board.suites import Suite
 from fedbandit_envs.leaderboard.sandbox.source import Source
+from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.wrappers import Channel, Privatizer
+
+_REFERENCE_ROUNDS = 30
+"""Rounds in which a suite's reference is compared with itself in another history."""
 
 Settings = Mapping[str, Mapping[str, Any]]
 
@@ -39,6 +46,59 @@ def baseline_entry(name: str) -> Entry:
     wrappers = {part: [_named(one.make), repr(dict(one.kwargs))] for part, one in baseline.wrappers.items()}
     digest = digest_of([name, _named(baseline.policy), repr(dict(baseline.policy_kwargs)), wrappers])
     return Entry(name, "baseline", name, digest, {"policy": _as_json(dict(baseline.policy_kwargs))})
+
+
+def plugin_entry(name: str) -> tuple[Entry, str]:
+    """Returns the submission as which a plug-in's baseline plays, and the place of its code.
+
+    On the board its policy acts in a sandbox, behind its own channel; the track sets the privatizer.
+
+    Raises:
+        ValueError: The baseline has other wrappers than a channel and a privatizer.
+    """
+    baseline = BASELINES[name]
+    settings = {"policy": baseline.policy_kwargs}
+    for part, spec in baseline.wrappers.items():
+        if part == "channel" and spec.make is Channel:
+            settings[part] = spec.kwargs
+        elif not (part == "privatizer" and isinstance(spec.make, type) and issubclass(spec.make, Privatizer)):
+            raise ValueError(
+                f"{name} has the wrapper {part!r}; on the leaderboard a plug-in's baseline may have a Channel as its "
+                "'channel' and a Privatizer as its 'privatizer'"
+            )
+    return submission_of(_named(baseline.policy), name, settings, Path())
+
+
+def require_random(suite: Suite) -> None:
+    """Requires that a suite's reference, whose regret has the score 0, acts at random.
+
+    Its actions must be the same in two episodes of one seed in which agents do different things. Actions that are
+    numbers of arms or units must differ between seeds; a distribution over the arms may be the same for all.
+
+    Raises:
+        ValueError: There is no baseline of that name, or it does not act at random.
+    """
+    require_choice("reference", suite.reference, BASELINES)
+    seeds = range(8)
+    baseline = BASELINES[suite.reference]
+    # Twins under one seed: they differ in what the agents do, and so in what they have observed.
+    envs = [baseline.wrap(suite.tasks[0].federation()) for _ in range(2)]
+    seen, others = (env.reset_batch(seeds).observation for env in envs)
+    rows = row_seeds(seeds, envs[0].max_num_agents)
+    policy, same = (baseline.make_policy() for _ in range(2))
+    for player in (policy, same):
+        player.reset(envs[0].policy_spec, rows)
+    action = None
+    for _ in range(_REFERENCE_ROUNDS):
+        previous, action = action, policy.act(seen).copy()
+        fixed = action.dtype.kind in "iu" and (action == action[:1]).all()
+        if fixed or not np.array_equal(action, same.act(others)):
+            raise ValueError(
+                f"reference of {suite.name} is {suite.reference!r}, which does not act at random; a baseline whose "
+                "actions depend on its seed and not on what it has observed is required, since its regret is score 0"
+            )
+        seen = envs[0].step_batch(action).observation
+        others = envs[1].step_batch(action if previous is None else previous).observation
 
 
 def _as_json(settings: Any) -> Any:

@@ -6,21 +6,22 @@ the environment included; tests hold every suite to its digest.
 
 import hashlib
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from typing import Any
 
-import fedbandit_envs
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.claim import Adjacency
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.leaderboard.board.result import digest_of
 from fedbandit_envs.leaderboard.runs.simulate import log_spaced
+from fedbandit_envs.leaderboard.runs.source import package_digest
 from fedbandit_envs.leaderboard.runs.spec import arguments
-from fedbandit_envs.registry.discovery import registered
-from fedbandit_envs.registry.registration import REGISTRY, make_federation
+from fedbandit_envs.registry.plugins import Registry
+from fedbandit_envs.registry.problems import SuiteSpec
+from fedbandit_envs.registry.registration import PROBLEMS, REGISTRY, make_federation, problem_of
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,16 @@ class Suite:
     adjacency: Adjacency
     version: int = 1
 
+    @property
+    def packages(self) -> dict[str, str]:
+        """Digests of the plug-ins that its tasks need, by name and version; empty for suites of this project."""
+        ids = {task.env_id for task in self.tasks}
+        return {
+            str(package): package_digest(REGISTRY[env_id].federation.partition(":")[0])
+            for env_id in sorted(ids)
+            if (package := REGISTRY.package(env_id))
+        }
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of name, version, reference, adjacency and the tasks' digests."""
@@ -98,19 +109,34 @@ class Suite:
         return digest_of([self.name, self.version, self.reference, self.adjacency, tasks])
 
 
-def _declared() -> Iterator[Suite]:
-    """Yields the full and the quick suite of each problem that declares them."""
-    for folder in registered(fedbandit_envs):
-        if (spec := folder.PROBLEM.suite) is None:
-            continue
-        problem = folder.__name__.split(".")[-2]
-        for name, (rounds, seeds) in ((problem, spec.full), (f"{problem}-quick", spec.quick)):
-            tasks = [
-                Task(f"{name}/{kind}", env_id, rounds, seeds, kwargs)
-                for kind, (env_id, kwargs) in spec.tasks.items()
-            ]
-            yield Suite(name, tuple(tasks), spec.reference, spec.adjacency, spec.version)
+def suites_of(name: str, spec: SuiteSpec | None) -> dict[str, Suite]:
+    """Returns the full and the quick suite of a specification by name; nothing for None."""
+    return (
+        {
+            full: Suite(
+                full,
+                tuple(
+                    Task(f"{full}/{kind}", env_id, rounds, seeds, kwargs)
+                    for kind, (env_id, kwargs) in spec.tasks.items()
+                ),
+                spec.reference,
+                spec.adjacency,
+                spec.version,
+            )
+            for full, (rounds, seeds) in ((name, spec.full), (f"{name}-quick", spec.quick))
+        }
+        if spec
+        else {}
+    )
 
 
-SUITES: dict[str, Suite] = {suite.name: suite for suite in _declared()}
-"""Every suite by name."""
+SUITES: Registry[Suite] = Registry(
+    {
+        name: suite
+        for problem, spec in PROBLEMS.items()
+        for name, suite in suites_of(problem, spec.suite).items()
+    },
+    problems=lambda plugin: suites_of(plugin.name, problem_of(plugin).suite),
+    suites=lambda plugin: suites_of(plugin.name, plugin.content),
+)
+"""Every suite by name: those that problems declare, and ``SuiteSpec``s of plug-ins of the group ``suites``."""

@@ -94,6 +94,7 @@ def _checks_before_replay(result: ResultFile, folder: Path) -> Iterator[Finding]
     yield _confinement(result)
     yield _entry(result, folder)
     same = result.package["source_digest"] == source_digest()
+    same = same and result.package.get("plugins", {}) == suite.packages
     other = "another state of the code: numbers of other dynamics will differ"
     yield Finding("package", same or None, "the same code" if same else other)
     row = _row(result, folder)

@@ -1,15 +1,17 @@
 """The command ``audit``."""
 
 import json
+import sys
 from dataclasses import asdict
 from itertools import groupby
 from math import isnan
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Column
 
-from fedbandit_envs.leaderboard.audits import MECHANISMS, AuditSettings, run_audits
+from fedbandit_envs.leaderboard.audits import TARGETS, AuditSettings, run_audits
 from fedbandit_envs.leaderboard.cli.terminal import explained, print_table, progress
 from fedbandit_envs.wrappers.privacy.audit import Audit
 
@@ -19,7 +21,9 @@ _HEADS = (_ADJACENCY, "composition", "delta", "lower bound", "claim", "tightness
 
 
 def audit(
-    mechanism: Annotated[str, typer.Argument(help=f"One of {', '.join(MECHANISMS)}, or all.")],
+    mechanism: Annotated[
+        str, typer.Argument(help=f"One of {', '.join(TARGETS)}, all, or module:Class of a mechanism.")
+    ],
     epsilon: Annotated[float, typer.Option(help="Shared out over the releases, for one value.")] = 1.0,
     delta: Annotated[
         float | None,
@@ -39,7 +43,9 @@ def audit(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Attacks what a mechanism claims; exit code 1 if some claim is refuted (by chance 1 in 10,000 attacks)."""
-    with explained(ValueError, ArithmeticError, MemoryError):
+    # A user's own mechanism lies in the current folder; installed modules come first.
+    sys.path.append(str(Path.cwd()))
+    with explained(ValueError, ArithmeticError, MemoryError, TypeError, ImportError, AttributeError):
         settings = AuditSettings(mechanism, epsilon, delta, releases, samples, seed)
         with progress(mechanism, len(settings.attacks)) as update:
             audited = run_audits(settings, lambda attacks: update(advance=attacks))

@@ -12,7 +12,7 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.leaderboard.board import engine
-from fedbandit_envs.leaderboard.board.entries import baselines_of, submission_of
+from fedbandit_envs.leaderboard.board.entries import baselines_of, require_random, submission_of
 from fedbandit_envs.leaderboard.board.records import RecordError, Records
 from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile
 from fedbandit_envs.leaderboard.board.suites import SUITES
@@ -61,6 +61,7 @@ def run(
     with terminal.explained(ValueError):
         played_by = terminal.backend_of(backend, scheduler, workers)
         played = terminal.chosen("suite", suite, SUITES)
+        require_random(played)
         known = baselines_of(played)
         names = list(dict.fromkeys(baselines or known))
         for name in names:
@@ -98,6 +99,7 @@ def submit(
     with terminal.explained(ValueError, TypeError, OSError, ImportError):
         played_by = terminal.backend_of(backend, scheduler, workers)
         played = terminal.chosen("suite", suite, SUITES)
+        require_random(played)
         where = terminal.chosen("track", track, tracks_of(played))
         if where.revealed:
             raise ValueError(f"track is {track!r}, for lines to compare with; another one is required")

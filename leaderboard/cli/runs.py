@@ -9,19 +9,24 @@ import numpy as np
 import typer
 
 from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.cli.terminal import explained, make_folder, out_console, print_table, progress
+from fedbandit_envs.leaderboard.reproduction.experiment import experiments
 from fedbandit_envs.leaderboard.runs.plots import regret_figure, regret_html
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
 from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError, read_value
+from fedbandit_envs.registry.plugins import Registry
 from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
+from fedbandit_envs.wrappers.registry import WRAPPERS
 
 _QUICK = ("uniform-random", "one-of-each", "SS-UCB")
 
 
 def list_() -> None:
-    """Lists environment ids and baselines."""
+    """Lists environment ids, baselines and what plug-ins add, with the plug-ins' packages and versions."""
     ids = (
         (env_id, entry.pettingzoo, json.dumps(entry.kwargs) if entry.kwargs else "-")
         for env_id, entry in REGISTRY.items()
@@ -31,6 +36,22 @@ def list_() -> None:
         (name, one.federation.__name__, one.summary, one.reference) for name, one in BASELINES.items()
     )
     print_table("Baselines", ("name", "plays", "what it does", "reference"), baselines)
+    registries: dict[str, Registry[Any]] = {
+        "environment": REGISTRY,
+        "baseline": BASELINES,
+        "wrapper": WRAPPERS,
+        "mechanism": MECHANISMS,
+        "suite": SUITES,
+        "experiment": experiments(),
+    }
+    added = [
+        (kind, name, str(package))
+        for kind, registry in registries.items()
+        for name in registry
+        if (package := registry.package(name))
+    ]
+    if added:
+        print_table("Plug-ins", ("kind", "name", "package"), added)
 
 
 def run(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.leaderboard.reproduction.measurement import Measurement
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.registry.plugins import Registry
 
 LOG_LOG = {"xscale": "log", "yscale": "log"}
 LOG_LINEAR = {"xscale": "log", "yscale": "linear"}
@@ -96,10 +97,14 @@ class Experiment:
 
 
 @cache
-def experiments() -> Mapping[str, Experiment]:
-    """Returns all experiments by name, collected from the module ``experiments`` of every folder of ``papers``."""
+def experiments() -> Registry[Experiment]:
+    """Returns all experiments by name: ``EXPERIMENTS`` of the module ``experiments`` of every folder of ``papers``.
+
+    A plug-in of the group ``papers`` names such a module.
+    """
     # By name: nothing imports the papers, which stand above all else.
     papers = import_module("fedbandit_envs.papers")
     folders = sorted(folder.name for folder in iter_modules(papers.__path__) if folder.ispkg)
     modules = [import_module(f"{papers.__name__}.{folder}.experiments") for folder in folders]
-    return {name: one for module in modules for name, one in module.EXPERIMENTS.items()}
+    own = {name: one for module in modules for name, one in module.EXPERIMENTS.items()}
+    return Registry(own, papers=lambda plugin: dict(plugin.content.EXPERIMENTS))

@@ -16,7 +16,7 @@ from typing import Any
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.baselines.registry import find_baseline
 from fedbandit_envs.basics.arrays import Arrays
-from fedbandit_envs.basics.checks import require_choice, require_integer
+from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import MOST
@@ -25,8 +25,9 @@ from fedbandit_envs.core.stack import build as build_stack
 from fedbandit_envs.leaderboard.runs.result import ONE_STRATUM, RunResult, Strata, claims_of, cpu_seconds
 from fedbandit_envs.leaderboard.runs.row_check import RowCheck
 from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.leaderboard.runs.source import foreign_modules, is_foreign, package_digest
 from fedbandit_envs.randomness.streams import row_seeds
-from fedbandit_envs.registry.registration import REGISTRY
+from fedbandit_envs.registry.registration import find_registered
 
 ROWS_PER_SHARD = 500
 """Rows of a shard by default; a row is one agent in one replica. Arrays of so many stay in a processor's cache."""
@@ -71,7 +72,8 @@ class RunSpec:
     Attributes:
         baseline: Name of a baseline, or entry point of a policy; see
             :func:`~fedbandit_envs.baselines.registry.find_baseline`.
-        env_id: Id of a registered environment.
+        env_id: Id of a registered environment, or entry point of an environment; see
+            :func:`~fedbandit_envs.registry.registration.find_registered`.
         rounds: Horizon, up to 2**53.
         seeds: Number of seeds, each a replica.
         first_seed: The first of them; the others follow.
@@ -114,7 +116,7 @@ class RunSpec:
         """
         with refusing(*_WRONG, ImportError, AttributeError):
             find_baseline(self.baseline)
-            require_choice("env_id", self.env_id, REGISTRY)
+            find_registered(self.env_id)
             require_integer("rounds", self.rounds, 1)
             if self.rounds > MOST:
                 raise ValueError(f"rounds is {self.rounds}; at most {MOST} can be counted")
@@ -134,7 +136,7 @@ class RunSpec:
         """
         baseline = find_baseline(self.baseline)
         known = {
-            "env": arguments(resolve(REGISTRY[self.env_id].federation)).keys()
+            "env": arguments(resolve(find_registered(self.env_id).federation)).keys()
             - {"max_cycles", "render_mode"},
             "policy": arguments(baseline.policy).keys(),
             **{part: arguments(wrapper.make).keys() - {"env"} for part, wrapper in baseline.wrappers.items()},
@@ -171,7 +173,29 @@ class RunSpec:
     def key(self) -> list[Any]:
         """Everything that the numbers follow from; see :attr:`.store.Cell.key`."""
         settings = asdict(self)
-        return ["run", {name: settings[name] for name in settings.keys() - {"strata", "rows", "labels"}}]
+        kept = {name: settings[name] for name in settings.keys() - {"strata", "rows", "labels"}}
+        return ["run", kept, *([self.packages] if self.packages else [])]
+
+    @cached_property
+    def packages(self) -> dict[str, str]:
+        """Digests of the packages, other than this project's, that the run's code lies in, by their names.
+
+        They are those of environment, policy and wrappers, and of what the settings name; not what these import.
+        """
+        entry, baseline = find_registered(self.env_id), find_baseline(self.baseline)
+        made = [baseline.policy, *(wrapper.make for wrapper in baseline.wrappers.values())]
+        modules = {getattr(one, "func", one).__module__ for one in made}
+        given = [
+            self.baseline,
+            entry.federation,
+            entry.stack,
+            self.stack,
+            self.env_kwargs,
+            self.policy_kwargs,
+            self.wrapper_kwargs,
+        ]
+        foreign = {module for module in modules if is_foreign(module)} | {*foreign_modules(given)}
+        return {module.partition(".")[0]: package_digest(module) for module in sorted(foreign)}
 
     def split(self) -> list["RunSpec"]:
         """Splits the seeds into shards of about :attr:`rows` rows, at multiples of the number of strata."""
@@ -184,7 +208,7 @@ class RunSpec:
         Raises:
             SettingsError: An argument is out of its range or has the wrong type.
         """
-        entry = REGISTRY[self.env_id]
+        entry = find_registered(self.env_id)
         kwargs = {**entry.kwargs, **self.env_kwargs, "max_cycles": self.rounds}
         with refusing(*_WRONG, ImportError, AttributeError):
             return build_stack(entry.federation, (*entry.stack, *self.stack), **kwargs)
@@ -245,7 +269,7 @@ class RunSpec:
 
     def recorded(self) -> dict[str, Any]:
         """Returns the settings as a result records them: all arguments, also those of presets and baselines."""
-        entry, baseline = REGISTRY[self.env_id], find_baseline(self.baseline)
+        entry, baseline = find_registered(self.env_id), find_baseline(self.baseline)
         stack = (*entry.stack, *self.stack)
         return {
             "baseline": self.baseline,

@@ -6,7 +6,8 @@ import pytest
 from tutorials import blocks, is_printed, play
 
 FOLDER = Path(__file__).parents[2] / "docs" / "tutorials"
-PAGES = sorted(path for path in FOLDER.glob("*.md") if path.name != "index.md")
+# The page on plug-ins installs a package: continuous integration follows it in an environment of its own.
+PAGES = sorted(path for path in FOLDER.glob("*.md") if path.stem not in ("index", "plugin"))
 NEEDS = {"ppo": "stable_baselines3", "samba": "cryptography"}
 """Libraries of extras, by the page that cannot do without."""
 
@@ -35,4 +36,4 @@ def test_what_is_said_must_be_what_is_printed():
 
 def test_every_tutorial_is_in_the_index():
     index = (FOLDER / "index.md").read_text()
-    assert all(f"({path.name})" in index for path in PAGES)
+    assert all(f"({path.name})" in index for path in FOLDER.glob("*.md") if path.stem != "index")

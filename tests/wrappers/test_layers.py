@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from channels import buying, private, small
+from gymnasium.error import ResetNeeded
 from sums_env import SumsEnv
 
 from fedbandit_envs import FederatedEnv, FederatedWrapper
+from fedbandit_envs.core.final import final as final_method
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import (
@@ -119,6 +121,27 @@ def test_the_door_and_the_claim_cannot_be_overridden(final):
         type("Leaky", (ProcurementEnv,), {final: lambda self: None})
 
 
+@pytest.mark.parametrize("final", ["release", "privacy"])
+def test_release_and_privacy_cannot_be_replaced_by_other_means(final):
+    """By a mixin, on a class or an object that exists already, by a property, or by a second final method."""
+    refused = pytest.raises(TypeError, match=f"overrides {final}, which is final")
+    honest = getattr(FederatedEnv, final)
+    for replacement in (lambda self: None, property(lambda self: None), final_method(lambda self: None)):
+        with refused:
+            type("Mixed", (type("Mixin", (), {final: replacement}), ProcurementEnv), {})
+        with refused:
+            setattr(type("Later", (ProcurementEnv,), {}), final, replacement)
+    env = Channel(small())
+    for one in (env, env.env):
+        with refused:
+            setattr(one, final, lambda *given: None)
+        vars(one)[final] = lambda *given: None
+    assert getattr(FederatedEnv, final) is honest
+    env.reset_batch([0])
+    env.release(np.ones((1, env.max_num_agents), np.bool_))
+    assert env.privacy().epsilon == np.inf
+
+
 def everything_claimed(env, private) -> list[float | None]:
     """Epsilon at every level at which one can ask, and in the information."""
     claims = [layer.privacy().epsilon for layer in layers(env)]
@@ -225,3 +248,24 @@ def test_where_agents_choose_when_to_send_nothing_is_claimed_at_any_level(schedu
         info = env.step_batch({"action": buying(env), "send": np.zeros((1, 4), bool)}).info
         assert (info["epsilon_spent"] == np.inf).all()
     assert env.privacy().as_json()["epsilon"] is None
+
+
+@pytest.mark.parametrize(
+    ("wrap", "play"),
+    [
+        (private, lambda env: env.release(np.ones((1, env.max_num_agents), np.bool_))),
+        (private, lambda env: env.step_batch(buying(env, 1))),
+        (Channel, lambda env: env.step_batch(buying(env, 1))),
+        (lambda env: Channel(private(env)), lambda env: env.step_batch(buying(env, 1))),
+    ],
+)
+def test_what_was_wrapped_in_mid_episode_asks_for_a_reset(wrap, play):
+    """Its own state is made at reset."""
+    inner = small()
+    inner.reset_batch([0])
+    inner.step_batch(buying(inner, 1))
+    env = wrap(inner)
+    with pytest.raises(ResetNeeded, match="was put around an environment in mid-episode; call reset first"):
+        play(env)
+    env.reset_batch([0])
+    play(env)

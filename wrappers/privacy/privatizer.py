@@ -9,6 +9,8 @@ from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_seeds
+from fedbandit_envs.basics.config import make
+from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.buffers import Buffers
 from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
@@ -58,7 +60,7 @@ class Privatizer(FederatedWrapper):
     def __init__(
         self,
         env: FederatedEnv,
-        mechanism: Mechanism,
+        mechanism: Mechanism | str | Mapping[str, Any],
         budget: GivenBudget = None,
         on_exhausted: OnExhausted = "raise",
         noise_seed: Entropy | None = None,
@@ -67,7 +69,9 @@ class Privatizer(FederatedWrapper):
 
         Args:
             env: The environment, not yet privatized.
-            mechanism: Randomises what leaves; copied, so that the same one may be given to several privatizers.
+            mechanism: Randomises what leaves; copied, so that the same one may be given to several privatizers. Or its
+                name in :data:`~fedbandit_envs.wrappers.privacy.mechanisms.registry.MECHANISMS` or ``"module:Class"``,
+                with arguments in a mapping: ``{"name": "laplace", "epsilon": 1.0}``.
             budget: How spending is measured and limited, a :class:`Budget` or its arguments.
                 By default the promises for single values are added up (``basic``) under the first adjacency
                 that the environment names, without a limit.
@@ -84,7 +88,9 @@ class Privatizer(FederatedWrapper):
         require_choice("on_exhausted", on_exhausted, ("raise", "silence"))
         require_seeds("noise_seed", noise_seed)
         self.budget = Budget.of(budget)
-        self.mechanism = deepcopy(mechanism)
+        # Named, since every mechanism's module imports this one.
+        known = resolve("fedbandit_envs.wrappers.privacy.mechanisms.registry:MECHANISMS")
+        self.mechanism: Mechanism = deepcopy(make("mechanism", mechanism, known, Mechanism))
         self.mechanism.prepare(env)
         self.single_release_space = self.mechanism.release_space(env.single_release_space)
         self._on_exhausted = on_exhausted

@@ -188,7 +188,8 @@ def _check_comparable(results: Sequence[ResultFile]) -> None:
 
 def _find(results: Sequence[ResultFile], name: str) -> ResultFile | None:
     """Finds the result of a baseline; one of several will do, since its regret did not depend on the track."""
-    found = (result for result in results if result.entry.name == name and result.entry.kind == "baseline")
+    kind = "baseline" if name not in BASELINES or BASELINES.package(name) is None else "submission"
+    found = (result for result in results if (result.entry.name, result.entry.kind) == (name, kind))
     return min(found, key=lambda result: result.track, default=None)
 
 

@@ -1,0 +1,143 @@
+"""Plug-ins: what other installed packages add to the registries, by entry points in the groups ``fedbandit_envs.*``.
+
+A package names its additions in its ``pyproject.toml``::
+
+    [project.entry-points."fedbandit_envs.problems"]
+    mybandits = "mybandits.registered"
+
+Plug-ins are imported when a registry is first asked for more than this project's own entries. A plug-in that cannot be
+imported, or that adds a name which exists already, is left out with a :class:`PluginWarning`; all others work.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any, NamedTuple, TypeVar
+
+Entry = TypeVar("Entry")
+
+
+class PluginWarning(UserWarning):
+    """A plug-in is left out; the message names the plug-in, its package and the reason."""
+
+
+class Package(NamedTuple):
+    """An installed distribution that brings a plug-in.
+
+    Attributes:
+        name: Name of the distribution, as pip knows it.
+        version: Its version.
+    """
+
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        """Returns name and version as text."""
+        return f"{self.name} {self.version}"
+
+
+class Plugin(NamedTuple):
+    """One entry point of an installed package, imported.
+
+    Attributes:
+        name: Name of the entry point.
+        package: The distribution that declares it.
+        content: The object that the entry point names.
+    """
+
+    name: str
+    package: Package
+    content: Any
+
+    def leave_out(self, reason: object) -> None:
+        """Warns that the plug-in is left out, and why."""
+        warnings.warn(
+            f"plug-in {self.name!r} of {self.package} is left out: {reason}", PluginWarning, stacklevel=3
+        )
+
+
+@cache
+def plugins(group: str) -> tuple[Plugin, ...]:
+    """Imports the plug-ins of a group, once a process.
+
+    Args:
+        group: ``"problems"``, ``"baselines"``, ``"wrappers"``, ``"mechanisms"``, ``"suites"`` or ``"papers"``.
+
+    Returns:
+        The plug-ins that can be imported, by the names of package and entry point.
+
+    Warns:
+        PluginWarning: A plug-in cannot be imported.
+    """
+    found = []
+    for point in entry_points(group=f"fedbandit_envs.{group}"):
+        package = Package(point.dist.name, point.dist.version) if point.dist else Package("unknown", "?")
+        plugin = Plugin(point.name, package, None)
+        try:
+            found.append(plugin._replace(content=point.load()))
+        # Whatever a stranger's module raises must not break anything else.
+        except Exception as error:
+            plugin.leave_out(f"importing {point.value!r} raises {type(error).__name__}: {error}")
+    return tuple(sorted(found, key=lambda plugin: (plugin.package, plugin.name)))
+
+
+class Registry(MutableMapping[str, Entry]):
+    """Entries by name: this project's own, then those of plug-ins, which are added at the first lookup beyond the own.
+
+    Attributes:
+        own: The entries of this project.
+    """
+
+    def __init__(self, own: Mapping[str, Entry], **readers: Callable[[Plugin], Mapping[str, Entry]]) -> None:
+        """Takes the project's own entries.
+
+        Args:
+            own: The entries.
+            **readers: By group of plug-ins, a function that returns the entries that a plug-in adds.
+        """
+        self.own = dict(own)
+        self._readers = readers
+        self._entries = self.own
+        self._packages: dict[str, Package] = {}
+
+    def package(self, name: str) -> Package | None:
+        """Returns the package that brings an entry; None for entries of this project."""
+        return self._packages.get(name)
+
+    def _all(self) -> dict[str, Entry]:
+        if self._entries is self.own:
+            # First of all: a plug-in may look names up while it is imported.
+            self._entries = dict(self.own)
+            for group, read in self._readers.items():
+                for plugin in plugins(group):
+                    self._add(plugin, read)
+        return self._entries
+
+    def _add(self, plugin: Plugin, read: Callable[[Plugin], Mapping[str, Entry]]) -> None:
+        try:
+            added = read(plugin)
+        except Exception as error:
+            plugin.leave_out(f"{type(error).__name__}: {error}")
+            return
+        if taken := sorted(added.keys() & self._entries.keys()):
+            plugin.leave_out(f"the name {taken[0]!r} exists already")
+            return
+        self._entries.update(added)
+        self._packages.update(dict.fromkeys(added, plugin.package))
+
+    def __getitem__(self, name: str) -> Entry:
+        return self.own[name] if name in self.own else self._all()[name]
+
+    def __setitem__(self, name: str, entry: Entry) -> None:
+        self._all()[name] = entry
+
+    def __delitem__(self, name: str) -> None:
+        del self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())

@@ -1,0 +1,368 @@
+"""Plug-ins: found by their entry points, named in every warning, and never harmful to anything else."""
+
+import re
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import gymnasium
+import pytest
+
+from fedbandit_envs import REGISTRY, arms_v0
+from fedbandit_envs.arms.env import ArmsEnv
+from fedbandit_envs.baselines.arms import UCB1
+from fedbandit_envs.baselines.baseline import listed
+from fedbandit_envs.core.stack import build
+from fedbandit_envs.leaderboard.audits import AuditSettings, find_target, run_audits
+from fedbandit_envs.leaderboard.board import engine, entries, suites
+from fedbandit_envs.leaderboard.board.entries import require_random
+from fedbandit_envs.leaderboard.board.suites import SUITES
+from fedbandit_envs.leaderboard.board.tracks import tracks_of
+from fedbandit_envs.leaderboard.runs.source import package_digest
+from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
+from fedbandit_envs.registry import registration
+from fedbandit_envs.registry.plugins import Package, Plugin, PluginWarning, Registry, plugins
+from fedbandit_envs.registry.registration import find_registered
+from fedbandit_envs.wrappers import Interleaved, Privatizer
+from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Installs a distribution of one module: its metadata and its source lie in a folder of the search path."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    made = []
+
+    def make(distribution, entry_points, **modules):
+        info = tmp_path / f"{distribution}-1.2.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n")
+        (info / "entry_points.txt").write_text(textwrap.dedent(entry_points))
+        made.extend(modules)
+        for name, source in modules.items():
+            (tmp_path / f"{name}.py").write_text(textwrap.dedent(source))
+        plugins.cache_clear()
+
+    yield make
+    plugins.cache_clear()
+    for name in made:
+        sys.modules.pop(name, None)
+
+
+def numbers(plugin: Plugin):
+    return dict(plugin.content.NUMBERS)
+
+
+def test_a_plugin_adds_entries_and_its_package_is_known(install):
+    install("one", "[fedbandit_envs.numbers]\na = module_one\n", module_one="NUMBERS = {'three': 3}")
+    registry = Registry({"two": 2}, numbers=numbers)
+    assert registry["three"] == 3
+    assert dict(registry) == {"two": 2, "three": 3}
+    assert str(registry.package("three")) == "one 1.2"
+    assert registry.package("two") is None
+    assert registry.own == {"two": 2}
+
+
+def test_plugins_are_imported_only_where_the_own_entries_do_not_suffice(install):
+    install("one", "[fedbandit_envs.numbers]\na = module_lazy\n", module_lazy="NUMBERS = {}")
+    registry = Registry({"two": 2}, numbers=numbers)
+    assert registry["two"] == 2
+    assert "module_lazy" not in sys.modules
+    with pytest.raises(KeyError):
+        registry["three"]
+    assert "module_lazy" in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("raise RuntimeError('no licence')", "importing 'module_bad' raises RuntimeError: no licence"),
+        ("def broken(:", "raises SyntaxError"),
+        (
+            "import not_installed_anywhere",
+            "raises ModuleNotFoundError: No module named 'not_installed_anywhere'",
+        ),
+        ("OTHER = {}", "AttributeError: .*NUMBERS"),
+        ("NUMBERS = {'two': 22}", "the name 'two' exists already"),
+        ("NUMBERS = {'new': 5, 'two': 22}", "the name 'two' exists already"),
+    ],
+)
+def test_a_broken_plugin_is_named_and_left_out_and_others_work(install, source, message):
+    install("bad", "[fedbandit_envs.numbers]\nb = module_bad\n", module_bad=source)
+    install("good", "[fedbandit_envs.numbers]\ng = module_good\n", module_good="NUMBERS = {'three': 3}")
+    registry = Registry({"two": 2}, numbers=numbers)
+    with pytest.warns(PluginWarning, match=rf"^plug-in 'b' of bad 1\.2 is left out: .*{message}") as caught:
+        assert dict(registry) == {"two": 2, "three": 3}
+    assert len(caught) == 1
+
+
+def test_of_two_plugins_with_one_name_the_second_is_left_out(install):
+    install("alpha", "[fedbandit_envs.numbers]\na = module_a\n", module_a="NUMBERS = {'three': 3}")
+    install("beta", "[fedbandit_envs.numbers]\nb = module_b\n", module_b="NUMBERS = {'three': 4}")
+    registry = Registry({}, numbers=numbers)
+    with pytest.warns(
+        PluginWarning, match="plug-in 'b' of beta 1.2 is left out: the name 'three' exists already"
+    ):
+        assert dict(registry) == {"three": 3}
+
+
+def test_a_plugin_may_look_names_up_while_it_is_imported(install):
+    install(
+        "asks",
+        "[fedbandit_envs.baselines]\na = module_asks\n",
+        module_asks="""
+            from fedbandit_envs.baselines import BASELINES
+            known = "no such baseline" in BASELINES
+            BASELINES_BEFORE = BASELINES
+            BASELINES = {"UCB1 again": BASELINES["UCB1"]}
+        """,
+    )
+    from fedbandit_envs.baselines.registry import BASELINES, forms
+
+    registry = Registry(BASELINES.own, baselines=lambda plugin: forms(plugin.content))
+    assert registry["UCB1 again"] is BASELINES["UCB1"]
+
+
+PROBLEM = """
+    from fedbandit_envs.registry.problems import Preset, RegisteredProblem, SuiteSpec
+    PROBLEM = RegisteredProblem(
+        "fedbandit_envs.arms.env:ArmsEnv",
+        peers="fedbandit_envs.baselines.arms:UCB1",
+        presets={PRESETS},
+        suite=SuiteSpec({{"only": ("FedOther-v0", {{}})}}, "uniform-arms", "one-observation", (10, 2), (5, 2)),
+    )
+"""
+
+
+def test_ids_of_a_plugin_are_made_by_gymnasium_and_its_suites_name_its_package(install, monkeypatch):
+    install(
+        "others",
+        "[fedbandit_envs.problems]\nother = module_problem\n",
+        module_problem=PROBLEM.format(PRESETS='{"FedOther-v0": Preset({"num_arms": 3})}'),
+    )
+    registry = Registry(REGISTRY.own, problems=registration._ids_of_plugin)
+    monkeypatch.setattr(registration, "REGISTRY", registry)
+    monkeypatch.setattr(suites, "REGISTRY", registry)
+    monkeypatch.setattr(gymnasium.envs.registration, "registry", gymnasium.registry)
+    try:
+        env = gymnasium.make("FedOther-v0") if "FedOther-v0" in registry else None
+        assert env is not None
+        assert env.reset(seed=0)[0]["total_pulls"].shape == (3,)
+        (plugin,) = plugins("problems")
+        spec = registration.problem_of(plugin).suite
+        (full, quick) = suites.suites_of("other", spec).values()
+        assert list(full.packages) == list(quick.packages) == ["others 1.2"]
+        assert all(not suite.packages for suite in suites.SUITES.own.values())
+    finally:
+        gymnasium.registry.pop("FedOther-v0", None)
+
+
+def test_a_plugin_that_repeats_an_id_is_left_out_and_so_is_its_suite(install, monkeypatch):
+    install(
+        "others",
+        "[fedbandit_envs.problems]\nother = module_problem\n",
+        module_problem=PROBLEM.format(
+            PRESETS='{"FedArms-v0": Preset({"num_arms": 3}), "FedNew-v0": Preset()}'
+        ),
+    )
+    registry = Registry(REGISTRY.own, problems=registration._ids_of_plugin)
+    monkeypatch.setattr(registration, "REGISTRY", registry)
+    with pytest.warns(PluginWarning, match="Gymnasium has an environment 'FedArms-v0' already"):
+        assert dict(registry) == REGISTRY.own
+    assert "FedNew-v0" not in gymnasium.registry
+    with pytest.raises(ValueError, match="its environment ids are left out"):
+        registration.problem_of(plugins("problems")[0])
+
+
+@pytest.fixture
+def own_module(tmp_path, monkeypatch):
+    """A user's module with an environment, a policy and a mechanism, in the search path."""
+    file = tmp_path / "own_module_of_a_test.py"
+    file.write_text(
+        "from fedbandit_envs.arms.env import ArmsEnv as Arms\n"
+        "from fedbandit_envs.baselines.arms import UCB1 as Policy\n"
+        "from fedbandit_envs.wrappers import Interleaved\n"
+        "from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace\n"
+        "class Env(Arms): pass\n"
+        "class Quiet(Laplace): pass\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    package_digest.cache_clear()
+    yield file
+    package_digest.cache_clear()
+    sys.modules.pop(file.stem, None)
+
+
+def test_an_environment_is_run_by_its_entry_point(own_module):
+    spec = RunSpec("UCB1", f"{own_module.stem}:Env", rounds=5, seeds=1, env_kwargs={"num_arms": 3})
+    registered = RunSpec("UCB1", "FedArms-v0", rounds=5, seeds=1, env_kwargs={"num_arms": 3})
+    assert (spec.run().regret == registered.run().regret).all()
+    assert list(spec.packages) == [own_module.stem]
+    assert registered.packages == {}
+
+
+@pytest.mark.parametrize(
+    ("env_id", "message"),
+    [
+        ("fedbandit_envs.baselines.arms:UCB1", "an id or the entry point of a FederatedEnv is required"),
+        ("no_such_module_anywhere:Env", "No module named 'no_such_module_anywhere'"),
+        ("FedNothing-v0", "env_id is 'FedNothing-v0'; one of"),
+        ("json:FedNothing-v0", "env_id is 'FedNothing-v0'; one of"),
+        ("fedbandit_envs.arms.env:NoEnv", "has no attribute 'NoEnv'"),
+    ],
+)
+def test_other_names_of_environments_are_refused(env_id, message):
+    with pytest.raises(SettingsError, match=message):
+        RunSpec("UCB1", env_id, rounds=5, seeds=1)
+
+
+def test_an_id_may_stand_behind_its_package():
+    assert find_registered("fedbandit_envs:FedArms-v0") is REGISTRY["FedArms-v0"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"env_id": "own_module_of_a_test:Env"},
+        {"baseline": "own_module_of_a_test:Policy"},
+        {"stack": [["own_module_of_a_test:Interleaved", {"period": 2}]]},
+        {"env_kwargs": {"oracle": "own_module_of_a_test:Policy"}},
+        {
+            "baseline": "Priv-UCB1",
+            "stack": [["Privatizer", {"mechanism": {"name": "own_module_of_a_test:Quiet", "epsilon": 1.0}}]],
+        },
+    ],
+    ids=["environment", "policy", "wrapper", "argument", "mechanism"],
+)
+def test_changed_code_of_another_package_plays_anew(own_module, settings):
+    spec = RunSpec(**{"baseline": "UCB1", "env_id": "FedArms-v0", "rounds": 5, "seeds": 1, **settings})
+    before = spec.key
+    own_module.write_text(own_module.read_text() + "# changed\n")
+    package_digest.cache_clear()
+    assert replace(spec).key != before
+    own_module.write_text(own_module.read_text().removesuffix("# changed\n"))
+    package_digest.cache_clear()
+    assert replace(spec).key == before
+
+
+def test_data_files_of_a_package_are_in_its_digest(tmp_path, monkeypatch):
+    package = tmp_path / "package_of_a_test"
+    (package / "data").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    digests = set()
+    for name in ("data/means.csv", "fast.so", "__pycache__/skipped.pyc"):
+        package_digest.cache_clear()
+        digests.add(package_digest("package_of_a_test.env"))
+        (package / name).parent.mkdir(exist_ok=True)
+        (package / name).write_text("1")
+    package_digest.cache_clear()
+    digests.add(package_digest("package_of_a_test"))
+    assert len(digests) == 3, "compiled and data files count, the interpreter's caches do not"
+    package_digest.cache_clear()
+
+
+def test_a_mechanism_is_named_where_a_privatizer_takes_one(own_module):
+    for name in ("laplace", f"{own_module.stem}:Quiet"):
+        env = Privatizer(arms_v0.parallel_env(num_agents=2), {"name": name, "epsilon": 1.0, "releases": 2})
+        assert type(env.mechanism).__mro__[-5:] == Laplace.__mro__[-5:]
+    with pytest.raises(ValueError, match=r"mechanism name is 'loud'; one of .*, 'module:Class' is required"):
+        Privatizer(arms_v0.parallel_env(num_agents=2), "loud")
+
+
+def test_wrappers_of_a_stack_are_named_or_given_by_entry_point():
+    assert isinstance(build("fedbandit_envs.arms.env:ArmsEnv", [["Interleaved", {"period": 2}]]), Interleaved)
+    with pytest.raises(ValueError, match=r"wrapper is 'Nothing'; one of .*'Interleaved'"):
+        build("fedbandit_envs.arms.env:ArmsEnv", [["Nothing", {}]])
+
+
+def test_a_mechanism_is_attacked_by_its_entry_point(own_module):
+    settings = AuditSettings(f"{own_module.stem}:Quiet", samples=200)
+    assert {row.audit.claim.adjacency for row in run_audits(settings)} >= {"one-quantity", "one-outcome"}
+    with pytest.raises(TypeError, match="a subclass of Mechanism is required"):
+        run_audits(AuditSettings(f"{own_module.stem}:Env"))
+    with pytest.raises(TypeError, match="epsilon and releases are required"):
+        find_target("fedbandit_envs.wrappers.privacy.mechanisms.mechanism:Mechanism")
+
+
+@pytest.mark.parametrize("suite", SUITES.own.values(), ids=lambda suite: suite.name)
+def test_references_of_this_projects_suites_act_at_random(suite):
+    require_random(suite)
+
+
+@pytest.mark.parametrize(
+    ("suite", "reference"),
+    [("arms-quick", "UCB1"), ("procurement-quick", "one-of-each"), ("linear-quick", "LinUCB")],
+)
+def test_a_reference_that_learns_or_never_varies_is_refused(suite, reference):
+    with pytest.raises(
+        ValueError, match=f"reference of {suite} is '{reference}', which does not act at random"
+    ):
+        require_random(replace(SUITES[suite], reference=reference))
+    with pytest.raises(ValueError, match="reference is 'nobody'; one of"):
+        require_random(replace(SUITES[suite], reference="nobody"))
+
+
+def test_the_tutorial_is_the_example_to_the_letter():
+    page = (ROOT / "docs/tutorials/plugin.md").read_text()
+    shown = dict(re.findall(r"^```\w+\n# ([\w/]+\.\w+)\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL))
+    folder = ROOT / "examples/plugin"
+    files = [path for path in folder.rglob("*") if path.suffix in (".py", ".toml")]
+    assert shown == {path.relative_to(folder).as_posix(): path.read_text() for path in files}
+
+
+def test_the_example_is_small():
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        from count_lines import code_lines
+    finally:
+        sys.path.pop(0)
+    lines = sum(code_lines(path.read_text()) for path in (ROOT / "examples/plugin").rglob("*.py"))
+    assert lines <= 220
+    assert f"{lines} lines of code" in (ROOT / "docs/tutorials/plugin.md").read_text()
+
+
+def test_a_private_track_of_a_problem_without_neighbours_says_what_is_missing(monkeypatch):
+    """An attack on the privatizer needs them: it ended in a traceback once all had been played."""
+    monkeypatch.setattr(ArmsEnv, "neighbours", staticmethod(lambda adjacency: []))
+    private = tracks_of(SUITES["arms-quick"])["private-1"]
+    rows, left_out = engine.rows_of(SUITES["arms-quick"], ["Priv-UCB1"], [private])
+    assert rows == []
+    assert "ArmsEnv.neighbours('one-observation') returns no histories" in left_out["Priv-UCB1 on private-1"]
+
+
+@pytest.mark.parametrize(
+    ("wrappers", "on"),
+    [
+        ({}, {"silent"}),
+        ({"channel": {}}, {"non-private", "non-private-few"}),
+        (
+            {"channel": {}, "privatizer": {"epsilon": 1.0, "delta": 1e-5}},
+            {f"private-{epsilon}{few}" for epsilon in ("0.1", "1", "10") for few in ("", "-few")},
+        ),
+    ],
+    ids=["silent", "sends", "private"],
+)
+def test_a_plugins_baseline_plays_as_a_submission_on_the_tracks_of_its_wrappers(monkeypatch, wrappers, on):
+    known = Registry({"stranger": listed(ArmsEnv, UCB1, "", "", **wrappers)})
+    known._packages["stranger"] = Package("strangers", "2.0")
+    for module in (engine, entries):
+        monkeypatch.setattr(module, "BASELINES", known)
+    suite = SUITES["arms-quick"]
+    rows, left_out = engine.rows_of(suite, ["stranger"], tracks_of(suite).values())
+    assert left_out == {}
+    assert {row.track.name for row in rows} == on
+    assert {(row.entry.kind, row.entry.source) for row in rows} == {
+        ("submission", "fedbandit_envs.baselines.arms.classics:UCB1")
+    }
+
+
+def test_a_plugins_baseline_behind_other_wrappers_is_refused(monkeypatch):
+    known = Registry({"stranger": listed(ArmsEnv, UCB1, "", "", interleaved={"period": 2})})
+    known._packages["stranger"] = Package("strangers", "2.0")
+    monkeypatch.setattr(entries, "BASELINES", known)
+    with pytest.raises(ValueError, match="stranger has the wrapper 'interleaved'; on the leaderboard"):
+        entries.plugin_entry("stranger")

@@ -1,0 +1,28 @@
+"""The mechanisms by name."""
+
+from collections.abc import Mapping
+
+from fedbandit_envs.registry.plugins import Plugin, Registry
+from fedbandit_envs.wrappers.privacy.mechanisms.gaussian import Gaussian
+from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
+from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism
+from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Mechanism
+from fedbandit_envs.wrappers.privacy.mechanisms.randomized_response import RandomizedResponse
+
+
+def _of_plugin(plugin: Plugin) -> Mapping[str, type[Mechanism]]:
+    if not (isinstance(plugin.content, type) and issubclass(plugin.content, Mechanism)):
+        raise TypeError(f"{plugin.content!r} is no subclass of Mechanism")
+    return {plugin.name: plugin.content}
+
+
+MECHANISMS: Registry[type[Mechanism]] = Registry(
+    {
+        "gaussian": Gaussian,
+        "laplace": Laplace,
+        "matrix": MatrixMechanism,
+        "randomized-response": RandomizedResponse,
+    },
+    mechanisms=_of_plugin,
+)
+"""Every mechanism by name; a plug-in of the group ``mechanisms`` names a class."""
