@@ -30,8 +30,8 @@ class Privatizer(FederatedWrapper):
 
     Noise follows from the episode's seed unless ``noise_seed`` is given. Runs then repeat, and whoever knows or finds
     that seed can draw the noise again: the claim's noise is ``repeatable``. With a ``noise_seed`` of 64 bits or more,
-    which nobody else must know, it is ``secret``; such a seed is for one run only. A copy (``copy``, ``pickle``) has the
-    seed: it draws the same noise in this and all later episodes, so the claims of both then say ``repeatable`` for good.
+    which nobody else must know, it is ``secret``; such a seed is for one run only. A copy (``copy``, ``pickle``) has
+    the seed and draws the same noise, in this and all later episodes: from then on both say ``repeatable`` for good.
 
     Releases also carry the variance of their noise: beside each array ``name`` stands ``{name}_noise_variance``, of its
     shape (:mod:`fedbandit_envs.core.noise_variance`). The size of noise depends on what is public to the claims:

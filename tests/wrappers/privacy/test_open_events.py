@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import dp_accounting
 import numpy as np
@@ -85,7 +86,7 @@ def staircase_by_density(epsilon, gamma, pessimistic):
     edges = np.unique([*steps, *(1 + np.array(steps))])
     edges = edges[(edges >= -reach) & (edges <= reach)]
     lower, upper = {}, {}
-    for left, right in zip(edges[:-1], edges[1:], strict=True):
+    for left, right in pairwise(edges):
         if right - left > 1e-9:
             middle, length = (left + right) / 2, math.log(right - left)
             lower[left], upper[left] = log_density(middle) + length, log_density(middle - 1) + length

@@ -16,9 +16,9 @@ Compositions, each of them an upper bound on what was spent:
   neighbours lies in one of them; so the largest exact guarantee of one release is that of all. It has no
   answer once data has been released twice.
 
-A mechanism of a new kind gets an answer where its event gives what the composition needs: a privacy loss distribution
-for ``exact`` and ``parallel``, a rho or an RDP function for ``zcdp`` (:class:`.Event`). ``basic`` adds up what is promised,
-whatever keeps the promise.
+A mechanism of a new kind gets an answer where its event gives what the composition needs (:class:`.Event`): a privacy
+loss distribution for ``exact`` and ``parallel``, a rho or an RDP function for ``zcdp``. ``basic`` adds up what is
+promised, whatever keeps the promise.
 
 With a :class:`~fedbandit_envs.core.ledger.ReleaseLedger` the accountant answers for all that has left the environment
 and not only for what was recorded: who has released something that was not recorded, anywhere in the stack, has no

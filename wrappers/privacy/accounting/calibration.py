@@ -96,7 +96,7 @@ _SMALL = 1e-6
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
 
 
-def _log_mills_difference(near: Float, mu: Float) -> Float:
+def _log_mills_difference(near: npt.NDArray[np.float64], mu: npt.NDArray[np.float64]) -> Float:
     """Returns ln((R(near) - R(near + mu)) / sqrt(2 pi)) for the Mills ratio R, whose slope hardly changes over mu."""
     at = near[..., np.newaxis] + mu[..., np.newaxis] * (1 + _NODES) / 2
     # -R'(t) = 1 - t R(t), with R(t) = sqrt(pi/2) erfcx(t/sqrt(2)).
