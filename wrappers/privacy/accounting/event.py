@@ -1,6 +1,7 @@
 """Privacy events: releases as the accountant counts them, a few numbers each, or with a privacy curve of their own."""
 
 from dataclasses import dataclass
+from math import isinf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -121,4 +122,4 @@ class Event:
 
     def exposes(self, adjacency: Adjacency) -> bool:
         """Returns whether the event lets an observer distinguish neighbours under ``adjacency`` with certainty."""
-        return bool(np.isinf(self.loss) or np.isinf(self.change(adjacency).norm))
+        return isinf(self.loss) or isinf(self.change(adjacency).norm)
