@@ -32,7 +32,8 @@ class Privatizer(FederatedWrapper):
 
     Noise follows from the episode's seed unless ``noise_seed`` is given. Runs then repeat, and whoever knows or finds
     that seed can draw the noise again: the claim's noise is ``repeatable``. With a ``noise_seed`` of 64 bits or more,
-    which nobody else must know, it is ``secret``; such a seed is for one run only.
+    which nobody else must know, it is ``secret``; such a seed is for one run only. A copy (``copy``, ``pickle``) has
+    the seed and draws the same noise, in this and all later episodes: from then on both say ``repeatable`` for good.
 
     Releases also carry the variance of their noise: beside each array ``name`` stands ``{name}_noise_variance``, of its
     shape (:mod:`fedbandit_envs.core.noise_variance`). The size of noise depends on what is public to the claims:
@@ -96,6 +97,22 @@ class Privatizer(FederatedWrapper):
         self._on_exhausted = on_exhausted
         self._noise_seed = noise_seed
         self._episodes = 0
+        self._copied = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns what a copy is made of. From here on the noise of both is repeatable: they draw the same."""
+        self._lose_secrecy()
+        return self.__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Makes a copy, of an accountant that was perhaps copied before the noise was known to be repeatable."""
+        self.__dict__.update(state)
+        self._lose_secrecy()
+
+    def _lose_secrecy(self) -> None:
+        self._copied = True
+        if "_accountant" in self.__dict__:
+            self._accountant._noise = "repeatable"
 
     @property
     def accountant(self) -> Accountant:
@@ -140,7 +157,7 @@ class Privatizer(FederatedWrapper):
             "adjacency": adjacency,
         }
         rows = (len(seeds), self.max_num_agents)
-        noise = "secret" if is_secret(self._noise_seed) else "repeatable"
+        noise = "secret" if is_secret(self._noise_seed) and not self._copied else "repeatable"
         self._accountant = Accountant(*rows, self._ledger, self._height, adjacencies, noise)
         self._sent = np.zeros(rows, np.int64)
         self._shown = Buffers({"epsilon_spent": np.zeros(rows)})
@@ -205,13 +222,17 @@ class Privatizer(FederatedWrapper):
         return self.accountant.epsilon(**self._measured)
 
     def _can_afford(self, senders: Array) -> Array:
-        """Returns whether each agent can afford its release, bool ``(replicas, agents)``; true if it does not send."""
-        sends = np.asarray(senders, np.bool_)
+        """Returns whether each agent can afford its release, bool ``(replicas, agents)``; true if it does not send.
+
+        Raises:
+            gymnasium.error.ResetNeeded: ``reset`` has not been called, on the privatizer itself.
+        """
+        accountant, sends = self.accountant, np.asarray(senders, np.bool_)
         most = self.mechanism.max_releases
         affordable = np.ones_like(sends) if most is None else self._sent < most
         if np.isfinite(self.budget.epsilon):
             # Sums of equal shares may exceed what was shared out by rounding.
             events = self.mechanism.events(sends & affordable, self._sent)
-            spent = self._accountant.after(events).epsilon_by_agent(**self._measured)
+            spent = accountant.after(events).epsilon_by_agent(**self._measured)
             affordable &= spent <= self.budget.epsilon * (1 + 1e-12)
         return affordable | ~sends

@@ -8,7 +8,10 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from events import ALL, PAIR_OF_30, gaussian, pure
 
+from fedbandit_envs import arms_v0, exposure_v0, linear_v0, procurement_v0
 from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.core.sensitivity import Change
+from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 
@@ -181,7 +184,8 @@ def test_what_is_not_known_gets_no_answer_but_from_its_promise(composition):
     accountant.record(pure("staircase", 0.5), np.array([[True, False]]))
     claim = accountant.epsilon(1e-5, composition=composition)
     assert claim.epsilon is None
-    assert claim.reason == f"{composition} composition does not know the mechanism 'staircase'"
+    expected = f"{composition} composition does not know the mechanism 'staircase': its event gives no "
+    assert claim.reason.startswith(expected)
     assert accountant.epsilon_by_agent(1e-5, composition=composition).tolist() == [[np.inf, 0.0]]
     assert accountant.epsilon(1e-5).epsilon == 0.5
 
@@ -202,3 +206,41 @@ def test_infinite_and_unknown_are_written_apart():
             "epsilon": written, "delta": 0.1, "adjacency": "one-round", "composition": "basic", "reason": "",
             "trust": "shuffler", "noise": "secret",
         }  # fmt: skip
+
+
+def test_the_first_adjacency_named_is_the_default():
+    environments = Accountant(1, 1, adjacencies=("one-observation", "one-round"))
+    assert environments.epsilon().adjacency == "one-observation"
+    assert Accountant(1, 1).epsilon().adjacency == ""
+    changes = (("one-life", Change(3, 3.0)), ("one-round", Change(2, 2.0)))
+    for accountant, adjacency, epsilon in (
+        (environments, "one-observation", np.inf),
+        (Accountant(1, 1), "one-life", 1.5),
+    ):
+        accountant.record(pure("laplace", 0.5, changes), ALL)
+        claim = accountant.epsilon()
+        assert (claim.adjacency, claim.epsilon) == (adjacency, epsilon)
+        assert accountant.epsilon_by_agent().tolist() == [[epsilon]]
+        assert accountant.epsilon(adjacency="one-round").epsilon == 1.0
+
+
+@pytest.mark.parametrize("make", [arms_v0, linear_v0, exposure_v0, procurement_v0])
+def test_every_environment_is_asked_under_its_own_adjacency(make):
+    env = GaussianPrivatizer(make.parallel_env(num_agents=2), noise_multiplier=5.0)
+    env.reset_batch([3])
+    env.release(np.ones((1, 2), np.bool_))
+    claim = env.accountant.epsilon(1e-5, composition="exact")
+    assert claim.adjacency == next(iter(env.sensitivity().changes)) == env.privacy().adjacency
+    assert claim.epsilon == env.accountant.epsilon_by_agent(1e-5, composition="exact").max() > 0
+
+
+def test_deltas_that_promise_nothing_are_said_to():
+    """The sum of the promised deltas is no delta that could be asked for: no delta >= 1 is."""
+    accountant = Accountant(1, 1)
+    accountant.record(gaussian(0.5), 50 * ALL)
+    for delta in (1e-5, 0.99):
+        claim = accountant.epsilon(delta, adjacency="one-quantity")
+        assert claim.epsilon is None
+        assert claim.reason == "the promised deltas add up to 1, and from 1 on promise nothing at any delta"
+    accountant.record(gaussian(0.5), 10**6 * ALL)
+    assert "add up to 2e+04" in accountant.epsilon(0.5).reason

@@ -101,3 +101,25 @@ def test_bad_parameters_are_named(multiplier, epsilon, delta, name):
 @pytest.mark.parametrize("multiplier", [classic_noise_multiplier, analytic_noise_multiplier])
 def test_infinite_epsilon_needs_no_noise(multiplier):
     assert multiplier(np.inf, 0.1) == 0.0
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-150, 1e-40, 1e-16, 1e-12, 1e-9, 1e-7, 1e-5])
+@pytest.mark.parametrize("delta", [1e-300, 1e-100, 1e-30, 1e-17, 1e-15, 1e-9])
+def test_analytic_calibration_keeps_its_promise_for_the_smallest_numbers(epsilon, delta):
+    """Below 1e-8 a difference of two nearly equal numbers once gave too little noise, or none to speak of."""
+    mu = 1 / analytic_noise_multiplier(epsilon, delta)
+    with mpmath.workdps(700):
+        e, m = mpmath.mpf(epsilon), mpmath.mpf(mu)
+
+        def tail(x):
+            return mpmath.erfc(x / mpmath.sqrt(2)) / 2
+
+        given = tail(e / m - m / 2) - mpmath.exp(e) * tail(e / m + m / 2)
+        assert float(given / mpmath.mpf(delta)) == pytest.approx(1, abs=1e-8)
+    assert gaussian_epsilon(delta, mu) == pytest.approx(epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "name"), [(9e-301, 0.1, "epsilon"), (1.0, 9e-301, "delta")])
+def test_numbers_too_small_to_calibrate_to_are_refused(epsilon, delta, name):
+    with pytest.raises(ValueError, match=f"{name} is 9e-301; at least 1e-300 is required"):
+        analytic_noise_multiplier(epsilon, delta)

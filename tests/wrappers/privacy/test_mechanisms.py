@@ -78,7 +78,7 @@ def test_other_compositions_do_not_know_a_strangers_mechanism():
     claim = env.accountant.epsilon(1e-5, composition="exact")
     assert (claim.epsilon, claim.reason) == (
         None,
-        "exact composition does not know the mechanism 'staircase'",
+        "exact composition does not know the mechanism 'staircase': its event gives no privacy loss distribution",
     )
 
 

@@ -1,19 +1,24 @@
 """Whoever finds the episode's seed draws the noise again; whoever has entropy of its own is safe from that."""
 
+import copy
+import pickle
 import secrets
 
 import numpy as np
 import pytest
 from channels import buying, small
+from gymnasium.error import ResetNeeded
 from scipy.stats import kstest
 from sums_env import SumsEnv
 
+from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.randomness.streams import Purpose, is_secret, row_seeds, stream
 from fedbandit_envs.wrappers import (
     ContinualPrivatizer,
     GaussianPrivatizer,
     LaplacePrivatizer,
     RandomizedResponsePrivatizer,
+    Reveal,
 )
 from fedbandit_envs.wrappers.transport.channel import Channel
 
@@ -184,3 +189,51 @@ def test_entropy_of_any_size_is_taken():
 def test_bad_entropy_is_named(name, noise_seed, error, message):
     with pytest.raises(error, match=message):
         MECHANISMS[name](small(), noise_seed=noise_seed)
+
+
+COPIES = {
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda env: pickle.loads(pickle.dumps(env)),
+    "beside its accountant": lambda env: copy.deepcopy([find_layer(env, "noise").accountant, env])[1],
+    "by its accountant": lambda env: copy.deepcopy([find_layer(env, "noise").accountant, env][::-1])[0],
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+@pytest.mark.parametrize("wrap", [lambda env: env, Channel, lambda env: Reveal(Channel(env))])
+def test_a_copy_makes_secret_noise_repeatable_for_good(how, wrap):
+    """In mid-episode and in later ones: the copy has the seed, and draws what the original draws."""
+    env = wrap(GaussianPrivatizer(small(), 0.9, releases=40, noise_seed=ENTROPY))
+    env.reset_batch([EPISODE])
+    env.step_batch(buying(env))
+    assert env.privacy().noise == "secret"
+    other = COPIES[how](env)
+    for episode in (EPISODE, EPISODE + 1):
+        for each in (env, other):
+            assert each.privacy().noise == "repeatable"
+            assert find_layer(each, "noise").accountant.epsilon().noise == "repeatable"
+        drawn = [find_layer(each, "noise").release(np.ones((1, 4), np.bool_)) for each in (env, other)]
+        np.testing.assert_equal(*drawn)
+        for each in (env, other):
+            each.reset_batch([episode + 1])
+
+
+def test_a_copy_before_the_first_episode_and_a_copy_of_a_copy_are_repeatable():
+    env = GaussianPrivatizer(small(), 0.9, releases=40, noise_seed=ENTROPY)
+    others = [env, copy.deepcopy(env), copy.copy(env)]
+    others.append(pickle.loads(pickle.dumps(others[1])))
+    for each in others:
+        each.reset_batch([EPISODE])
+        assert each.privacy().noise == "repeatable"
+    alone = GaussianPrivatizer(small(), 0.9, releases=40, noise_seed=ENTROPY)
+    alone.reset_batch([EPISODE])
+    assert alone.privacy().noise == "secret"
+
+
+@pytest.mark.parametrize("on_exhausted", ["raise", "silence"])
+def test_a_privatizer_put_on_in_mid_episode_asks_for_its_reset(on_exhausted):
+    inside = small()
+    inside.reset_batch([EPISODE])
+    env = GaussianPrivatizer(inside, 0.9, releases=40, on_exhausted=on_exhausted)
+    with pytest.raises(ResetNeeded, match="keeps accounts from the first reset on"):
+        env.release(env.allowed_senders(np.ones((1, 4), np.bool_)))

@@ -9,13 +9,15 @@ Compositions, each of them an upper bound on what was spent:
 * ``basic``: the epsilons and deltas promised for single values add up.
 * ``zcdp``: concentrated privacy adds up and is converted at the delta asked for.
 * ``exact``: Gaussian releases are together exactly mu-GDP with mu^2 = sum (sensitivity/sigma)^2. Other
-  mechanisms, and mixtures, go through numerical privacy loss distributions if dp-accounting is installed; if
-  it is not, ``basic`` stands in, and the claim names it as the reason.
+  mechanisms, and mixtures, go through numerical privacy loss distributions, also those that events of new kinds
+  give, if dp-accounting is installed (the extra ``privacy``); if it is not, ``basic`` stands in, and the claim names
+  it as the reason.
 * ``parallel``: windows, what was released since the last release, are disjoint, and what differs between
   neighbours lies in one of them; so the largest exact guarantee of one release is that of all. It has no
   answer once data has been released twice.
 
-A mechanism of another kind than the composition knows gets no answer, but from ``basic``, which adds up what is
+A mechanism of a new kind gets an answer where its event gives what the composition needs (:class:`.Event`): a privacy
+loss distribution for ``exact`` and ``parallel``, a rho or an RDP function for ``zcdp``. ``basic`` adds up what is
 promised, whatever keeps the promise.
 
 With a :class:`~fedbandit_envs.core.ledger.ReleaseLedger` the accountant answers for all that has left the environment
@@ -36,8 +38,8 @@ from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.core.claim import Adjacency, Claim, Composition
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
-from fedbandit_envs.wrappers.privacy.accounting.composition import COMPOSITIONS, PROVEN, promised_delta
-from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.accounting.composition import COMPOSITIONS, promised_delta
+from fedbandit_envs.wrappers.privacy.accounting.event import PROVEN, Event
 
 
 class Accountant:
@@ -123,7 +125,7 @@ class Accountant:
         delta: float | None = None,
         *,
         composition: Composition = "basic",
-        adjacency: Adjacency = "one-quantity",
+        adjacency: Adjacency | None = None,
     ) -> Claim:
         """Claims what has been spent, for the agent that has spent most.
 
@@ -131,7 +133,8 @@ class Accountant:
             delta: In [0, 1). None stands for the deltas that the events promise, added up (with ``parallel``
                 the largest of one release), for the agent where that is most.
             composition: See the module.
-            adjacency: See :data:`fedbandit_envs.core.claim.Adjacency`.
+            adjacency: See :data:`fedbandit_envs.core.claim.Adjacency`; None for the first that the environment names,
+                without one the first that an event names.
 
         Returns:
             The claim. Its epsilon is None, with the reason, where the composition has no answer: ``basic``
@@ -141,6 +144,7 @@ class Accountant:
         Raises:
             ValueError: A name is unknown, or delta is out of its range.
         """
+        adjacency = self._first_adjacency() if adjacency is None else adjacency
         rows, delta, composition, reason = self._compose(delta, composition, adjacency)
         epsilon = None
         if np.isinf(rows).any() or not np.isnan(rows).any():
@@ -152,7 +156,7 @@ class Accountant:
         delta: float | None = None,
         *,
         composition: Composition = "basic",
-        adjacency: Adjacency = "one-quantity",
+        adjacency: Adjacency | None = None,
     ) -> Array:
         """Returns the privacy cost of each agent; arguments and errors are those of :meth:`epsilon`.
 
@@ -161,6 +165,7 @@ class Accountant:
         Returns:
             float64 ``(replicas, agents)``, infinite where there is no answer.
         """
+        adjacency = self._first_adjacency() if adjacency is None else adjacency
         if delta is not None:
             rows = self._compose(delta, composition, adjacency)[0]
         else:
@@ -170,6 +175,11 @@ class Accountant:
                 own = promised == each
                 rows[own] = self._compose(each, composition, adjacency)[0][own]
         return np.where(np.isnan(rows), np.inf, rows)
+
+    def _first_adjacency(self) -> Adjacency:
+        """Returns the first adjacency of the environment, or of the events; empty if none is named."""
+        named = (adjacency for event in self.events for adjacency, _ in event.changes)
+        return self._adjacencies[0] if self._adjacencies else next(named, "")
 
     def _compose(
         self, delta: float | None, composition: Composition, adjacency: Adjacency
@@ -221,23 +231,38 @@ class Accountant:
         if delta >= 1:
             reason = f"the promised deltas add up to {delta:.3g}, which promises nothing; state a delta"
             return unknown, delta, composition, reason
-        for event in self.events:
-            if composition != "basic" and event.kind not in PROVEN:
-                reason = f"{composition} composition does not know the mechanism {event.kind!r}"
-                return unknown, delta, composition, reason
+        new = [event.kind for event in self.events if event.kind not in PROVEN]
         numerical = any(e.kind != "gaussian" and not e.exposes(adjacency) for e in self.events) and delta > 0
-        if composition == "exact" and numerical and not loss_distributions.available():
+        if composition == "exact" and (numerical or new) and not loss_distributions.available():
             composition, reason = "basic", "dp-accounting is not installed: basic composition"
         rows = COMPOSITIONS[composition](self.events, counts, adjacency, delta)
         if np.isinf(rows).any():
             exposed = (_exposure(event, adjacency) for event in self.events if event.exposes(adjacency))
-            reason = next(exposed, "Gaussian noise gives no finite epsilon at delta 0")
-        elif np.isnan(rows).any() and composition == "parallel":
-            reason = "data was released twice: windows are not disjoint"
-        elif np.isnan(rows).any():
+            gaussian = delta == 0 and any(event.kind == "gaussian" for event in self.events)
+            which = new[0] if new and not gaussian else "Gaussian noise"
+            reason = next(exposed, f"{which} gives no finite epsilon at delta {delta:.3g}")
+        elif np.isnan(rows).any() and composition == "basic":
             needed = float(promised_delta(self.events, counts, adjacency).max(initial=0.0))
             reason = f"basic composition needs a delta of at least {needed:.3g}, the promised deltas' sum"
+            if needed >= 1:
+                reason = (
+                    f"the promised deltas add up to {needed:.3g}, and from 1 on promise nothing at any delta"
+                )
+        elif np.isnan(rows).any():
+            reason = self._unanswered(composition, adjacency, delta)
         return rows, delta, composition, reason
+
+    def _unanswered(self, composition: Composition, adjacency: Adjacency, delta: float) -> str:
+        """Returns why a composition other than ``basic`` has no answer: the first event without one has none alone."""
+        alone = np.ones((1, 1, 1), np.int64)
+        compose = COMPOSITIONS[composition]
+        event = next(e for e in self.events if np.isnan(compose([e], alone, adjacency, delta)).any())
+        if composition == "parallel" and event.releases > 1:
+            return "data was released twice: windows are not disjoint"
+        if composition != "zcdp" and not loss_distributions.available():
+            return f"dp-accounting is not installed: {composition} composition needs it for {event.kind!r}"
+        needed = "rho and no RDP function" if composition == "zcdp" else "privacy loss distribution"
+        return f"{composition} composition does not know the mechanism {event.kind!r}: its event gives no {needed}"
 
     def _promised_deltas(self, composition: Composition, adjacency: Adjacency) -> Array:
         """Returns the deltas that the events promise, by agent: added up, or the largest of one release."""

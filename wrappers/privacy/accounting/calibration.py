@@ -48,13 +48,13 @@ def analytic_noise_multiplier(epsilon: float, delta: float) -> float:
     """Returns the least noise multiplier that gives (epsilon, delta) (Balle and Wang, Theorem 8).
 
     Args:
-        epsilon: Privacy of one release, > 0; infinity gives 0.
-        delta: Privacy of one release, in (0, 1).
+        epsilon: Privacy of one release, >= 1e-300; infinity gives 0.
+        delta: Privacy of one release, in [1e-300, 1).
 
     Raises:
         ValueError: A parameter is out of its range.
     """
-    _check(epsilon, delta)
+    _check(epsilon, delta, _LEAST)
     if np.isinf(epsilon):
         return 0.0
     target = np.log(delta)
@@ -85,8 +85,23 @@ def log_gaussian_delta(epsilon: Float | float, mu: Float | float) -> Float:
             -np.expm1(np.minimum(epsilon + log_ndtr(-far) - log_ndtr(-near), 0.0))
         )
         log_delta = np.where(near > 0, tail, bulk)
+        if np.any(small := mu < _SMALL):
+            log_delta = np.where(small, -np.square(near) / 2 + _log_mills_difference(near, mu), log_delta)
     log_delta = np.where((mu == 0) | np.isinf(epsilon), -np.inf, log_delta)
     return np.where(np.isinf(mu) & np.isfinite(epsilon), 0.0, log_delta)[()]
+
+
+# Below this mu the difference of two Mills ratios loses digits, all of them at 1e-16: there its integral takes over.
+_SMALL = 1e-6
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
+
+
+def _log_mills_difference(near: npt.NDArray[np.float64], mu: npt.NDArray[np.float64]) -> Float:
+    """Returns ln((R(near) - R(near + mu)) / sqrt(2 pi)) for the Mills ratio R, whose slope hardly changes over mu."""
+    at = near[..., np.newaxis] + mu[..., np.newaxis] * (1 + _NODES) / 2
+    # -R'(t) = 1 - t R(t), with R(t) = sqrt(pi/2) erfcx(t/sqrt(2)).
+    slope = (1 - at * np.sqrt(np.pi / 2) * erfcx(at / np.sqrt(2))) @ (_WEIGHTS / 2)
+    return np.log(mu) + np.log(slope) - np.log(2 * np.pi) / 2
 
 
 def gaussian_delta(epsilon: Float | float, mu: Float | float) -> Float:
@@ -187,8 +202,15 @@ def equal_shares(epsilon: float, delta: float, releases: int, norm: float = 1.0)
     return {"epsilon": None, "delta": _DELTA_OF_ONE, "releases": releases, "noise_multiplier": multiplier}
 
 
-def _check(epsilon: float, delta: float) -> None:
+# Smaller numbers, and the noise that they need, leave the range of floating-point numbers.
+_LEAST = 1e-300
+
+
+def _check(epsilon: float, delta: float, least: float = 0.0) -> None:
     if not epsilon > 0:
         raise ValueError(f"epsilon is {epsilon!r}; a number > 0 (infinity for no noise) is required")
     if not 0 < delta < 1:
         raise ValueError(f"delta is {delta!r}; a number in (0, 1) is required")
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        if value < least:
+            raise ValueError(f"{name} is {value!r}; at least {least:g} is required for exact calibration")

@@ -8,6 +8,7 @@ References:
     * C. Dwork, A. Roth: The Algorithmic Foundations of Differential Privacy, 2014, Theorem 3.16.
     * F. McSherry: Privacy Integrated Queries. SIGMOD 2009, Theorem 4.
     * M. Bun, T. Steinke: Concentrated Differential Privacy. TCC 2016, Lemma 1.7.
+    * I. Mironov: Renyi Differential Privacy. CSF 2017, Propositions 1 and 3.
     * J. Dong, A. Roth, W. Su: Gaussian Differential Privacy. JRSS B 2022, Corollary 2.
 """
 
@@ -21,7 +22,7 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.claim import Adjacency, Composition
 from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon, zcdp_epsilon
-from fedbandit_envs.wrappers.privacy.accounting.event import Event, Kind
+from fedbandit_envs.wrappers.privacy.accounting.event import PROVEN, Event
 
 Compose = Callable[[Sequence[Event], Array, Adjacency, float], Array]
 """Takes the distinct events, how often each agent had them, the adjacency and delta; returns an epsilon an agent."""
@@ -41,13 +42,32 @@ def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
 
 
 def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Sums the events' zCDP parameters rho and converts the sum to epsilon at delta; see :data:`Compose`."""
-    total = _total(counts, (event.rho(adjacency) for event in events))
-    return np.where(total > 0, np.inf, 0.0) if delta == 0 else np.asarray(zcdp_epsilon(delta, total))
+    """Sums the events' zCDP parameters rho and converts the sum to epsilon at delta; see :data:`Compose`.
+
+    For agents with an event that gives no rho, but Renyi divergences, these are summed and converted by the best order.
+    """
+    changes = [event.change(adjacency) for event in events]
+    exposed = [event.exposes(adjacency) for event in events]
+    rhos = [
+        np.inf if bare else event.rho(change)
+        for event, change, bare in zip(events, changes, exposed, strict=True)
+    ]
+    total = _total(counts, rhos)
+    epsilon = np.where(total > 0, np.inf, 0.0) if delta == 0 else np.asarray(zcdp_epsilon(delta, total))
+    if not np.isnan(total).any():
+        return epsilon
+    curves = [
+        np.full(_ORDERS.shape, np.inf) if bare else event.rdp(change, _ORDERS)
+        for event, change, bare in zip(events, changes, exposed, strict=True)
+    ]
+    divergence = np.stack([_total(counts, amounts) for amounts in np.transpose(curves)], axis=-1)
+    with np.errstate(divide="ignore"):
+        best = (divergence - np.log(delta) / (_ORDERS - 1)).min(axis=-1)
+    return np.where(np.isnan(total), best, epsilon)
 
 
 def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Composes Gaussian releases in closed form, others numerically; see :data:`Compose`."""
+    """Composes Gaussian releases in closed form, others numerically, NaN without a curve; see :data:`Compose`."""
     if all(event.kind == "gaussian" for event in events):
         square = _total(counts, (event.mu(adjacency) ** 2 for event in events))
         spent = np.sqrt(square).ravel().tolist()
@@ -72,9 +92,6 @@ def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta
     return np.where(counts > 0, single[:, np.newaxis, np.newaxis], 0.0).max(axis=0, initial=0.0)
 
 
-PROVEN: tuple[Kind, ...] = ("gaussian", "laplace", "randomised_response")
-"""Kinds of events that every composition knows. ``basic`` knows all kinds: it adds promises up, whatever keeps them."""
-
 COMPOSITIONS: Mapping[Composition, Compose] = {
     "basic": basic,
     "zcdp": zcdp,
@@ -91,8 +108,13 @@ def _total(counts: Array, amounts: Iterable[float]) -> Array:
         if isfinite(amount):
             total += amount * times
         else:
-            total[times > 0] = np.inf
+            # NaN stands for an amount that is not known; whoever has released without noise has no privacy anyway.
+            total[(times > 0) & ~np.isinf(total)] = amount
     return total
+
+
+# Neighbouring orders are so close that the best of them gives 0.2 % more than the best of all.
+_ORDERS = np.unique(np.concatenate([1 + np.geomspace(1e-4, 1e6, 200), np.arange(2, 65)]))
 
 
 # What has been asked before a release is asked again after it.
@@ -109,11 +131,21 @@ def _composed(releases: tuple[tuple[Event, int], ...], adjacency: Adjacency, del
         return np.inf
     mu = np.sqrt(sum(n * e.mu(adjacency) ** 2 for e, n in happened if e.kind == "gaussian"))
     others = tuple(
-        (e.kind, e.loss, n * e.change(adjacency).values) for e, n in happened if e.kind != "gaussian"
+        (e.kind, e.loss, n * e.change(adjacency).values)
+        for e, n in happened
+        if e.kind in PROVEN and e.kind != "gaussian"
     )
+    curved = tuple((e, e.change(adjacency), n) for e, n in happened if e.kind not in PROVEN)
     gaussian = _of_mu(delta, float(mu))
     # Pure losses add up, and a better composition must not give a larger epsilon.
     added = gaussian + float(sum(loss * times for _, loss, times in others))
-    if not others or delta == 0 or not loss_distributions.available():
+    if curved and not loss_distributions.available():
+        return np.nan
+    if not curved and (not others or delta == 0 or not loss_distributions.available()):
         return added
-    return min(added, loss_distributions.composed_epsilon(delta, float(mu), others))
+    epsilon = loss_distributions.composed_epsilon(delta, float(mu), others, curved)
+    if curved and delta == 0:
+        # Tails are cut off from a curve that is composed, so that none is pure: what is promised stands in.
+        pure = sum(n * change.values * e.epsilon if e.delta == 0 else np.inf for e, change, n in curved)
+        return epsilon if np.isnan(epsilon) else added + pure
+    return epsilon if curved else min(added, epsilon)

@@ -1,0 +1,331 @@
+"""Events of new kinds, by the curves that they give: against dp-accounting's own composition and closed forms."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import dp_accounting
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from events import ALL, ONE_VALUE, gaussian, pure
+
+from fedbandit_envs.arms_v0 import parallel_env
+from fedbandit_envs.core.sensitivity import Change
+from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
+from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
+from fedbandit_envs.wrappers.privacy.accounting.calibration import zcdp_epsilon
+from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.budget import Budget
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism
+from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+
+GAMMA = 0.3
+COMPOSED = ("zcdp", "exact", "parallel")
+
+
+@dataclass(frozen=True)
+class Staircase(Event):
+    """Noise of Geng and Viswanath (2014): a density that falls by e^-loss at gamma, 1 + gamma, 2 + gamma ..."""
+
+    gamma: float = GAMMA
+
+    def loss_distribution(self, change, interval):
+        # Shifted by 1, the likelihood ratio is e^loss beyond gamma on one side, e^-loss on the other, and 1 between.
+        decay, narrow = math.exp(-self.loss), min(self.gamma, 1 - self.gamma)
+        height = (1 - decay) / (2 * (self.gamma + decay * (1 - self.gamma)))
+        up = 0.5 + narrow * height
+        between = abs(1 - 2 * self.gamma) * height * (decay if self.gamma < 0.5 else 1)
+        upper = {"up": up, "between": between, "down": up * decay}
+        lower = {"up": up * decay, "between": between, "down": up}
+        return pld.from_two_probability_mass_functions(
+            {name: math.log(mass) for name, mass in lower.items()},
+            {name: math.log(mass) for name, mass in upper.items()},
+            value_discretization_interval=interval,
+        ).self_compose(change.values)
+
+
+class DiscreteGaussian(Event):
+    """Discrete Gaussian noise of parameter 1/loss in counts."""
+
+    def loss_distribution(self, change, interval):
+        one = pld.from_discrete_gaussian_mechanism(1 / self.loss, 1, value_discretization_interval=interval)
+        return one.self_compose(change.values)
+
+
+class TwoSidedExponential(Event):
+    """Laplace noise by another name."""
+
+    relation = "ADD_OR_REMOVE_ONE"
+
+    def dp_event(self, change):
+        return dp_accounting.SelfComposedDpEvent(dp_accounting.LaplaceDpEvent(1 / self.loss), change.values)
+
+
+@dataclass(frozen=True)
+class Given(Event):
+    """Has the dp-accounting event that it is given."""
+
+    said: dp_accounting.DpEvent | None = None
+
+    def dp_event(self, change):
+        return self.said
+
+
+def staircase_by_density(epsilon, gamma, pessimistic):
+    """From the density itself: its pieces between all steps of both neighbours, and the two tails."""
+    decay = math.exp(-epsilon)
+    height = (1 - decay) / (2 * (gamma + decay * (1 - gamma)))
+
+    def log_density(x):
+        whole, part = divmod(abs(x), 1.0)
+        return math.log(height) - epsilon * (whole + (part >= gamma))
+
+    reach = math.ceil(30 / epsilon)
+    steps = [sign * (k + g) for k in range(reach + 1) for g in (0, gamma) for sign in (1, -1)]
+    edges = np.unique([*steps, *(1 + np.array(steps))])
+    edges = edges[(edges >= -reach) & (edges <= reach)]
+    lower, upper = {}, {}
+    for left, right in pairwise(edges):
+        if right - left > 1e-9:
+            middle, length = (left + right) / 2, math.log(right - left)
+            lower[left], upper[left] = log_density(middle) + length, log_density(middle - 1) + length
+    tail = math.log(0.5) - epsilon * reach
+    lower["right"], upper["right"] = tail, tail + epsilon
+    lower["left"], upper["left"] = tail, tail - epsilon
+    return pld.from_two_probability_mass_functions(lower, upper, pessimistic_estimate=pessimistic)
+
+
+def one_value(kind, loss, pessimistic):
+    """dp-accounting's distribution of one changed value, at its own interval of 1e-4."""
+    how = {"pessimistic_estimate": pessimistic}
+    if kind == "gaussian":
+        return pld.from_gaussian_mechanism(1 / loss, **how)
+    if kind == "laplace":
+        return pld.from_laplace_mechanism(1 / loss, **how)
+    if kind == "randomised_response":
+        return pld.from_randomized_response(2 / (1 + math.exp(loss)), 2, **how)
+    if kind == "discrete_gaussian":
+        return pld.from_discrete_gaussian_mechanism(1 / loss, 1, **how)
+    return staircase_by_density(loss, GAMMA, pessimistic)
+
+
+MAKES = {"staircase": Staircase, "discrete_gaussian": DiscreteGaussian}
+KINDS = ("gaussian", "laplace", "randomised_response", *MAKES)
+
+
+def check_mixture(seed):
+    random = np.random.default_rng([25, seed])
+    accountant = Accountant(1, 1)
+    parts = {True: pld.identity(), False: pld.identity(pessimistic_estimate=False)}
+    # Every second mixture has one of the new kinds for certain.
+    kinds = [*random.choice(KINDS, random.integers(1, 5)), *random.choice(list(MAKES), seed % 2)]
+    for kind in kinds:
+        loss, values, times = 10 ** random.uniform(-1.5, 0), int(random.integers(1, 4)), random.integers(1, 6)
+        changes = (("one-life", Change(values, math.sqrt(values))),)
+        accountant.record(MAKES.get(kind, Event)(str(kind), loss, loss, 0.0, changes), int(times) * ALL)
+        for pessimistic, part in parts.items():
+            one = one_value(kind, loss, pessimistic).self_compose(int(values * times))
+            parts[pessimistic] = part.compose(one)
+    delta = 10 ** random.uniform(-8, -2)
+    claim = accountant.epsilon(delta, composition="exact")
+    assert (claim.reason, claim.adjacency) == ("", "one-life")
+    assert claim.epsilon >= parts[False].get_epsilon_for_delta(delta) - 1e-9
+    assert claim.epsilon == pytest.approx(parts[True].get_epsilon_for_delta(delta), rel=0.02)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_mixtures_lie_between_dp_accountings_estimates(seed):
+    check_mixture(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(30, 300))
+def test_more_mixtures_lie_between_dp_accountings_estimates(seed):
+    check_mixture(seed)
+
+
+def recorded(*events):
+    accountant = Accountant(1, len(events))
+    for agent, event in enumerate(events):
+        accountant.record(event, np.arange(len(events))[np.newaxis] == agent)
+    return accountant
+
+
+def test_a_curve_of_one_release_is_parallel_and_that_of_two_is_exact():
+    event = Staircase("staircase", 0.5, 0.5, 0.0, ONE_VALUE)
+    accountant = recorded(event)
+    alone = accountant.epsilon(1e-3, composition="exact").epsilon
+    accountant.record(event, ALL)
+    assert accountant.epsilon(1e-3, composition="parallel").epsilon == alone
+    assert alone < accountant.epsilon(1e-3, composition="exact").epsilon < 1.0
+    # All that it promises is pure, and adds up at delta 0.
+    assert accountant.epsilon(0.0, composition="exact").epsilon == 1.0
+    twice = Event("staircase", 0.5, 0.5, 0.0, ONE_VALUE, releases=2)
+    claim = recorded(twice).epsilon(1e-3, composition="parallel")
+    assert (claim.epsilon, "released twice" in claim.reason) == (None, True)
+
+
+def test_events_of_dp_accounting_are_curves():
+    changes = (("one-life", Change(3, 1.2)),)
+    accountant = recorded(TwoSidedExponential("mine", 0.4, 0.4, 0.0, changes), pure("laplace", 0.4, changes))
+    theirs, ours = accountant.epsilon_by_agent(1e-4, composition="exact")[0]
+    assert theirs == pytest.approx(ours, rel=1e-3)
+    assert 0.4 < ours < 3 * 0.4
+    # Randomised response replaces an answer, under dp-accounting's relation of replacement.
+    flip = 2 / (1 + math.exp(0.7))
+    response = Given("mine", 0.7, 0.7, 0.0, ONE_VALUE, said=dp_accounting.RandomizedResponseDpEvent(flip, 2))
+    ours = recorded(pure("randomised_response", 0.7)).epsilon(0.01, composition="exact").epsilon
+    assert recorded(response).epsilon(0.01, composition="exact").epsilon == pytest.approx(ours, abs=1e-3)
+
+
+@pytest.mark.parametrize("composition", ["exact", "parallel"])
+def test_what_dp_accounting_knows_to_be_no_privacy_or_does_not_know(composition):
+    bare = Given("bare", 1.0, 1.0, 0.1, ONE_VALUE, said=dp_accounting.NonPrivateDpEvent())
+    claim = recorded(bare).epsilon(0.2, composition=composition)
+    assert (claim.epsilon, claim.reason) == (math.inf, "bare gives no finite epsilon at delta 0.2")
+    for said in (None, dp_accounting.ZCDpEvent(0.1), dp_accounting.LaplaceDpEvent(1.0)):
+        claim = recorded(Given("new", 1.0, 1.0, 0.1, ONE_VALUE, said=said)).epsilon(
+            0.2, composition=composition
+        )
+        assert claim.epsilon is None
+        assert (
+            "does not know the mechanism 'new': its event gives no privacy loss distribution" in claim.reason
+        )
+
+
+@pytest.mark.parametrize(
+    ("interval", "pessimistic", "message"), [(1e-3, True, "1e-3|0.001"), (None, False, "[Ee]stimat")]
+)
+def test_a_curve_of_another_interval_or_an_optimistic_one_is_refused(interval, pessimistic, message):
+    class Wrong(Event):
+        def loss_distribution(self, change, asked):
+            return pld.from_laplace_mechanism(
+                1.0, pessimistic_estimate=pessimistic, value_discretization_interval=interval or asked
+            )
+
+    message = rf"distribution of .*Wrong\(kind='wrong'.*pessimistic one.*({message})"
+    with pytest.raises(ValueError, match=message):
+        recorded(Wrong("wrong", 1.0, 1.0, 0.0, ONE_VALUE)).epsilon(1e-3, composition="exact")
+
+
+class WithRho(Event):
+    def rho(self, change):
+        return (self.loss * change.norm) ** 2 / 2
+
+
+class WithRDP(Event):
+    def rdp(self, change, orders):
+        assert {2.0, 3.0, 32.0} <= set(orders.tolist())
+        assert orders.min() > 1
+        return orders * (self.loss * change.norm) ** 2 / 2
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-3, 0.3])
+@pytest.mark.parametrize("loss", [1e-3, 0.1, 2.0, 20.0])
+def test_zcdp_takes_a_rho_or_an_rdp_function(delta, loss):
+    ours, rho, rdp = (kind("gaussian" if kind is Event else "mine", loss, 1.0, 0.0, ONE_VALUE)
+                      for kind in (Event, WithRho, WithRDP))  # fmt: skip
+    accountant = recorded(ours, rho, rdp)
+    accountant.record(ours, np.ones((1, 3), np.bool_))
+    plain, by_rho, by_rdp = accountant.epsilon_by_agent(delta, composition="zcdp")[0]
+    assert plain == by_rho == zcdp_epsilon(delta, loss**2)
+    assert by_rho * (1 - 1e-12) <= by_rdp <= by_rho * 1.002
+    # At delta 0 neither has an answer that is finite, nor an unknown one.
+    assert np.isinf(accountant.epsilon_by_agent(0.0, composition="zcdp")).all()
+    assert accountant.epsilon(0.0, composition="zcdp").epsilon == math.inf
+
+
+def test_an_answer_is_missing_for_those_alone_who_released_what_gives_none():
+    curve, rho = Staircase("staircase", 0.5, 0.5, 0.0, ONE_VALUE), WithRho("mine", 0.5, 0.5, 0.0, ONE_VALUE)
+    accountant = recorded(gaussian(0.5), curve, rho)
+    for composition, answered in (
+        ("basic", [1, 1, 1]), ("zcdp", [1, 0, 1]), ("exact", [1, 1, 0]), ("parallel", [1, 1, 0]),
+    ):  # fmt: skip
+        rows = accountant.epsilon_by_agent(0.05, composition=composition)[0]
+        assert np.isfinite(rows).tolist() == [bool(one) for one in answered]
+        claim = accountant.epsilon(0.05, composition=composition)
+        assert (claim.epsilon is None) is (0 in answered)
+    assert "'mine': its event gives no privacy loss distribution" in claim.reason
+    assert "'staircase': its event gives no rho and no RDP function" in (
+        accountant.epsilon(0.05, composition="zcdp").reason
+    )
+
+
+@pytest.mark.parametrize("composition", ["basic", *COMPOSED])
+@pytest.mark.parametrize("loss", [0.0, 0.5, math.inf])
+def test_no_curve_protects_what_is_not_protected(composition, loss):
+    """Neither an adjacency that an event does not name, whatever its loss, nor a release without noise."""
+    event = Staircase("staircase", loss, loss, 0.0, ONE_VALUE)
+    adjacency = "one-quantity" if loss == math.inf else "one-life"
+    accountant = recorded(event)
+    if composition != "parallel":
+        # Something without an answer, of the same agent, makes privacy no less lost.
+        accountant.record(Event("new", 0.5, 0.5, 0.0, ONE_VALUE), ALL)
+    claim = accountant.epsilon(1e-3, composition=composition, adjacency=adjacency)
+    assert claim.epsilon == math.inf
+    expected = "released without noise" if loss == math.inf else "does not protect one-life"
+    assert expected in claim.reason
+
+
+def test_basic_stands_in_for_curves_where_dp_accounting_is_missing(monkeypatch):
+    monkeypatch.setattr(loss_distributions, "available", lambda: False)
+    accountant = recorded(Staircase("staircase", 0.37, 0.37, 0.0, ONE_VALUE))
+    for delta in (0.0, 1e-3):
+        claim = accountant.epsilon(delta, composition="exact")
+        assert (claim.epsilon, claim.composition) == (0.37, "basic")
+        assert "dp-accounting is not installed" in claim.reason
+    claim = accountant.epsilon(1e-3, composition="parallel")
+    assert (claim.epsilon, claim.composition) == (None, "parallel")
+    assert claim.reason == "dp-accounting is not installed: parallel composition needs it for 'staircase'"
+
+
+def test_events_of_two_classes_are_two_events():
+    fields = ("mine", 0.5, 0.5, 0.0, ONE_VALUE)
+    accountant = Accountant(1, 1)
+    for event in (Event(*fields), WithRho(*fields), WithRDP(*fields), WithRho(*fields)):
+        accountant.record(event, ALL)
+    assert accountant.counts.ravel().tolist() == [1, 2, 1]
+
+
+class StaircaseMechanism(AdditiveMechanism):
+    """Staircase noise: Algorithm 1 of Geng and Viswanath."""
+
+    def noise_multiplier(self, share):
+        return 1.0
+
+    def unit_variance(self, share):
+        return float(np.var(self.sample(np.random.default_rng(0), share, 100_000)))
+
+    def sample(self, generator, share, size):
+        decay = math.exp(-share)
+        sign = generator.choice([-1, 1], size)
+        far = generator.random(size) >= GAMMA / (GAMMA + (1 - GAMMA) * decay)
+        within = np.where(far, GAMMA + (1 - GAMMA) * generator.random(size), GAMMA * generator.random(size))
+        return sign * (generator.geometric(1 - decay, size) - 1 + within)
+
+    def draw(self, generator, share, out):
+        out[...] = self.sample(generator, share, out.shape)
+
+    def event(self, share, noise_multiplier, changes):
+        return Staircase("staircase", share, share, 0.0, tuple(changes.items()))
+
+
+def test_a_privatizer_spends_by_a_curve_of_its_own():
+    """40 releases cost less than their sum, by every place where the cost is shown; a budget of that stops later."""
+    made = {"num_agents": 2, "max_cycles": 60}
+    env = Privatizer(
+        parallel_env(**made), StaircaseMechanism(2.0, releases=40), Budget(0.5, 1e-4, "exact"), "silence"
+    )
+    env.reset_batch([1])
+    everyone = np.ones((1, 2), np.bool_)
+    sent = 0
+    for _ in range(40):
+        sent += env.allowed_senders(everyone)[0, 0]
+        env.release(env.allowed_senders(everyone))
+    claim = env.privacy()
+    event = next(iter(env.accountant.events))
+    expected = one_value("staircase", event.loss, True).self_compose(sent * event.changes[0][1].values)
+    assert claim.epsilon == pytest.approx(expected.get_epsilon_for_delta(1e-4), rel=0.02)
+    assert claim.epsilon <= 0.5 < env.accountant.epsilon(1e-4).epsilon
+    assert 0 < sent < 40
