@@ -30,7 +30,7 @@ class Pair(NamedTuple):
         total: Name of the array that counts outcomes.
         good: Name of the array that counts good ones among them, value by value.
         changes: By how much neighbours differ where good outcomes and defective ones are released in place of ``total``
-            and ``good``, by adjacency; in units of the scale of ``good``.
+            and ``good``, by adjacency; in units of the scale of ``good``, and ``values`` bounds the sum of differences.
     """
 
     total: str

@@ -19,6 +19,7 @@ from fedbandit_envs.testing.episodes import (
     SEEDS,
     Trial,
     by_agent,
+    copied,
     random_choices,
     require_in_space,
 )
@@ -92,6 +93,7 @@ def check_arrays(trial: Trial) -> None:
     """Checks that results lie in their spaces, that information starts at zero and that arrays are read-only."""
     env, rows = trial.env, trial.rows
     reset = env.reset_batch(SEEDS)
+    largest_at_reset = copied(env.largest_reward())
     _require_arrays("reset_batch", reset, BatchReset, trial)
     for name, array in reset.info.items():
         require(not array.any(), f"info {name!r} is {array[array != 0][:1]} at reset; zeros are required")
@@ -105,6 +107,12 @@ def check_arrays(trial: Trial) -> None:
             "; reset_batch must return the names and dtypes of step_batch, with zeros",
         )
         largest = env.largest_reward()
+        require_same(
+            "largest_reward() after a round and at reset",
+            copied(largest),
+            largest_at_reset,
+            "a constant is required over an episode: it must not depend on data",
+        )
         bound = [] if largest is None else [("largest_reward()", largest, np.float64)]
         for name, array, dtype in (
             ("reward", step.reward, np.float64),
