@@ -13,7 +13,7 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.wrapper import find_layer
-from fedbandit_envs.testing.assertions import refusal, require, require_same, taken
+from fedbandit_envs.testing.assertions import difference, refusal, require, require_same, taken
 from fedbandit_envs.testing.episodes import (
     HORIZON,
     SEEDS,
@@ -63,7 +63,9 @@ def check_spaces(trial: Trial) -> None:
         action_formats=env.action_formats,
         features=getattr(env, "features", None),
     )
-    require(env.policy_spec == expected, f"policy_spec is {env.policy_spec}; {expected} is required")
+    require(
+        not difference(env.policy_spec, expected), f"policy_spec is {env.policy_spec}; {expected} is required"
+    )
 
 
 def check_action_formats(trial: Trial) -> None:

@@ -32,6 +32,50 @@ _OUTCOMES = (Purpose.OUTCOME, Purpose.ARM)
 """Purposes of the random numbers over which regret is an expectation."""
 
 
+def check_isolation(trial: Trial) -> None:
+    """Checks that an agent that acts otherwise changes nothing of what the other agents see, get and release.
+
+    Nobody releases before the last round. Problems whose agents interact are not checked, with a warning.
+    """
+    if getattr(trial.env, "interacting", False):
+        warn(
+            f"{type(trial.env).__name__} declares interacting = True: not checked is whether agents see of others what "
+            "was not released",
+            stacklevel=2,
+        )
+        return
+    others = ~_who(trial)
+    found, expected = (
+        [taken(after, others) for after in _episode(trial, actions)]
+        for actions in (_altered(trial, range(ROUNDS)), trial.actions)
+    )
+    require_same(
+        "of agents that act alike while another agent acts otherwise, round",
+        found,
+        expected,
+        "equality is required: agents learn of others by what these release and in no other way; a problem whose "
+        "agents interact declares interacting = True",
+    )
+
+
+def check_common_random_numbers(trial: Trial) -> None:
+    """Checks that what an agent does in a round changes neither rewards nor regret of later rounds."""
+    if getattr(trial.env, "stateful", False):
+        return
+    who, later = _who(trial), slice(2 + _ALTERED, None)
+    found, expected = (
+        [(taken(after["reward"], who), taken(after["info"]["regret"], who)) for after in rounds[later]]
+        for rounds in (_episode(trial, _altered(trial, [_ALTERED])), _episode(trial, trial.actions))
+    )
+    require_same(
+        "reward and regret of an agent in rounds after one in which it acted otherwise, round",
+        found,
+        expected,
+        "common random numbers are required: draw in amounts that do not depend on what agents do; a problem whose "
+        "past actions change later rounds declares stateful = True",
+    )
+
+
 def check_neighbours(trial: Trial) -> None:
     """Checks that the releases of ``neighbours(adjacency)`` differ by no more than the sensitivity declares."""
     env = _reset(trial)
@@ -133,50 +177,6 @@ def _require_bounded(
             f"sensitivity is too small: {whose} differ, and {what} is {found.max():.6g} in declared units; at most "
             f"{most:.6g} is declared for {' or '.join(map(repr, adjacencies))}",
         )
-
-
-def check_isolation(trial: Trial) -> None:
-    """Checks that an agent that acts otherwise changes nothing of what the other agents see, get and release.
-
-    Nobody releases in the first half of the episode. Problems whose agents interact are not checked, with a warning.
-    """
-    if getattr(trial.env, "interacting", False):
-        warn(
-            f"{type(trial.env).__name__} declares interacting = True: not checked is whether agents see of others what "
-            "was not released",
-            stacklevel=2,
-        )
-        return
-    others = ~_who(trial)
-    found, expected = (
-        [taken(after, others) for after in _episode(trial, actions)]
-        for actions in (_altered(trial, range(ROUNDS)), trial.actions)
-    )
-    require_same(
-        "of agents that act alike while another agent acts otherwise, round",
-        found,
-        expected,
-        "equality is required: agents learn of others by what these release and in no other way; a problem whose "
-        "agents interact declares interacting = True",
-    )
-
-
-def check_common_random_numbers(trial: Trial) -> None:
-    """Checks that what an agent does in a round changes neither rewards nor regret of later rounds."""
-    if getattr(trial.env, "stateful", False):
-        return
-    who, later = _who(trial), slice(2 + _ALTERED, None)
-    found, expected = (
-        [(taken(after["reward"], who), taken(after["info"]["regret"], who)) for after in rounds[later]]
-        for rounds in (_episode(trial, _altered(trial, [_ALTERED])), _episode(trial, trial.actions))
-    )
-    require_same(
-        "reward and regret of an agent in rounds after one in which it acted otherwise, round",
-        found,
-        expected,
-        "common random numbers are required: draw in amounts that do not depend on what agents do; a problem whose "
-        "past actions change later rounds declares stateful = True",
-    )
 
 
 def check_totals(trial: Trial) -> None:
@@ -338,13 +338,13 @@ def _episode(
     Args:
         trial: Says what is played.
         actions: Actions in place of the trial's.
-        releases: Whether all agents release after every round; else they do in the second half of the episode.
+        releases: Whether all agents release after every round; else they do in the last.
         other_outcomes: Whether the random numbers of outcomes are others than those of the seeds.
     """
     played = trial.again()
     played.actions = list(actions)
-    played.senders[...] = True
-    played.senders[: ROUNDS // 2] = releases
+    played.senders[:-1] = releases
+    played.senders[-1] = True
     if other_outcomes:
         env: Any = played.env
         start = env._start

@@ -51,8 +51,8 @@ def declared(sensitivity, scale=1.0, norm=1.0, values=None):
 
 
 class Arms(ArmsEnv):
-    def __init__(self, num_agents=3, num_arms=None, **kwargs):
-        super().__init__(num_agents=num_agents, num_arms=num_arms, **kwargs)
+    def __init__(self, num_agents=3, **kwargs):
+        super().__init__(num_agents=num_agents, **{"num_arms": None if "means" in kwargs else 4, **kwargs})
 
 
 @lies_beside(Arms)
@@ -84,6 +84,18 @@ class DeclaresASmallerPair(Arms):
     def _sensitivity(self):
         told = super()._sensitivity()
         changes = {name: Change(2, norm / 10) for name, (_, norm) in told.pair.changes.items()}
+        return told._replace(pair=told.pair._replace(changes=changes))
+
+
+@lies_beside(Arms)
+class DeclaresFewerOutcomes(Arms):
+    """sensitivity is too small: good and defective outcomes .* the number of values that differ is 2 .* most 1 is"""
+
+    checks = DeclaresATenth.checks
+
+    def _sensitivity(self):
+        told = super()._sensitivity()
+        changes = {name: Change(1, norm) for name, (_, norm) in told.pair.changes.items()}
         return told._replace(pair=told.pair._replace(changes=changes))
 
 
@@ -155,7 +167,7 @@ class AltersRegret(Clairvoyant):
 
 @lies_beside(arms_env.ArmsEnv)
 class GainsInPlaceOfRegret(AltersRegret):
-    """regret is -0.9\\d* under random actions; a number >= 0 is required"""
+    """regret is -0.8\\d* under random actions; a number >= 0 is required"""
 
     clairvoyant = arms_env.ArmsEnv.clairvoyant
 
@@ -181,7 +193,7 @@ class RegretsNothing(AltersRegret):
 
 @lies_beside(arms_env.ArmsEnv)
 class RegretsBadLuck(arms_env.ArmsEnv):
-    """regret of the same actions with other outcomes and without, round.*; regret is in expectation over outcomes"""
+    """regret of the same actions with other outcomes and without, round.*: regret is in expectation over outcomes"""
 
     checks = ("check_regret_in_expectation",)
 
@@ -241,7 +253,7 @@ class SaysOwnReward(arms_env.ArmsEnv):
 
 @lies_beside(SaysOwnReward)
 class SaysAll(Spies, SaysOwnReward):
-    """acts otherwise, round\\[\\d\\]\\['info'\\]\\['paid'\\] is .*; equality is required: agents learn of others by what"""
+    """acts otherwise, round\\[\\d\\]\\['info'\\]\\['paid'\\] is .*: agents learn of others by what"""
 
     def said(self):
         return self.with_others(self._reward)
@@ -258,25 +270,26 @@ class PaysForAll(Spies):
 
 @lies_beside(SeesOwnSum)
 class SeesWhatWasReleased(Spies, SeesOwnSum):
-    """acts otherwise, round\\[[45]\\]\\['observation'\\]\\['sum'\\] is"""
+    """a round after releases, in comparison with one after silence,\\['observation'\\]\\['sum'\\] is"""
+
+    checks = ("check_increments",)
 
     def seen(self):
         return self.with_others(self._released["successes"].sum(axis=-1))
 
 
+@lies_beside(arms_env.ArmsEnv)
 class CountsForAll(Spies):
     """acts otherwise, round\\[\\d\\]\\['observation'\\]\\['total_successes'\\] is"""
+
+    checks = ("check_isolation", "check_worse_neighbours")
 
     def _play_round(self, action):
         before = self._observation["total_successes"].copy()
         super()._play_round(action)
         grown = self._observation["total_successes"] - before
-        # So that the statistic is not found by a size that is too large.
-        shown = np.maximum(grown, self.with_others(grown) > 0) * self._active[..., np.newaxis]
+        shown = self.with_others(grown) * self._active[..., np.newaxis]
         self._observation["total_successes"][...] = before + shown
-
-
-lies_beside(arms_env.ArmsEnv)(CountsForAll)
 
 
 # Random numbers
@@ -310,12 +323,8 @@ class LooksAtItsNeighbourReplica(arms_env.ArmsEnv):
 # Releases and statistics
 
 
-class RoundsUp(arms_env.ArmsEnv):
-    """A stranger's arms; outcomes are counted as they are."""
-
-
-@lies_beside(RoundsUp)
-class ReleasesNothingOfAnArm(RoundsUp):
+@lies_beside(arms_env.ArmsEnv)
+class ReleasesNothingOfAnArm(arms_env.ArmsEnv):
     """releases of 'pulls' add up to \\[0\\] where 'total_pulls' has grown by \\[[1-6]\\]"""
 
     checks = ("check_totals",)
@@ -328,12 +337,12 @@ class ReleasesNothingOfAnArm(RoundsUp):
 class ReleasesAgain(arms_env.ArmsEnv):
     """release of 'pulls' a second time in a row is \\[1\\]; zero is required"""
 
-    checks = ("check_increments", "check_totals", "check_worse_neighbours")
+    checks = ("check_increments",)
 
     def _release(self, sends):
         grown = super()._release(sends)
-        again = {name: np.where(array.any(), array, 1) for name, array in grown.items()}
-        return {name: array * sends[..., np.newaxis] for name, array in again.items()}
+        again = sends & ~grown["pulls"].any(axis=-1) & (self._round > 0)
+        return {name: array + again[..., np.newaxis] for name, array in grown.items()}
 
 
 @lies_beside(arms_env.ArmsEnv)
@@ -461,10 +470,14 @@ def without(monkeypatch, *names):
 
 
 @pytest.mark.parametrize(("liar", "honest"), LIARS)
-def test_liars_are_caught_and_their_honest_twins_are_not(liar, honest):
-    check_federation(honest)
+def test_liars_are_caught(liar, honest):
     with pytest.raises(AssertionError, match=liar.__doc__):
         check_federation(liar)
+
+
+@pytest.mark.parametrize("honest", sorted({pair.values[1] for pair in LIARS}, key=lambda twin: twin.__name__))
+def test_their_honest_twins_are_not(honest):
+    check_federation(honest)
 
 
 @pytest.mark.parametrize(("liar", "honest"), LIARS)
