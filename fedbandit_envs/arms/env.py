@@ -188,6 +188,7 @@ class ArmsEnv(Problem, name="arms_v0"):
         if slots > arms:
             raise ValueError(f"slots is {slots}; at most {arms}, the number of arms, is required")
         self._oracle = make_oracle(oracle)
+        self.approximate_oracle = oracle != "largest"
         arm, counts = ArmNumbers(arms, slots), spaces.Box(0, MOST, (arms,), np.int64)
         seen: dict[str, spaces.Space[Any]] = {"total_pulls": counts, "total_successes": counts}
         if awake < 1:
@@ -253,6 +254,11 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     def _largest_reward(self) -> Array:
         return np.full(self._reward.shape, float(self._slots))
+
+    def clairvoyant(self, observation: Arrays) -> Array:
+        """Returns the best superarm of those that are awake; see :meth:`.Problem.clairvoyant`."""
+        best = self._oracle(np.where(self._awake, self._values, -np.inf), self._slots)
+        return best[..., 0] if self._slots == 1 else best
 
     def _hidden(self) -> Arrays:
         return {"mean": self._means.copy()}

@@ -54,6 +54,10 @@ class Problem(FederatedEnv):
         open_above: Whether actions above the action space's bounds are accepted, because the problem handles them.
         viewers: Functions that render, by render mode.
         features: Class that computes features of an agent's history for neural networks; None without one.
+        interacting: Whether what an agent does changes what others experience; if not, agents learn of each other by
+            releases alone.
+        stateful: Whether what an agent does changes its later rounds, as where arms wear out.
+        approximate_oracle: Whether regret is measured against an oracle that actions may beat, and may be negative.
         instance_seed: None draws a new instance in each episode, from the episode's seed; an integer fixes it; from a
             sequence of n integers, an episode with seed s takes entry s mod n.
     """
@@ -63,6 +67,9 @@ class Problem(FederatedEnv):
     open_above: ClassVar[bool] = False
     viewers: ClassVar[Mapping[str, Viewer]] = {}
     features: ClassVar[type[Features] | None] = None
+    interacting: ClassVar[bool] = False
+    stateful: ClassVar[bool] = False
+    approximate_oracle: bool = False
 
     metadata: dict[str, Any] = {"name": "problem"}  # noqa: RUF012 - PettingZoo's own form
     _height = 0
@@ -234,6 +241,14 @@ class Problem(FederatedEnv):
             adjacency: How the two histories of a pair differ.
         """
         return []
+
+    def clairvoyant(self, observation: Arrays) -> Array | None:
+        """Returns actions without regret, chosen with what agents do not know; None where none are known.
+
+        Args:
+            observation: What agents see now.
+        """
+        return None
 
     def render(self, replica: int = 0) -> Any:
         """Renders a replica in the render mode chosen at construction; returns None without one.

@@ -30,7 +30,8 @@ class Pair(NamedTuple):
         total: Name of the array that counts all outcomes.
         good: Name of the array, of the same shape, that counts the good outcomes among them.
         changes: By how much a release differs between neighbours, by adjacency, if the numbers of good and of defective
-            outcomes are released instead of ``total`` and ``good``; in units of the scale of ``good``.
+            outcomes are released instead of ``total`` and ``good``; in units of the scale of
+            ``good``; ``values`` bounds the sum of the differences.
     """
 
     total: str

@@ -201,6 +201,10 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
         if self._merits.one_each:
             self._observation["merit"][..., 0] = np.arange(self.max_num_agents)
 
+    def clairvoyant(self, observation: Arrays) -> Array:
+        """Returns the shares that arms deserve; see :meth:`.Problem.clairvoyant`."""
+        return shares_by_parameter(self._merits, self.hidden()["parameter"], observation)
+
     def _play_round(self, action: Array) -> None:
         # Merits are computed first, before any state changes, since a user's own function may raise an error.
         logarithms = self._merits.logarithm(self._means, self._observation.get("merit"))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.action_formats import Estimates, OwnActions
 from fedbandit_envs.core.policy_spec import ActionFormat
 from fedbandit_envs.linear.actions import arm_by_parameter, arm_by_values
@@ -136,6 +136,10 @@ class LinearEnv(LinearProblem, name="linear_v0"):
             "parameter": Estimates(dim, arm_by_parameter),
             "values": Estimates(arms, arm_by_values),
         }
+
+    def clairvoyant(self, observation: Arrays) -> Array:
+        """Returns the arm with the largest mean; see :meth:`.Problem.clairvoyant`."""
+        return arm_by_parameter(self.hidden()["parameter"], observation)
 
     def _play_round(self, action: Array) -> None:
         pseudo_regret(self._active, action, self._means, self._info["regret"])

@@ -178,6 +178,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         self._threshold = require_number("quality_threshold", quality_threshold, 0, 1)
         self._unit_revenue = require_number("unit_revenue", unit_revenue, 0, np.inf, open_below=True)
         self._exact_regret = require_choice("regret_oracle", regret_oracle, ("exact", "greedy")) == "exact"
+        self.approximate_oracle = not self._exact_regret
         self._violation = require_choice("violation", violation, ("max", "optimum"))
         self._market = make_market(market, num_agents, num_producers, quality_threshold)
         # One market is drawn to learn the numbers of agents and producers, which are the same in every market. Its
@@ -268,6 +269,10 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         # all units are bought, and none is good.
         most, least = np.maximum(self._unit_revenue - cost, 0.0) * capacity, cost * capacity
         return np.maximum(most.sum(axis=-1), least.sum(axis=-1))
+
+    def clairvoyant(self, observation: Arrays) -> Array:
+        """Returns the oracle's quantities for the true qualities; see :meth:`.Problem.clairvoyant`."""
+        return procure(self.hidden()["quality"], observation, exact=self._exact_regret)
 
     def _hidden(self) -> Arrays:
         shape = self._observation["cost"].shape

@@ -13,12 +13,13 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.wrapper import find_layer
-from fedbandit_envs.testing.assertions import refusal, require, require_same, taken
+from fedbandit_envs.testing.assertions import difference, refusal, require, require_same, taken
 from fedbandit_envs.testing.episodes import (
     HORIZON,
     SEEDS,
     Trial,
     by_agent,
+    copied,
     random_choices,
     require_in_space,
 )
@@ -62,7 +63,9 @@ def check_spaces(trial: Trial) -> None:
         action_formats=env.action_formats,
         features=getattr(env, "features", None),
     )
-    require(env.policy_spec == expected, f"policy_spec is {env.policy_spec}; {expected} is required")
+    require(
+        not difference(env.policy_spec, expected), f"policy_spec is {env.policy_spec}; {expected} is required"
+    )
 
 
 def check_action_formats(trial: Trial) -> None:
@@ -92,6 +95,7 @@ def check_arrays(trial: Trial) -> None:
     """Checks that results lie in their spaces, that information starts at zero and that arrays are read-only."""
     env, rows = trial.env, trial.rows
     reset = env.reset_batch(SEEDS)
+    largest_at_reset = copied(env.largest_reward())
     _require_arrays("reset_batch", reset, BatchReset, trial)
     for name, array in reset.info.items():
         require(not array.any(), f"info {name!r} is {array[array != 0][:1]} at reset; zeros are required")
@@ -105,6 +109,12 @@ def check_arrays(trial: Trial) -> None:
             "; reset_batch must return the names and dtypes of step_batch, with zeros",
         )
         largest = env.largest_reward()
+        require_same(
+            "largest_reward() after a round and at reset",
+            copied(largest),
+            largest_at_reset,
+            "a constant is required over an episode: it must not depend on data",
+        )
         bound = [] if largest is None else [("largest_reward()", largest, np.float64)]
         for name, array, dtype in (
             ("reward", step.reward, np.float64),

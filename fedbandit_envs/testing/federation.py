@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from fedbandit_envs.testing import batch_api, features, ledger, pettingzoo_api
+from fedbandit_envs.testing import batch_api, features, ledger, pettingzoo_api, problem
 from fedbandit_envs.testing.episodes import Make, Trial
 
 CHECKS: list[Callable[[Trial], None]] = [
@@ -13,12 +13,18 @@ CHECKS: list[Callable[[Trial], None]] = [
 ]
 """The checks of :func:`check_federation`, in order: each plays a trial of its own."""
 
+PROBLEM_CHECKS: list[Callable[[Trial], None]] = [
+    check for name, check in vars(problem).items() if name.startswith("check_")
+]
+"""The checks that follow, of the problem inside of all wrappers."""
+
 
 def check_federation(make: Make) -> None:
     """Checks that a federation fulfils what :class:`~fedbandit_envs.core.federated_env.FederatedEnv` documents.
 
     With wrappers the checks require what is possible there: releases add up to the statistic only without noise, and
-    inside of a transport, which releases by itself.
+    inside of a transport, which releases by itself. What the problem declares about itself (sensitivity, regret, who
+    learns of whom) is checked without its wrappers: see :mod:`fedbandit_envs.testing.problem`.
 
     Args:
         make: Makes the federation, with its wrappers if any: ``make()`` is a new one at each call, always the same.
@@ -31,3 +37,5 @@ def check_federation(make: Make) -> None:
     """
     for check in CHECKS:
         check(Trial(make))
+    for check in PROBLEM_CHECKS:
+        check(Trial(lambda: make().unwrapped, range(problem.TRIES), problem.ROUNDS))

@@ -144,14 +144,14 @@ def check_sensitivity(trial: Trial) -> None:
             f"pair is of {total!r} and {good!r}; names of what is released are required",
         )
         _require_changes("pair.changes", changes)
-    for action in trial.actions:
+    for t, action in enumerate(trial.actions):
         env.step_batch(action)
-    require_same(
-        "sensitivity at reset and at the episode's end",
-        list(env.sensitivity()),
-        list(first),
-        "a constant is required over an episode: it must not depend on data",
-    )
+        require_same(
+            f"sensitivity after round {t} and at reset",
+            list(env.sensitivity()),
+            list(first),
+            "a constant is required over an episode: it must not depend on data",
+        )
     # Noise need not be symmetric where data is.
     if first.symmetric and not noisy:
         _require_symmetry(trial, first)

@@ -1,0 +1,302 @@
+"""Checks of a problem without wrappers: what it declares is compared with what it does when somebody plays it."""
+
+import pickle
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from typing import Any
+from unittest.mock import patch
+from warnings import warn
+
+import numpy as np
+from gymnasium import spaces
+
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.randomness.draws import Draws
+from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.streams import Purpose
+from fedbandit_envs.testing.assertions import require, require_same, taken
+from fedbandit_envs.testing.episodes import Trial, copied, random_choices
+
+TRIES = 36
+"""Number of replicas: in each of them another agent, or the same in another way, does something else."""
+
+ROUNDS = 6
+"""Number of rounds of an episode."""
+
+_ALTERED = 2
+"""The round in which one agent does something else, where it does so in one round only."""
+
+_SLACK = 1e-9
+"""The rounding error that is forgiven."""
+
+
+def check_isolation(trial: Trial) -> None:
+    """Checks that an agent that acts otherwise changes nothing of what the other agents see, get and release.
+
+    Nobody releases before the last round. Problems whose agents interact are not checked, with a warning.
+    """
+    env: Any = trial.env
+    if env.interacting:
+        warn(
+            f"{type(env).__name__} declares interacting = True: not checked is whether agents see of others what "
+            "was not released",
+            stacklevel=2,
+        )
+        return
+    others = ~_who(trial)
+    found, expected = (
+        [taken(after, others) for after in _episode(trial, rounds)] for rounds in (range(ROUNDS), ())
+    )
+    require_same(
+        "of agents that act alike while another agent acts otherwise, round",
+        found,
+        expected,
+        "equality is required: agents learn of others by what these release and in no other way; a problem whose "
+        "agents interact declares interacting = True",
+    )
+
+
+def check_common_random_numbers(trial: Trial) -> None:
+    """Checks that what an agent does in a round changes neither rewards nor regret of later rounds."""
+    env: Any = trial.env
+    if env.stateful:
+        return
+    who, later = _who(trial), slice(2 + _ALTERED, None)
+    found, expected = (
+        [(taken(after["reward"], who), taken(after["info"]["regret"], who)) for after in rounds[later]]
+        for rounds in (_episode(trial, [_ALTERED]), _episode(trial))
+    )
+    require_same(
+        "reward and regret of an agent in rounds after one in which it acted otherwise, round",
+        found,
+        expected,
+        "common random numbers are required: draw in amounts that do not depend on what agents do; a problem whose "
+        "past actions change later rounds declares stateful = True",
+    )
+
+
+def check_neighbours(trial: Trial) -> None:
+    """Checks that the releases of ``neighbours(adjacency)`` differ by no more than the sensitivity declares."""
+    env: Any = trial.env
+    env.reset_batch(trial.seeds)
+    for adjacency in env.sensitivity().changes:
+        for pair in env.neighbours(adjacency):
+            releases, declared = [], []
+            for history in (pair.before, pair.after):
+                twin = type(env)(**{**history.settings, "num_agents": 1, "max_cycles": 1})
+                twin.reset_batch([0])
+                twin.step_batch(np.asarray(history.action)[np.newaxis, np.newaxis])
+                releases.append(copied(twin.release(np.ones((1, 1), np.bool_))))
+                declared.append(twin.sensitivity())
+            for sensitivity in declared:
+                whose = f"the pair that neighbours({adjacency!r}) returns"
+                _require_within(whose, releases[0], releases[1], sensitivity, [adjacency])
+
+
+def check_worse_neighbours(trial: Trial) -> None:
+    """Checks that a release changes by no more than is declared where an agent acts otherwise, or outcomes differ.
+
+    In each replica one agent acts otherwise in one round, and what it then releases may differ by as much as the
+    widest adjacency allows. ``one-outcome`` is left out of this: with ``Discrete`` actions, which have one outcome,
+    that differs.
+    """
+    trial.env.reset_batch(trial.seeds)
+    sensitivity = trial.env.sensitivity()
+    wider = [name for name in sensitivity.changes if name != "one-outcome"]
+    single = isinstance(trial.env.single_action_space, spaces.Discrete)
+    as_played = _episode(trial, releases=True)
+    for whose, who, other, adjacencies in (
+        ("agents that act otherwise in one round", _who(trial), {"rounds": [_ALTERED]}, wider),
+        ("agents with other outcomes", trial.everyone, {"other_outcomes": True}, ["one-outcome"] * single),
+    ):
+        otherwise = _episode(trial, releases=True, **other)
+        before, after = (taken(rounds[1 + _ALTERED]["release"], who) for rounds in (as_played, otherwise))
+        own = sensitivity._replace(scale=taken(sensitivity.scale, who))
+        _require_within(whose, before, after, own, adjacencies)
+
+
+def _require_within(
+    whose: str, before: Arrays, after: Arrays, sensitivity: Sensitivity, adjacencies: Sequence[str]
+) -> None:
+    """Requires that the difference of two releases is at most the largest of some adjacencies' changes.
+
+    Args:
+        whose: Description of the releases, for the message.
+        before: The first, with any leading axes that the scales have as well.
+        after: The second.
+        sensitivity: What is declared.
+        adjacencies: Names of the adjacencies that count; those that are not declared do not.
+    """
+    scale = sensitivity.scale
+    change = {name: np.subtract(after[name], before[name], dtype=np.float64) for name in scale}
+    units = _in_units([(change[name], scale[name]) for name in scale])
+    compared = [("releases", units, np.abs(units) > _SLACK, sensitivity.changes)]
+    if sensitivity.pair is not None:
+        total, good, changes = sensitivity.pair
+        units = _in_units([(part, scale[good]) for part in (change[good], change[total] - change[good])])
+        compared.append(("good and defective outcomes", units, np.abs(units), changes))
+    for what, units, differs, changes in compared:
+        allowed = [changes[adjacency] for adjacency in adjacencies if adjacency in changes]
+        for measure, found, most in (
+            ("largest difference of a value", np.abs(units), [1.0 for _ in allowed]),
+            ("number of values that differ", differs.sum(-1), [change.values for change in allowed]),
+            ("Euclidean norm", np.linalg.norm(units, axis=-1), [change.norm for change in allowed]),
+        ):
+            require(
+                found.max() <= max(most, default=np.inf) * (1 + _SLACK),
+                f"sensitivity is too small: {what} of {whose} differ, and the {measure} is {found.max():.6g} in "
+                f"declared units; at most {max(most, default=0):.6g} is declared for {' or '.join(adjacencies)}",
+            )
+
+
+def _in_units(changes: Iterable[tuple[Array, Array]]) -> Array:
+    """Returns changes in units of their scales, ``(rows, values)``; infinity for a change at a scale of 0."""
+    units = [
+        np.divide(change, scale, out=np.where(change == 0, 0.0, np.inf), where=scale > 0)
+        for change, scale in changes
+    ]
+    return np.concatenate([part.reshape(len(part), -1) for part in units], axis=-1)
+
+
+def check_totals(trial: Trial) -> None:
+    """Checks that what is released in an episode adds up to the growth of ``total_{name}`` in observations."""
+    first, *rounds = _episode(trial, releases=True)
+    for name in trial.env.single_release_space:
+        total = f"total_{name}"
+        require(
+            total in first["observation"], f"observations have no {total!r}; whatever is released needs one"
+        )
+        released = np.sum([after["release"][name] for after in rounds], axis=0)
+        grown = rounds[-1]["observation"][total] - first["observation"][total]
+        bad = ~np.isclose(released, grown, rtol=_SLACK, atol=_SLACK)
+        require(
+            not bad.any(),
+            f"releases of {name!r} add up to {released[bad][:1]} where {total!r} has grown by {grown[bad][:1]}"
+            "; equality is required: a release is the growth of the statistic",
+        )
+
+
+def check_regret(trial: Trial) -> None:
+    """Checks that regret is >= 0, in expectation over outcomes, and 0 for ``clairvoyant`` but not for all actions."""
+    env: Any = trial.env
+    # Where the past matters, outcomes may change what is best from the second round on.
+    same = slice(1 if env.stateful else ROUNDS)
+    regret, with_other_outcomes = (
+        np.array([after["info"]["regret"] for after in _episode(trial, other_outcomes=other)[1:]])
+        for other in (False, True)
+    )
+    require(
+        env.approximate_oracle or regret.min() >= -_SLACK,
+        f"regret is {regret.min()} under random actions; a number >= 0 is required: the best expected value less that "
+        "of the action; an oracle that actions may beat declares approximate_oracle = True",
+    )
+    require_same(
+        "regret of the same actions with other outcomes and without, at (round, replica, agent),",
+        with_other_outcomes[same],
+        regret[same],
+        "equality is required: regret is in expectation over outcomes, and never what was realised",
+    )
+    observation = env.reset_batch(trial.seeds).observation
+    while (action := env.clairvoyant(observation)) is not None:
+        step = env.step_batch(action)
+        observation, worst = step.observation, np.abs(step.info["regret"]).max()
+        require(
+            worst <= _SLACK,
+            f"regret is {worst} under the actions of clairvoyant; 0 (to {_SLACK:g}) is required",
+        )
+        require(
+            bool(regret.any()),
+            "regret is 0 under all random actions; > 0 is required of those that are not the best",
+        )
+        if step.truncated.all():
+            return
+
+
+def check_inactive(trial: Trial) -> None:
+    """Checks that agents that do not act in a round get no reward and information, and that their statistics stay."""
+    env: Any = trial.env
+    active = np.random.default_rng(0).random((1 + ROUNDS, *trial.rows)) < 0.5
+    env.set_active(active[0])
+    after = env.reset_batch(trial.seeds).observation
+    for t, action in enumerate(trial.actions):
+        before, idle = copied(after), ~active[t]
+        env.set_active(active[t + 1])
+        step = env.step_batch(action)
+        after = step.observation
+        found = {"reward": step.reward, **step.info}
+        found |= {name: after[name] - before[name] for name in after if name.startswith("total_")}
+        for name, array in found.items():
+            loud = array[idle]
+            require(
+                not loud.any(),
+                f"{name} of agents that do not act is or grows by {loud[loud != 0][:1]}; 0 is required",
+            )
+
+
+def check_hidden(trial: Trial) -> None:
+    """Checks that no number of ``hidden()`` that is drawn with the instance is in the first observations."""
+    observation = trial.env.reset_batch(trial.seeds).observation
+    for name, hidden in trial.env.hidden().items():
+        hidden = hidden.reshape(*trial.rows, -1, 1)
+        drawn = (hidden != hidden[:1]).any(axis=0) & (hidden != np.rint(hidden))
+        for seen, array in observation.items():
+            shown = (drawn & (hidden == array.reshape(*trial.rows, 1, -1))).any(axis=(2, 3))
+            require(
+                not shown.any(),
+                f"observation {seen!r} has a number of hidden {name!r} in {shown.sum()} of {shown.size} rows at reset"
+                "; what agents do not know must not be in what they see",
+            )
+
+
+def check_public(trial: Trial) -> None:
+    """Checks that public constants are the same before, during and after an episode."""
+    env: Any = trial.env
+    first = pickle.dumps(env.public)
+    env.reset_batch(trial.seeds)
+    for t, action in enumerate(trial.actions):
+        env.step_batch(action)
+        require(
+            pickle.dumps(env.public) == first,
+            f"public is {env.public} after round {t}; what it was before the episode is required: it holds constants",
+        )
+
+
+def _who(trial: Trial) -> Array:
+    """Returns which agent acts otherwise in each replica, bool ``(replicas, agents)``."""
+    replicas, agents = trial.rows
+    return np.arange(agents) == (np.arange(replicas) % agents)[:, np.newaxis]
+
+
+def _episode(
+    trial: Trial, rounds: Iterable[int] = (), releases: bool = False, other_outcomes: bool = False
+) -> list[dict[str, Any]]:
+    """Plays an episode, and returns copies of the results of its reset and of each round.
+
+    Args:
+        trial: Says what is played.
+        rounds: Rounds in which one agent of each replica acts otherwise: where its actions have several components, in
+            one of them, each time in the same.
+        releases: Whether all agents release after every round; else they do in the last.
+        other_outcomes: Whether the random numbers of outcomes are others than those of the seeds.
+    """
+    played, who = trial.again(), _who(trial)
+    played.senders[:-1], played.senders[-1] = releases, True
+    space = played.env.single_action_space
+    others = random_choices(space, trial.rows, 2 * ROUNDS)[ROUNDS:]
+    for t in rounds:
+        differs = who.reshape(who.shape + (1,) * (others[t].ndim - 2))
+        if isinstance(space, spaces.MultiDiscrete):
+            components = others[t].shape[2]
+            differs = differs & (np.arange(components) == np.arange(len(who))[:, None, None] % components)
+        played.actions[t] = np.where(differs, others[t], played.actions[t])
+    with patch.object(EpisodeRandomness, "draws", _other_draws) if other_outcomes else nullcontext():
+        return played.episode()
+
+
+_draws = EpisodeRandomness.draws
+
+
+def _other_draws(randomness: EpisodeRandomness, purpose: Purpose, *key: int) -> Draws:
+    """Returns draws of another stream for those purposes over which regret is an expectation."""
+    return _draws(randomness, purpose, *key, *((1,) if purpose in (Purpose.OUTCOME, Purpose.ARM) else ()))
