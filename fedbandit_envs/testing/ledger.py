@@ -28,6 +28,11 @@ def check_release(trial: Trial) -> None:
     # Three rounds, so that a budget of few releases lasts.
     for action, sends in zip(trial.actions[:3], trial.senders[:3], strict=True):
         env.step_batch(action)
+        allowed = env.allowed_senders(sends)
+        require(
+            not (allowed & ~sends).any(),
+            "allowed_senders lets agents send that do not want to; true for senders only is required",
+        )
         released = env.release(sends)
         space = env.single_release_space
         if find_layer(env, "noise") is None:
@@ -40,12 +45,12 @@ def check_release(trial: Trial) -> None:
                 f"release has the shapes {found}; those of single_release_space, {shapes}, are required",
             )
         for name, array in released.items():
-            bad, loud = array[~np.isfinite(array)], array[~sends]
+            bad, loud = array[~np.isfinite(array)], array[~allowed]
             require(not bad.size, f"release of {name!r} is {bad[:1]} in places; finite numbers are required")
             require(
                 not loud.any(),
                 f"release of {name!r} is {loud[loud != 0][:1]} for agents that do not send"
-                "; zero for the silent is required",
+                "; zero for the silent, and for all whom allowed_senders leaves out, is required",
             )
 
 

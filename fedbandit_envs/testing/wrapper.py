@@ -3,14 +3,15 @@
 from itertools import takewhile
 from typing import get_args
 
-import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.core.wrapper import FederatedWrapper, Layer, layers
+from fedbandit_envs.core.wrapper import FederatedWrapper, Layer, find_layer, layers
 from fedbandit_envs.testing import federation
 from fedbandit_envs.testing.assertions import require, require_same
 from fedbandit_envs.testing.batch_api import check_rendering
 from fedbandit_envs.testing.episodes import Make, Trial, Wrap, around
+from fedbandit_envs.testing.isolation import check_isolation
+from fedbandit_envs.testing.noise import check_noise
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 """All layers, from the inside out."""
@@ -43,7 +44,8 @@ def _added(wrap: Wrap, make: Make) -> tuple[list[FederatedWrapper], list[Federat
 def _check_what_passes(wrap: Wrap, make: Make, added: set[Layer]) -> None:
     """Checks that only data layers change rounds, and that only observation layers change observations.
 
-    Rewards that an observation layer changes must stay in the information as ``raw_reward``.
+    Rewards that an observation layer changes must stay in the information as ``raw_reward``. Observation layers change
+    no releases, and only data layers change their sensitivity.
     """
     if "data" in added:
         return
@@ -51,13 +53,15 @@ def _check_what_passes(wrap: Wrap, make: Make, added: set[Layer]) -> None:
     space = outside.env.single_action_space
     chosen = isinstance(space, spaces.Dict) and space != bare.env.single_action_space
     bare.actions = [action["action"] for action in outside.actions] if chosen else outside.actions
+    quiet = added != {"observation"} or find_layer(bare.env, "transport") is not None
     for trial in (outside, bare):
-        trial.senders = np.zeros_like(trial.senders)
+        trial.senders = trial.senders & (not quiet)
     for outer, inner in zip(outside.episode(), bare.episode(), strict=True):
         if "observation" in added:
             outer["reward"] = outer["info"].get("raw_reward", outer.get("reward"))
             del inner["observation"]
-        inner.pop("release", None)
+        if quiet:
+            inner.pop("release", None)
         for part, expected in inner.items():
             found = outer[part]
             if isinstance(expected, dict):
@@ -69,6 +73,12 @@ def _check_what_passes(wrap: Wrap, make: Make, added: set[Layer]) -> None:
                 "equality is required: only data layers change what agents live through, and only observation "
                 "layers what they see",
             )
+    require_same(
+        f"sensitivity of {type(outside.env).__name__} and of what it stands around,",
+        list(outside.env.sensitivity()),
+        list(bare.env.sensitivity()),
+        "equality is required: only data layers change what is released before noise",
+    )
 
 
 _STUBS = [type(f"{layer.capitalize()}Stub", (FederatedWrapper,), {"layer": layer}) for layer in LAYERS]
@@ -119,6 +129,9 @@ def check_wrapper(wrap: Wrap, make: Make) -> None:
 
     It must change only what its layer may change, raise errors in wrong stacks, and the wrapped federation must pass
     :func:`~fedbandit_envs.testing.federation.check_federation`. Rendering is checked if the wrapper overrides it.
+    Agents must learn of each other by counted releases only (:mod:`fedbandit_envs.testing.isolation`), and noise must
+    be what is announced and booked (:mod:`fedbandit_envs.testing.noise`, which accuses an honest noise layer with
+    probability 1e-6 at most).
 
     Args:
         wrap: Puts the wrapper around a federation: ``MyWrapper`` itself, or a function that adds arguments.
@@ -135,3 +148,6 @@ def check_wrapper(wrap: Wrap, make: Make) -> None:
     for check_wrapped in federation.CHECKS:
         if draws or check_wrapped is not check_rendering:
             check_wrapped(Trial(around(wrap, make)))
+    check_isolation(around(wrap, make))
+    if any(level.layer == "noise" for level in added):
+        check_noise(wrap, make)

@@ -1,0 +1,171 @@
+"""Checks that agents learn of each other by counted releases and in no other way."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.wrapper import find_layer, layers
+from fedbandit_envs.testing.assertions import difference, require, taken
+from fedbandit_envs.testing.episodes import HORIZON, Make, Trial, random_choices, results
+
+Prepare = Callable[[FederatedEnv, Array], None]
+"""A function that changes what an environment releases, given whose data differ, bool ``(replicas, agents)``."""
+
+
+def check_isolation(make: Make) -> None:
+    """Checks that others see of an agent's data what the ledger has counted as released, and only in inboxes.
+
+    In each replica one agent acts otherwise from a round on. What other agents observe, get and release must stay equal
+    to the bit until the agent's next counted release, and but for ``inbox_*`` after it. It must always stay equal where
+    nothing of the agent's data leaves: with statistics emptied of data at the environment, and for agents that
+    the environment does not allow to send. Where agents choose when to send, times may differ.
+
+    Raises:
+        AssertionError: A requirement does not hold.
+    """
+    if getattr(list(layers(make()))[-1], "interacting", False):
+        return
+    for prepare, start in ((_as_it_is, 0), (_as_it_is, HORIZON // 2), (_emptied, 0), (_forbidden, 0)):
+        _Twins(make, prepare, start).play()
+
+
+def _as_it_is(env: FederatedEnv, who: Array) -> None:
+    """Changes nothing."""
+
+
+def _emptied(env: FederatedEnv, who: Array) -> None:
+    """Lets an environment release zeros."""
+    release = env._release
+
+    def zeros(sends: Array) -> Arrays:
+        return {name: np.zeros_like(array) for name, array in release(sends).items()}
+
+    setattr(env, "_release", zeros)  # noqa: B010 - a method
+
+
+def _forbidden(env: FederatedEnv, who: Array) -> None:
+    """Lets an environment allow no releases of some agents."""
+    setattr(env, "allowed_senders", lambda senders: np.asarray(senders, np.bool_) & ~who)  # noqa: B010 - a method
+
+
+class _Twins:
+    """Two episodes of the same seeds, in which one agent of each replica acts differently from a round on."""
+
+    def __init__(self, make: Make, prepare: Prepare, start: int) -> None:
+        """Makes both; ``prepare`` changes their environments before."""
+        agents = make().max_num_agents
+        self._prepare, self._start = prepare, start
+        self._who = np.arange(agents) == np.arange(max(3, agents))[:, np.newaxis] % agents
+        self._trials = [Trial(make, range(len(self._who))) for _ in range(2)]
+        self._delivers = find_layer(self._trials[0].env, "transport") is not None
+        for trial in self._trials:
+            prepare(list(layers(trial.env))[-1], self._who)
+        altered = self._trials[1]
+        others = random_choices(altered.env.single_action_space, altered.rows, HORIZON + 1)[1:]
+        merge = partial(_merged, self._who)
+        altered.actions = [
+            merge(old, new) if t >= start else old
+            for t, (old, new) in enumerate(zip(altered.actions, others, strict=True))
+        ]
+
+    def play(self) -> None:
+        """Plays both episodes and compares them round by round."""
+        first = [results(trial.env.reset_batch(trial.seeds)) for trial in self._trials]
+        self._compare(0, first, np.zeros(len(self._who), np.bool_))
+        rounds = [trial.rounds() for trial in self._trials]
+        counted = self._counted()
+        for t in range(HORIZON):
+            played = [next(each) for each in rounds]
+            now = self._counted()
+            if t < self._start:
+                counted = now
+            self._compare(t + 1, played, np.any(now > counted, axis=0))
+
+    def _counted(self) -> Array:
+        """Returns the counted releases of the agents that act differently, int ``(trials, replicas)``."""
+        left = [trial.env._ledger.left(0)[1] for trial in self._trials]
+        return np.stack([np.where(self._who, counts, 0).sum(axis=1) for counts in left])
+
+    def _compare(self, t: int, both: list[dict[str, Any]], released: Array) -> None:
+        """Compares the results of a round.
+
+        Args:
+            t: Number of the round, from 1 on; 0 for the reset.
+            both: The results of both.
+            released: Whether the agent that acts differently has released since, bool ``(replicas,)``.
+        """
+        env = self._trials[0].env
+        name = type(env).__name__
+        timed = any(trial.env._ledger.unclaimable_reason for trial in self._trials)
+        if self._prepare is _forbidden:
+            require(
+                not released.any(),
+                f"{name} releases data of agents that allowed_senders inside of it does not allow to send"
+                "; let allowed_senders narrow down what self.env.allowed_senders returns",
+            )
+        delivered = released & self._delivers
+        without_data = self._prepare is _emptied and not timed
+        for replica in range(len(released)):
+            others = replica, ~self._who[replica]
+            free = bool(delivered[replica]) and not without_data
+            found, expected = (taken(_visible(each, free, free and timed), others) for each in both)
+            place = difference(found, expected)
+            if not place:
+                continue
+            how = "before the ledger counted a release of it; let data leave by env.release(...) of the env inside"
+            if released[replica] and not self._delivers:
+                how = "and no layer is a transport; only a transport may deliver what was released"
+            elif delivered[replica] and without_data:
+                how = (
+                    "though releases hold no data: by the times at which something happens, or past release()"
+                    "; both must not depend on data, or the ledger's unclaimable_reason must say that times do"
+                )
+            elif delivered[replica]:
+                how = "in another way than by inbox_* arrays; only these may show what was released"
+            raise AssertionError(
+                f"{name} shows agents the data of another agent in round {t}{place} where that agent acts otherwise, "
+                f"{how}"
+            )
+        if "sent" not in env.single_observation_space.spaces and not timed:
+            self._require_no_echo(both)
+
+    def _require_no_echo(self, both: list[dict[str, Any]]) -> None:
+        """Requires that an agent receives nothing of its own where observations have no ``sent`` to say so."""
+        for name, array in both[0]["observation"].items():
+            if name.startswith("inbox_"):
+                found, expected = both[1]["observation"][name][self._who], array[self._who]
+                require(
+                    bool(np.allclose(found, expected, rtol=1e-6, atol=1e-6)),
+                    f"observation {name!r} of {type(self._trials[0].env).__name__} contains the agent's own data"
+                    ", and there is no 'sent'; leave them out, or add 'sent' as Transport does with echo=True",
+                )
+
+
+def _visible(played: dict[str, Any], free: bool, timed: bool) -> dict[str, Any]:
+    """Returns the results of a round that must be equal.
+
+    Args:
+        played: All results by name.
+        free: Whether inboxes may differ.
+        timed: Whether, besides, times may differ, which information and rewards may show.
+    """
+    seen = dict(played)
+    if free:
+        observation = played["observation"].items()
+        seen["observation"] = {
+            name: array for name, array in observation if name != "sent" and not name.startswith("inbox_")
+        }
+    return {"observation": seen["observation"]} if timed else seen
+
+
+def _merged(who: Array, old: Any, new: Any) -> Any:
+    """Returns actions of which those of some agents are ``new`` and the others ``old``."""
+    if isinstance(old, dict):
+        return {name: _merged(who, old[name], new[name]) for name in old}
+    return np.where(who.reshape(who.shape + (1,) * (np.ndim(old) - 2)), new, old).astype(
+        np.asarray(old).dtype
+    )

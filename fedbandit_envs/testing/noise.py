@@ -1,0 +1,240 @@
+"""Checks of noise layers: the noise, its announced variance and the booked events are compared with samples.
+
+A layer and a twin without noise play the same episode in many replicas, so that the difference of their releases is the
+noise. Every statistic below has the mean 0 where the layer keeps to what it announces. It is averaged within each
+replica, and replicas are independent: the mean over n of them, divided by its standard error, is nearly standard
+normal. Beyond 7 standard errors an honest layer is accused with probability 2.6e-12, times exp(7^3 skew/(3 sqrt(n))) at
+most, on one side of a skewed statistic (the first term of Cramer's series). Squares of Laplace noise, of skewness 6.6,
+are averaged over so many replicas, agents and values that this factor is at most exp(11.9). So a statistic accuses an
+honest layer with probability 2e-7 at most, and all those of a layer, of which few are skewed, 1e-6 at most. That holds
+for noise with tails like Laplace's or lighter ones.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.noise_variance import COVARIANCE, independent, variance_of
+from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.core.wrapper import find_layer, layers
+from fedbandit_envs.testing.assertions import require
+from fedbandit_envs.testing.episodes import Make, Trial, Wrap, around, copied
+
+STANDARD_ERRORS = 7.0
+"""How far from 0 the mean of a statistic may be, in standard errors; see the module."""
+
+REPLICAS, VALUES = 512, 4096
+"""The least number of replicas, and of sampled values in one release."""
+
+RELEASES = 3
+"""The number of releases of an agent that are sampled, of two rounds each."""
+
+_KNOWN: dict[str, Callable[[float], float]] = {
+    "gaussian": lambda loss: 1 / loss**2,
+    "laplace": lambda loss: 2 / loss**2,
+    "randomised_response": lambda loss: 1 / (4 * np.sinh(min(loss, 700.0) / 2) ** 2),
+}
+"""The variance of noise that an event's loss claims, by kind: for a scale of 1, and for one outcome that is flipped."""
+
+
+def check_noise(wrap: Wrap, make: Make) -> None:
+    """Checks that noise has the announced variance, is independent, and is as large as the booked events claim.
+
+    Args:
+        wrap: Puts the noise layer, and perhaps others, around a federation.
+        make: Makes the federation inside.
+
+    Raises:
+        AssertionError: A requirement does not hold.
+    """
+    noisy_env: Make = lambda: find_layer(around(wrap, make)(), "noise") or make()  # noqa: E731 - a Make
+    env = noisy_env()
+    values = sum(int(np.prod(space.shape or ())) for space in make().single_release_space.values())
+    replicas = max(REPLICAS, -(-VALUES // (env.max_num_agents * values)))
+    noisy = Trial(noisy_env, range(replicas), 2 * RELEASES)
+    clear = Trial(lambda: noisy_env().env, range(replicas), 2 * RELEASES)
+    layer: Any = noisy.env
+    for trial in (noisy, clear):
+        trial.env.reset_batch(trial.seeds)
+    sensitivity = layer.sensitivity()
+    samples: list[tuple[Arrays, Arrays, Arrays]] = []
+    booked: dict[Any, Array] = {}
+    for t, action in enumerate(noisy.actions):
+        for trial in (noisy, clear):
+            trial.env.step_batch(action)
+        if t % 2:
+            sends = layer.allowed_senders(noisy.everyone)
+            found = copied(layer.release(sends))
+            data = {name: array.astype(float) for name, array in clear.env.release(sends).items()}
+            finite = layer.privacy().epsilon not in (None, np.inf)
+            samples.append(_noise(found, data, finite))
+            # Layers that are no Privatizer may keep their accounts otherwise.
+            if hasattr(layer, "accountant"):
+                before, booked = (
+                    booked,
+                    dict(zip(layer.accountant.events, layer.accountant.counts, strict=True)),
+                )
+                new = {event: times > before.get(event, 0) for event, times in booked.items()}
+                _require_booked(new, sensitivity, *samples[-1][1:])
+    if not samples[0][0]:
+        return
+    together = COVARIANCE in found or sensitivity.symmetric
+    _require_as_announced(samples, independent(layer.single_release_space), together)
+    if {event.kind for event in booked} - {*_KNOWN}:
+        _require_audit(wrap, make, sensitivity)
+
+
+def _noise(found: Arrays, data: Arrays, claimed: bool) -> tuple[Arrays, Arrays, Arrays]:
+    """Returns a release's noise, the announced variance of it, and the release without it, by name."""
+    for name in data:
+        require(
+            variance_of(name) in found or not claimed,
+            f"release has no {variance_of(name)!r} beside {name!r}, but privacy() is finite"
+            "; the variance of the noise is required",
+        )
+    names = [name for name in data if variance_of(name) in found]
+    noise = {name: found[name] - data[name] for name in names}
+    return noise, {name: found[variance_of(name)] for name in names}, {name: data[name] for name in names}
+
+
+def _require_as_announced(
+    samples: Sequence[tuple[Arrays, Arrays, Arrays]], each: bool, together: bool
+) -> None:
+    """Requires noise of mean 0 and of the announced variance, independent of data and of other noise.
+
+    Args:
+        samples: Noise, variances and data of each release.
+        each: Whether releases have independent noise; if not, only sums over releases have known variances.
+        together: Whether noise in different values may be correlated.
+    """
+    standardised = []
+    for name in samples[0][0]:
+        parts = (np.stack([part[name] for part in sample]) for sample in zip(*samples, strict=True))
+        noise, variance, data = (part if each else part.cumsum(axis=0) for part in parts)
+        silent = variance <= 0
+        exact = np.abs(noise[silent]) <= 1e-9 * (1 + np.abs(data[silent]))
+        require(
+            bool(exact.all()),
+            f"release of {name!r} has noise of {noise[silent][~exact][:1]} where {variance_of(name)!r} announces none"
+            "; the variance of the noise is required",
+        )
+        unit = np.divide(noise, np.sqrt(np.abs(variance)), out=np.zeros_like(noise), where=~silent)
+        excess = np.where(silent, 0.0, unit**2 - 1)
+        require(
+            not unit.any() or not np.allclose(unit[:, ::2][:, : unit.shape[1] // 2], unit[:, 1::2]),
+            f"the noise on {name!r} is the same in two replicas; draw it from the generators given to start",
+        )
+        high = np.where(data > data.mean(axis=1, keepdims=True), 1.0, -1.0)
+        for z, arrays in enumerate(zip(unit, excess, high, strict=True)):
+            bias, size, sign = arrays
+            what = f"the noise on {name!r} in release {z + 1}"
+            found = 1 + size[~silent[z]].mean() if (~silent[z]).any() else 1.0
+            _require_mean_0(
+                size, f"{what} has {found:.3g} times the variance that {variance_of(name)!r} announces"
+            )
+            _require_mean_0(bias, f"{what} has a mean that is not 0: what is released is changed besides")
+            _require_mean_0(bias * sign, f"the mean of {what} depends on the data")
+            _require_mean_0(size * sign, f"the size of {what} depends on the data")
+        standardised.append(unit.reshape(*unit.shape[:3], -1))
+    x = np.concatenate(standardised, axis=-1)
+    pairs = x[:, : x.shape[1] // 2 * 2].reshape(len(x), -1, 2, *x.shape[2:])
+    dependence = [("two replicas", pairs[-1].swapaxes(0, 1)), ("two agents", x[-1].swapaxes(0, 1))]
+    if each:
+        dependence.append(("two releases of an agent", x))
+    if not together:
+        dependence.append(("two values of a release", np.moveaxis(x[-1], -1, 0)))
+    for what, of in dependence:
+        # Half of (sum of all)^2 - (sum of squares) is the sum of the products of all pairs.
+        _require_mean_0(of.sum(axis=0) ** 2 - (of**2).sum(axis=0), f"the noise in {what} is correlated")
+
+
+def _require_mean_0(statistic: Array, accusation: str) -> None:
+    """Requires that a statistic, averaged within each replica (the first axis), has the mean 0 over replicas."""
+    by_replica = statistic.reshape(len(statistic), -1).mean(axis=1)
+    mean, error = by_replica.mean(), by_replica.std(ddof=1) / np.sqrt(len(by_replica))
+    require(
+        bool(abs(mean) <= STANDARD_ERRORS * error + 1e-9),
+        f"{accusation} (by {mean:.3g}, {abs(mean) / max(error, 1e-300):.3g} standard errors, of {len(by_replica)} "
+        f"replicas); at most {STANDARD_ERRORS:g} standard errors are required: let randomise draw fresh noise for "
+        "every value, release, agent and replica, and announce its variance",
+    )
+
+
+def _require_booked(new: dict[Any, Array], sensitivity: Sensitivity, variance: Arrays, data: Arrays) -> None:
+    """Requires that announced variances are at least those that the events of a release claim.
+
+    Args:
+        new: Which agents have newly booked each event, bool ``(replicas, agents)``.
+        sensitivity: Of the release.
+        variance: Announced, by name.
+        data: The release without noise, by name.
+    """
+    for event, who in new.items():
+        # Without noise an event promises nothing; of several releases that are one mechanism only sums are known.
+        if event.kind not in _KNOWN or not np.isfinite(event.loss) or not who.any():
+            continue
+        for adjacency, change in event.changes:
+            _require_promise(event, adjacency, change, sensitivity)
+        square = {name: scale**2 for name, scale in sensitivity.scale.items()}
+        if event.kind == "randomised_response" and sensitivity.pair:
+            square = {sensitivity.pair.good: data[sensitivity.pair.total]}
+        for name in square.keys() & variance.keys() if event.releases == 1 else ():
+            least = _KNOWN[event.kind](event.loss) * square[name][who]
+            if sensitivity.symmetric:
+                # Off the diagonal a symmetric change shows twice.
+                least = least * np.where(np.eye(least.shape[-1]), 1.0, 0.5)
+            short = variance[name][who] < least * (1 - 1e-6)
+            require(
+                not short.any(),
+                f"the noise on {name!r} has the variance {variance[name][who][short][:1]}, but the booked event "
+                f"{event.kind!r} of loss {event.loss:.4g} claims {least[short][:1]}; at least that is required: book "
+                "what is drawn, release by release",
+            )
+
+
+def _require_promise(event: Any, adjacency: str, change: Any, sensitivity: Sensitivity) -> None:
+    """Requires that an event's change is no smaller than the sensitivity's, and that its noise keeps its promise."""
+    told = [sensitivity.changes] + ([sensitivity.pair.changes] if sensitivity.pair else [])
+    known = [changes[adjacency] for changes in told if adjacency in changes]
+    part = int(event.kind == "gaussian")
+    least = min((each[part] for each in known), default=0.0)
+    require(
+        change[part] >= least * (1 - 1e-9),
+        f"the booked event {event.kind!r} has a change of {change[part]:.4g} under {adjacency!r}, where sensitivity "
+        f"has {least:.4g}; at least that is required: pass on all changes",
+    )
+    epsilon, delta = event.promised(adjacency)
+    if event.kind != "gaussian":
+        kept = event.loss <= event.epsilon * (1 + 1e-9)
+    else:
+        given = resolve("fedbandit_envs.wrappers.privacy.accounting.calibration:gaussian_delta")
+        kept = delta >= 1 or given(epsilon, event.mu(adjacency)) <= delta * (1 + 1e-6)
+    require(
+        bool(kept),
+        f"the booked event {event.kind!r} promises epsilon {epsilon:.4g} at delta {delta:.4g} under {adjacency!r}, "
+        f"more than its loss of {event.loss:.4g} gives; a promise that the noise keeps is required",
+    )
+
+
+def _require_audit(wrap: Wrap, make: Make, sensitivity: Sensitivity) -> None:
+    """Requires that an attack on the layer around the bare problem does not refute what basic composition claims."""
+    problem: Any = type(list(layers(make()))[-1])
+    attack = resolve("fedbandit_envs.wrappers.privacy.audit:attack")
+    protected = [each for each in sensitivity.changes if problem.neighbours(each)]
+    for adjacency in protected:
+        audit = attack(
+            lambda env: find_layer(wrap(env), "noise"),
+            problem,
+            adjacency,
+            samples=2000,
+            error=1e-6 / len(protected),
+            horizon=2 * RELEASES,
+        ).against(None, "basic")
+        require(
+            audit.holds,
+            f"an attack on one release proves an epsilon of at least {audit.lower_bound:.4g}, but the booked events "
+            f"claim {audit.claim}; noise that keeps the claim is required",
+        )
