@@ -153,7 +153,7 @@ class RunSpec:
                 parts = [part] if part else [one for one, names in known.items() if name in names]
                 if len(parts) != 1 or name not in known.get(parts[0], ()):
                     allowed = ", ".join(f"{one}.{n}" for one, names in known.items() for n in sorted(names))
-                    raise ValueError(f"--set {word!r} is not key=value with a key among {allowed}")
+                    raise SettingsError(f"--set {word!r} is not key=value with a key among {allowed}")
                 given[parts[0]][name] = value
         return replace(
             self, env_kwargs=given.pop("env"), policy_kwargs=given.pop("policy"), wrapper_kwargs=given
