@@ -58,7 +58,14 @@ def split_seeds(
 
 @contextmanager
 def refusing(*errors: type[Exception]) -> Iterator[None]:
-    """Turns errors that are due to the settings of a run into :class:`SettingsError`."""
+    """Turns errors that are due to the settings of a run into :class:`SettingsError`, with the same message.
+
+    Args:
+        *errors: Types of these errors.
+
+    Raises:
+        SettingsError: One of these errors was raised inside of the ``with`` block.
+    """
     try:
         yield
     except errors as error:
