@@ -1,11 +1,31 @@
 """The staircase mechanism of Geng and Viswanath (2014): less noise than Laplace's at the same pure epsilon."""
 
-from math import exp
+from math import exp, log
 
 import numpy as np
 
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism
+
+
+class StaircaseEvent(Event):
+    """One release with staircase noise; its privacy loss is epsilon, 0 or -epsilon for each value that differs."""
+
+    def loss_distribution(self, change, interval):
+        """Returns the privacy loss distribution of all values that differ, each by its whole sensitivity.
+
+        Noise that is shifted by 1 is exp(loss) times as likely on one side, exp(-loss) times on the other, and as
+        likely between, where the steps of both overlap.
+        """
+        from dp_accounting.pld import privacy_loss_distribution as pld
+
+        gamma, decay = _gamma(self.loss), exp(-self.loss)
+        height = (1 - decay) / (2 * (gamma + decay * (1 - gamma)))
+        up, between = 0.5 + gamma * height, (1 - 2 * gamma) * height * decay
+        upper = {"up": log(up), "between": log(between), "down": log(up * decay)}
+        lower = {"up": upper["down"], "between": upper["between"], "down": upper["up"]}
+        one = pld.from_two_probability_mass_functions(lower, upper, value_discretization_interval=interval)
+        return one.self_compose(change.values)
 
 
 class Staircase(AdditiveMechanism):
@@ -42,8 +62,8 @@ class Staircase(AdditiveMechanism):
         out[...] = size * generator.choice([-1.0, 1.0], out.shape)
 
     def event(self, share: float, noise_multiplier: float, changes) -> Event:
-        """Returns a release of pure differential privacy."""
-        return Event("staircase", share, share, 0.0, tuple(changes.items()))
+        """Returns a release of pure differential privacy, with its exact curve."""
+        return StaircaseEvent("staircase", share, share, 0.0, tuple(changes.items()))
 
 
 def _gamma(share: float) -> float:
