@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 from rich.table import Column
 
-from fedbandit_envs.leaderboard.audits import TARGETS, AuditSettings, run_audits
 from fedbandit_envs.leaderboard.cli.terminal import explained, print_table, progress
 from fedbandit_envs.wrappers.privacy.audit import Audit
+from fedbandit_envs.wrappers.privacy.audits import TARGETS, AuditSettings, run_audits
 
 # Adjacencies that begin alike must not be cut short alike.
 _ADJACENCY = Column("adjacency", overflow="fold")

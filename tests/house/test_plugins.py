@@ -14,7 +14,6 @@ from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.baselines.arms import UCB1
 from fedbandit_envs.baselines.baseline import listed
 from fedbandit_envs.core.stack import build
-from fedbandit_envs.leaderboard.audits import AuditSettings, find_target, run_audits
 from fedbandit_envs.leaderboard.board import engine, entries, suites
 from fedbandit_envs.leaderboard.board.entries import require_random
 from fedbandit_envs.leaderboard.board.suites import SUITES
@@ -25,6 +24,7 @@ from fedbandit_envs.registry import registration
 from fedbandit_envs.registry.plugins import Package, Plugin, PluginWarning, Registry, plugins
 from fedbandit_envs.registry.registration import find_registered
 from fedbandit_envs.wrappers import Interleaved, Privatizer
+from fedbandit_envs.wrappers.privacy.audits import AuditSettings, find_target, run_audits
 from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.audits import MECHANISMS
 from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.wrappers.privacy.audits import TARGETS
 from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
 
 
@@ -22,7 +22,7 @@ def test_all_mechanisms_stand():
     result = call("all", "--samples", 1000, "--json")
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)["audits"]
-    assert [row["mechanism"] for row in rows] == [name for name, m in MECHANISMS.items() for _ in m.attacks]
+    assert [row["mechanism"] for row in rows] == [name for name, m in TARGETS.items() for _ in m.attacks]
     assert all(row["holds"] for row in rows)
 
 
@@ -30,7 +30,7 @@ def test_a_table_is_printed():
     result = call("laplace", "--samples", 2000, "--releases", 1)
     assert result.exit_code == 0
     assert "laplace" in result.stdout
-    assert result.stdout.count("yes") == len(MECHANISMS["laplace"].attacks)
+    assert result.stdout.count("yes") == len(TARGETS["laplace"].attacks)
     assert "one-observation" in result.stdout
 
 

@@ -225,12 +225,11 @@ class Accountant:
         if not self._counts:
             return np.zeros(self._shape), delta or 0.0, composition, "nothing has been released"
         counts, reason = self.counts, ""
-        unknown = np.where(counts.any(axis=0), np.nan, 0.0)
         if delta is None:
             delta = float(self._promised_deltas(composition, adjacency).max(initial=0.0))
         if delta >= 1:
             reason = f"the promised deltas add up to {delta:.3g}, which promises nothing; state a delta"
-            return unknown, delta, composition, reason
+            return np.where(counts.any(axis=0), np.nan, 0.0), delta, composition, reason
         new = [event.kind for event in self.events if event.kind not in PROVEN]
         numerical = any(e.kind != "gaussian" and not e.exposes(adjacency) for e in self.events) and delta > 0
         if composition == "exact" and (numerical or new) and not loss_distributions.available():
