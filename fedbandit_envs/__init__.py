@@ -3,7 +3,10 @@
 Importing this package registers its environments: ``gymnasium.make("FedProcurement-v0")``.
 """
 
-from fedbandit_envs import arms_v0, exposure_v0, linear_v0, procurement_v0
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.core.wrapper import FederatedWrapper
@@ -14,12 +17,16 @@ __all__ = [
     "FederatedEnv",
     "FederatedWrapper",
     "Problem",
-    "arms_v0",
-    "exposure_v0",
-    "linear_v0",
     "make_federation",
-    "procurement_v0",
     "register_plugins",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Imports ``arms_v0`` and the other modules for PettingZoo, of which no list is kept, when they are asked for."""
+    if name.endswith("_v0") and find_spec(f"fedbandit_envs.{name}"):
+        return import_module(f"fedbandit_envs.{name}")
+    raise AttributeError(f"module 'fedbandit_envs' has no attribute {name!r}", name=name)
+
 
 register_all()
