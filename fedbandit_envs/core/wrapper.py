@@ -131,7 +131,10 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
 
     @property
     def totals(self) -> Arrays:
-        """Sums over the episode so far; see :attr:`FederatedEnv.totals`."""
+        """Sums of the problem's own quantities over the episode so far, by name; see :attr:`FederatedEnv.totals`.
+
+        They are those of the wrapped environment and are shown in reports beside reward and regret.
+        """
         return self.env.totals
 
     @property

@@ -91,7 +91,7 @@ _FAR_OUT = (0.99, 0.999, 1.0)
 
 
 def tail_events(trained: Pair, tested: Pair, ends: tuple[Array, Array]) -> Iterator[Alarms]:
-    """Yields the alarms that releases lie far out towards the second history, then those towards the first one.
+    """Yields the alarms of releases that lie far out: first on the side of the second history, then of the first one.
 
     Two statistics are compared with thresholds: the weighted sum, and the largest deviation, in units of its own noise,
     of any number that differs. Thresholds are quantiles of training samples of the history under which the alarm is

@@ -165,7 +165,15 @@ def _divide(noise: Array, buffers: Array, rows: Array, weights: Array, decays: A
 
 @kernel
 def _residues(poles: Array, zeros: Array) -> Array:
-    """Returns, for each pole, the product of its distances to zeros over that of its distances to other poles."""
+    """Returns for each pole the product of its differences to all zeros, divided by that to all other poles.
+
+    Args:
+        poles: Numbers p_i, float64 ``(poles,)``.
+        zeros: Numbers q_j, float64 ``(zeros,)``.
+
+    Returns:
+        The product of p_i - q_j over j, divided by the product of p_i - p_k over k != i, float64 ``(poles,)``.
+    """
     residues = np.ones(len(poles))
     for i in range(len(poles)):
         for zero in zeros:

@@ -140,7 +140,9 @@ class MatrixMechanism(Mechanism):
         planned = max(self.max_releases, 1)
         self._noise = NOISES[self.matrix or ("sqrt_toeplitz" if planned <= _FEW else "blt")](planned)
         norm = sensitivity.changes[protected].norm
-        # Sensitivity of all planned releases together, for noise whose draws have a standard deviation of 1.
+        # L2 sensitivity of all planned releases together, in units of the scale of the statistic: the change in one
+        # window times the largest column norm of C. It would be mu if each draw had a standard deviation of one scale;
+        # below, the standard deviation is chosen.
         shown = norm * sqrt(self._noise.column_square(planned))
         if self.sigma == "exact":
             # Slightly more noise than needed, so that rounding cannot make the claimed epsilon exceed the given one.
