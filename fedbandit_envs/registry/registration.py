@@ -1,4 +1,7 @@
-"""The registry of environment ids, from the problems' folders and from plug-ins, and their registration elsewhere."""
+"""The registry of environment ids, collected from problems' folders and plug-ins, and their registration.
+
+Ids are registered with Gymnasium and PettingZoo.
+"""
 
 from importlib import import_module
 from typing import Any
@@ -115,7 +118,12 @@ def make_parallel(
 
 
 def make_in_turn(env_id: str, **changes: Any) -> Any:
-    """Makes what :func:`make_parallel` makes, as an ``AECEnv`` whose agents act one after another."""
+    """Makes a registered id for PettingZoo as an ``AECEnv``, whose agents act one after another.
+
+    Args:
+        env_id: Id in :data:`REGISTRY`.
+        **changes: Further arguments of :func:`make_parallel`, which makes the environment.
+    """
     return in_turn(make_parallel(env_id, **changes))
 
 

@@ -144,7 +144,7 @@ def by_agent(env: FederatedEnv, action: Any) -> dict[str, Any]:
 def require_in_space(
     what: str, found: Any, space: spaces.Space[Any], rows: tuple[int, int], any_width: bool = False
 ) -> None:
-    """Requires that an array has the leading axes and then a space's dtype and shape, and that each row is in the space.
+    """Requires that every row of an array is an element of a space, and that dtype and shape are right.
 
     Args:
         what: Description of the array, for the message.
