@@ -230,8 +230,8 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
     def totals(self) -> Arrays:
         """Sums of the problem's own quantities over the episode so far, by name, such as pulls of each arm.
 
-        Reports show them beside sums of rewards and regret. Arrays have leading axes ``(replicas, agents)``; their names
-        depend on the problem. Empty by default.
+        Reports show them beside sums of rewards and regret. Arrays have leading axes ``(replicas, agents)``; their
+        names depend on the problem. Empty by default.
         """
         return {}
 

@@ -59,8 +59,7 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
 
         Raises:
             TypeError: ``env`` is no :class:`FederatedEnv`, or a wrapper has no valid ``layer``.
-            ValueError: The layers would be in the wrong order, or the stack would have a second layer of a kind of which
-                one is allowed.
+            ValueError: The layers would be in the wrong order, or there would be a second noise or transport layer.
         """
         if not isinstance(env, FederatedEnv):
             raise TypeError(f"env is a {type(env).__name__}; a FederatedEnv is required")

@@ -57,7 +57,7 @@ class PrefixNoise(ABC):
 
         Args:
             rows: Number of rows (agents of replicas).
-            values: Number of draws in one row for one release.
+            values: Number of independent noises that a row needs for one release.
         """
 
     @abstractmethod
