@@ -39,7 +39,13 @@ class FinalMeta(ABCMeta):
     def __init__(
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **kwargs: Any
     ) -> None:
-        """Makes a class.
+        """Makes a class and checks that it replaces no final method.
+
+        Args:
+            name: Name of the class.
+            bases: The classes that it derives from.
+            namespace: Attributes of the class body by name.
+            **kwargs: Keyword arguments of the class statement, which are not used.
 
         Raises:
             TypeError: The class, or one of its bases that comes earlier in the method resolution order, has another

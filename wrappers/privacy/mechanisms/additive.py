@@ -13,8 +13,8 @@ from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten
 from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, Mechanism
 
-# Number of different shares of epsilon that `decreasing` computes: for later releases z, the term epsilon/2^(z+1) is lost
-# in rounding, and their shares are equal.
+# Number of different shares of epsilon that `decreasing` computes. For later releases z, the term epsilon/2^(z+1) is
+# lost in rounding, so their shares are equal.
 _DISTINCT = 64
 
 

@@ -31,12 +31,12 @@ NoisyPair = Literal["as_given", "good_and_defective"]
 class Gaussian(AdditiveMechanism):
     """Adds N(0, (sensitivity * noise multiplier)^2) to every number in a release.
 
-    The noise multiplier of an agent's z-th release is calibrated to the part of epsilon that this release spends, called
-    epsilon^z; or it is given, and then the same for all releases. With the defaults this is P-FCB's mechanism for the
-    procurement problem: the numbers of delivered and of good units both get noise of
-    standard deviation k sqrt(2 ln(1.25/delta))/epsilon^z, where k is the capacity (Solanki et al. 2022, equations 10
-    and 11). If one quantity changes, both numbers change by up to k. So the joint sensitivity of a message is
-    sqrt(2) k, and it spends epsilon^z and delta twice.
+    The noise multiplier of an agent's z-th release is calibrated to the part of epsilon that this release spends,
+    called epsilon^z; or it is given, and then the same for all releases. With the defaults this is P-FCB's mechanism
+    for the procurement problem: the numbers of delivered and of good units both get noise of standard deviation
+    k sqrt(2 ln(1.25/delta))/epsilon^z, where k is the capacity (Solanki et al. 2022, equations 10 and 11). If one
+    quantity changes, both numbers change by up to k. So the joint sensitivity of a message is sqrt(2) k, and it spends
+    epsilon^z and delta twice.
 
     With ``pair="good_and_defective"``, for statistics that count binary outcomes, the numbers of good and of defective
     outcomes get the noise instead, with the same variance for each, and their sum is released as the total. In

@@ -29,7 +29,7 @@ class Laplace(AdditiveMechanism):
     """
 
     def noise_multiplier(self, share: float) -> float:
-        """Returns the scale of the noise in units of sensitivity, 1/share, for a release that spends epsilon ``share``."""
+        """Returns the scale of the noise in units of sensitivity: 1/share, if the release spends epsilon ``share``."""
         return 1 / share
 
     def unit_variance(self, share: float) -> float:
