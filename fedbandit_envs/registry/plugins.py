@@ -5,8 +5,9 @@ A package names its additions in its ``pyproject.toml``::
     [project.entry-points."fedbandit_envs.problems"]
     mybandits = "mybandits.registered"
 
-Plug-ins are imported when a registry is first asked for more than this project's own entries. A plug-in that cannot be
-imported, or that adds a name which exists already, is left out with a :class:`PluginWarning`; all others work.
+Plug-ins are imported when somebody first looks up a name that is not among this project's own entries, or lists all
+names. A plug-in that cannot be imported, or that adds a name which exists already, is left out with a
+:class:`PluginWarning`; all others work.
 """
 
 import warnings
@@ -19,7 +20,7 @@ Entry = TypeVar("Entry")
 
 
 class PluginWarning(UserWarning):
-    """A plug-in is left out; the message names the plug-in, its package and the reason."""
+    """Warning that a plug-in is not used; the message names the plug-in, its package and the reason."""
 
 
 class Package(NamedTuple):

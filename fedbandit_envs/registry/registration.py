@@ -48,10 +48,11 @@ REGISTRY: Registry[Registered] = Registry(
 
 
 def problem_of(plugin: Plugin) -> RegisteredProblem:
-    """Returns the problem of a plug-in of the group ``problems``.
+    """Returns the problem that a plug-in of the group ``problems`` adds.
 
     Raises:
-        ValueError: :data:`REGISTRY` has left the plug-in out.
+        ValueError: The environment ids of the plug-in are not in :data:`REGISTRY`, for example since their names exist
+            already.
     """
     problem: RegisteredProblem = plugin.content.PROBLEM
     if any(env_id not in REGISTRY or REGISTRY[env_id].problem is not problem for env_id in problem.presets):

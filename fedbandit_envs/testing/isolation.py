@@ -114,7 +114,7 @@ class _Twins:
         return np.stack([np.where(self._who, counts, 0).sum(axis=1) for counts in left])
 
     def _compare(self, t: int, both: list[dict[str, Any]], released: Array) -> None:
-        """Requires that the results of a round are the same for the agents that act alike in both episodes.
+        """Requires that the results of a round are the same for all agents that act equally in both episodes.
 
         Args:
             t: Number of the round, counted from 1; 0 for the reset.

@@ -186,7 +186,11 @@ class Accountant:
     def _compose(
         self, delta: float | None, composition: Composition, adjacency: Adjacency
     ) -> tuple[Array, float, Composition, str]:
-        """Returns epsilon by agent (NaN for no answer), the delta and the composition used, and a reason."""
+        """Composes all releases, with an infinite epsilon for agents that have unrecorded ones.
+
+        Returns epsilon by agent (NaN if the composition gives none), the delta and the composition used, and a reason
+        for a missing or infinite epsilon.
+        """
         require_choice("composition", composition, COMPOSITIONS)
         if self._ledger is not None:
             require_choice("adjacency", adjacency, self._adjacencies)
@@ -223,7 +227,11 @@ class Accountant:
     def _booked(
         self, delta: float | None, composition: Composition, adjacency: Adjacency
     ) -> tuple[Array, float, Composition, str]:
-        """Returns what :meth:`_compose` does, for the recorded releases only."""
+        """Composes the recorded releases, without considering unrecorded ones.
+
+        Returns epsilon by agent (NaN if the composition gives none), the delta and the composition used, and a reason
+        for a missing or infinite epsilon.
+        """
         if not self._counts:
             return np.zeros(self._shape), delta or 0.0, composition, "nothing has been released"
         counts, reason = self.counts, ""

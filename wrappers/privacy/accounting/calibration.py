@@ -25,7 +25,7 @@ from fedbandit_envs.basics.checks import require_integer, require_number
 Float = np.float64 | npt.NDArray[np.float64]
 
 
-@lru_cache(maxsize=4096)  # Every episode asks for the same ones again.
+@lru_cache(maxsize=4096)  # Each episode needs the same results again.
 def classic_noise_multiplier(epsilon: float, delta: float) -> float:
     """Returns sqrt(2 ln(1.25/delta))/epsilon (Dwork and Roth, Theorem A.1; P-FCB, eq. 10 and 11).
 
@@ -44,7 +44,7 @@ def classic_noise_multiplier(epsilon: float, delta: float) -> float:
     return float(np.sqrt(2 * np.log(1.25 / delta)) / epsilon)
 
 
-@lru_cache(maxsize=4096)  # Every episode asks for the same ones again.
+@lru_cache(maxsize=4096)  # Each episode needs the same results again.
 def analytic_noise_multiplier(epsilon: float, delta: float) -> float:
     """Returns the least noise multiplier that gives (epsilon, delta) (Balle and Wang, Theorem 8).
 

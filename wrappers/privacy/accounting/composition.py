@@ -42,7 +42,7 @@ def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
     Arguments and result are those of :data:`Compose`.
     """
     epsilon = _total(counts, (event.promised(adjacency)[0] for event in events))
-    # A tolerance, since a caller who has added the same deltas in another order may have rounded otherwise.
+    # The tolerance allows for a caller whose delta is the same sum in another order, with other rounding errors.
     covered = promised_delta(events, counts, adjacency) <= delta * (1 + 1e-12)
     return np.where(covered | np.isinf(epsilon), epsilon, np.nan)
 

@@ -1,4 +1,4 @@
-"""Mechanisms whose releases have independent noise, and each spend a share of a given epsilon."""
+"""Mechanisms that divide a given epsilon among an agent's releases, whose noise is independent."""
 
 from abc import abstractmethod
 from collections.abc import Sequence

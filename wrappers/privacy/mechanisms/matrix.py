@@ -122,7 +122,7 @@ class MatrixMechanism(Mechanism):
         self._noise.start(len(generators), self._draws)
 
     def release_space(self, released: spaces.Dict) -> spaces.Dict:
-        """Returns the space of releases with variances, whose bounds follow from the last calibration."""
+        """Returns the space of noisy releases, which contain variances within the bounds of the last calibration."""
         return with_variances(released, -self._worst_variance, self._worst_variance)
 
     def _calibrate(self, sensitivity: Sensitivity, horizon: int) -> None:
