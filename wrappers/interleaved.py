@@ -1,4 +1,4 @@
-"""The wrapper that keeps an agent's statistics in several slots, one for each of the estimators that take turns."""
+"""The wrapper that keeps an agent's statistics in several slots, one slot for each of several estimators."""
 
 from collections.abc import Sequence
 
@@ -15,15 +15,16 @@ from fedbandit_envs.core.wrapper import FederatedWrapper
 
 
 class Interleaved(FederatedWrapper):
-    """A wrapper that keeps the statistics of round t in slot t mod period, apart from those in other slots.
+    """A wrapper that adds up each agent's statistics in several slots: those of round t go to slot t mod period.
 
-    Rounds count from 0. FedUCB has several estimators that take turns: when the turn of one comes again, it has
-    received the messages about all its earlier rounds (Dubey and Pentland 2020, Algorithm 3). Released arrays gain an
-    axis of slots before the problem's own axes, ``(replicas, agents, period, ...)``, and are zero for agents that do
-    not send. A release contains all slots; with a period of 1 it has the environment's numbers, in a single slot.
+    Rounds count from 0. FedUCB has several estimators that take turns, one in each round: when an estimator's turn
+    comes again, it has received the messages about all its earlier rounds (Dubey and Pentland 2020, Algorithm 3).
+    Released arrays have an additional axis of slots before the problem's own axes, ``(replicas, agents, period, ...)``,
+    and are zero for agents that do not send. A release contains all slots; with a period of 1 it contains the same
+    numbers as without this wrapper, in a single slot.
 
-    After each round the new statistics are moved from the environment into the slots. There they are still held by the
-    agent: no data leave the agent before a release.
+    After each round the new statistics are moved from the environment into the slots. The agent still keeps them there
+    to itself: no data leave the agent before a release.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -42,12 +43,12 @@ class Interleaved(FederatedWrapper):
         """Wraps ``env``.
 
         Args:
-            env: The environment, without privatizer and channel.
+            env: The environment, without privatizer and without transport.
             period: Number of slots, >= 1.
 
         Raises:
             TypeError: ``period`` is no integer.
-            ValueError: It is < 1, or ``env`` has a privatizer or a channel.
+            ValueError: ``period`` is < 1, or ``env`` has a privatizer or a transport.
         """
         super().__init__(env)
         require_integer("period", period, 1)
@@ -85,8 +86,8 @@ class Interleaved(FederatedWrapper):
         """Returns the sensitivity of a release; see :meth:`FederatedEnv.sensitivity`.
 
         Returns:
-            The wrapped environment's sensitivity, with scales repeated along the axis of slots. A round is in one slot
-            only, so neighbouring histories differ by as much as without slots.
+            The wrapped environment's sensitivity, with scales repeated along the axis of slots. The statistics of a
+            round are in one slot only, so releases of neighbouring histories differ by as much as without slots.
         """
         inner = self.env.sensitivity()
         return inner._replace(

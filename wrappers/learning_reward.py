@@ -13,11 +13,12 @@ from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 
 
 class LearningReward(FederatedWrapper):
-    """A wrapper that scales the reward and subtracts prices: reward / scale - sum over names of price * info[name].
+    """A wrapper that scales rewards to [-1, 1] and subtracts the cost of other quantities, such as messages.
 
-    The scale of an agent is the largest absolute reward that it can get in a round
-    (:meth:`FederatedEnv.largest_reward`), known at reset. So rewards before prices lie in [-1, 1] for any
-    size of the problem. The environment's own reward stays in the info as ``raw_reward``, float64.
+    The new reward is reward / scale - sum over names of price[name] * info[name]. The scale of an agent is the largest
+    absolute reward that it can get in a round (:meth:`FederatedEnv.largest_reward`), known at reset. So rewards lie in
+    [-1, 1] before costs are subtracted, whatever the size of the problem. The environment's own reward is kept in the
+    info (the dict of information on a round) as ``raw_reward``, float64.
 
     A price is the cost of one unit of an entry of the info, in units of the scaled reward:
 
@@ -50,7 +51,7 @@ class LearningReward(FederatedWrapper):
         Args:
             env: The environment, with its wrappers; prices of messages need a channel or server among them.
             scaled: Whether rewards are divided by their scale; if not, prices are in units of the environment's reward.
-            prices: The price, >= 0, of one unit of an entry of the info, by the entry's name; None for no prices.
+            prices: For the name of an entry of the info, the cost of one unit of it, >= 0; None subtracts no costs.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -71,8 +72,8 @@ class LearningReward(FederatedWrapper):
         """Starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`.
 
         Raises:
-            ValueError: Rewards are to be scaled and the largest reward is unknown, or a price has a name that is no
-                entry of the info.
+            ValueError: Rewards shall be scaled but the environment does not know its largest reward; or ``prices``
+                names a quantity that the environment's info does not contain.
         """
         reset = self.env.reset_batch(seeds)
         unknown = sorted(set(self._prices) - set(reset.info))
@@ -106,7 +107,7 @@ class LearningReward(FederatedWrapper):
     def largest_reward(self) -> Array | None:
         """Returns the largest absolute reward of each agent, ``(replicas, agents)``; None (unknown) with prices.
 
-        It is 1 if rewards are scaled, and otherwise that of the wrapped environment.
+        Without prices it is 1 if rewards are scaled, and otherwise the largest reward of the wrapped environment.
         """
         if self._prices:
             return None

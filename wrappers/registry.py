@@ -1,4 +1,4 @@
-"""The wrappers by name."""
+"""The registry of wrappers by name."""
 
 from collections.abc import Mapping
 
@@ -17,4 +17,7 @@ WRAPPERS: Registry[type[FederatedWrapper]] = Registry(
     {name: wrapper for name in wrappers.__all__ if (wrapper := getattr(wrappers, name)).examples},
     wrappers=_of_plugin,
 )
-"""Every wrapper that keyword arguments alone can make, by the name of its class; plug-ins name classes."""
+"""The wrappers' classes by name, for all wrappers whose arguments besides the environment can be written as JSON.
+
+This project's wrappers have the names of their classes, wrappers of plug-ins the names of their entry points.
+"""

@@ -1,7 +1,7 @@
-"""Rules of wrappers: functions that are chosen by a name in JSON, or by a mapping of the name and arguments.
+"""Rules of wrappers: functions that users choose by a name in JSON, or by a mapping of the name and arguments.
 
-A rule's first arguments come from the wrapper that calls it; what users may set are its keyword arguments. They are
-checked once, when the rule is chosen, and not at every call.
+The wrapper that calls a rule passes the positional arguments; users set the keyword arguments. These are checked once,
+when the rule is chosen, and not at every call.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,11 @@ _CHECKS: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 def checked(check: Callable[..., Any]) -> Callable[[Rule], Rule]:
-    """Returns a decorator for a rule whose keyword arguments ``check`` accepts or refuses with an error."""
+    """Returns a decorator that registers ``check`` as the check of a rule's keyword arguments.
+
+    Args:
+        check: A function that is called with the keyword arguments and raises an error if they are invalid.
+    """
 
     def register(rule: Rule) -> Rule:
         _CHECKS[rule] = check
@@ -28,17 +32,17 @@ def checked(check: Callable[..., Any]) -> Callable[[Rule], Rule]:
 
 
 def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], also: str = "") -> Any:
-    """Returns the function that a specification describes, with its keyword arguments; a function is returned as it is.
+    """Returns the function that a specification describes, with its keyword arguments filled in.
 
     Args:
-        kind: Name of the kind of rule, for errors.
-        spec: A function, a name in ``known`` or an entry point ``"module:function"``, or a mapping of ``name`` and the
-            function's keyword arguments.
-        known: Functions by name; those with keyword arguments are :func:`checked`.
-        also: Other allowed values of the name, for errors.
+        kind: Name of the kind of rule, for error messages.
+        spec: A function, which is returned unchanged; or a name in ``known`` or an entry point ``"module:function"``;
+            or a mapping with such a ``name`` and the function's keyword arguments.
+        known: Functions by name; those with keyword arguments must have the decorator :func:`checked`.
+        also: Text on other allowed values of the name, for error messages.
 
     Raises:
-        TypeError: The specification is none of these, or has arguments that the function does not know.
+        TypeError: The specification has none of these forms, or has arguments that the function does not accept.
         ValueError: The name is unknown, or an argument is out of its range.
     """
 
@@ -55,4 +59,4 @@ def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], als
 
 
 def _no_arguments() -> None:
-    """Accepts no arguments: the check of rules that have none."""
+    """Checks the arguments of rules without keyword arguments: Python raises a ``TypeError`` if there are any."""

@@ -103,8 +103,9 @@ class _WeighedCounts(Aggregator):
         worth = np.zeros((2, *totals[0].shape))
         _weigh(messages, *(exact[name] for name in self.totals), *totals, *worth)
         if self._sums is not None:
-            # An agent with new messages has weighed the sum of all its messages anew: the new result replaces the
-            # former total. The other agents keep their totals.
+            # For an agent with new messages, `_weigh` has just converted the sum of all its messages since the start of
+            # the episode into exact outcomes. So this result replaces the agent's former total instead of being added
+            # to it. The totals of agents without new messages do not change.
             news = arrived.any(axis=(2, 3))
             for total in totals:
                 total[news] = 0.0

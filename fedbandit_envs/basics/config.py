@@ -15,18 +15,18 @@ def make(
     protocol: type[Any],
     also: str = "",
 ) -> Thing:
-    """Returns the object that a specification describes; an object is returned as it is.
+    """Returns the object that a specification describes; if the specification is the object itself, it is returned.
 
     Args:
-        kind: Name of the kind of object, for errors.
-        spec: The object itself, a name in ``known`` or an entry point ``"module:Class"``, or a mapping of ``name`` and
-            the object's arguments.
-        known: Constructors by name.
-        protocol: The protocol that objects must implement.
-        also: Other allowed values of the name, for errors.
+        kind: Name of the kind of object, for error messages.
+        spec: The object itself; or a name in ``known`` or an entry point ``"module:Class"``; or a mapping with such a
+            ``name`` and the arguments of the object's constructor.
+        known: Constructors of objects by name.
+        protocol: The protocol or class that the object must be an instance of.
+        also: Text on other allowed values of the name, for error messages.
 
     Raises:
-        TypeError: The specification is none of these, or has arguments the thing does not know.
+        TypeError: The specification has none of these forms, or has arguments that the constructor does not accept.
         ValueError: The name is unknown, or an argument is out of its range.
     """
     if isinstance(spec, str):

@@ -77,19 +77,20 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
     max_cycles: int
     action_formats: Mapping[str, ActionFormat]
 
-    # The number of wrappers inside of this one, and the ledger that all of the stack shares.
+    # _height: the number of wrappers and environments inside of this one (0 for a problem). _ledger: the record of all
+    # releases, one object for the whole stack.
     _height: int
     _ledger: ReleaseLedger
 
     @abstractmethod
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed; the number of seeds is the number of replicas.
+        """Starts one episode for each seed; the number of seeds is the number of replicas.
 
         Args:
             seeds: Non-negative integers; replica i depends on ``seeds[i]`` alone.
 
         Returns:
-            The first observations, and information of the names that :meth:`step_batch` uses, all zero.
+            The first observations, and information with the same names as in :meth:`step_batch`, all zero.
 
         Raises:
             ValueError: There is no seed, or a negative one.
@@ -100,11 +101,11 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
         """Plays one round in all replicas.
 
         Args:
-            action: One action an agent, leading axes ``(replicas, agents)``.
+            action: One action for each agent, with leading axes ``(replicas, agents)``.
 
         Raises:
             TypeError: The action has the wrong dtype.
-            ValueError: The action has the wrong shape or a forbidden value. State is untouched.
+            ValueError: The action has the wrong shape or an invalid value. The state does not change.
             gymnasium.error.ResetNeeded: No episode is running.
         """
 
@@ -112,9 +113,9 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
     def set_active(self, active: Array) -> None:
         """Sets which agents act in the next round; before the first round it is called before ``reset_batch``.
 
-        If it is not called before the first round, all agents act in all rounds of the episode. For an agent that does
-        not act nothing is played or drawn: its reward and information are 0, its statistics do not change, and its
-        random numbers wait for the next round in which it acts.
+        If it is not called before the first round, all agents act in all rounds of the episode. If an agent does not
+        act in a round, its reward and information are 0, its statistics do not change, and no random numbers are drawn
+        for it: it gets them in the next round in which it acts.
 
         Args:
             active: Whether each agent acts, bool ``(replicas, agents)``.
@@ -165,21 +166,21 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
 
     @abstractmethod
     def sensitivity(self) -> Sensitivity:
-        """Returns the sensitivity of a release; known from reset on and constant over an episode.
+        """Returns by how much one release can differ between neighbouring histories; constant over an episode.
 
         Returns:
-            The scale of each value in a release, and by adjacency the largest change of one release between
-            neighbouring histories, in units of these scales.
+            The scale of each number in a release; and for each adjacency, in units of these scales, bounds on the
+            difference of one release between neighbouring histories.
 
         Raises:
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
 
     def largest_reward(self) -> Array | None:
-        """Returns the largest absolute value of a round's reward; known from reset on, constant over an episode.
+        """Returns the largest absolute reward that each agent can get in a round; constant over an episode.
 
         Returns:
-            Numbers >= 0, float64 ``(replicas, agents)``; None where the problem gives no bound.
+            Numbers >= 0, float64 ``(replicas, agents)``; None if the problem has no such bound.
 
         Raises:
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
@@ -201,8 +202,8 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
     def privacy(self) -> Claim:
         """Returns the privacy guarantee of this episode's releases, for the agent with the largest loss. Final.
 
-        Every wrapper of a stack returns the same claim. Without a privatizer epsilon is 0 if nothing has been released
-        and infinite otherwise, under any adjacency; the claim then names the first that the environment has.
+        Every wrapper of a stack returns the same claim. Without a privatizer, epsilon is 0 if no agent has released
+        anything and infinite otherwise, under any adjacency; the claim then names the environment's first adjacency.
 
         Raises:
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
@@ -218,7 +219,7 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
     @property
     @abstractmethod
     def hidden_space(self) -> spaces.Dict:
-        """One agent's space of :meth:`hidden`."""
+        """Space of one agent's hidden parameters, as :meth:`hidden` returns them."""
 
     @property
     def groups(self) -> Mapping[str, Sequence[int]]:
@@ -227,9 +228,10 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
 
     @property
     def totals(self) -> Arrays:
-        """Sums over the episode so far besides reward and information, by name, for reports.
+        """Sums of the problem's own quantities over the episode so far, by name, such as pulls of each arm.
 
-        Arrays lead with ``(replicas, agents)``; which there are depends on the problem.
+        Reports show them beside sums of rewards and regret. Arrays have leading axes ``(replicas, agents)``; their
+        names depend on the problem. Empty by default.
         """
         return {}
 

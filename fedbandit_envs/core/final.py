@@ -1,4 +1,4 @@
-"""Methods that neither a subclass, nor a later assignment to a class or an object can replace."""
+"""Final methods: subclasses cannot override them, and assignments to a class or an object cannot replace them."""
 
 from abc import ABCMeta
 from collections.abc import Callable
@@ -11,10 +11,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class FinalMethod:
-    """A method that an assignment to an object cannot replace: Python asks this descriptor before the object's dict."""
+    """A method that an assignment to an object cannot replace.
+
+    It is a data descriptor, which Python uses even if the object's own dict has an entry of that name.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        """Takes the function."""
+        """Makes a final method from a function."""
         self.function = function
         update_wrapper(cast(Any, self), function)
 
@@ -31,15 +34,22 @@ def final(function: Function) -> Function:
 
 
 class FinalMeta(ABCMeta):
-    """The metaclass of classes with final methods; it refuses whatever would replace one."""
+    """The metaclass of classes with final methods; it raises errors when a class or an assignment would replace one."""
 
     def __init__(
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **kwargs: Any
     ) -> None:
-        """Makes a class.
+        """Makes a class and checks that it replaces no final method.
+
+        Args:
+            name: Name of the class.
+            bases: The classes that it derives from.
+            namespace: Attributes of the class body by name.
+            **kwargs: Keyword arguments of the class statement, which are not used.
 
         Raises:
-            TypeError: The class, or a base class on the left, has another method in the place of a final one.
+            TypeError: The class, or one of its bases that comes earlier in the method resolution order, has another
+                attribute with the name of a final method.
         """
         super().__init__(name, bases, namespace)
         for final_name, method in _final_methods(cls).items():
@@ -53,7 +63,10 @@ class FinalMeta(ABCMeta):
 
 
 def _final_methods(cls: type) -> dict[str, FinalMethod]:
-    """Returns the final methods of a class and its bases by name, as the outermost base defines them."""
+    """Returns the final methods of a class and its bases by name.
+
+    If several classes define one, it is the method of the last class in the method resolution order.
+    """
     return {
         name: method
         for base in cls.__mro__

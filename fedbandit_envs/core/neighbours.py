@@ -8,7 +8,7 @@ from fedbandit_envs.core.claim import Adjacency
 
 
 class History(NamedTuple):
-    """One agent's round in a history: the environment in which the round is played, and the agent's action.
+    """A round of one agent's history: the settings of the environment in which it is played, and the agent's action.
 
     Attributes:
         settings: Arguments of the environment, except for the numbers of agents and of rounds.
@@ -20,12 +20,15 @@ class History(NamedTuple):
 
 
 class Neighbours(NamedTuple):
-    """Two neighbouring histories of an agent that releases after each round.
+    """Two neighbouring histories of one agent, which differ in some of their rounds.
+
+    In each round in which they differ, the agent experiences ``before`` in the first history and ``after`` in the
+    second one. In all other rounds it plays the action ``idle`` in both. The agent releases after each round.
 
     Attributes:
-        before: The first history's round, in those rounds in which the histories differ.
-        after: The second history's round, in those rounds in which the histories differ.
-        idle: The agent's action in rounds in which the histories do not differ.
+        before: Environment settings and action of the first history in the rounds in which the histories differ.
+        after: Environment settings and action of the second history in these rounds.
+        idle: The agent's action in all other rounds, the same in both histories.
     """
 
     before: History

@@ -46,20 +46,22 @@ def build(federation: str, stack: Stack, **kwargs: Any) -> FederatedEnv:
 
 
 def _wrapper(name: str) -> Any:
-    """Returns the wrapper of an entry point or of a name in the registry of wrappers."""
+    """Returns the wrapper's class, given its entry point ``"module:Class"`` or its name in the registry of wrappers."""
     if ":" in name:
         return resolve(name)
-    # Named, since wrappers stand above this module.
+    # The registry is imported here by its name: wrappers are a higher layer of the package, which modules of this layer
+    # may not import at the top.
     wrappers = resolve("fedbandit_envs.wrappers.registry:WRAPPERS")
     require_choice("wrapper", name, wrappers)
     return wrappers[name]
 
 
 def checked(stack: Any) -> Stack:
-    """Returns a stack of the right form as it is.
+    """Returns a stack unchanged after checking its form.
 
     Raises:
-        TypeError: The stack is no sequence of pairs of a string and a mapping by name.
+        TypeError: The stack is not a sequence of pairs, each of a string (the wrapper) and a mapping from strings (its
+            keyword arguments).
     """
     if isinstance(stack, str) or not isinstance(stack, Sequence):
         raise TypeError(f"stack is {stack!r}; a sequence of [entry point, keyword arguments] is required")

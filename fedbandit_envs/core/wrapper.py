@@ -16,7 +16,10 @@ Layer = Literal["data", "noise", "transport", "observation"]
 
 
 class _ResetNeededError(ResetNeeded, AttributeError):
-    """What a wrapper makes at reset is asked for before; ``hasattr`` takes it for a missing attribute."""
+    """Raised when an attribute that a wrapper creates at reset is read before the first reset.
+
+    It is an ``AttributeError`` as well, so that ``hasattr`` returns False then.
+    """
 
 
 class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
@@ -56,7 +59,7 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
 
         Raises:
             TypeError: ``env`` is no :class:`FederatedEnv`, or a wrapper has no valid ``layer``.
-            ValueError: The layers would be in the wrong order, or a second one where one is allowed.
+            ValueError: The layers would be in the wrong order, or there would be a second noise or transport layer.
         """
         if not isinstance(env, FederatedEnv):
             raise TypeError(f"env is a {type(env).__name__}; a FederatedEnv is required")
@@ -76,7 +79,7 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
         return super().__getattr__(name)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed; see :meth:`FederatedEnv.reset_batch`."""
+        """Starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`."""
         return self.env.reset_batch(seeds)
 
     def step_batch(self, action: Array) -> BatchStep:
@@ -91,7 +94,7 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
         return self.env._release(sends)
 
     def sensitivity(self) -> Sensitivity:
-        """Returns the sensitivity of a release; see :meth:`FederatedEnv.sensitivity`."""
+        """Returns by how much a release can differ between neighbours; see :meth:`FederatedEnv.sensitivity`."""
         return self.env.sensitivity()
 
     def largest_reward(self) -> Array | None:
@@ -121,7 +124,7 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
 
     @property
     def hidden_space(self) -> spaces.Dict:
-        """One agent's space of :meth:`hidden`."""
+        """Space of one agent's hidden parameters, as :meth:`hidden` returns them."""
         return self.env.hidden_space
 
     @property
@@ -131,7 +134,10 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
 
     @property
     def totals(self) -> Arrays:
-        """Sums over the episode so far; see :attr:`FederatedEnv.totals`."""
+        """Sums of the problem's own quantities over the episode so far, by name; see :attr:`FederatedEnv.totals`.
+
+        They are those of the wrapped environment and are shown in reports beside reward and regret.
+        """
         return self.env.totals
 
     @property
@@ -149,7 +155,7 @@ def layers(env: FederatedEnv) -> Iterator[FederatedEnv]:
 
 
 def find_layer(env: FederatedEnv, layer: Layer) -> FederatedWrapper | None:
-    """Returns the outermost wrapper of a layer in a stack, or None."""
+    """Returns the outermost wrapper of a stack that has the given layer; None if the stack has no such wrapper."""
     for wrapper in layers(env):
         if isinstance(wrapper, FederatedWrapper) and wrapper.layer == layer:
             return wrapper
@@ -171,7 +177,14 @@ def _place(wrapper: FederatedWrapper) -> int:
 
 
 def _require_order(outer: FederatedWrapper, stack: list[FederatedWrapper]) -> None:
-    """Raises a ``ValueError`` for a second wrapper of a layer that allows one, and for layers in the wrong order."""
+    """Raises a ``ValueError`` if a wrapper's layer does not fit around a stack.
+
+    Errors are a second noise or transport layer, and layers in the wrong order.
+
+    Args:
+        outer: The wrapper that is put around the stack.
+        stack: The stack's wrappers, from the outermost inwards.
+    """
     places = [_place(wrapper) for wrapper in (outer, *stack)]
     for inner in stack:
         if inner.layer == outer.layer and outer.layer in _AT_MOST_ONE:

@@ -9,8 +9,8 @@ from types import ModuleType
 def registered(package: ModuleType) -> Iterator[ModuleType]:
     """Yields the modules named ``registered`` in the folders of a package, sorted by the folders' names."""
     for folder in sorted(iter_modules(package.__path__), key=lambda module: module.name):
-        # The module is searched on disk. Importing every folder could import packages of a higher floor, which is
-        # forbidden.
+        # The module is searched on disk, and only folders that have it are imported. Importing every folder could
+        # import packages of higher layers, which modules of this layer may not do.
         inside = iter_modules([f"{path}/{folder.name}" for path in package.__path__])
         if folder.ispkg and any(module.name == "registered" for module in inside):
             yield import_module(f"{package.__name__}.{folder.name}.registered")

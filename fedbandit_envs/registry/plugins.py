@@ -5,8 +5,9 @@ A package names its additions in its ``pyproject.toml``::
     [project.entry-points."fedbandit_envs.problems"]
     mybandits = "mybandits.registered"
 
-Plug-ins are imported when a registry is first asked for more than this project's own entries. A plug-in that cannot be
-imported, or that adds a name which exists already, is left out with a :class:`PluginWarning`; all others work.
+Plug-ins are imported when somebody first looks up a name that is not among this project's own entries, or lists all
+names. A plug-in that cannot be imported, or that adds a name which exists already, is left out with a
+:class:`PluginWarning`; all others work.
 """
 
 import warnings
@@ -19,7 +20,7 @@ Entry = TypeVar("Entry")
 
 
 class PluginWarning(UserWarning):
-    """A plug-in is left out; the message names the plug-in, its package and the reason."""
+    """Warning that a plug-in is not used; the message names the plug-in, its package and the reason."""
 
 
 class Package(NamedTuple):
@@ -27,7 +28,7 @@ class Package(NamedTuple):
 
     Attributes:
         name: Name of the distribution, as pip knows it.
-        version: Its version.
+        version: Version of the distribution.
     """
 
     name: str
@@ -60,13 +61,13 @@ class Plugin(NamedTuple):
 
 @cache
 def plugins(group: str) -> tuple[Plugin, ...]:
-    """Imports the plug-ins of a group, once a process.
+    """Imports the installed plug-ins of a group, once in each process, and returns them.
 
     Args:
         group: ``"problems"``, ``"baselines"``, ``"wrappers"``, ``"mechanisms"``, ``"suites"`` or ``"papers"``.
 
     Returns:
-        The plug-ins that can be imported, by the names of package and entry point.
+        The plug-ins that can be imported, sorted by the names of package and entry point.
 
     Warns:
         PluginWarning: A plug-in cannot be imported.
@@ -77,25 +78,27 @@ def plugins(group: str) -> tuple[Plugin, ...]:
         plugin = Plugin(point.name, package, None)
         try:
             found.append(plugin._replace(content=point.load()))
-        # Whatever a stranger's module raises must not break anything else.
+        # A plug-in may raise any exception; it must not affect other plug-ins or this package.
         except Exception as error:
             plugin.leave_out(f"importing {point.value!r} raises {type(error).__name__}: {error}")
     return tuple(sorted(found, key=lambda plugin: (plugin.package, plugin.name)))
 
 
 class Registry(MutableMapping[str, Entry]):
-    """Entries by name: this project's own, then those of plug-ins, which are added at the first lookup beyond the own.
+    """Entries by name: first this project's own ones, then those of plug-ins.
+
+    Plug-ins are imported only when somebody looks up a name that is not among the project's own, or lists all names.
 
     Attributes:
-        own: The entries of this project.
+        own: The entries of this project by name.
     """
 
     def __init__(self, own: Mapping[str, Entry], **readers: Callable[[Plugin], Mapping[str, Entry]]) -> None:
-        """Takes the project's own entries.
+        """Makes a registry of the project's own entries, to which plug-ins are added later.
 
         Args:
-            own: The entries.
-            **readers: By group of plug-ins, a function that returns the entries that a plug-in adds.
+            own: The project's own entries by name.
+            **readers: For each group of plug-ins that add entries, a function that returns a plug-in's entries by name.
         """
         self.own = dict(own)
         self._readers = readers
@@ -108,7 +111,8 @@ class Registry(MutableMapping[str, Entry]):
 
     def _all(self) -> dict[str, Entry]:
         if self._entries is self.own:
-            # First of all: a plug-in may look names up while it is imported.
+            # Set before plug-ins are imported, so that a plug-in that looks up names during its import does not start
+            # the import of all plug-ins again.
             self._entries = dict(self.own)
             for group, read in self._readers.items():
                 for plugin in plugins(group):

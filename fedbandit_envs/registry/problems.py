@@ -23,14 +23,16 @@ class Preset(NamedTuple):
 
 
 class TuningSpec(NamedTuple):
-    """The tuning of a problem's baselines: a grid search, the same rounds and seeds for all.
+    """How a problem's baselines are tuned: by a grid search with the same rounds and seeds for all baselines.
 
     Attributes:
-        env_ids: Ids on which regret is measured; of several the geometric mean counts.
-        rounds: Horizon.
+        env_ids: Ids of the environments in which regret is measured; the score is the geometric mean over them.
+        rounds: Number of rounds of each run.
         seeds: Number of seeds for each id.
-        grid: The constants that are tried: arguments of the policy. The last are the papers'.
-        baselines: Names of the baselines that are tuned, by the names of their tuned forms; silent ones first.
+        grid: The points of the grid: arguments of the policy, such as constants. The last point has the values of the
+            papers.
+        baselines: For the name of each tuned baseline, the name of the baseline that it tunes. Baselines without
+            communication come first.
     """
 
     env_ids: tuple[str, ...]
@@ -51,10 +53,10 @@ class SuiteSpec(NamedTuple):
 
     Attributes:
         tasks: Gymnasium id and changes to its preset, by the task's name.
-        reference: Name of the baseline that acts at random, whose regret under the same seeds has the score 0.
-        adjacency: The neighbouring histories that private tracks protect.
-        full: Rounds of a task and number of its seeds.
-        quick: The same of the quick suite.
+        reference: Name of the baseline that acts at random; its regret with the same seeds gets the score 0.
+        adjacency: Name of the neighbouring histories that entries of private tracks must protect.
+        full: Numbers of rounds and of seeds of each task in the full suite.
+        quick: Numbers of rounds and of seeds of each task in the quick suite.
         version: Version of both suites.
     """
 
@@ -73,7 +75,7 @@ class Panel(NamedTuple):
     rounds and averaged over replicas and agents. Arms are ranked, for each replica and agent, by the first series.
 
     Attributes:
-        title: What the panel is called.
+        title: Title of the chart.
         arms: Label of the axis of ranked arms.
         series: The name of a total by the label of its bars.
     """
@@ -84,7 +86,7 @@ class Panel(NamedTuple):
 
 
 class RegisteredProblem(NamedTuple):
-    """A problem: its environment, default policies, presets, and what other parts of the package need to know of it.
+    """A registered problem: its environment, default policies, presets, and data for tests, leaderboard and lab.
 
     Attributes:
         federation: Entry point of the federated environment's class.
@@ -92,8 +94,8 @@ class RegisteredProblem(NamedTuple):
         listener: Entry point of a policy that learns from the messages it receives.
         small: Arguments that make a small instance, for tests.
         presets: Settings by Gymnasium id.
-        tuning: How its baselines are tuned; None if they are not.
-        suite: What the leaderboard plays of it; None for nothing.
+        tuning: How the problem's baselines are tuned; None if they are not.
+        suite: The leaderboard's suites for the problem; None if it has none.
         lab_choices: Switches that the lab offers, by label: the environment's arguments that each of them sets.
         lab_panels: Charts that the lab draws after a run, beside regret, privacy and traffic.
     """

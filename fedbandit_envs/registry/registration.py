@@ -1,4 +1,7 @@
-"""The registry of environment ids, from the problems' folders and from plug-ins, and their registration elsewhere."""
+"""The registry of environment ids, collected from problems' folders and plug-ins, and their registration.
+
+Ids are registered with Gymnasium and PettingZoo.
+"""
 
 from importlib import import_module
 from typing import Any
@@ -45,10 +48,11 @@ REGISTRY: Registry[Registered] = Registry(
 
 
 def problem_of(plugin: Plugin) -> RegisteredProblem:
-    """Returns the problem of a plug-in of the group ``problems``.
+    """Returns the problem that a plug-in of the group ``problems`` adds.
 
     Raises:
-        ValueError: :data:`REGISTRY` has left the plug-in out.
+        ValueError: The environment ids of the plug-in are not in :data:`REGISTRY`, for example since their names exist
+            already.
     """
     problem: RegisteredProblem = plugin.content.PROBLEM
     if any(env_id not in REGISTRY or REGISTRY[env_id].problem is not problem for env_id in problem.presets):
@@ -115,7 +119,12 @@ def make_parallel(
 
 
 def make_in_turn(env_id: str, **changes: Any) -> Any:
-    """Makes what :func:`make_parallel` makes, as an ``AECEnv`` whose agents act one after another."""
+    """Makes a registered id for PettingZoo as an ``AECEnv``, whose agents act one after another.
+
+    Args:
+        env_id: Id in :data:`REGISTRY`.
+        **changes: Further arguments of :func:`make_parallel`, which makes the environment.
+    """
     return in_turn(make_parallel(env_id, **changes))
 
 

@@ -14,7 +14,7 @@ def require(holds: bool, message: str) -> None:
 
     Args:
         holds: The condition.
-        message: What was found instead, what is required, and where to correct it.
+        message: The error message: what was found instead, what is required, and where to correct it.
     """
     if not holds:
         raise AssertionError(message)
@@ -22,11 +22,11 @@ def require(holds: bool, message: str) -> None:
 
 @contextmanager
 def refusal(call: str, *errors: type[Exception]) -> Iterator[None]:
-    """Requires that the block raises one of the given errors.
+    """A context manager that requires the code in its block to raise one of the given errors.
 
     Args:
-        call: Description of what the block does, for the message.
-        *errors: The errors.
+        call: Description of what the block does, for the error message.
+        *errors: The classes of errors that are accepted.
 
     Raises:
         AssertionError: The block raises another error, or none.
@@ -45,13 +45,13 @@ def require_same(what: str, found: Any, expected: Any, required: str) -> None:
     """Requires that two nested mappings and sequences of arrays are equal to the bit.
 
     Args:
-        what: Description of both, for the message.
-        found: The first.
-        expected: The second.
-        required: What is required and where to correct it, for the message.
+        what: Description of the two, for the error message.
+        found: The mapping, sequence or array under test.
+        expected: The one that it must equal.
+        required: What is required and where to correct it, for the error message.
 
     Raises:
-        AssertionError: They differ; the message names the first place where they do.
+        AssertionError: They differ; the message names the first place where they differ.
     """
     place = difference(found, expected)
     require(not place, f"{what}{place}; {required}")
@@ -70,7 +70,7 @@ def difference(a: Any, b: Any) -> str:
     elif isinstance(a, np.ndarray | np.generic) and isinstance(b, np.ndarray | np.generic):
         return _unequal(np.asarray(a), np.asarray(b))
     else:
-        # NaN differs from itself, but counts as equal here and below.
+        # Two NaNs count as equal here and in `_unequal`. `a != a` holds for NaN only.
         return "" if a == b or (a != a and b != b) else f" is {a!r} and {b!r}"
     for place, left, right in parts:
         if found := difference(left, right):
@@ -89,12 +89,12 @@ def _unequal(a: Array, b: Array) -> str:
 
 
 def taken(tree: Any, place: Any) -> Any:
-    """Returns nested mappings with ``array[place]`` for every array."""
+    """Returns nested mappings in which every array of ``tree`` is replaced by its part ``array[place]``."""
     return mapped(lambda array: array[place], tree)
 
 
 def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
-    """Returns nested mappings with ``function(array)`` for every array."""
+    """Returns nested mappings in which every array of ``tree`` is replaced by ``function(array)``."""
     if isinstance(tree, Mapping):
         return {name: mapped(function, part) for name, part in tree.items()}
     return function(tree)

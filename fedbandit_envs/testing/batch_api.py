@@ -92,7 +92,10 @@ def check_action_formats(trial: Trial) -> None:
 
 
 def check_arrays(trial: Trial) -> None:
-    """Checks that results lie in their spaces, that information starts at zero and that arrays are read-only."""
+    """Checks that results of reset and step lie in their spaces, and that their arrays are read-only.
+
+    Information must be all zero after a reset.
+    """
     env, rows = trial.env, trial.rows
     reset = env.reset_batch(SEEDS)
     largest_at_reset = copied(env.largest_reward())
@@ -140,7 +143,14 @@ def check_arrays(trial: Trial) -> None:
 def _require_arrays(
     call: str, result: BatchReset | BatchStep, kind: type[BatchReset | BatchStep], trial: Trial
 ) -> None:
-    """Requires what holds for the results of both a reset and a step, and for the hidden parameters after them."""
+    """Requires that the result of a reset or a step, and the hidden parameters after it, are valid arrays.
+
+    Args:
+        call: Name of the method that has returned the result, for error messages.
+        result: The result.
+        kind: The type that the result must have.
+        trial: The federation and the shape of its arrays.
+    """
     require(
         isinstance(result, kind), f"{call} returns a {type(result).__name__}; a {kind.__name__} is required"
     )
@@ -173,7 +183,7 @@ def _require_arrays(
 
 
 def check_seeds(trial: Trial) -> None:
-    """Checks that a replica depends on its seed and actions alone: not on other replicas or the episode before."""
+    """Checks that a replica depends on its own seed and actions alone, not on other replicas or earlier episodes."""
     first = trial.episode()
     require_same(
         "of two episodes of the same seeds and actions, round",
@@ -181,7 +191,8 @@ def check_seeds(trial: Trial) -> None:
         first,
         "equality is required: draw from streams.stream(seed, Purpose...) only",
     )
-    # Noise with entropy of its own differs between episodes, and a transport puts it into observations.
+    # Skipped with a noise layer: noise from a seed of its own differs between episodes, and a transport delivers noisy
+    # releases, so that observations differ as well.
     if find_layer(trial.env, "noise") is None:
         require_same(
             "of two episodes one after the other, of the same seeds and actions, round",
@@ -203,7 +214,10 @@ def check_seeds(trial: Trial) -> None:
 
 
 def check_horizon(trial: Trial) -> None:
-    """Checks that episodes are truncated at the horizon, which may change between them, and need a reset to start."""
+    """Checks that episodes are truncated at the horizon, and that calls before a reset or after the end are errors.
+
+    The horizon is changed between some of the episodes.
+    """
     env, action = trial.env, trial.actions[0]
     calls = {
         "step_batch": lambda: env.step_batch(action),
@@ -230,7 +244,7 @@ def check_horizon(trial: Trial) -> None:
 
 
 def check_pickling(trial: Trial) -> None:
-    """Checks that a copy pickled in mid-episode continues like the original."""
+    """Checks that a copy of a federation, made by ``pickle`` in mid-episode, continues exactly like the original."""
     half = HORIZON // 2
     trial.env.reset_batch(SEEDS)
     for _ in trial.rounds(0, half):
@@ -253,7 +267,7 @@ def check_pickling(trial: Trial) -> None:
 
 
 def check_rendering(trial: Trial) -> None:
-    """Checks that every render mode of the metadata renders, at reset and after a round."""
+    """Checks that ``render`` works in every render mode of the metadata, after a reset and after a round."""
     env = trial.env
     for mode in env.metadata["render_modes"]:
         env.unwrapped.render_mode = mode
@@ -273,7 +287,10 @@ def check_rendering(trial: Trial) -> None:
 
 
 def check_refusals(trial: Trial) -> None:
-    """Checks that after an error the next round equals that of a twin that was not given invalid input."""
+    """Checks that invalid input raises errors that leave the state untouched.
+
+    The next round is compared with that of a second federation, which was not given the invalid input.
+    """
     env, good = trial.env, trial.actions[0]
     open_above = getattr(env.unwrapped, "open_above", False)
     calls: list[tuple[str, Callable[[], Any]]] = [
@@ -338,7 +355,7 @@ def _altered(good: Array, value: Any, dtype: type) -> Array:
 
 
 def _ends(space: Any) -> tuple[Array, Array]:
-    """Returns the lower and upper bounds of a space."""
+    """Returns the lower and the upper bounds of a ``Box``, ``Discrete`` or ``MultiDiscrete`` space, as two arrays."""
     if isinstance(space, spaces.Box):
         return space.low.astype(np.float64), space.high.astype(np.float64)
     count = space.n if isinstance(space, spaces.Discrete) else space.nvec

@@ -13,7 +13,7 @@ from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.testing.assertions import mapped, require, taken
 
 Make = Callable[[], FederatedEnv]
-"""A function that makes a new federation, the same one at each call."""
+"""A function that makes a new federation at each call, always with the same settings."""
 
 Wrap = Callable[[FederatedEnv], FederatedEnv]
 """A function that puts wrappers around a federation."""
@@ -29,18 +29,25 @@ class Trial:
     """A new federation, with random actions and senders for one short episode of it.
 
     Attributes:
-        make: Makes the federation.
-        env: The federation, whose horizon is the number of rounds.
+        make: The function that makes the federation.
+        env: The federation; its horizon is the number of rounds.
         seeds: Seed of each replica.
-        rows: ``(replicas, agents)``, the leading axes.
-        everyone: All agents as senders, bool ``(replicas, agents)``; the complement of ``nobody``.
+        rows: Numbers of replicas and agents, ``(replicas, agents)``: the leading axes of all arrays.
+        everyone: An array that is all true, to let all agents send, bool ``(replicas, agents)``. The attribute
+            ``nobody`` is an array that is all false.
         actions: Actions of all agents, one array for each round.
-        senders: Whether each agent sends after each round, bool ``(rounds, replicas, agents)``; nobody does where a
-            transport decides that.
+        senders: Whether each agent sends after each round, bool ``(rounds, replicas, agents)``; all false if the
+            federation has a transport, which decides when agents send.
     """
 
     def __init__(self, make: Make, seeds: Sequence[int] = SEEDS, rounds: int = HORIZON) -> None:
-        """Makes the federation, and draws; the same each time."""
+        """Makes the federation and draws actions and senders; the same arguments always give the same draws.
+
+        Args:
+            make: A function that makes the federation.
+            seeds: Seed of each replica.
+            rounds: Number of rounds of the episode.
+        """
         self.make = make
         self.env = env = make()
         require(
@@ -63,7 +70,7 @@ class Trial:
         self.senders = np.random.default_rng(0).random((rounds, *self.rows)) < probability
 
     def again(self) -> "Trial":
-        """Returns another trial of the same federation, actions and senders."""
+        """Returns a second trial, with a new federation of the same settings and with the same actions and senders."""
         return Trial(self.make, self.seeds, len(self.actions))
 
     def rounds(self, start: int = 0, stop: int | None = None) -> Iterator[dict[str, Any]]:
@@ -77,7 +84,11 @@ class Trial:
 
 
 def inside_of_transport(make: Make) -> Make:
-    """Returns a function that makes the part of a stack inside of its transport, which releases by itself."""
+    """Returns a function that makes the part of a stack inside of its transport.
+
+    A transport releases data by itself; inside of it, tests can decide who releases. A federation without a transport
+    is made as it is.
+    """
 
     def make_inside() -> FederatedEnv:
         env = make()
@@ -88,7 +99,7 @@ def inside_of_transport(make: Make) -> Make:
 
 
 def around(wrap: Wrap, make: Make) -> Make:
-    """Returns a function that makes federations with wrappers around them."""
+    """Returns a function that makes a federation by ``make`` and puts wrappers around it by ``wrap``."""
     return lambda: wrap(make())
 
 
@@ -97,8 +108,11 @@ def random_choices(space: spaces.Space[Any], rows: tuple[int, int], rounds: int 
 
     Args:
         space: One agent's space.
-        rows: ``(replicas, agents)``, the leading axes.
+        rows: Numbers of replicas and agents, the leading axes.
         rounds: Number of rounds.
+
+    Returns:
+        One batch of elements for each round, with leading axes ``(replicas, agents)``; always the same draws.
     """
     batched = batch_space(space, rows[0] * rows[1])
     batched.seed(0)
@@ -115,7 +129,10 @@ def copied(tree: Any) -> Any:
 
 
 def results(result: BatchReset | BatchStep) -> dict[str, Any]:
-    """Returns copies of the results of a reset or a step, by name."""
+    """Returns a copy of every array that a reset or a step has returned, by the result's names.
+
+    The names are those of :class:`BatchReset` or :class:`BatchStep`, such as ``"observation"``.
+    """
     return copied(result._asdict())
 
 
@@ -127,15 +144,15 @@ def by_agent(env: FederatedEnv, action: Any) -> dict[str, Any]:
 def require_in_space(
     what: str, found: Any, space: spaces.Space[Any], rows: tuple[int, int], any_width: bool = False
 ) -> None:
-    """Requires that an array has a space's dtype and shape, after the leading axes, and that all rows lie in it.
+    """Requires that every row of an array is an element of a space, and that dtype and shape are right.
 
     Args:
         what: Description of the array, for the message.
         found: The array; for a space ``Dict``, a mapping of arrays, which are required to have its names.
         space: Space of one row.
-        rows: ``(replicas, agents)``.
-        any_width: Whether to accept every dtype of the space's kind, as environments do of actions: every width of
-            integers or floating-point numbers, and bool for integers.
+        rows: Numbers of replicas and agents, the leading axes.
+        any_width: Whether to accept any dtype of the space's kind, as environments do for actions: integers or
+            floating-point numbers of any number of bits, and bool for integers.
     """
     if isinstance(space, spaces.Dict):
         mapping = isinstance(found, Mapping)

@@ -16,7 +16,11 @@ _PLACE = (slice(-1, None), slice(-1, None))
 
 
 def check_features(trial: Trial) -> None:
-    """Checks that features lie in their space, follow from a row's own observations, and start anew at a reset."""
+    """Checks an environment's features for neural networks; environments without features pass.
+
+    Features must lie in their space, those of one agent must follow from its own observations alone, and a reset must
+    forget earlier episodes.
+    """
     env, rows = trial.env, trial.rows
     kind: type[Features] | None = getattr(env, "features", None)
     if kind is None:

@@ -1,4 +1,4 @@
-"""Checks that agents learn of each other by counted releases and in no other way."""
+"""Checks that agents learn about each other's data only by releases that the release ledger has counted."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,16 +13,24 @@ from fedbandit_envs.testing.assertions import difference, require, taken
 from fedbandit_envs.testing.episodes import HORIZON, Make, Trial, random_choices, results
 
 Prepare = Callable[[FederatedEnv, Array], None]
-"""A function that changes what an environment releases, given whose data differ, bool ``(replicas, agents)``."""
+"""A function that changes what an environment releases.
+
+Its arguments are the environment and whether each agent acts differently in the two episodes, bool
+``(replicas, agents)``.
+"""
 
 
 def check_isolation(make: Make) -> None:
-    """Checks that others see of an agent's data what the ledger has counted as released, and only in inboxes.
+    """Checks that agents see the data of another agent only in their inboxes, after releases that the ledger counted.
 
-    In each replica one agent acts otherwise from a round on. What other agents observe, get and release must stay equal
-    to the bit until the agent's next counted release, and but for ``inbox_*`` after it. It must always stay equal where
-    nothing of the agent's data leaves: with statistics emptied of data at the environment, and for agents that
-    the environment does not allow to send. Where agents choose when to send, times may differ.
+    Two episodes are compared. In each replica one agent acts differently in the second episode, from some round on. The
+    observations, rewards and releases of all other agents must be equal to the bit in both episodes until the ledger
+    counts the next release of that agent; afterwards only their ``inbox_*`` arrays may differ. Nothing at all may
+    differ if no data of that agent leave it: if releases of the environment are replaced by zeros, or if the
+    environment does not allow the agent to send. If agents choose when to send, the times of messages may differ.
+
+    Args:
+        make: A function that makes the federation.
 
     Raises:
         AssertionError: A requirement does not hold.
@@ -34,11 +42,11 @@ def check_isolation(make: Make) -> None:
 
 
 def _as_it_is(env: FederatedEnv, who: Array) -> None:
-    """Changes nothing."""
+    """Leaves the environment unchanged: a :data:`Prepare` function for the ordinary case."""
 
 
 def _emptied(env: FederatedEnv, who: Array) -> None:
-    """Lets an environment release zeros."""
+    """Changes an environment so that all its releases are zeros, which contain no data."""
     release = env._release
 
     def zeros(sends: Array) -> Arrays:
@@ -48,7 +56,12 @@ def _emptied(env: FederatedEnv, who: Array) -> None:
 
 
 def _forbidden(env: FederatedEnv, who: Array) -> None:
-    """Lets an environment allow no releases of some agents."""
+    """Changes an environment so that it does not allow some agents to send.
+
+    Args:
+        env: The environment.
+        who: Whether each agent is forbidden to send, bool ``(replicas, agents)``.
+    """
     setattr(env, "allowed_senders", lambda senders: np.asarray(senders, np.bool_) & ~who)  # noqa: B010 - a method
 
 
@@ -56,7 +69,13 @@ class _Twins:
     """Two episodes of the same seeds, in which one agent of each replica acts differently from a round on."""
 
     def __init__(self, make: Make, prepare: Prepare, start: int) -> None:
-        """Makes both; ``prepare`` changes their environments before."""
+        """Makes the federations of both episodes.
+
+        Args:
+            make: A function that makes the federation.
+            prepare: A function that changes the environment of each federation before the episode.
+            start: The round from which on one agent of each replica acts differently in the second episode.
+        """
         agents = make().max_num_agents
         self._prepare, self._start = prepare, start
         self._who = np.arange(agents) == np.arange(max(3, agents))[:, np.newaxis] % agents
@@ -86,17 +105,21 @@ class _Twins:
             self._compare(t + 1, played, np.any(now > counted, axis=0))
 
     def _counted(self) -> Array:
-        """Returns the counted releases of the agents that act differently, int ``(trials, replicas)``."""
+        """Returns how often the agent that acts differently has released in each replica, as the ledger has counted.
+
+        Returns:
+            Numbers of releases in both episodes, int ``(2, replicas)``; each replica has one such agent.
+        """
         left = [trial.env._ledger.left(0)[1] for trial in self._trials]
         return np.stack([np.where(self._who, counts, 0).sum(axis=1) for counts in left])
 
     def _compare(self, t: int, both: list[dict[str, Any]], released: Array) -> None:
-        """Compares the results of a round.
+        """Requires that the results of a round are the same for all agents that act equally in both episodes.
 
         Args:
-            t: Number of the round, from 1 on; 0 for the reset.
-            both: The results of both.
-            released: Whether the agent that acts differently has released since, bool ``(replicas,)``.
+            t: Number of the round, counted from 1; 0 for the reset.
+            both: The results of the round in the two episodes, by name.
+            released: Whether the agent that acts differently has released data since it began to, bool ``(replicas,)``.
         """
         env = self._trials[0].env
         name = type(env).__name__
@@ -134,7 +157,10 @@ class _Twins:
             self._require_no_echo(both)
 
     def _require_no_echo(self, both: list[dict[str, Any]]) -> None:
-        """Requires that an agent receives nothing of its own where observations have no ``sent`` to say so."""
+        """Requires that inboxes do not contain an agent's own data, in observations without an array ``sent``.
+
+        With ``sent`` agents can subtract their own messages; here they cannot.
+        """
         for name, array in both[0]["observation"].items():
             if name.startswith("inbox_"):
                 found, expected = both[1]["observation"][name][self._who], array[self._who]
@@ -146,12 +172,13 @@ class _Twins:
 
 
 def _visible(played: dict[str, Any], free: bool, timed: bool) -> dict[str, Any]:
-    """Returns the results of a round that must be equal.
+    """Returns those results of a round that must be equal in both episodes.
 
     Args:
-        played: All results by name.
-        free: Whether inboxes may differ.
-        timed: Whether, besides, times may differ, which information and rewards may show.
+        played: All results of the round by name.
+        free: Whether the inboxes may differ, which are then left out.
+        timed: Whether the times of messages may differ, too. Information and rewards can show them, so all results
+            except observations are left out.
     """
     seen = dict(played)
     if free:
@@ -163,7 +190,13 @@ def _visible(played: dict[str, Any], free: bool, timed: bool) -> dict[str, Any]:
 
 
 def _merged(who: Array, old: Any, new: Any) -> Any:
-    """Returns actions of which those of some agents are ``new`` and the others ``old``."""
+    """Returns actions that are ``new`` for some agents and ``old`` for all others.
+
+    Args:
+        who: Whether each agent plays the new action, bool ``(replicas, agents)``.
+        old: Actions of all agents, an array or a mapping of arrays.
+        new: Other actions of all agents, of the same form.
+    """
     if isinstance(old, dict):
         return {name: _merged(who, old[name], new[name]) for name in old}
     return np.where(who.reshape(who.shape + (1,) * (np.ndim(old) - 2)), new, old).astype(

@@ -22,10 +22,13 @@ from fedbandit_envs.testing.episodes import (
 
 
 def check_release(trial: Trial) -> None:
-    """Checks that releases fit their space (with noise: its shapes) and are zero for agents that do not send."""
+    """Checks that releases lie in their space and are zero for agents that do not send.
+
+    Releases with noise may exceed the bounds of their space; of them only the shapes are checked.
+    """
     env, rows = trial.env, trial.rows
     env.reset_batch(SEEDS)
-    # Three rounds, so that a budget of few releases lasts.
+    # Only three rounds are played, since a privacy budget may allow for few releases.
     for action, sends in zip(trial.actions[:3], trial.senders[:3], strict=True):
         env.step_batch(action)
         allowed = env.allowed_senders(sends)
@@ -55,7 +58,7 @@ def check_release(trial: Trial) -> None:
 
 
 def check_increments(trial: Trial) -> None:
-    """Checks, without noise, that the releases of an episode add up to a single release at its end."""
+    """Checks that the releases of an episode add up to a single release at its end; skipped for noisy federations."""
     often, once = (Trial(inside_of_transport(trial.make)) for _ in range(2))
     if find_layer(often.env, "noise") is not None:
         return
@@ -95,7 +98,7 @@ def check_increments(trial: Trial) -> None:
 
 
 def check_ownership(trial: Trial) -> None:
-    """Checks that writing into what release, hidden and sensitivity return is impossible or changes nothing."""
+    """Checks that writing into arrays that release, hidden and sensitivity return is impossible or changes nothing."""
     altered, twin = trial, trial.again()
     altered.env.reset_batch(SEEDS)
     twin.env.reset_batch(SEEDS)
@@ -104,7 +107,7 @@ def check_ownership(trial: Trial) -> None:
             {"release": env.release(sends), "hidden": env.hidden(), "sensitivity": env.sensitivity().scale}
             for env in (altered.env, twin.env)
         )
-        # Copied before anything is written.
+        # Copied now, since the arrays themselves are overwritten in the next line.
         found = copied(written)
         mapped(_overwrite, written)
         require_same(
@@ -121,7 +124,7 @@ def _overwrite(array: Array) -> None:
 
 
 def check_sensitivity(trial: Trial) -> None:
-    """Checks that the sensitivity has the names of the release, is finite, has adjacencies, and is constant."""
+    """Checks that the sensitivity is finite and constant, names adjacencies, and has scales of all released arrays."""
     env = trial.env
     env.reset_batch(SEEDS)
     first = env.sensitivity()
@@ -157,7 +160,7 @@ def check_sensitivity(trial: Trial) -> None:
             list(first),
             "a constant is required over an episode: it must not depend on data",
         )
-    # Noise need not be symmetric where data is.
+    # A noise layer may add noise that is not symmetric to symmetric data, so noisy releases are not checked.
     if first.symmetric and not noisy:
         _require_symmetry(trial, first)
 
@@ -188,7 +191,11 @@ def _require_symmetry(trial: Trial, sensitivity: Sensitivity) -> None:
 
 
 def check_claims(trial: Trial) -> None:
-    """Checks that all levels return one claim: epsilon 0 before a release, infinite after one without noise."""
+    """Checks the privacy claims of a federation and of each environment inside of its wrappers.
+
+    All of them must return the same claim. Its epsilon must be 0 before any release, and infinite after a release
+    without noise.
+    """
     for height in range(len(list(layers(trial.env)))):
         env = trial.again().env
         stack = list(layers(env))
@@ -225,7 +232,7 @@ def check_claims(trial: Trial) -> None:
 
 
 def _claim(stack: list[FederatedEnv]) -> Claim:
-    """Returns the privacy claim, after a check that it is the same at every level."""
+    """Returns the privacy claim of a stack, after requiring that all its wrappers and its environment return it."""
     claims: list[Any] = [level.privacy() for level in stack]
     require_same(
         f"privacy() of {type(stack[0]).__name__} and of what it stands around,",
@@ -237,7 +244,7 @@ def _claim(stack: list[FederatedEnv]) -> Claim:
 
 
 def _require_all_is_kept(when: str, claim: Claim) -> None:
-    # Where agents choose when to send, epsilon is None, with a reason.
+    # If agents choose when to send, the times of messages can reveal data, so nothing is claimed: epsilon is None.
     require(
         claim.epsilon == 0 or (claim.epsilon is None and bool(claim.reason)),
         f"privacy() is {claim} {when}; an epsilon of 0 is required",

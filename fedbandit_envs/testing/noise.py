@@ -1,13 +1,14 @@
-"""Checks of noise layers: the noise, its announced variance and the booked events are compared with samples.
+"""Checks of noise layers: sampled noise is compared with the variance that releases announce and with privacy events.
 
-A layer and a twin without noise play the same episode in many replicas, so that the difference of their releases is the
-noise. Every statistic below has the mean 0 where the layer keeps to what it announces. It is averaged within each
-replica, and replicas are independent: the mean over n of them, divided by its standard error, is nearly standard
-normal. Beyond 7 standard errors an honest layer is accused with probability 2.6e-12, times exp(7^3 skew/(3 sqrt(n))) at
-most, on one side of a skewed statistic (the first term of Cramer's series). Squares of Laplace noise, of skewness 6.6,
-are averaged over so many replicas, agents and values that this factor is at most exp(11.9). So a statistic accuses an
-honest layer with probability 2e-7 at most, and all those of a layer, of which few are skewed, 1e-6 at most. That holds
-for noise with tails like Laplace's or lighter ones.
+A noise layer and the same federation without it play the same episode in many replicas, so that the difference of their
+releases is the noise. Every test statistic below has mean 0 if the noise is as announced. It is averaged within each
+replica, and replicas are independent: so its mean over n replicas, divided by its standard error, is nearly standard
+normal. A mean beyond 7 standard errors fails the check. For a correct layer that has probability 2.6e-12, multiplied
+by exp(7^3 skewness/(3 sqrt(n))) at most on one side of a skewed statistic (the first term of Cramer's series). Squares
+of Laplace noise, of skewness 6.6, are averaged over so many replicas, agents and numbers that this factor is at most
+exp(11.9). So a single statistic fails a correct layer with probability 2e-7 at most, and all statistics of a layer
+together, few of which are skewed, with probability 1e-6 at most. This holds for noise with tails like those of Laplace
+noise or lighter.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,28 +25,31 @@ from fedbandit_envs.testing.assertions import require
 from fedbandit_envs.testing.episodes import Make, Trial, Wrap, around, copied
 
 STANDARD_ERRORS = 7.0
-"""How far from 0 the mean of a statistic may be, in standard errors; see the module."""
+"""The largest accepted distance of a statistic's mean from 0, in standard errors; see this module's docstring."""
 
 REPLICAS, VALUES = 512, 4096
-"""The least number of replicas, and of sampled values in one release."""
+"""The smallest number of replicas, and the smallest number of noisy numbers that are sampled in one release."""
 
 RELEASES = 3
-"""The number of releases of an agent that are sampled, of two rounds each."""
+"""The number of releases of each agent that are sampled; two rounds are played before each of them."""
 
 _KNOWN: dict[str, Callable[[float], float]] = {
     "gaussian": lambda loss: 1 / loss**2,
     "laplace": lambda loss: 2 / loss**2,
     "randomised_response": lambda loss: 1 / (4 * np.sinh(min(loss, 700.0) / 2) ** 2),
 }
-"""The variance of noise that an event's loss claims, by kind: for a scale of 1, and for one outcome that is flipped."""
+"""For each kind of privacy event, a function that returns the variance of the noise, given the event's loss.
+
+For Gaussian and Laplace noise it is the variance at scale 1; for randomised response it is that of one binary outcome.
+"""
 
 
 def check_noise(wrap: Wrap, make: Make) -> None:
-    """Checks that noise has the announced variance, is independent, and is as large as the booked events claim.
+    """Checks that noise has the announced variance, is independent, and is as large as the privacy events require.
 
     Args:
-        wrap: Puts the noise layer, and perhaps others, around a federation.
-        make: Makes the federation inside.
+        wrap: A function that puts the noise layer, and perhaps other wrappers, around a federation.
+        make: A function that makes the federation inside.
 
     Raises:
         AssertionError: A requirement does not hold.
@@ -71,7 +75,7 @@ def check_noise(wrap: Wrap, make: Make) -> None:
             data = {name: array.astype(float) for name, array in clear.env.release(sends).items()}
             finite = layer.privacy().epsilon not in (None, np.inf)
             samples.append(_noise(found, data, finite))
-            # Layers that are no Privatizer may keep their accounts otherwise.
+            # Only a Privatizer is known to have an accountant with events; other noise layers may count differently.
             if hasattr(layer, "accountant"):
                 before, booked = (
                     booked,
@@ -88,7 +92,16 @@ def check_noise(wrap: Wrap, make: Make) -> None:
 
 
 def _noise(found: Arrays, data: Arrays, claimed: bool) -> tuple[Arrays, Arrays, Arrays]:
-    """Returns a release's noise, the announced variance of it, and the release without it, by name."""
+    """Returns the noise in a release, its announced variance, and the release without noise.
+
+    Args:
+        found: The release with noise and with variances, by name.
+        data: The release without noise, by name.
+        claimed: Whether the claimed epsilon is finite; then variances must be announced.
+
+    Returns:
+        Three dicts of arrays, each by the name of the released array: noise, variances of the noise, and data.
+    """
     for name in data:
         require(
             variance_of(name) in found or not claimed,
@@ -106,9 +119,9 @@ def _require_as_announced(
     """Requires noise of mean 0 and of the announced variance, independent of data and of other noise.
 
     Args:
-        samples: Noise, variances and data of each release.
-        each: Whether releases have independent noise; if not, only sums over releases have known variances.
-        together: Whether noise in different values may be correlated.
+        samples: For each release the noise, its announced variances and the data without noise, by name.
+        each: Whether different releases have independent noise; if not, only sums over releases have known variances.
+        together: Whether the noise in different numbers of one release may be correlated.
     """
     standardised = []
     for name in samples[0][0]:
@@ -152,7 +165,12 @@ def _require_as_announced(
 
 
 def _require_mean_0(statistic: Array, accusation: str) -> None:
-    """Requires that a statistic, averaged within each replica (the first axis), has the mean 0 over replicas."""
+    """Requires that the mean of a statistic over replicas is 0, up to a multiple of its standard error.
+
+    Args:
+        statistic: Values of the statistic, whose first axis is the replicas; the other axes are averaged first.
+        accusation: Description of the fault that another mean shows, for the error message.
+    """
     by_replica = statistic.reshape(len(statistic), -1).mean(axis=1)
     mean, error = by_replica.mean(), by_replica.std(ddof=1) / np.sqrt(len(by_replica))
     require(
@@ -164,16 +182,18 @@ def _require_mean_0(statistic: Array, accusation: str) -> None:
 
 
 def _require_booked(new: dict[Any, Array], sensitivity: Sensitivity, variance: Arrays, data: Arrays) -> None:
-    """Requires that announced variances are at least those that the events of a release claim.
+    """Requires that the announced variances of a release are as large as its privacy events require.
 
     Args:
-        new: Which agents have newly booked each event, bool ``(replicas, agents)``.
-        sensitivity: Of the release.
-        variance: Announced, by name.
+        new: For each event, which agents' releases it describes, bool ``(replicas, agents)``.
+        sensitivity: The sensitivity of the release without noise.
+        variance: The announced variances of the noise, by name of the released array.
         data: The release without noise, by name.
     """
     for event, who in new.items():
-        # Without noise an event promises nothing; of several releases that are one mechanism only sums are known.
+        # Skipped are events of unknown kinds, events without noise, which guarantee nothing, and events that no agent
+        # had. Where one event describes several releases, single variances are not compared (below), since only those
+        # of sums are known.
         if event.kind not in _KNOWN or not np.isfinite(event.loss) or not who.any():
             continue
         for adjacency, change in event.changes:
@@ -184,7 +204,7 @@ def _require_booked(new: dict[Any, Array], sensitivity: Sensitivity, variance: A
         for name in square.keys() & variance.keys() if event.releases == 1 else ():
             least = _KNOWN[event.kind](event.loss) * square[name][who]
             if sensitivity.symmetric:
-                # Off the diagonal a symmetric change shows twice.
+                # A change off the diagonal of a symmetric matrix appears twice, so half the variance suffices there.
                 least = least * np.where(np.eye(least.shape[-1]), 1.0, 0.5)
             short = variance[name][who] < least * (1 - 1e-6)
             require(
@@ -196,7 +216,14 @@ def _require_booked(new: dict[Any, Array], sensitivity: Sensitivity, variance: A
 
 
 def _require_promise(event: Any, adjacency: str, change: Any, sensitivity: Sensitivity) -> None:
-    """Requires that an event's change is no smaller than the sensitivity's, and that its noise keeps its promise."""
+    """Requires that a privacy event states no smaller change than the sensitivity, and no better privacy than its loss.
+
+    Args:
+        event: The event.
+        adjacency: The adjacency under which it is checked.
+        change: The change that the event states for this adjacency.
+        sensitivity: The sensitivity of the release without noise.
+    """
     told = [sensitivity.changes] + ([sensitivity.pair.changes] if sensitivity.pair else [])
     known = [changes[adjacency] for changes in told if adjacency in changes]
     part = int(event.kind == "gaussian")
@@ -220,7 +247,11 @@ def _require_promise(event: Any, adjacency: str, change: Any, sensitivity: Sensi
 
 
 def _require_audit(wrap: Wrap, make: Make, sensitivity: Sensitivity) -> None:
-    """Requires that an attack on the layer around the bare problem does not refute what basic composition claims."""
+    """Requires that an attack on the noise layer does not refute its claim by basic composition.
+
+    The layer is put around the problem without other wrappers. This is the only check of the size of noise whose
+    privacy events are of an unknown kind.
+    """
     problem: Any = type(list(layers(make()))[-1])
     attack = resolve("fedbandit_envs.wrappers.privacy.audit:attack")
     protected = [each for each in sensitivity.changes if problem.neighbours(each)]

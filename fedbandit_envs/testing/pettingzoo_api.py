@@ -14,7 +14,7 @@ from fedbandit_envs.testing.episodes import HORIZON, Trial, by_agent, copied, re
 
 
 def check_parallel_api(trial: Trial) -> None:
-    """Checks that PettingZoo's own test passes at every level of the stack."""
+    """Checks that the federation and each environment inside of it pass PettingZoo's ``parallel_api_test``."""
     for height in range(len(list(layers(trial.env)))):
         level = list(layers(trial.make()))[height]
         with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
@@ -30,7 +30,10 @@ def check_parallel_api(trial: Trial) -> None:
 
 
 def check_both_apis(trial: Trial) -> None:
-    """Checks that both APIs return the same, even though agents write into the PettingZoo API's observations."""
+    """Checks that the PettingZoo API returns the same numbers as the batch API.
+
+    Between rounds, all observations of the PettingZoo API are overwritten, as agents may do.
+    """
     trial, keyed = Trial(trial.make, [7]), trial.env
     batched = trial.env
     reset = results(batched.reset_batch([7]))
@@ -103,7 +106,7 @@ def _root(array: Any) -> Any:
 
 
 def check_episode_seeds(trial: Trial) -> None:
-    """Checks that a seed fixes its episode and the episodes of later resets without a seed."""
+    """Checks that a seed determines its own episode and also the episodes of later resets without a seed."""
     envs = trial.env, trial.again().env
     actions = [by_agent(trial.env, action) for action in trial.actions]
     for seed in (11, None, None):

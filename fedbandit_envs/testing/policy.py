@@ -19,8 +19,9 @@ def check_policy(make_policy: Callable[[], Peer], make_env: Make) -> None:
     given to the policy again, after another reset and agent by agent.
 
     Args:
-        make_policy: Makes the policy, ``MyPolicy`` itself or a function that adds arguments.
-        make_env: Makes the federation that it plays, with the wrappers that it needs, small and new at each call.
+        make_policy: A function that makes the policy: the class ``MyPolicy`` itself, or a function that adds arguments.
+        make_env: A function that makes the federation that the policy plays, with the wrappers that it needs. It should
+            be small; each call must make a new one.
 
     Raises:
         AssertionError: A requirement does not hold; the message has what was found, what is required and where to

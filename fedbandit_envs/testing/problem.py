@@ -1,4 +1,4 @@
-"""Checks of a problem without wrappers: what it declares is compared with what it does when somebody plays it."""
+"""Checks of a problem without wrappers: its declarations, such as sensitivity, are compared with played episodes."""
 
 import pickle
 from collections.abc import Iterable, Sequence
@@ -19,22 +19,22 @@ from fedbandit_envs.testing.assertions import require, require_same, taken
 from fedbandit_envs.testing.episodes import Trial, copied, random_choices
 
 TRIES = 36
-"""Number of replicas: in each of them another agent, or the same in another way, does something else."""
+"""Number of replicas. In each of them, one agent acts differently in a second episode."""
 
 ROUNDS = 6
 """Number of rounds of an episode."""
 
 _ALTERED = 2
-"""The round in which one agent does something else, where it does so in one round only."""
+"""The round in which one agent acts differently, in checks where it does so in one round only."""
 
 _SLACK = 1e-9
-"""The rounding error that is forgiven."""
+"""The tolerance for rounding errors."""
 
 
 def check_isolation(trial: Trial) -> None:
-    """Checks that an agent that acts otherwise changes nothing of what the other agents see, get and release.
+    """Checks that the actions of one agent change nothing in other agents' observations, rewards and releases.
 
-    Nobody releases before the last round. Problems whose agents interact are not checked, with a warning.
+    No agent releases data before the last round. Problems whose agents interact are not checked; a warning says so.
     """
     env: Any = trial.env
     if env.interacting:
@@ -58,7 +58,7 @@ def check_isolation(trial: Trial) -> None:
 
 
 def check_common_random_numbers(trial: Trial) -> None:
-    """Checks that what an agent does in a round changes neither rewards nor regret of later rounds."""
+    """Checks that an agent's action in one round changes neither its rewards nor its regret in later rounds."""
     env: Any = trial.env
     if env.stateful:
         return
@@ -95,11 +95,12 @@ def check_neighbours(trial: Trial) -> None:
 
 
 def check_worse_neighbours(trial: Trial) -> None:
-    """Checks that a release changes by no more than is declared where an agent acts otherwise, or outcomes differ.
+    """Checks that a release changes by no more than the declared sensitivity if an action or an outcome changes.
 
-    In each replica one agent acts otherwise in one round, and what it then releases may differ by as much as the
-    widest adjacency allows. ``one-outcome`` is left out of this: with ``Discrete`` actions, which have one outcome,
-    that differs.
+    Two episodes are compared. In each replica one agent acts differently in one round of the second episode, and its
+    next release may then differ by at most the change of the widest adjacency except ``one-outcome``. That adjacency is
+    checked by itself, for problems with ``Discrete`` actions, where an action has a single outcome: the actions are the
+    same in both episodes, and the random outcomes differ.
     """
     trial.env.reset_batch(trial.seeds)
     sensitivity = trial.env.sensitivity()
@@ -119,14 +120,14 @@ def check_worse_neighbours(trial: Trial) -> None:
 def _require_within(
     whose: str, before: Arrays, after: Arrays, sensitivity: Sensitivity, adjacencies: Sequence[str]
 ) -> None:
-    """Requires that the difference of two releases is at most the largest of some adjacencies' changes.
+    """Requires that two releases differ by at most the largest change that is declared for some adjacencies.
 
     Args:
-        whose: Description of the releases, for the message.
-        before: The first, with any leading axes that the scales have as well.
-        after: The second.
-        sensitivity: What is declared.
-        adjacencies: Names of the adjacencies that count; those that are not declared do not.
+        whose: Description of the releases, for the error message.
+        before: The first release, arrays by name with any leading axes that the scales have as well.
+        after: The second release, arrays of the same shapes.
+        sensitivity: The declared sensitivity.
+        adjacencies: Names of the adjacencies that are considered; names that are not declared are ignored.
     """
     scale = sensitivity.scale
     change = {name: np.subtract(after[name], before[name], dtype=np.float64) for name in scale}
@@ -151,7 +152,12 @@ def _require_within(
 
 
 def _in_units(changes: Iterable[tuple[Array, Array]]) -> Array:
-    """Returns changes in units of their scales, ``(rows, values)``; infinity for a change at a scale of 0."""
+    """Returns all changes divided by their scales, side by side, ``(rows, values)``.
+
+    Args:
+        changes: Pairs of an array of changes and the array of their scales. A change other than 0 at a scale of 0 gives
+            infinity.
+    """
     units = [
         np.divide(change, scale, out=np.where(change == 0, 0.0, np.inf), where=scale > 0)
         for change, scale in changes
@@ -160,7 +166,7 @@ def _in_units(changes: Iterable[tuple[Array, Array]]) -> Array:
 
 
 def check_totals(trial: Trial) -> None:
-    """Checks that what is released in an episode adds up to the growth of ``total_{name}`` in observations."""
+    """Checks that an episode's releases of each array add up to the growth of ``total_{name}`` in observations."""
     first, *rounds = _episode(trial, releases=True)
     for name in trial.env.single_release_space:
         total = f"total_{name}"
@@ -178,9 +184,14 @@ def check_totals(trial: Trial) -> None:
 
 
 def check_regret(trial: Trial) -> None:
-    """Checks that regret is >= 0, in expectation over outcomes, and 0 for ``clairvoyant`` but not for all actions."""
+    """Checks that regret is at least 0, does not depend on random outcomes, and is 0 for the best actions.
+
+    The best actions are those of the problem's ``clairvoyant``; if it returns none, their regret is not checked. If it
+    does, random actions must have some regret.
+    """
     env: Any = trial.env
-    # Where the past matters, outcomes may change what is best from the second round on.
+    # In stateful problems, outcomes may change which action is best from the second round on, so that only the regret
+    # of the first round is compared.
     same = slice(1 if env.stateful else ROUNDS)
     regret, with_other_outcomes = (
         np.array([after["info"]["regret"] for after in _episode(trial, other_outcomes=other)[1:]])
@@ -214,7 +225,7 @@ def check_regret(trial: Trial) -> None:
 
 
 def check_inactive(trial: Trial) -> None:
-    """Checks that agents that do not act in a round get no reward and information, and that their statistics stay."""
+    """Checks that agents that do not act in a round get reward 0 and information 0, and keep their statistics."""
     env: Any = trial.env
     active = np.random.default_rng(0).random((1 + ROUNDS, *trial.rows)) < 0.5
     env.set_active(active[0])
@@ -235,7 +246,10 @@ def check_inactive(trial: Trial) -> None:
 
 
 def check_hidden(trial: Trial) -> None:
-    """Checks that no number of ``hidden()`` that is drawn with the instance is in the first observations."""
+    """Checks that the first observations contain none of the hidden parameters.
+
+    Only numbers of ``hidden()`` that are drawn at random with the instance, and are no integers, are looked for.
+    """
     observation = trial.env.reset_batch(trial.seeds).observation
     for name, hidden in trial.env.hidden().items():
         hidden = hidden.reshape(*trial.rows, -1, 1)
@@ -263,7 +277,7 @@ def check_public(trial: Trial) -> None:
 
 
 def _who(trial: Trial) -> Array:
-    """Returns which agent acts otherwise in each replica, bool ``(replicas, agents)``."""
+    """Returns which agent acts differently in each replica, bool ``(replicas, agents)``."""
     replicas, agents = trial.rows
     return np.arange(agents) == (np.arange(replicas) % agents)[:, np.newaxis]
 
@@ -274,11 +288,11 @@ def _episode(
     """Plays an episode, and returns copies of the results of its reset and of each round.
 
     Args:
-        trial: Says what is played.
-        rounds: Rounds in which one agent of each replica acts otherwise: where its actions have several components, in
-            one of them, each time in the same.
-        releases: Whether all agents release after every round; else they do in the last.
-        other_outcomes: Whether the random numbers of outcomes are others than those of the seeds.
+        trial: The federation, seeds, actions and senders.
+        rounds: Rounds in which one agent of each replica acts differently. If actions have several components, only one
+            component differs, the same one in all these rounds.
+        releases: Whether all agents release after every round; otherwise they release after the last round only.
+        other_outcomes: Whether outcomes are drawn from other random numbers than those that follow from the seeds.
     """
     played, who = trial.again(), _who(trial)
     played.senders[:-1], played.senders[-1] = releases, True
@@ -298,5 +312,9 @@ _draws = EpisodeRandomness.draws
 
 
 def _other_draws(randomness: EpisodeRandomness, purpose: Purpose, *key: int) -> Draws:
-    """Returns draws of another stream for those purposes over which regret is an expectation."""
+    """Replaces ``EpisodeRandomness.draws``: draws outcomes and random choices of arms from another stream.
+
+    Regret is an expectation over exactly these random numbers, so it must not change with them. All other purposes keep
+    their streams.
+    """
     return _draws(randomness, purpose, *key, *((1,) if purpose in (Purpose.OUTCOME, Purpose.ARM) else ()))

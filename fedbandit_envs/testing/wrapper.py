@@ -18,7 +18,10 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 
 
 def _added(wrap: Wrap, make: Make) -> tuple[list[FederatedWrapper], list[FederatedWrapper]]:
-    """Returns the wrappers that are put around a federation and those inside, after a check that each has a layer."""
+    """Returns the wrappers that ``wrap`` adds to a federation, and those that the federation already has.
+
+    Before that it requires that each of the added wrappers has a valid layer.
+    """
     env = make()
     try:
         wrapped = wrap(env)
@@ -42,10 +45,16 @@ def _added(wrap: Wrap, make: Make) -> tuple[list[FederatedWrapper], list[Federat
 
 
 def _check_what_passes(wrap: Wrap, make: Make, added: set[Layer]) -> None:
-    """Checks that only data layers change rounds, and that only observation layers change observations.
+    """Checks that wrappers change only what their layer may change.
 
-    Rewards that an observation layer changes must stay in the information as ``raw_reward``. Observation layers change
-    no releases, and only data layers change their sensitivity.
+    Only data layers may change rewards, information and the sensitivity of releases, and only observation layers may
+    change observations. If an observation layer changes rewards, the information must contain the environment's own as
+    ``raw_reward``. Observation layers must not change releases.
+
+    Args:
+        wrap: A function that puts the wrappers around a federation.
+        make: A function that makes the federation inside.
+        added: The layers of the wrappers.
     """
     if "data" in added:
         return
@@ -88,7 +97,10 @@ _STUBS = [type(f"{layer.capitalize()}Stub", (FederatedWrapper,), {"layer": layer
 def _check_order(
     wrap: Wrap, make: Make, added: list[FederatedWrapper], inside: list[FederatedWrapper]
 ) -> None:
-    """Checks that stacks in the order of the layers are built, and others refused with an error that names both."""
+    """Checks that stacks in the right order of layers are built, and that all others raise an error.
+
+    The error must name the two wrappers that are in the wrong order.
+    """
     for stub in _STUBS:
         around_all = [(stub, type(level)) for level in (*added, *inside)]
         _require_order(f"{stub.__name__}(wrap(env))", around(stub, around(wrap, make)), around_all)
@@ -100,7 +112,13 @@ def _check_order(
 def _require_order(
     call: str, build: Make, pairs: list[tuple[type[FederatedWrapper], type[FederatedWrapper]]]
 ) -> None:
-    """Requires that a stack is refused if and only if it has a forbidden pair of an outer and an inner wrapper."""
+    """Requires that building a stack raises an error if and only if two of its wrappers are in a forbidden order.
+
+    Args:
+        call: Description of how the stack is built, for error messages.
+        build: A function that builds the stack.
+        pairs: Pairs of an outer and an inner wrapper's class, all that the stack may get wrong.
+    """
     forbidden = [(outer, inner) for outer, inner in pairs if _forbidden(outer, inner)]
     try:
         build()
@@ -127,15 +145,18 @@ def _forbidden(outer: type[FederatedWrapper], inner: type[FederatedWrapper]) -> 
 def check_wrapper(wrap: Wrap, make: Make) -> None:
     """Checks that a wrapper fulfils what :class:`~fedbandit_envs.core.wrapper.FederatedWrapper` documents.
 
-    It must change only what its layer may change, raise errors in wrong stacks, and the wrapped federation must pass
-    :func:`~fedbandit_envs.testing.federation.check_federation`. Rendering is checked if the wrapper overrides it.
-    Agents must learn of each other by counted releases only (:mod:`fedbandit_envs.testing.isolation`), and noise must
-    be what is announced and booked (:mod:`fedbandit_envs.testing.noise`, which accuses an honest noise layer with
-    probability 1e-6 at most).
+    The wrapper must change only what its layer may change and raise errors if layers are in the wrong order. The
+    wrapped federation must pass :func:`~fedbandit_envs.testing.federation.check_federation`; its rendering is checked
+    only if the wrapper overrides ``render``. Agents must learn about each other's data by counted releases only
+    (:mod:`fedbandit_envs.testing.isolation`). Noise must have the variance that releases announce and be as large as
+    the recorded privacy events require (:mod:`fedbandit_envs.testing.noise`; this check fails a correct noise layer
+    with probability 1e-6 at most).
 
     Args:
-        wrap: Puts the wrapper around a federation: ``MyWrapper`` itself, or a function that adds arguments.
-        make: Makes the federation inside, a new one at each call, always the same, and a small one.
+        wrap: A function that puts the wrapper around a federation: the class ``MyWrapper`` itself, or a function that
+            adds arguments.
+        make: A function that makes the federation inside: a new one at each call, always with the same settings. It
+            should be small.
 
     Raises:
         AssertionError: A requirement does not hold; the message has what was found, what is required and where to

@@ -7,8 +7,8 @@ history and false under the other. The rates of true and of false alarms bound e
   threshold in the middle between the two histories. The rates bound mu of Gaussian differential privacy, and mu gives
   epsilon. This can refute that the releases are Gaussian with the claimed mu.
 * :func:`best_event`, for mechanisms of pure differential privacy: the alarm is that every number that differs between
-  the histories lies at its value under the second history or beyond, where the likelihood ratio is largest. The ratio
-  of the two rates bounds epsilon.
+  the histories lies at its true value (without noise) under the second history or beyond it, where the likelihood ratio
+  is largest. The ratio of the two rates bounds epsilon.
 * :func:`tail_events`, for all mechanisms: the alarm is that releases lie further out than they ever, or hardly ever, do
   under the other history. The ratio of the rates bounds epsilon for any kind of noise. This finds noise that is right
   in the middle and wrong in the tails, because it was clipped or drawn too coarsely.
@@ -91,7 +91,7 @@ _FAR_OUT = (0.99, 0.999, 1.0)
 
 
 def tail_events(trained: Pair, tested: Pair, ends: tuple[Array, Array]) -> Iterator[Alarms]:
-    """Yields the alarms that releases lie far out towards the second history, then those towards the first one.
+    """Yields the alarms of releases that lie far out: first on the side of the second history, then of the first one.
 
     Two statistics are compared with thresholds: the weighted sum, and the largest deviation, in units of its own noise,
     of any number that differs. Thresholds are quantiles of training samples of the history under which the alarm is

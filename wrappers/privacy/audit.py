@@ -63,7 +63,7 @@ class Evidence(NamedTuple):
     """The result of an attack: bounds on the rates of its alarms, from which epsilon is bounded at any delta.
 
     Attributes:
-        adjacency: The part in which the two histories differ.
+        adjacency: Name of the adjacency: the part of the data in which the two histories differ.
         accountant: The accountant of a federation that was attacked, which makes the claim.
         rates: For every kind of alarm, a lower bound on its rate under the history that makes it likelier, an
             upper bound on its rate under the other, and the function that bounds epsilon by these two and a delta.
@@ -114,22 +114,24 @@ def attack(
 
     Args:
         privatize: A function that wraps a given environment in the privatizer under attack.
-        problem: Class of the environment; it names its worst pairs of neighbouring histories.
-        adjacency: The part in which these differ. If there are several pairs, all are attacked, and the largest lower
-            bound counts.
-        releases: Number of releases; each follows a window of one round.
+        problem: Class of the environment; its ``neighbours`` returns the worst pairs of neighbouring histories.
+        adjacency: Name of the adjacency under which the histories are neighbours. If there are several pairs, all are
+            attacked, and the largest lower bound is taken.
+        releases: Number of releases of an agent. One round is played before each of them; this round is called its
+            window.
         altered: The number of windows, from the first on, in which the histories differ. By default they differ in all,
             as basic and exact composition of independent releases assume. The claims of parallel composition and of
             continual release are about histories that differ in 1 window.
         samples: Number of samples of each history; a quarter as many are drawn before to train the attack.
-        error: Probability that a lower bound is too high, at most.
+        error: Largest probability with which the lower bound on epsilon may be too high.
         horizon: Rounds of an episode, on which shares of epsilon may depend; at least ``releases``.
         seed: Seed of the noise.
-        weights: The matched filter, for an attacker who knows the best one: weights of the released numbers, arrays by
-            name, ``(releases, ...)``. None trains a filter, for which many samples for each number are needed.
+        weights: The matched filter, if the attacker knows the best one: the weight of each released number, arrays by
+            name of the released array, ``(releases, ...)``. None estimates the filter from training samples, of which
+            many are needed for each number.
 
     Raises:
-        ValueError: The problem names no neighbouring histories under ``adjacency``.
+        ValueError: The problem has no neighbouring histories under ``adjacency``.
     """
     pairs = problem.neighbours(adjacency)
     if not pairs:
@@ -261,7 +263,7 @@ def _observe(episodes: Iterable[Iterable[Array]], weights: Array, differs: Array
 
 
 def _matched_filter(before: Array, after: Array) -> Array:
-    """Returns the weights of the linear filter that separates two Gaussian clouds best, ``(releases, values)``.
+    """Returns the weights of the linear filter that best separates two Gaussian distributions, ``(releases, values)``.
 
     Args:
         before: Training samples of the releases under the first history, ``(releases, samples, values)``.

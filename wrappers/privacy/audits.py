@@ -1,7 +1,8 @@
-"""Audits of the package's mechanisms by name: attacks on the claims that each makes, by adjacency and composition.
+"""Audits of privacy mechanisms by name: attacks that test each mechanism's claims, by adjacency and composition.
 
-A lower bound is too high with probability 1e-4 at most, so an honest mechanism is accused in one of 10,000 attacks.
-Claims that differ in their composition only are audited by one attack.
+An attack gives a lower bound on epsilon, which is too high with probability 1e-4 at most: so at most one of 10,000
+attacks on correct mechanisms refutes a true claim. Claims that differ in their composition only are tested by the same
+attack.
 """
 
 from collections.abc import Callable
@@ -31,7 +32,8 @@ from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Mechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 
-# By default: with more releases, the event that reveals a pure mechanism gets too rare to be observed.
+# Number of releases under attack if a target gives none. With more releases, the alarm that best reveals a mechanism of
+# pure differential privacy (delta 0) would be too rare to be observed.
 _RELEASES = 2
 
 
@@ -40,16 +42,19 @@ Attacks = tuple[tuple[Adjacency, Composition], ...]
 
 
 class AuditTarget(NamedTuple):
-    """A privatizer to be attacked, and how.
+    """A privatizer to be attacked, and the parameters of the attack.
+
+    A window is the time between two releases of an agent.
 
     Attributes:
-        make: Wraps an environment, given ``epsilon`` and ``releases`` (and ``delta`` if it has one).
-        delta: Default delta of each release (of all, under continual release), at which claims are attacked; pure
-            mechanisms have 0.
-        attacks: The adjacencies and compositions under which its claims mean something.
-        problem: Class of the environment it is around; it names its worst neighbouring histories.
-        altered: In how many windows these differ (1 under parallel composition); None for all.
-        releases: Default number of releases; None for two with P-FCB's decreasing shares.
+        make: A function that wraps an environment in the privatizer, given the environment, ``epsilon``, ``releases``
+            and, if ``delta`` is not 0, ``delta``.
+        delta: Default delta of each release (under continual release, of all releases), at which claims are tested; 0
+            for mechanisms of pure differential privacy.
+        attacks: Pairs of an adjacency and a composition for which the privatizer's claims are tested.
+        problem: Class of the environment inside of the privatizer; it defines the worst neighbouring histories.
+        altered: Number of windows in which these histories differ (always 1 for parallel composition); None for all.
+        releases: Default number of releases; None for two releases with P-FCB's decreasing shares of epsilon.
     """
 
     make: Callable[..., Privatizer]
@@ -69,7 +74,12 @@ _GAUSSIAN = (*_EXACT, *_PURE, ("one-quantity", "zcdp"))
 
 
 def _continual(problem: type[Problem] = LinearEnv, **kwargs: Any) -> AuditTarget:
-    """A mechanism of continual release; one window differs, and all releases of it count."""
+    """Returns the target for a mechanism of continual release: 6 releases of histories that differ in one window.
+
+    Args:
+        problem: Class of the environment.
+        **kwargs: Further arguments of :class:`ContinualPrivatizer`.
+    """
     make = partial(ContinualPrivatizer, **kwargs)
     attacks: Attacks = (("one-observation", "exact"), ("one-observation-added", "exact"))
     return AuditTarget(make, 0.1, attacks, problem, altered=1, releases=6)
@@ -93,14 +103,14 @@ _OWN = {
 
 
 def target_of(mechanism: type[Mechanism]) -> AuditTarget:
-    """Returns the target that attacks a mechanism around the procurement problem.
+    """Returns the target for attacks on a mechanism in the procurement problem.
 
     Args:
-        mechanism: Its constructor takes ``epsilon``, ``releases`` and perhaps ``delta`` by name; it is attacked with
-            delta 0.01 if it takes one, else with 0.
+        mechanism: Class of the mechanism. Its constructor must take ``epsilon`` and ``releases`` by name, and may take
+            ``delta``. Attacks use delta 0.01 if it does, and 0 otherwise.
 
     Raises:
-        TypeError: It is no subclass of :class:`Mechanism`, or its constructor does not take these arguments.
+        TypeError: ``mechanism`` is no subclass of :class:`Mechanism`, or its constructor does not take these arguments.
     """
     if not (isinstance(mechanism, type) and issubclass(mechanism, Mechanism)):
         raise TypeError(f"mechanism is {mechanism!r}; a subclass of Mechanism is required")
@@ -119,7 +129,7 @@ def target_of(mechanism: type[Mechanism]) -> AuditTarget:
 TARGETS: Registry[AuditTarget] = Registry(
     _OWN, mechanisms=lambda plugin: {plugin.name: target_of(MECHANISMS[plugin.name])}
 )
-"""What ``fedbandit audit`` attacks, by name: this project's privatizers in several forms, and plug-ins' mechanisms."""
+"""The targets of ``fedbandit audit`` by name: this project's privatizers in several forms, and plug-ins' mechanisms."""
 
 
 def find_target(name: str) -> AuditTarget:
@@ -140,12 +150,14 @@ class AuditSettings:
 
     Attributes:
         mechanism: Name in :data:`TARGETS`, ``"all"``, or the entry point of a mechanism.
-        epsilon: Of one value, shared out over the releases; of all releases under continual release.
-        delta: Of each release that has one (of all, under continual release), and at which claims are attacked; basic
-            composition is attacked at the sum of the promised deltas. None for each mechanism's default.
-        releases: Number of releases, with equal shares of epsilon; None for each mechanism's default.
+        epsilon: Epsilon of all releases together if neighbours differ in one number of each release; it is divided
+            among the releases. Under continual release it is the epsilon of all releases together.
+        delta: Delta of each release, for mechanisms that have one (under continual release, of all releases), and the
+            delta at which claims are tested. Claims by basic composition are tested at the sum of the releases' deltas.
+            None takes each mechanism's default.
+        releases: Number of releases, which get equal shares of epsilon; None takes each mechanism's default.
         samples: Number of samples of each of the two histories.
-        seed: Of the noise.
+        seed: Seed of the noise.
     """
 
     mechanism: str = "all"
@@ -156,11 +168,11 @@ class AuditSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuses unknown names and numbers out of range.
+        """Checks the parameters.
 
         Raises:
             TypeError: A parameter has the wrong type.
-            ValueError: Names the parameter, its value and what is allowed.
+            ValueError: The mechanism's name is unknown, or a number is out of its range.
         """
         if ":" not in self.mechanism:
             require_choice("mechanism", self.mechanism, ("all", *TARGETS))
@@ -174,7 +186,7 @@ class AuditSettings:
 
     @property
     def attacks(self) -> list[tuple[str, Adjacency, Composition]]:
-        """The attacks there will be: mechanism, adjacency and composition."""
+        """The audits of the series: for each the mechanism's name, the adjacency and the composition."""
         names = list(TARGETS) if self.mechanism == "all" else [self.mechanism]
         return [(name, *attack) for name in names for attack in find_target(name).attacks]
 
@@ -186,7 +198,7 @@ class Audited(NamedTuple):
     audit: Audit
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the row; JSON knows neither infinity nor NaN, which become null."""
+        """Returns the audit as a dict for JSON, in which infinity and NaN become None (null)."""
         claim, bound, tightness = self.audit.claim, self.audit.lower_bound, self.audit.tightness
         return {
             "mechanism": self.mechanism,
@@ -200,14 +212,14 @@ class Audited(NamedTuple):
 def run_audits(
     settings: AuditSettings, advance: Callable[[int], None] = lambda attacks: None
 ) -> list[Audited]:
-    """Attacks mechanisms and compares the lower bounds on epsilon with their claims.
+    """Attacks mechanisms and compares the lower bounds on epsilon that are found with the mechanisms' claims.
 
     Args:
-        settings: The mechanisms to attack, and with which parameters.
-        advance: Called with the number of attacks done since the last call, for progress bars.
+        settings: The mechanisms to attack, and the parameters of the attacks.
+        advance: A function for progress bars; called with the number of audits finished since its last call.
 
     Returns:
-        One row a claim, in the order of :data:`TARGETS`.
+        One audit for each claim, in the order of :data:`TARGETS`.
 
     Raises:
         ValueError: A mechanism refuses a parameter.

@@ -11,7 +11,7 @@ from fedbandit_envs.core.claim import Adjacency, Composition
 
 
 class BudgetExhaustedError(RuntimeError):
-    """Raised when a release would exceed an agent's privacy budget; nothing has been released then."""
+    """Raised when a release would exceed an agent's privacy budget; the release then does not happen for any agent."""
 
 
 @dataclass(frozen=True)

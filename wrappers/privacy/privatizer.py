@@ -1,4 +1,4 @@
-"""The wrapper that randomises releases by a mechanism and keeps accounts of them."""
+"""The wrapper that adds noise to releases by a mechanism and counts their privacy loss."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -24,20 +24,22 @@ OnExhausted = Literal["raise", "silence"]
 
 
 class Privatizer(FederatedWrapper):
-    """Randomises every release by a mechanism and accounts for it.
+    """A wrapper that adds noise to every release by a mechanism and records the release's privacy loss.
 
-    A reset starts a fresh federation: agents, data and accounts are new, so what several episodes over the same
-    people's data spend has to be added up by the user. Numbers are floating-point ones; guarantees are those of real
-    numbers.
+    A reset starts a new federation: its agents, data and privacy accounts are new. If several episodes use the data of
+    the same people, users have to add up the privacy losses of the episodes themselves. Guarantees are proven for real
+    numbers, while noise is computed in floating-point arithmetic.
 
-    Noise follows from the episode's seed unless ``noise_seed`` is given. Runs then repeat, and whoever knows or finds
-    that seed can draw the noise again: the claim's noise is ``repeatable``. With a ``noise_seed`` of 64 bits or more,
-    which nobody else must know, it is ``secret``; such a seed is for one run only. A copy (``copy``, ``pickle``) has
-    the seed and draws the same noise, in this and all later episodes: from then on both say ``repeatable`` for good.
+    Unless ``noise_seed`` is given, the noise follows from the episode's seed. Then runs can be repeated, and whoever
+    knows or guesses that seed can draw the noise again: the claim's ``noise`` is ``repeatable``. With a ``noise_seed``
+    of 64 bits or more, which nobody else may know, it is ``secret``; such a seed must be used for one run only. A copy
+    of the privatizer (``copy``, ``pickle``) has the seed as well and draws the same noise in this and all later
+    episodes. So after copying, the claims of both are ``repeatable`` for good.
 
-    Releases also carry the variance of their noise: beside each array ``name`` stands ``{name}_noise_variance``, of its
-    shape (:mod:`fedbandit_envs.core.noise_variance`). The size of noise depends on what is public to the claims:
-    sensitivities (in procurement capacities, which are no agent's secret there) and the number of releases so far.
+    Releases also contain the variance of their noise: for each array ``name`` an array ``{name}_noise_variance`` of the
+    same shape (:mod:`fedbandit_envs.core.noise_variance`). The variance depends only on quantities that claims treat as
+    public: sensitivities (in procurement they follow from capacities, which are public there) and the number of
+    releases so far.
 
     Example:
         >>> from fedbandit_envs.procurement_v0 import parallel_env
@@ -50,12 +52,13 @@ class Privatizer(FederatedWrapper):
         0.4
 
     Attributes:
-        mechanism: Randomises releases; a copy of the one given.
-        budget: How spending is measured and limited.
+        mechanism: The mechanism that adds the noise; a copy of the argument.
+        budget: How the epsilon that agents have spent is measured, and how much they may spend.
     """
 
     layer = "noise"
-    # A mechanism is an object: there are no keyword arguments as JSON has them to try this with.
+    # Empty, so that tests and the registry of wrappers skip this class and use its subclasses, such as
+    # GaussianPrivatizer, which need no mechanism as an argument.
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
 
     def __init__(
@@ -70,16 +73,17 @@ class Privatizer(FederatedWrapper):
 
         Args:
             env: The environment, not yet privatized.
-            mechanism: Randomises what leaves; copied, so that the same one may be given to several privatizers. Or its
-                name in :data:`~fedbandit_envs.wrappers.privacy.mechanisms.registry.MECHANISMS` or ``"module:Class"``,
-                with arguments in a mapping: ``{"name": "laplace", "epsilon": 1.0}``.
-            budget: How spending is measured and limited, a :class:`Budget` or its arguments.
-                By default the promises for single values are added up (``basic``) under the first adjacency
-                that the environment names, without a limit.
-            on_exhausted: Whether a release that would exceed the budget is an error or does not happen
-                silently (:meth:`allowed_senders` then leaves the agent out).
-            noise_seed: Entropy of its own for the noise, a non-negative integer of any size or several; None lets it
-                follow from the episode's seed.
+            mechanism: The mechanism that adds noise to releases. It is copied, so that one object may be given to
+                several privatizers. Instead of an object, its name in
+                :data:`~fedbandit_envs.wrappers.privacy.mechanisms.registry.MECHANISMS` or ``"module:Class"``, or a
+                mapping of this name and arguments: ``{"name": "laplace", "epsilon": 1.0}``.
+            budget: How the epsilon that agents have spent is measured and limited: a :class:`Budget` or a mapping of
+                its arguments. By default the epsilons of all releases are added up (composition ``basic``) under the
+                environment's first adjacency, without a limit.
+            on_exhausted: What happens to a release that would exceed the budget: ``"raise"`` raises an error,
+                ``"silence"`` lets the agent not send (:meth:`allowed_senders` leaves it out).
+            noise_seed: Seed of the noise: a non-negative integer of any size, or a sequence of them. None derives the
+                noise from the episode's seed.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -89,7 +93,8 @@ class Privatizer(FederatedWrapper):
         require_choice("on_exhausted", on_exhausted, ("raise", "silence"))
         require_seeds("noise_seed", noise_seed)
         self.budget = Budget.of(budget)
-        # Named, since every mechanism's module imports this one.
+        # The registry is imported here by its name and not at the top of this file: it imports the mechanisms' modules,
+        # which import this one.
         known = resolve("fedbandit_envs.wrappers.privacy.mechanisms.registry:MECHANISMS")
         self.mechanism: Mechanism = deepcopy(make("mechanism", mechanism, known, Mechanism))
         self.mechanism.prepare(env)
@@ -100,12 +105,15 @@ class Privatizer(FederatedWrapper):
         self._copied = False
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns what a copy is made of. From here on the noise of both is repeatable: they draw the same."""
+        """Returns the state for a copy; from here on claims say that noise is repeatable, since both draw the same."""
         self._lose_secrecy()
         return self.__dict__
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Makes a copy, of an accountant that was perhaps copied before the noise was known to be repeatable."""
+        """Restores a copy, whose claims say that noise is repeatable.
+
+        The accountant needs this again: it may have been copied before the original's claims became ``repeatable``.
+        """
         self.__dict__.update(state)
         self._lose_secrecy()
 
@@ -116,7 +124,7 @@ class Privatizer(FederatedWrapper):
 
     @property
     def accountant(self) -> Accountant:
-        """The accounts of this episode, open to any composition and adjacency.
+        """The accountant of this episode, which returns epsilon by any composition and adjacency.
 
         Raises:
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
@@ -126,7 +134,7 @@ class Privatizer(FederatedWrapper):
         return self._accountant
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode a seed, with fresh noise and empty accounts.
+        """Starts one episode for each seed, with new noise and without recorded releases.
 
         Raises:
             ValueError: The mechanism cannot randomise the environment's statistic.
@@ -143,7 +151,8 @@ class Privatizer(FederatedWrapper):
             [int(seed) for seed in seeds], self.max_num_agents, self._noise_seed, self._episodes
         )
         self._episodes += 1
-        # Whether the mechanism is one for this statistic comes first: the budget's adjacency may be the mechanism's.
+        # The mechanism is started before the budget's adjacency is checked: an unsuitable statistic should be the
+        # error, and not the adjacency, which may have been chosen by the mechanism's privatizer.
         self.mechanism.start(
             sensitivity, self.env.max_cycles, [generator for replica in streams for generator in replica]
         )
@@ -169,8 +178,8 @@ class Privatizer(FederatedWrapper):
     def step_batch(self, action: Array) -> BatchStep:
         """Plays one round; see :meth:`FederatedEnv.step_batch`.
 
-        ``info["epsilon_spent"]``, float64 ``(replicas, agents)``, is what was spent until now, measured by the
-        rules of :attr:`budget` and infinite where that measure has no answer.
+        ``info["epsilon_spent"]``, float64 ``(replicas, agents)``, is the epsilon of each agent's releases so far,
+        measured as :attr:`budget` says; it is infinite where that composition gives none.
         """
         step = self.env.step_batch(action)
         if self._measured_at != self._ledger.num_releases:
@@ -184,11 +193,11 @@ class Privatizer(FederatedWrapper):
         return allowed & self._can_afford(allowed) if self._on_exhausted == "silence" else allowed
 
     def _release(self, sends: Array) -> Arrays:
-        """Returns randomised data: increments as the environment names them, float64, and their noise's variance.
+        """Returns the environment's release with noise, float64 arrays by name, and the variances of the noise.
 
         Raises:
-            BudgetExhaustedError: A sender's budget does not allow for it (``on_exhausted="raise"``). Nothing
-                was released, by nobody.
+            BudgetExhaustedError: The release would exceed a sender's budget (with ``on_exhausted="raise"``); then no
+                agent has released anything.
         """
         if self._on_exhausted == "raise" and not (affordable := self._can_afford(sends)).all():
             replica, agent = (int(i) for i in np.argwhere(~affordable)[0])
@@ -203,8 +212,9 @@ class Privatizer(FederatedWrapper):
             self._accountant.record(event, times)
         self._sent += sends
         if sends.any():
-            # Now, since a transport around this releases after the round's information is made, which shows it. The
-            # ledger counts this release after it.
+            # Epsilon is measured now: a transport outside of this wrapper releases after step_batch has made the
+            # round's information, which shows the buffer of `epsilon_spent`. The ledger counts this release only after
+            # this method returns, hence + 1.
             self._measure()
             self._measured_at = self._ledger.num_releases + 1
         if sends.all():
@@ -218,7 +228,7 @@ class Privatizer(FederatedWrapper):
         self._epsilon_spent[...] = self._accountant.epsilon_by_agent(**self._measured)
 
     def _claim(self) -> Claim:
-        """Returns the claim about what was spent, measured by the rules of :attr:`budget`."""
+        """Returns the privacy claim for the releases so far, measured as :attr:`budget` says."""
         return self.accountant.epsilon(**self._measured)
 
     def _can_afford(self, senders: Array) -> Array:
@@ -231,7 +241,7 @@ class Privatizer(FederatedWrapper):
         most = self.mechanism.max_releases
         affordable = np.ones_like(sends) if most is None else self._sent < most
         if np.isfinite(self.budget.epsilon):
-            # Sums of equal shares may exceed what was shared out by rounding.
+            # The comparison below has a tolerance, since rounding may let the sum of equal shares exceed the budget.
             events = self.mechanism.events(sends & affordable, self._sent)
             spent = accountant.after(events).epsilon_by_agent(**self._measured)
             affordable &= spent <= self.budget.epsilon * (1 + 1e-12)

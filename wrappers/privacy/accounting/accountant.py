@@ -1,31 +1,30 @@
-"""The accountant: counts releases as they happen, and composes them into epsilon when asked.
+"""The accountant: counts the releases of an episode and composes them into an epsilon.
 
-It keeps how often each agent has had each distinct event, so memory does not grow with the number of
-releases. Where several releases are one mechanism (continual release), the event of the first z of them takes the
-place of that of the first z - 1.
+It stores how often each agent has had each distinct privacy event, so that memory does not grow with the number of
+releases. In continual release, all releases of an agent are one joint mechanism; there the event that describes the
+first z releases replaces the event that describes the first z - 1.
 
-Compositions, each of them an upper bound on what was spent:
+There are four compositions. Each gives an upper bound on the privacy loss of all releases together:
 
-* ``basic``: the epsilons and deltas promised for single values add up.
-* ``zcdp``: concentrated privacy adds up and is converted at the delta asked for.
-* ``exact``: Gaussian releases are together exactly mu-GDP with mu^2 = sum (sensitivity/sigma)^2. Other
-  mechanisms, and mixtures, go through numerical privacy loss distributions, also those that events of new kinds
-  give, if dp-accounting is installed (the extra ``privacy``); if it is not, ``basic`` stands in, and the claim names
-  it as the reason.
-* ``parallel``: windows, what was released since the last release, are disjoint, and what differs between
-  neighbours lies in one of them; so the largest exact guarantee of one release is that of all. It has no
-  answer once data has been released twice.
+* ``basic``: the epsilons and deltas that are guaranteed for single numbers add up.
+* ``zcdp``: the parameters rho of zero-concentrated differential privacy add up; their sum is converted to epsilon.
+* ``exact``: Gaussian releases together are exactly mu-GDP with mu^2 = sum (sensitivity/sigma)^2. Other mechanisms and
+  mixtures are composed numerically by privacy loss distributions. This needs dp-accounting (the extra ``privacy``);
+  without it ``basic`` is used instead, and the claim's reason says so.
+* ``parallel``: a window is the time between two releases of an agent. Windows have disjoint data, and neighbouring
+  histories differ in one window only, so the largest exact epsilon of a single release holds for all releases together.
+  This composition gives no epsilon once data have been released twice.
 
-A mechanism of a new kind gets an answer where its event gives what the composition needs (:class:`.Event`): a privacy
-loss distribution for ``exact`` and ``parallel``, a rho or an RDP function for ``zcdp``. ``basic`` adds up what is
-promised, whatever keeps the promise.
+A mechanism of a new kind gets an epsilon by a composition if its :class:`.Event` defines what that composition needs:
+a privacy loss distribution for ``exact`` and ``parallel``, rho or an RDP function for ``zcdp``. ``basic`` needs only
+the epsilon and delta of the event.
 
-With a :class:`~fedbandit_envs.core.ledger.ReleaseLedger` the accountant answers for all that has left the environment
-and not only for what was recorded: who has released something that was not recorded, anywhere in the stack, has no
-privacy; and there is no answer where the ledger has a reason why nothing can be claimed.
+With a :class:`~fedbandit_envs.core.ledger.ReleaseLedger` the accountant considers all data that have left the
+environment, and not only the releases that were recorded. An agent with an unrecorded release, anywhere in the stack,
+has an infinite epsilon. Where the ledger has a reason why nothing can be claimed, there is no epsilon.
 
-No adjacency covers an agent whose later raw choices change with what was altered: neighbours differ in what
-the adjacency names and in nothing else.
+Neighbouring histories differ in what the adjacency names and in nothing else. So no adjacency covers actions of an
+agent that would have changed in later rounds because of the difference.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,11 +58,13 @@ class Accountant:
         Args:
             replicas: Number of replicas.
             agents: Number of agents in each.
-            ledger: Counts what really leaves, in the episode that it is in now; None for an accountant that knows only
-                what is recorded.
-            height: Of the layer that adds the noise: what leaves below it has none.
-            adjacencies: Those that the environment names; others are refused. Without a ledger all are allowed.
-            noise: See :class:`~fedbandit_envs.core.claim.Claim`.
+            ledger: The release ledger of the environment, which counts all releases of its current episode; None for an
+                accountant that knows recorded releases only.
+            height: Position of the layer that adds the noise: the number of wrappers inside of it. Data that leave the
+                stack below it have no noise.
+            adjacencies: Names of the environment's adjacencies; others are errors. Without a ledger all are allowed.
+            noise: Whether noise is ``secret`` or ``repeatable``, or ``none``; see
+                :class:`~fedbandit_envs.core.claim.Claim`.
         """
         self._shape = (replicas, agents)
         self._counts: dict[Event, Array] = {}
@@ -75,7 +76,7 @@ class Accountant:
 
     @property
     def events(self) -> list[Event]:
-        """The distinct events that count."""
+        """The distinct privacy events that have happened."""
         return list(self._counts)
 
     @property
@@ -84,15 +85,15 @@ class Accountant:
         return np.array(list(self._counts.values()), np.int64).reshape(-1, *self._shape)
 
     def record(self, event: Event, times: Array) -> None:
-        """Counts a release.
+        """Changes the count of a privacy event, for example after a release.
 
         Args:
-            event: What was released.
-            times: By how much its count changes, bool or integer ``(replicas, agents)``: True or 1 for who
-                released it, -1 for whose release of it has become part of another event.
+            event: The event.
+            times: By how much each agent's count of the event changes, bool or integer ``(replicas, agents)``: True or
+                1 for agents that had the event, -1 for agents whose event is replaced by another one that includes it.
 
         Raises:
-            ValueError: ``times`` has the wrong shape, or takes back what has not been released.
+            ValueError: ``times`` has the wrong shape, or makes a count negative.
         """
         if times.shape != self._shape:
             raise ValueError(f"times has shape {times.shape}; (replicas, agents) = {self._shape} is required")
@@ -109,10 +110,10 @@ class Accountant:
             self._counts.pop(event, None)
 
     def after(self, releases: Mapping[Event, Array]) -> "Accountant":
-        """Returns the accountant that there will be once these releases happen; this one stays as it is.
+        """Returns a copy of this accountant in which some future releases are recorded as well.
 
         Args:
-            releases: For each event by how much its count changes, see :meth:`record`.
+            releases: For each event of these releases, by how much each agent's count changes; see :meth:`record`.
         """
         future = copy(self)
         future._counts = dict(self._counts)
@@ -127,19 +128,19 @@ class Accountant:
         composition: Composition = "basic",
         adjacency: Adjacency | None = None,
     ) -> Claim:
-        """Claims what has been spent, for the agent that has spent most.
+        """Returns the privacy claim for all releases so far, for the agent with the largest epsilon.
 
         Args:
-            delta: In [0, 1). None stands for the deltas that the events promise, added up (with ``parallel``
-                the largest of one release), for the agent where that is most.
-            composition: See the module.
-            adjacency: See :data:`fedbandit_envs.core.claim.Adjacency`; None for the first that the environment names,
-                without one the first that an event names.
+            delta: The delta at which epsilon is computed, in [0, 1). None takes the sum of the deltas of an agent's
+                events (with ``parallel`` the largest of them), for the agent for which it is largest.
+            composition: How releases are composed: ``basic``, ``zcdp``, ``exact`` or ``parallel``; see this module.
+            adjacency: The neighbouring histories, see :data:`fedbandit_envs.core.claim.Adjacency`. None for the
+                environment's first adjacency, or for the first of the events where there is no environment.
 
         Returns:
-            The claim. Its epsilon is None, with the reason, where the composition has no answer: ``basic``
-            below the promised deltas' sum (their noise may well give a smaller delta: ask ``exact``),
-            ``parallel`` where data was released twice, and delta None where the promised deltas reach 1.
+            The claim. If the composition gives no epsilon, the claim's epsilon is None and its reason says why:
+            ``basic`` at a delta below the sum of the events' deltas (``exact`` may give an epsilon there), ``parallel``
+            after data were released twice, and any composition if ``delta`` is None and the sum is 1 or more.
 
         Raises:
             ValueError: A name is unknown, or delta is out of its range.
@@ -158,12 +159,13 @@ class Accountant:
         composition: Composition = "basic",
         adjacency: Adjacency | None = None,
     ) -> Array:
-        """Returns the privacy cost of each agent; arguments and errors are those of :meth:`epsilon`.
+        """Returns each agent's epsilon for its releases so far; arguments and errors are those of :meth:`epsilon`.
 
-        Delta None stands for each agent's own promised deltas: what one has spent does not depend on others.
+        If ``delta`` is None, each agent's epsilon is computed at the sum of the deltas of its own events, so that it
+        does not depend on other agents.
 
         Returns:
-            float64 ``(replicas, agents)``, infinite where there is no answer.
+            Epsilons, float64 ``(replicas, agents)``; infinite where the composition gives none.
         """
         adjacency = self._first_adjacency() if adjacency is None else adjacency
         if delta is not None:
@@ -184,7 +186,11 @@ class Accountant:
     def _compose(
         self, delta: float | None, composition: Composition, adjacency: Adjacency
     ) -> tuple[Array, float, Composition, str]:
-        """Returns epsilon by agent (NaN for no answer), the delta and the composition used, and a reason."""
+        """Composes all releases, with an infinite epsilon for agents that have unrecorded ones.
+
+        Returns epsilon by agent (NaN if the composition gives none), the delta and the composition used, and a reason
+        for a missing or infinite epsilon.
+        """
         require_choice("composition", composition, COMPOSITIONS)
         if self._ledger is not None:
             require_choice("adjacency", adjacency, self._adjacencies)
@@ -221,7 +227,11 @@ class Accountant:
     def _booked(
         self, delta: float | None, composition: Composition, adjacency: Adjacency
     ) -> tuple[Array, float, Composition, str]:
-        """Composes what is in the books."""
+        """Composes the recorded releases, without considering unrecorded ones.
+
+        Returns epsilon by agent (NaN if the composition gives none), the delta and the composition used, and a reason
+        for a missing or infinite epsilon.
+        """
         if not self._counts:
             return np.zeros(self._shape), delta or 0.0, composition, "nothing has been released"
         counts, reason = self.counts, ""
@@ -252,7 +262,10 @@ class Accountant:
         return rows, delta, composition, reason
 
     def _unanswered(self, composition: Composition, adjacency: Adjacency, delta: float) -> str:
-        """Returns why a composition other than ``basic`` has no answer: the first event without one has none alone."""
+        """Returns the reason why a composition other than ``basic`` gives no epsilon.
+
+        The reason is that of the first event for which the composition gives no epsilon even if it happens alone.
+        """
         alone = np.ones((1, 1, 1), np.int64)
         compose = COMPOSITIONS[composition]
         event = next(e for e in self.events if np.isnan(compose([e], alone, adjacency, delta)).any())
@@ -264,7 +277,7 @@ class Accountant:
         return f"{composition} composition does not know the mechanism {event.kind!r}: its event gives no {needed}"
 
     def _promised_deltas(self, composition: Composition, adjacency: Adjacency) -> Array:
-        """Returns the deltas that the events promise, by agent: added up, or the largest of one release."""
+        """Returns each agent's delta, ``(replicas, agents)``: the sum over its events, or their largest (parallel)."""
         if composition == "parallel":
             single = np.array([event.promised(adjacency)[1] for event in self.events])
             return (single[:, np.newaxis, np.newaxis] * (self.counts > 0)).max(axis=0, initial=0.0)
@@ -272,7 +285,7 @@ class Accountant:
 
 
 def _exposure(event: Event, adjacency: Adjacency) -> str:
-    """Returns the reason why an event exposes neighbours."""
+    """Returns the reason why an event lets an observer distinguish neighbouring histories with certainty."""
     if np.isinf(event.loss):
         return "released without noise"
     return f"{event.kind.replace('_', ' ')} does not protect {adjacency}"

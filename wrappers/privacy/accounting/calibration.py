@@ -1,7 +1,7 @@
-"""Noise from privacy and privacy from noise: the closed forms, as pure functions.
+"""Calibration of Gaussian noise: functions that convert between its size and the parameters of privacy.
 
-``mu`` is the sensitivity of a Gaussian release in units of its standard deviation, the one parameter of
-Gaussian differential privacy; a noise multiplier is its inverse.
+``mu`` is the sensitivity of a Gaussian release divided by the standard deviation of its noise; it is the parameter of
+Gaussian differential privacy (mu-GDP). The noise multiplier is 1/mu.
 
 References:
     * C. Dwork, A. Roth: The Algorithmic Foundations of Differential Privacy, 2014, Theorem A.1.
@@ -25,12 +25,13 @@ from fedbandit_envs.basics.checks import require_integer, require_number
 Float = np.float64 | npt.NDArray[np.float64]
 
 
-@lru_cache(maxsize=4096)  # Every episode asks for the same ones again.
+@lru_cache(maxsize=4096)  # Each episode needs the same results again.
 def classic_noise_multiplier(epsilon: float, delta: float) -> float:
     """Returns sqrt(2 ln(1.25/delta))/epsilon (Dwork and Roth, Theorem A.1; P-FCB, eq. 10 and 11).
 
-    It is proven to give (epsilon, delta) for epsilon < 1 only; :func:`gaussian_delta` returns the delta that it
-    gives beyond.
+    This is the classic formula for the standard deviation of Gaussian noise in units of the sensitivity. It is proven
+    to give (epsilon, delta) privacy for epsilon < 1 only; for larger epsilon, :func:`gaussian_delta` returns the true
+    delta of such noise.
 
     Args:
         epsilon: Privacy of one release, > 0; infinity gives 0.
@@ -43,7 +44,7 @@ def classic_noise_multiplier(epsilon: float, delta: float) -> float:
     return float(np.sqrt(2 * np.log(1.25 / delta)) / epsilon)
 
 
-@lru_cache(maxsize=4096)  # Every episode asks for the same ones again.
+@lru_cache(maxsize=4096)  # Each episode needs the same results again.
 def analytic_noise_multiplier(epsilon: float, delta: float) -> float:
     """Returns the least noise multiplier that gives (epsilon, delta) (Balle and Wang, Theorem 8).
 
@@ -60,10 +61,12 @@ def analytic_noise_multiplier(epsilon: float, delta: float) -> float:
     target = np.log(delta)
 
     def excess(log_mu: float) -> float:
-        # Bounded below, since the bracket's lower end may have a delta of 0, whose logarithm may be lost (NaN).
+        # The difference is bounded below: at the lower end of the bracket delta may underflow to 0, and its logarithm
+        # may then be NaN.
         return float(np.fmax(log_gaussian_delta(epsilon, np.exp(log_mu)) - target, -1e3))
 
-    # delta <= Phi(mu/2 - epsilon/mu) with slack at most a few units of its argument brackets mu.
+    # delta <= Phi(mu/2 - epsilon/mu), and the two differ by a shift of the argument by a few units at most. This gives
+    # an interval that contains mu.
     tail = float(ndtri_exp(target))
     highest = tail + 2.0 + np.sqrt((tail + 2.0) ** 2 + 2 * epsilon)
     low = np.log(min(epsilon, delta)) - 3.0
@@ -72,13 +75,16 @@ def analytic_noise_multiplier(epsilon: float, delta: float) -> float:
 
 
 def log_gaussian_delta(epsilon: Float | float, mu: Float | float) -> Float:
-    """Returns the natural logarithm of :func:`gaussian_delta`, which underflows much later."""
+    """Returns the natural logarithm of the delta of mu-GDP at epsilon, also where delta itself would underflow.
+
+    The arguments are those of :func:`gaussian_delta`.
+    """
     epsilon, mu = np.broadcast_arrays(np.asarray(epsilon, np.float64), np.asarray(mu, np.float64))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         near = epsilon / mu - mu / 2
         far = epsilon / mu + mu / 2
-        # Phi(-near) - e^epsilon Phi(-far). With phi(near) = e^epsilon phi(far) both terms share that factor
-        # where near > 0, and what is left is a difference of Mills ratios, which never underflows.
+        # delta = Phi(-near) - e^epsilon Phi(-far). Since phi(near) = e^epsilon phi(far), phi(near) can be factored out;
+        # the other factor is a difference of Mills ratios, which never underflows. This form is used where near > 0.
         mills = erfcx(np.maximum(near, 0.0) / np.sqrt(2)) - erfcx(far / np.sqrt(2))
         tail = -np.square(near) / 2 + np.log(mills / 2)
         bulk = log_ndtr(-near) + np.log(
@@ -91,7 +97,8 @@ def log_gaussian_delta(epsilon: Float | float, mu: Float | float) -> Float:
     return np.where(np.isinf(mu) & np.isfinite(epsilon), 0.0, log_delta)[()]
 
 
-# Below this mu the difference of two Mills ratios loses digits, all of them at 1e-16: there its integral takes over.
+# Below this mu the difference of the two Mills ratios loses digits to rounding (at 1e-16 all of them); the integral of
+# their derivative is used instead.
 _SMALL = 1e-6
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
 
@@ -115,7 +122,7 @@ def gaussian_delta(epsilon: Float | float, mu: Float | float) -> Float:
 
 
 def gaussian_epsilon(delta: Float | float, mu: Float | float) -> Float:
-    """Returns the epsilon of mu-GDP at delta: the inverse of :func:`gaussian_delta` in its first argument.
+    """Returns the smallest epsilon at which mu-GDP implies (epsilon, delta) differential privacy.
 
     Args:
         delta: Numbers in [0, 1], any shape; 0 gives infinity unless mu is 0.
@@ -163,41 +170,45 @@ def zcdp_epsilon(delta: float, rho: Float | float) -> Float:
     return rho + 2 * np.sqrt(rho * np.log(1 / delta))
 
 
-# A single release promises something for one value at this delta, which exact composition does not use.
+# The delta at which the epsilon of a single release is stated by `equal_shares`. Exact composition does not use it.
 _DELTA_OF_ONE = 1e-9
 
 
 def equal_shares(epsilon: float, delta: float, releases: int, norm: float = 1.0) -> dict[str, Any]:
-    """Returns arguments of ``GaussianPrivatizer`` that make releases (epsilon, delta) private, exactly composed.
+    """Returns arguments of ``GaussianPrivatizer`` that make all releases of an agent together (epsilon, delta) private.
 
-    All releases have one noise multiplier, so that mu^2 = sum (norm/multiplier)^2 has as many equal terms.
+    The releases are composed exactly (``exact``). They all have the same noise multiplier, so that
+    mu^2 = releases (norm/multiplier)^2.
 
     Args:
-        epsilon: Of all releases together, > 0; infinity for no noise.
-        delta: Of all releases together, in (0, 1).
-        releases: How many there are, >= 1.
-        norm: By how much neighbours differ in one release, in units of sensitivity
-            (:class:`~fedbandit_envs.core.sensitivity.Change`), > 0; all releases are taken to differ as much.
+        epsilon: Epsilon of all releases together, > 0; infinity for no noise.
+        delta: Delta of all releases together, in (0, 1).
+        releases: Number of releases of an agent, >= 1.
+        norm: Euclidean norm of the difference of neighbours in one release, in units of sensitivity
+            (:class:`~fedbandit_envs.core.sensitivity.Change`), > 0. Neighbours are assumed to differ in every release.
 
     Returns:
-        ``noise_multiplier``, the ``delta`` of a single release's promise, ``releases``, and an ``epsilon`` of None.
+        The arguments by name: ``noise_multiplier``, the ``delta`` at which the epsilon of a single release is stated,
+        ``releases``, and ``epsilon``, which is None.
 
     Raises:
         TypeError: A parameter has the wrong type.
-        ValueError: A parameter is out of its range, or so little is claimed that a single release has no epsilon.
+        ValueError: A parameter is out of its range, or epsilon and delta are so small that the epsilon of a single
+            release is 0 in floating-point arithmetic.
     """
     require_integer("releases", releases, 1)
     require_number("norm", norm, 0, np.inf, open_below=True)
     multiplier = analytic_noise_multiplier(epsilon, delta) * norm * sqrt(releases)
     if multiplier > 0:
-        # A hair less epsilon, and so more noise: rounding must not spend more than was claimed.
+        # A slightly smaller epsilon makes slightly more noise, so that rounding cannot make the loss exceed epsilon.
         share = float(gaussian_epsilon(_DELTA_OF_ONE, 1 / multiplier)) * (1 - 1e-9)
         if share == 0:
             raise ValueError(
                 f"epsilon is {epsilon!r} and delta {delta!r} for {releases} releases; more is required for each "
                 f"of them to have an epsilon at delta {_DELTA_OF_ONE:g}"
             )
-        # Multiplied and divided, so that noise has the bits that it had when epsilon was what privatizers were given.
+        # Multiplied and divided to have the same rounding as in earlier versions, where privatizers were given the
+        # epsilon of all releases and divided it: so the noise is equal to the bit.
         multiplier = analytic_noise_multiplier(releases * share / releases, _DELTA_OF_ONE)
     return {"epsilon": None, "delta": _DELTA_OF_ONE, "releases": releases, "noise_multiplier": multiplier}
 

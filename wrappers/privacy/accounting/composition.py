@@ -1,8 +1,8 @@
-"""Compositions: the privacy of all releases of an agent, from that of single ones.
+"""Compositions: the privacy of all releases of an agent, computed from the privacy of the single releases.
 
-Every composition is a function of the distinct events, of how often each agent had them (``counts``, shape
-``(events, replicas, agents)``), of the adjacency and of delta; it returns an epsilon an agent, infinite where
-there is no privacy and NaN where the composition has no answer.
+Every composition is a function of four arguments: the distinct privacy events; how often each agent had each of them
+(``counts``, shape ``(events, replicas, agents)``); the adjacency; and delta. It returns the epsilon of each agent,
+``(replicas, agents)``: infinite where there is no privacy, and NaN where the composition cannot tell.
 
 References:
     * C. Dwork, A. Roth: The Algorithmic Foundations of Differential Privacy, 2014, Theorem 3.16.
@@ -25,26 +25,33 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsi
 from fedbandit_envs.wrappers.privacy.accounting.event import PROVEN, Event
 
 Compose = Callable[[Sequence[Event], Array, Adjacency, float], Array]
-"""Takes the distinct events, how often each agent had them, the adjacency and delta; returns an epsilon an agent."""
+"""A composition: takes the distinct events, how often each agent had them, the adjacency and delta; returns epsilons.
+
+The result has the shape ``(replicas, agents)``.
+"""
 
 
 def promised_delta(events: Sequence[Event], counts: Array, adjacency: Adjacency) -> Array:
-    """Returns the delta of all releases of each agent by basic composition: the sum over events and changed values."""
+    """Returns each agent's sum of the deltas of all its releases (basic composition), ``(replicas, agents)``."""
     return _total(counts, (event.promised(adjacency)[1] for event in events))
 
 
 def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Sums the events' epsilons; NaN where delta is less than the sum of their deltas; see :data:`Compose`."""
+    """Returns the sum of the events' epsilons; NaN where delta is less than the sum of their deltas.
+
+    Arguments and result are those of :data:`Compose`.
+    """
     epsilon = _total(counts, (event.promised(adjacency)[0] for event in events))
-    # Sums of equal terms, in another order, differ by rounding.
+    # The tolerance allows for a caller whose delta is the same sum in another order, with other rounding errors.
     covered = promised_delta(events, counts, adjacency) <= delta * (1 + 1e-12)
     return np.where(covered | np.isinf(epsilon), epsilon, np.nan)
 
 
 def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Sums the events' zCDP parameters rho and converts the sum to epsilon at delta; see :data:`Compose`.
+    """Returns the epsilon at delta that follows from the sum of the events' zCDP parameters rho.
 
-    For agents with an event that gives no rho, but Renyi divergences, these are summed and converted by the best order.
+    For agents that have an event without a rho, Renyi divergences are summed instead, and the order that gives the
+    smallest epsilon is taken. Arguments and result are those of :data:`Compose`.
     """
     changes = [event.change(adjacency) for event in events]
     exposed = [event.exposes(adjacency) for event in events]
@@ -67,11 +74,15 @@ def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: fl
 
 
 def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Composes Gaussian releases in closed form, others numerically, NaN without a curve; see :data:`Compose`."""
+    """Returns the exact epsilon at delta: of Gaussian releases in closed form, of others numerically.
+
+    It is NaN for agents with an event that has no privacy loss distribution. Arguments and result are those of
+    :data:`Compose`.
+    """
     if all(event.kind == "gaussian" for event in events):
         square = _total(counts, (event.mu(adjacency) ** 2 for event in events))
         spent = np.sqrt(square).ravel().tolist()
-        # Agents often have spent the same.
+        # Each distinct mu is converted once, since many agents have the same one.
         known = {mu: _of_mu(delta, mu) for mu in set(spent)}
         return np.array([known[mu] for mu in spent]).reshape(square.shape)
     used, place = np.unique(counts.reshape(len(events), -1), axis=1, return_inverse=True)
@@ -82,10 +93,11 @@ def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
 
 
 def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Takes the largest exact guarantee of one release; no answer where data was released twice; see :data:`Compose`.
+    """Returns the largest exact epsilon of a single release, for releases of disjoint data (parallel composition).
 
-    A continual release shows what was released before again, once there are several. Without dp-accounting the values
-    of one release that are not Gaussian are composed by adding their epsilons.
+    It is NaN for agents whose data were released twice, as in continual release, where each release after the first
+    depends on earlier data again. If dp-accounting is not installed, the epsilons of the numbers in one non-Gaussian
+    release are added. Arguments and result are those of :data:`Compose`.
     """
     single = np.array([_composed(((event, 1),), adjacency, delta) for event in events])
     single[np.array([event.releases > 1 for event in events]) & np.isfinite(single)] = np.nan
@@ -101,23 +113,31 @@ COMPOSITIONS: Mapping[Composition, Compose] = {
 
 
 def _total(counts: Array, amounts: Iterable[float]) -> Array:
-    """Adds amounts up as often as their events happened; what never happened adds nothing."""
+    """Returns each agent's sum of its events' amounts, ``(replicas, agents)``.
+
+    Args:
+        counts: How often each agent had each event, ``(events, replicas, agents)``.
+        amounts: The amount of each event, such as its epsilon; infinite or NaN amounts of events that an agent did not
+            have are left out.
+    """
     total = np.zeros(counts.shape[1:])
-    # One after the other, so that a replica's sum is rounded alike alone and in a batch.
+    # The events are added in a fixed order, so that rounding is the same for a replica alone and in a batch.
     for amount, times in zip(amounts, counts, strict=True):
         if isfinite(amount):
             total += amount * times
         else:
-            # NaN stands for an amount that is not known; whoever has released without noise has no privacy anyway.
+            # NaN is an unknown amount. It does not replace infinity: an agent that has released data without noise has
+            # no privacy, whatever else is unknown.
             total[(times > 0) & ~np.isinf(total)] = amount
     return total
 
 
-# Neighbouring orders are so close that the best of them gives 0.2 % more than the best of all.
+# The orders of the Renyi divergence that are tried. They are so close to each other that epsilon by the best of them is
+# at most 0.2 % larger than by the best of all real orders.
 _ORDERS = np.unique(np.concatenate([1 + np.geomspace(1e-4, 1e6, 200), np.arange(2, 65)]))
 
 
-# What has been asked before a release is asked again after it.
+# Cached, since the same epsilon is needed before a release (is there enough budget?) and after it.
 @lru_cache(maxsize=4096)
 def _of_mu(delta: float, mu: float) -> float:
     return float(gaussian_epsilon(delta, mu))
@@ -137,7 +157,8 @@ def _composed(releases: tuple[tuple[Event, int], ...], adjacency: Adjacency, del
     )
     curved = tuple((e, e.change(adjacency), n) for e, n in happened if e.kind not in PROVEN)
     gaussian = _of_mu(delta, float(mu))
-    # Pure losses add up, and a better composition must not give a larger epsilon.
+    # The sum of epsilons is always valid, and the smaller of two valid epsilons is returned below: rounding could
+    # otherwise make the numerical composition worse than the sum.
     added = gaussian + float(sum(loss * times for _, loss, times in others))
     if curved and not loss_distributions.available():
         return np.nan
@@ -145,7 +166,8 @@ def _composed(releases: tuple[tuple[Event, int], ...], adjacency: Adjacency, del
         return added
     epsilon = loss_distributions.composed_epsilon(delta, float(mu), others, curved)
     if curved and delta == 0:
-        # Tails are cut off from a curve that is composed, so that none is pure: what is promised stands in.
+        # Numerical composition cuts off tails of a privacy loss distribution, so that it has no finite epsilon at
+        # delta 0. The events' guaranteed epsilons are added instead.
         pure = sum(n * change.values * e.epsilon if e.delta == 0 else np.inf for e, change, n in curved)
         return epsilon if np.isnan(epsilon) else added + pure
     return epsilon if curved else min(added, epsilon)

@@ -1,4 +1,4 @@
-"""Privacy events: releases as the accountant counts them, a few numbers each, or with a privacy curve of their own."""
+"""Privacy events: descriptions of releases from which the accountant composes the privacy of an episode."""
 
 from dataclasses import dataclass
 from math import isinf
@@ -17,22 +17,24 @@ PROVEN: tuple[Kind, ...] = ("gaussian", "laplace", "randomised_response")
 """Kinds of events whose privacy follows from their loss in every composition. Events of other kinds give a curve."""
 
 UNPROTECTED = Change(1, np.inf)
+"""The change in a release under an adjacency that the mechanism does not protect: infinite."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """One release of one agent, or several that are one mechanism.
+    """A privacy event: describes one release of one agent, or several releases that are one joint mechanism.
 
-    A mechanism of a kind of its own books a subclass that gives its privacy curve, by overriding
-    :meth:`loss_distribution` or :meth:`dp_event` for ``exact`` and ``parallel`` composition, and :meth:`rho` or
-    :meth:`rdp` for ``zcdp``. Without one of these only ``basic`` composition answers. Events are hashed and compared by
-    their fields, so a curve follows from these, and a field that a subclass adds has a default.
+    Mechanisms whose kind is not in :data:`PROVEN` use a subclass of this class that defines their privacy curve (the
+    privacy for every delta): it overrides :meth:`loss_distribution` or :meth:`dp_event` for ``exact`` and ``parallel``
+    composition, and :meth:`rho` or :meth:`rdp` for ``zcdp``. Without one of these only ``basic`` composition gives an
+    epsilon. Events are hashed and compared by their fields. So the curve must depend on the fields alone, and fields
+    that a subclass adds need defaults.
 
-    **What a curve must cover**: the worst two releases of neighbours, in both directions. By a
-    :class:`~fedbandit_envs.core.sensitivity.Change` they differ in at most ``values`` values, in each by at most the
-    scale that the noise is in proportion to, and in all by at most ``norm`` in Euclidean norm, in units of the scales.
-    Which values these are, and the vector of differences, is the attacker's choice. Curves of kinds in
-    :data:`PROVEN` are not asked for.
+    **What a curve must cover**: the worst two releases of neighbouring histories, in both directions. A
+    :class:`~fedbandit_envs.core.sensitivity.Change` states how much the two releases differ: in at most ``values``
+    numbers, in each of them by at most its scale (to which the noise is proportional), and in all of them together by
+    at most ``norm``, a Euclidean norm in units of the scales. The curve must hold for any choice of the numbers that
+    differ, and of their differences. The curves of kinds in :data:`PROVEN` are known and their methods are not called.
 
     Example:
         >>> class DiscreteLaplace(Event):
@@ -43,19 +45,19 @@ class Event:
         >>> event = DiscreteLaplace("discrete_laplace", 0.1, 0.1, 0.0, (("one-observation", Change(2, 1.5)),))
 
     Attributes:
-        relation: Name of the ``dp_accounting.NeighboringRelation`` under which :meth:`dp_event` is composed.
-            ``"REPLACE_ONE"`` doubles the sensitivity of Gaussian noise, and does not know Laplace noise. For an event
-            that takes all of a change for its sensitivity, ``"ADD_OR_REMOVE_ONE"`` is right.
-        kind: The mechanism.
-        loss: Privacy loss of a change by one scale: mu, the inverse of the noise multiplier, for ``gaussian`` noise;
-            epsilon of one value for ``laplace`` and ``randomised_response``; of other kinds roughly either, by which
-            the precision of exact composition is chosen. Infinite without noise.
-        epsilon: Promised for one value.
-        delta: Promised for one value.
-        changes: What changes, by adjacency, and how many values' promises that needs; an adjacency that is
-            missing is not protected at all.
-        releases: How many releases of the agent it is; with several, later ones show again what earlier ones have
-            shown.
+        relation: Name of the ``dp_accounting.NeighboringRelation`` under which :meth:`dp_event` is composed. Under
+            ``"REPLACE_ONE"`` dp-accounting doubles the sensitivity of Gaussian noise and does not support Laplace
+            noise. If :meth:`dp_event` already uses the whole change as the sensitivity, ``"ADD_OR_REMOVE_ONE"`` is
+            right.
+        kind: Name of the kind of mechanism.
+        loss: Privacy loss if one number of the release changes by its scale. For ``gaussian`` it is mu, the inverse of
+            the noise multiplier; for ``laplace`` and ``randomised_response`` it is epsilon. For other kinds a rough
+            mu or epsilon suffices: it only sets the precision of exact composition. Infinite without noise.
+        epsilon: The epsilon guaranteed if neighbours differ in one number of the release; basic composition adds it up.
+        delta: The delta guaranteed if neighbours differ in one number of the release.
+        changes: For each adjacency that is protected, how much neighbours can differ in the release.
+        releases: Number of the agent's releases that the event describes. If there are several, later ones depend on
+            data that earlier ones have also shown.
     """
 
     kind: Kind
@@ -67,19 +69,22 @@ class Event:
     relation: ClassVar[str] = "REPLACE_ONE"
 
     def change(self, adjacency: Adjacency) -> Change:
-        """Returns by how much such neighbours differ in the release."""
+        """Returns by how much neighbours under an adjacency differ in the release; infinite if it is not protected."""
         return dict(self.changes).get(adjacency, UNPROTECTED)
 
     def mu(self, adjacency: Adjacency) -> float:
-        """Returns the privacy loss of such neighbours: mu of Gaussian noise, infinite without protection."""
+        """Returns the mu of Gaussian differential privacy for neighbours under an adjacency.
+
+        It is infinite if the adjacency is not protected.
+        """
         return self.loss * self.change(adjacency).norm
 
     def loss_distribution(self, change: Change, interval: float) -> Any:
-        """Returns the event's privacy loss distribution; here None, for :meth:`dp_event` to answer.
+        """Returns the event's privacy loss distribution; by default None, and :meth:`dp_event` is used instead.
 
         Args:
             change: By how much neighbours differ in the release; see the class.
-            interval: Losses are multiples of this.
+            interval: Width of the grid: losses are rounded to multiples of it.
 
         Returns:
             A pessimistic ``dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution``, or None.
@@ -87,36 +92,44 @@ class Event:
         return None
 
     def dp_event(self, change: Change) -> Any:
-        """Returns the event as a ``dp_accounting.DpEvent`` that is as private for neighbours who differ by ``change``.
+        """Returns a ``dp_accounting.DpEvent`` with the event's privacy for neighbours who differ by ``change``.
 
-        It is composed under :attr:`relation`. None, as here, stands for no answer.
+        It is composed under :attr:`relation`. By default None: the event is not known to dp-accounting.
         """
         return None
 
     def rho(self, change: Change) -> float:
-        """Returns the zCDP parameter rho for neighbours who differ by ``change``; NaN, for other kinds, if not known.
+        """Returns rho of zero-concentrated DP (zCDP) for neighbours who differ by ``change``; NaN if it is unknown.
 
-        That is mu^2/2 for Gaussian noise, and epsilon^2/2 for each value of any epsilon-private release (Bun and
-        Steinke, Propositions 1.6 and 1.4).
+        For Gaussian noise rho is mu^2/2. For Laplace noise and randomised response it is epsilon^2/2 for each number
+        that differs (Bun and Steinke, Propositions 1.6 and 1.4). For other kinds it is NaN unless a subclass overrides
+        this method.
         """
         if self.kind == "gaussian":
             return float(np.square(self.loss * change.norm) / 2)
         return float(change.values * (np.square(self.loss) / 2)) if self.kind in PROVEN else np.nan
 
     def rdp(self, change: Change, orders: Array) -> Array:
-        """Returns the Renyi divergence of each order for such neighbours; by default order times :meth:`rho`.
+        """Returns upper bounds on the Renyi divergence between the releases of neighbours who differ by ``change``.
+
+        By default the bound at each order is the order times :meth:`rho`.
 
         Args:
             change: By how much neighbours differ in the release; see the class.
-            orders: Numbers > 1, float64 ``(orders,)``, integers from 2 on among them.
+            orders: The orders of the divergence, numbers > 1, float64 ``(orders,)``. Some of them are integers, for
+                mechanisms whose divergence is known at integer orders only.
 
         Returns:
-            Bounds on the divergence in nats, float64 ``(orders,)``; infinite where there is none for an order.
+            For each order a bound on the divergence in nats, float64 ``(orders,)``; infinity for an order at which no
+            bound is known.
         """
         return orders * self.rho(change)
 
     def promised(self, adjacency: Adjacency) -> tuple[float, float]:
-        """Returns the promised epsilon and delta, added up over the values in which such neighbours differ."""
+        """Returns the guaranteed (epsilon, delta) for neighbours under an adjacency, by basic composition.
+
+        The guarantees for one number are added up over the numbers of the release in which the neighbours differ.
+        """
         values = self.change(adjacency).values
         return np.inf if self.exposes(adjacency) else values * self.epsilon, values * self.delta
 

@@ -12,12 +12,13 @@ from scipy.special import expit
 from fedbandit_envs.core.sensitivity import Change
 from fedbandit_envs.wrappers.privacy.accounting.event import Event, Kind
 
-# Losses are rounded up to multiples of an interval: as fine as this, or finer where they are small.
+# Privacy losses are rounded up to multiples of an interval. This is its default; it is narrower where losses are small.
 _INTERVAL = 1e-4
 _FEWEST_INTERVALS = 20_000
-# More take long and much memory; the intervals get wider instead.
+# Composition with more intervals needs too much time and memory; beyond this number the intervals get wider instead.
 _MOST_INTERVALS = 500_000
-# A larger loss leaves less than 1e-17 of the mass to numerical composition, which has nothing to gain there.
+# Mechanisms with a larger loss are not composed numerically: their epsilons are added, which is hardly less exact,
+# since e^-40 is below 1e-17.
 _LARGEST_LOSS = 40.0
 
 
@@ -32,29 +33,34 @@ def composed_epsilon(
     others: tuple[tuple[Kind, float, int], ...],
     curved: tuple[tuple[Event, Change, int], ...] = (),
 ) -> float:
-    """Returns the epsilon of a composition, rounded up by at most an interval a release; see this module's constants.
+    """Returns the epsilon at delta of all given releases together, composed numerically.
+
+    Rounding increases the epsilon by at most one interval of losses for each release; see this module's constants.
 
     Args:
-        delta: In (0, 1); 0 as well where events give curves.
-        mu: Of all Gaussian releases together; 0 for none.
-        others: For each of the other mechanisms its kind, ``laplace`` or ``randomised_response``, its pure epsilon and
-            how often it was used.
-        curved: Events that give curves of their own, by how much neighbours differ in each, and how often it happened.
+        delta: The delta at which epsilon is computed, in (0, 1); 0 is allowed if ``curved`` is not empty.
+        mu: The mu of all Gaussian releases together; 0 for none.
+        others: For each Laplace or randomised response release: its kind (``laplace`` or ``randomised_response``), its
+            epsilon for one number, and how many such numbers there are.
+        curved: Events of other kinds, each with the change between neighbours and the number of such events.
 
     Returns:
-        NaN if one of ``curved`` gives no curve, infinity if one of them is not private at all.
+        The epsilon; NaN if an event in ``curved`` has no privacy loss distribution, infinity if one of them is not
+        private.
 
     Raises:
         ImportError: dp-accounting is not installed.
-        ValueError: A curve is optimistic, or not of the interval asked for.
+        ValueError: A privacy loss distribution is optimistic, or has another interval than requested.
     """
     large = sum(loss * count for _, loss, count in others if loss > _LARGEST_LOSS)
     small = [(kind, loss, count) for kind, loss, count in others if loss <= _LARGEST_LOSS]
-    # A Gaussian's loss has mean mu^2/2 and standard deviation mu. So, roughly, have the losses of what gives a curve.
+    # The privacy loss of a Gaussian release has mean mu^2/2 and standard deviation mu. Events with curves of their own
+    # are assumed to have roughly such a loss, too. `reach` is the width of the range of losses that matters.
     square = sum(count * (event.loss * change.norm) ** 2 for event, change, count in curved)
     reach = 2 * (mu**2 / 2 + 12 * mu + sum(loss * count for _, loss, count in small))
     reach += square + 24 * sqrt(square)
-    # Whoever gives a curve may have given no loss: then finer intervals could be too fine.
+    # The `loss` of an event with a curve of its own may be a wrong guess, so that intervals narrower than the default
+    # could be far too narrow.
     finest = _INTERVAL if curved else min(_INTERVAL, reach / _FEWEST_INTERVALS)
     interval = max(reach / _MOST_INTERVALS, finest)
     parts = list(_distributions(mu, small, interval))
@@ -69,15 +75,15 @@ def composed_epsilon(
     return float(large + whole.get_epsilon_for_delta(delta))
 
 
-# The same releases are composed again after each of them.
+# Cached, since after each release all earlier ones are composed again.
 @lru_cache(maxsize=32)
 def _curve(event: Event, change: Change, interval: float) -> Any:
-    """Returns the privacy loss distribution that an event gives, by itself or as dp-accounting's event.
+    """Returns an event's privacy loss distribution, from its ``loss_distribution`` or else from its ``dp_event``.
 
-    NaN stands for none, infinity for the loss of a dp-accounting event that is not private at all.
+    Returns NaN if the event has neither, and infinity if its ``dp_event`` is not private.
 
     Raises:
-        ValueError: It is optimistic, or of another interval.
+        ValueError: The distribution is optimistic, or has another interval than requested.
     """
     from dp_accounting import NeighboringRelation
     from dp_accounting.pld import PLDAccountant
@@ -91,7 +97,7 @@ def _curve(event: Event, change: Change, interval: float) -> Any:
         )
         if dp_event is None or not accountant.supports(dp_event):
             return np.nan
-        # The accountant keeps apart from its distribution that something was not private at all.
+        # The accountant stores that an event is not private apart from the distribution, so its epsilon is looked at.
         accountant.compose(dp_event)
         return np.inf if accountant.get_epsilon(0.5) == np.inf else accountant._pld
     try:
@@ -113,7 +119,8 @@ def _distributions(mu: float, others: list[tuple[Kind, float, int]], interval: f
         if kind == "laplace":
             one = pld.from_laplace_mechanism(1 / loss, value_discretization_interval=interval)
         else:
-            # There a fair coin replaces the answer with this probability; here half of it flips the answer.
+            # In dp-accounting, the answer is replaced by a fair coin toss with this probability p, so it is flipped
+            # with probability p/2. Here the probability of a flip is 1/(1 + e^loss) = expit(-loss).
             one = pld.from_randomized_response(
                 2 * float(expit(-loss)), 2, value_discretization_interval=interval
             )

@@ -1,4 +1,4 @@
-"""Mechanisms whose releases have independent noise, and each spend a share of a given epsilon."""
+"""Mechanisms that divide a given epsilon among an agent's releases, whose noise is independent."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -13,7 +13,8 @@ from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten
 from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, Mechanism
 
-# Number of shares that are computed: for larger z, the term epsilon/2^(z+1) vanishes in rounding.
+# Number of different shares of epsilon that `decreasing` computes. For later releases z, the term epsilon/2^(z+1) is
+# lost in rounding, so their shares are equal.
 _DISTINCT = 64
 
 
@@ -84,7 +85,11 @@ class SharingMechanism(Mechanism):
             self._shares = np.array([self._epsilon / self.max_releases])
 
     def _share(self, index: Array) -> Array:
-        """Returns the index in ``_shares`` of the share that each agent's release spends, given its number."""
+        """Returns the position in ``_shares`` of the share of epsilon that each agent's next release spends.
+
+        Args:
+            index: How often each agent has released before, int ``(replicas, agents)``.
+        """
         return np.minimum(index, len(self._shares) - 1)
 
     def events(self, sends: Array, index: Array) -> dict[Event, Array]:
@@ -92,7 +97,7 @@ class SharingMechanism(Mechanism):
         share = self._share(index)
         by_event: dict[Event, Array] = {}
         for i in np.unique(share[sends]).tolist():
-            # Different shares may have equal events; their agents are merged.
+            # Different shares may have equal events. The agents of equal events are collected under one event.
             event = self._events[i]
             by_event[event] = by_event.get(event, np.zeros_like(sends)) | (sends & (share == i))
         return by_event

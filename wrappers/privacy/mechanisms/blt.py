@@ -45,15 +45,18 @@ class BltNoise(PrefixNoise):
         return self._column_squares[(z - 1).bit_length()]
 
     def variance(self, z: int) -> float:
-        """Returns the squared norm of B's z-th row."""
+        """Returns the variance of the noise in the z-th prefix sum: the squared norm of B's z-th row."""
         return self._toeplitz.row_square(z)
 
     def start(self, rows: int, values: int) -> None:
-        """Starts an episode with all buffers at 0."""
+        """Starts an episode: all buffers, the decaying sums of earlier noise, are 0."""
         self._buffers = np.zeros((rows, len(self._toeplitz.decays), values))
 
     def advance(self, rows: Array, z: int, draws: Array) -> Array:
-        """Returns the noise of some rows' next release: draws minus weighted buffers; ``draws`` is overwritten."""
+        """Returns the noise to add to the next release of some rows: the draws minus the weighted sum of the buffers.
+
+        The array ``draws`` is overwritten.
+        """
         increment = draws[0]
         _divide(increment, self._buffers, rows, self._toeplitz.weights, self._toeplitz.decays)
         return increment
@@ -130,8 +133,8 @@ def fitted(releases: int) -> BufferedToeplitz:
         tried = toeplitz(shape)
         return log(tried.column_square(releases)) + log(tried.row_square(releases))
 
-    # Close to the optimum for 1e2 to 1e6 releases (searches from various starting points end there), so that a short
-    # search suffices.
+    # The start is close to the optimum for 1e2 to 1e6 releases (searches from various starting points end near it), so
+    # that a short search suffices.
     each = log(releases) / buffers
     start = np.array([0.58 - log(releases), 0.55 + 0.255 * each, 1.18 - 0.55 * each])
     nearby = np.vstack((start, start + 0.05 * np.eye(3)))
@@ -165,7 +168,15 @@ def _divide(noise: Array, buffers: Array, rows: Array, weights: Array, decays: A
 
 @kernel
 def _residues(poles: Array, zeros: Array) -> Array:
-    """Returns, for each pole, the product of its distances to zeros over that of its distances to other poles."""
+    """Returns for each pole the product of its differences to all zeros, divided by that to all other poles.
+
+    Args:
+        poles: Numbers p_i, float64 ``(poles,)``.
+        zeros: Numbers q_j, float64 ``(zeros,)``.
+
+    Returns:
+        The product of p_i - q_j over j, divided by the product of p_i - p_k over k != i, float64 ``(poles,)``.
+    """
     residues = np.ones(len(poles))
     for i in range(len(poles)):
         for zero in zeros:

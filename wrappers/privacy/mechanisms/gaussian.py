@@ -31,11 +31,12 @@ NoisyPair = Literal["as_given", "good_and_defective"]
 class Gaussian(AdditiveMechanism):
     """Adds N(0, (sensitivity * noise multiplier)^2) to every number in a release.
 
-    The noise multiplier of the z-th release is calibrated to the part epsilon^z of epsilon that it spends, or given and
-    the same for all releases. With the defaults this is P-FCB's mechanism: both delivered and good units get noise of
-    standard deviation k sqrt(2 ln(1.25/delta))/epsilon^z, where k is the capacity (Solanki et al. 2022, equations 10
-    and 11). If one quantity changes, both numbers change by up to k. So the joint sensitivity of a message is
-    sqrt(2) k, and it spends epsilon^z and delta twice.
+    The noise multiplier of an agent's z-th release is calibrated to the part of epsilon that this release spends,
+    called epsilon^z; or it is given, and then the same for all releases. With the defaults this is P-FCB's mechanism
+    for the procurement problem: the numbers of delivered and of good units both get noise of standard deviation
+    k sqrt(2 ln(1.25/delta))/epsilon^z, where k is the capacity (Solanki et al. 2022, equations 10 and 11). If one
+    quantity changes, both numbers change by up to k. So the joint sensitivity of a message is sqrt(2) k, and it spends
+    epsilon^z and delta twice.
 
     With ``pair="good_and_defective"``, for statistics that count binary outcomes, the numbers of good and of defective
     outcomes get the noise instead, with the same variance for each, and their sum is released as the total. In
@@ -128,7 +129,10 @@ class Gaussian(AdditiveMechanism):
         generator.standard_normal(out=out)
 
     def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
-        """Returns the event of a Gaussian release; its delta is the true one where that is larger than asked for."""
+        """Returns the privacy event of a release; see :meth:`AdditiveMechanism.event`.
+
+        If the classic formula gives too little noise for the given delta, the event has the true, larger delta.
+        """
         loss = 1 / noise_multiplier if noise_multiplier else np.inf
         # Without noise epsilon is infinite, and a delta > 0 would add nothing to such a guarantee.
         delta = self._delta if np.isfinite(loss) else 0.0
@@ -137,7 +141,10 @@ class Gaussian(AdditiveMechanism):
         return Event("gaussian", loss, share, delta, tuple(changes.items()))
 
     def release_space(self, released: spaces.Dict) -> spaces.Dict:
-        """Returns the space of noisy releases: with variances, and with ``noise_covariance`` for good and defective."""
+        """Returns the space of noisy releases, which also contain variances of the noise.
+
+        With ``pair="good_and_defective"`` they contain ``noise_covariance`` as well.
+        """
         space = super().release_space(released)
         if self._pair == "as_given":
             return space
@@ -223,15 +230,15 @@ class GaussianPrivatizer(Privatizer):
 
         Args:
             env: The environment, not yet privatized.
-            epsilon: Spent by all releases of an agent together if neighbours differ in one number of each release; it
-                is divided among the releases. Infinity adds no noise. None where ``noise_multiplier`` is given.
+            epsilon: Epsilon of all releases of an agent together, if neighbours differ in one number of each release;
+                it is divided among the releases. Infinity adds no noise. None if ``noise_multiplier`` is given.
             delta: Delta of each single release, if neighbours differ in one of its numbers.
             calibration: ``"classic"``, the paper's formula, or ``"analytic"``, the smallest noise that suffices.
             releases: The number of releases that get equal shares of ``epsilon``, after which no more are possible.
                 None for the paper's decreasing shares, which depend on the horizon and have no end.
             pair: Which numbers get the noise: the arrays as the environment releases them (``"as_given"``), or the
                 numbers of good and of defective outcomes (``"good_and_defective"``).
-            budget: How spending is measured and limited, see :class:`Privatizer`.
+            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`.
             on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
             noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
             noise_multiplier: Standard deviation of the noise of every release in units of sensitivity, >= 0, instead

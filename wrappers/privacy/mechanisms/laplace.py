@@ -29,7 +29,7 @@ class Laplace(AdditiveMechanism):
     """
 
     def noise_multiplier(self, share: float) -> float:
-        """Returns the scale of the noise in units of sensitivity: 1/share, for a release that spends ``share``."""
+        """Returns the scale of the noise in units of sensitivity: 1/share, if the release spends epsilon ``share``."""
         return 1 / share
 
     def unit_variance(self, share: float) -> float:
@@ -74,11 +74,11 @@ class LaplacePrivatizer(Privatizer):
 
         Args:
             env: The environment, not yet privatized.
-            epsilon: Spent by all releases of an agent together if neighbours differ in one number of each release; it
-                is divided among the releases. Infinity adds no noise.
+            epsilon: Epsilon of all releases of an agent together, if neighbours differ in one number of each release;
+                it is divided among the releases. Infinity adds no noise.
             releases: The number of releases that get equal shares of ``epsilon``, after which no more are possible.
                 None for P-FCB's decreasing shares, which depend on the horizon and have no end.
-            budget: How spending is measured and limited, see :class:`Privatizer`.
+            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`.
             on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
             noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
 

@@ -1,4 +1,4 @@
-"""Continual release by matrix mechanisms: noise is correlated, so that sums of releases have little of it."""
+"""Continual release by matrix mechanisms: an agent's releases have correlated noise, so that their sums have little."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -90,7 +90,7 @@ class MatrixMechanism(Mechanism):
     adjacency: Adjacency | None = None
 
     def __post_init__(self) -> None:
-        """Refuses bad values."""
+        """Checks the arguments; the errors are those of the class."""
         require_number("delta", self.delta, 0, 1, open_below=True, open_above=True)
         if not self.epsilon > 0:
             raise ValueError(f"epsilon is {self.epsilon!r}; a number > 0 (infinity for no noise) is required")
@@ -122,7 +122,7 @@ class MatrixMechanism(Mechanism):
         self._noise.start(len(generators), self._draws)
 
     def release_space(self, released: spaces.Dict) -> spaces.Dict:
-        """Returns the space of releases with variances, whose bounds follow from the last calibration."""
+        """Returns the space of noisy releases, which contain variances within the bounds of the last calibration."""
         return with_variances(released, -self._worst_variance, self._worst_variance)
 
     def _calibrate(self, sensitivity: Sensitivity, horizon: int) -> None:
@@ -140,7 +140,9 @@ class MatrixMechanism(Mechanism):
         planned = max(self.max_releases, 1)
         self._noise = NOISES[self.matrix or ("sqrt_toeplitz" if planned <= _FEW else "blt")](planned)
         norm = sensitivity.changes[protected].norm
-        # Sensitivity of all planned releases together, for noise whose draws have a standard deviation of 1.
+        # L2 sensitivity of all planned releases together, in units of the scale of the statistic: the change in one
+        # window times the largest column norm of C. It would be mu if each draw had a standard deviation of one scale;
+        # below, the standard deviation is chosen.
         shown = norm * sqrt(self._noise.column_square(planned))
         if self.sigma == "exact":
             # Slightly more noise than needed, so that rounding cannot make the claimed epsilon exceed the given one.
@@ -158,8 +160,9 @@ class MatrixMechanism(Mechanism):
                     f"{protected}, where {self.delta:g} was asked for; 'exact' is required"
                 )
         self._changes = tuple(
-            # A Gaussian mechanism with k mu is the composition of k^2 Gaussian mechanisms with mu. So under an
-            # adjacency with k times the norm, basic composition counts k^2 times the epsilon.
+            # A Gaussian mechanism whose privacy parameter is k mu is as private as k^2 Gaussian mechanisms with mu
+            # together. So under an adjacency whose change has k times the norm of the protected one, basic composition
+            # counts epsilon k^2 times.
             (adjacency, Change(max(1, ceil((change.norm / norm) ** 2 - 1e-9)), change.norm))
             for adjacency, change in sensitivity.changes.items()
         )
@@ -167,7 +170,10 @@ class MatrixMechanism(Mechanism):
         self._worst_variance = self._noise.worst_variance * (self._noise_multiplier * largest) ** 2
 
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
-        """Returns releases with the growth of the noise of their sums added; see :meth:`Mechanism.randomise`."""
+        """Returns a release with noise, and how much it adds to the variance of the noise in the sum of releases.
+
+        See :meth:`Mechanism.randomise`.
+        """
         values = flatten(statistic)
         grown = np.zeros((*sends.shape, 1))
         for done in sorted(set(index[sends].tolist())):
@@ -187,7 +193,7 @@ class MatrixMechanism(Mechanism):
         return self._noise.advance(rows, z, drawn.swapaxes(0, 1))
 
     def events(self, sends: Array, index: Array) -> dict[Event, Array]:
-        """Returns the event of all of an agent's releases so far, and removes the one before it.
+        """Returns how the counts of privacy events change when some agents release.
 
         All releases of an agent are one mechanism. So the count of the event of its first z - 1 releases falls by 1
         when that of the first z releases rises by 1; see :meth:`Mechanism.events`.
@@ -318,8 +324,8 @@ class ContinualPrivatizer(Privatizer):
             releases: Planned number of releases of an agent, after which no more are possible; or a schedule, fixed in
                 advance, whose rounds are counted; None for one release in each round.
             adjacency: The neighbouring histories that are protected; None for the first that the environment names.
-            budget: How spending is measured and limited, see :class:`Privatizer`. By default it is measured with the
-                composition ``exact``, at ``delta`` and under ``adjacency``, without a limit.
+            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`. By default
+                it is measured with the composition ``exact``, at ``delta`` and under ``adjacency``, without a limit.
             on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
             noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
 

@@ -33,7 +33,10 @@ class Mechanism(ABC):
 
     @abstractmethod
     def prepare(self, env: FederatedEnv) -> None:
-        """Gets ready for an environment before its first reset.
+        """Prepares the mechanism for an environment, before the environment's first reset.
+
+        Args:
+            env: The environment whose releases get the noise.
 
         Raises:
             ValueError: The mechanism does not fit the environment.

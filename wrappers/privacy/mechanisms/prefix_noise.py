@@ -40,10 +40,10 @@ class PrefixNoise(ABC):
 
     @property
     def worst_variance(self) -> float:
-        """The largest variance of the noise in a prefix sum, over all planned releases.
+        """The largest variance of the noise in any of the prefix sums up to the planned number of releases.
 
-        Here it is the variance in the last prefix sum; mechanisms whose variance does not grow with each release
-        override this.
+        By default it is the variance in the last prefix sum; mechanisms whose variance does not grow with each release
+        override this property.
         """
         return self.variance(self.releases)
 
@@ -57,7 +57,7 @@ class PrefixNoise(ABC):
 
         Args:
             rows: Number of rows (agents of replicas).
-            values: Number of draws in one row for one release.
+            values: Number of independent noises that a row needs for one release.
         """
 
     @abstractmethod

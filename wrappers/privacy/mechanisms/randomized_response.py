@@ -21,9 +21,9 @@ class RandomizedResponse(SharingMechanism):
     are counted. The released number of good outcomes is the unbiased estimate from the flipped ones, which need not lie
     between 0 and the total.
 
-    Totals are released exactly. So only the adjacency ``one-outcome`` is protected, and for any other adjacency the
-    claimed epsilon is infinite. Good and defective outcomes add the same noise to the estimate, so that its variance
-    depends only on totals.
+    The total numbers of outcomes are released without noise. So only the adjacency ``one-outcome`` is protected, and
+    for any other adjacency the claimed epsilon is infinite. A good and a defective outcome add the same variance to the
+    estimate, so that its variance depends on the totals only.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -121,9 +121,9 @@ class RandomizedResponsePrivatizer(Privatizer):
                 is divided among the releases. Infinity flips no outcome.
             releases: The number of releases that get equal shares of ``epsilon``, after which no more are possible.
                 None for P-FCB's decreasing shares, which depend on the horizon and have no end.
-            budget: How spending is measured and limited, see :class:`Privatizer`. By default the epsilons of all
-                releases are added up (``basic``) under ``one-outcome``, without a limit. Since each outcome is in one
-                release only, the composition ``parallel`` gives a smaller epsilon.
+            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`. By default
+                the epsilons of all releases are added up (``basic``) under ``one-outcome``, without a limit. Since each
+                outcome is in one release only, the composition ``parallel`` gives a smaller epsilon.
             on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
             noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
 

@@ -1,4 +1,4 @@
-"""The mechanisms by name."""
+"""The registry of privacy mechanisms by name."""
 
 from collections.abc import Mapping
 
@@ -25,4 +25,4 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
     },
     mechanisms=_of_plugin,
 )
-"""Every mechanism by name; a plug-in of the group ``mechanisms`` names a class."""
+"""The mechanisms' classes by name; those of plug-ins (entry points in the group ``mechanisms``) are included."""

@@ -12,8 +12,8 @@ class SqrtToeplitzNoise(PrefixNoise):
 
     B and C are the lower-triangular Toeplitz matrix whose square is the matrix of prefix sums, with ones on and below
     the diagonal. Its coefficients f_k = binomial(2k, k)/4^k are those of the power series of (1 - x)^(-1/2). All random
-    draws of an episode are kept, 8 bytes for each number, row and release, and the time of a release grows with the
-    number of releases before it. For very many releases take a tree.
+    draws of an episode are kept, 8 bytes for each number, row (agent of a replica) and release, and the time of a
+    release grows with the number of releases before it. For very many releases, a tree mechanism needs less of both.
 
     Example:
         >>> noise = SqrtToeplitzNoise(8)
@@ -45,7 +45,7 @@ class SqrtToeplitzNoise(PrefixNoise):
         self._ahead = np.zeros((0, rows, values))
 
     def advance(self, rows: Array, z: int, draws: Array) -> Array:
-        """Returns the growth of the noise with the z-th release, a weighted sum of all draws so far.
+        """Returns the noise to add to the z-th release of some rows: a weighted sum of all draws so far.
 
         Draws of the present block of :data:`_BLOCK` releases are summed here; the sum of those of earlier blocks was
         prepared when the block began.
@@ -66,7 +66,7 @@ class SqrtToeplitzNoise(PrefixNoise):
         return increment
 
     def _look_ahead(self, which: slice | Array, z: int) -> None:
-        """Computes the contribution of the first z draws to all releases of the next block, in one pass over them."""
+        """Adds up what the draws of the first z releases contribute to the noise of each release of the next block."""
         if not len(self._ahead):
             self._ahead = np.zeros((_BLOCK, *self._draws.shape[1:]))
         past = self._draws[:z, which]
@@ -76,6 +76,7 @@ class SqrtToeplitzNoise(PrefixNoise):
         self._ahead[: len(ahead), which] = ahead
 
 
+# Number of releases in a block; see `SqrtToeplitzNoise.advance`.
 _BLOCK = 32
 # Number of columns that are summed together, so that the numbers in use fit into a core's first-level cache.
 _TILE = 64
@@ -83,7 +84,9 @@ _TILE = 64
 
 @kernel
 def _filter(past: Array, coefficients: Array, distance: int, out: Array) -> None:
-    """Adds to ``out[j]`` the sum of coefficients[distance + j + k] past[-1 - k] over k, always in the same order.
+    """Adds to each ``out[j]`` the sum over k of ``coefficients[distance + j + k] * past[-1 - k]``.
+
+    The order of the additions is always the same, so that rounding is, too.
 
     Args:
         past: The draws of the releases so far, float64 ``(releases, columns)``.

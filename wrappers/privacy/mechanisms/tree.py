@@ -58,7 +58,7 @@ class TreeNoise(PrefixNoise):
         self._nodes = np.zeros((self.releases.bit_length(), rows, values))
 
     def advance(self, rows: Array, z: int, draws: Array) -> Array:
-        """Returns the growth of the noise with the z-th release: the new node's less that of the nodes it covers."""
+        """Returns the noise to add to the z-th release: the new node's noise minus that of the nodes it covers."""
         # The z-th release completes the node at this level: the number of times that 2 divides z.
         level = (z & -z).bit_length() - 1
         node = self._complete(rows, level, draws)
