@@ -71,7 +71,7 @@ def choose_markets(distribution: str) -> Markets:
 
 
 PRINTED = {"FCB": "FCB-printed", "FCB-every-round": "FCB-printed", "P-FCB": "P-FCB-printed"}
-"""Baselines that follow the paper letter by letter, by the corrected baseline that each replaces in mode ``printed``."""
+"""Baselines as the paper prints them, by the corrected baseline that each replaces in mode ``printed``."""
 
 
 def _run(
@@ -166,7 +166,7 @@ def _exp3(plan: Plan) -> list[RunSpec]:
 def _fig2(plan: Plan) -> list[RunSpec]:
     """Returns the runs of Figure 2: agents who share true data in every round, and agents who do not communicate.
 
-    Both are played in a homogeneous setting (all agents have the same market) and in a heterogeneous one.
+    Both are played in a homogeneous setting (all agents have the same costs and capacities) and a heterogeneous one.
     """
     settings = {"homogeneous": {"market": {"name": plan.panel, "homogeneous": True}}, "heterogeneous": {}}
     return [
