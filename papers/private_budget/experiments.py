@@ -103,7 +103,7 @@ _LARGE_DELTA = 0.5
 def _first_shares(horizon: int, releases: int) -> Array:
     """Returns P-FCB's shares of epsilon = 1 for the first releases, ``(releases,)``.
 
-    The shares decrease down to the last one that the schedule of P-FCB has; later releases have this last share, too.
+    The shares decrease towards 1/(2 log2 T); releases beyond the last share that is computed get that share, too.
     """
     shares = decreasing(1.0, horizon)
     return shares[np.minimum(np.arange(releases), shares.size - 1)]
