@@ -28,7 +28,7 @@ PARTS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
 """The parts of a run that the lab's menus change, each with its options by name."""
 
 _SUGGESTED = {"gap": 100, "limit": 100, "count": 8, "probability": 0.5, "degree": 4, "rounds": [0, 1]}
-_FOLLOWING = {"num_agents", "generator", "horizon", "t", "total", "symmetric"}  # the environment sets these arguments
+_FOLLOWING = {"num_agents", "generator", "horizon", "t", "total", "symmetric"}  # set by the environment
 
 
 def suggestion(part: str, option: str) -> dict[str, Any]:
@@ -167,7 +167,7 @@ class Choice:
         for layer, given in values.items():
             part = _part_of(self.baseline, layer)
             if part is not None:
-                # The user's text settings (``assignments``) go before those of the menus.
+                # The user's text settings (``assignments``) override those of the menus.
                 spec.wrapper_kwargs[part] = {**given, **spec.wrapper_kwargs.get(part, {})}
             elif given:
                 raise SettingsError(
@@ -176,7 +176,7 @@ class Choice:
                 )
         noise = _part_of(self.baseline, "noise")
         if schedule and noise is not None:
-            # Continual release plans its noise for known rounds of release, so it has to be told a changed schedule.
+            # Continual release plans its noise for given rounds of release, so it needs the schedule that was changed.
             with refusing(TypeError, ValueError):
                 fixed = make_schedule(schedule).fixed_in_advance
             if fixed and BASELINES[self.baseline].wrappers[noise].make is ContinualPrivatizer:

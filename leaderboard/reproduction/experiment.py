@@ -105,7 +105,7 @@ def experiments() -> Registry[Experiment]:
     They are defined by ``EXPERIMENTS`` in the module ``experiments`` of each folder of ``papers``, and in modules of
     plug-ins of the group ``papers``.
     """
-    # Imported by name at run time: in the order of layers, which an import statement would break, papers come last.
+    # Imported by name at run time: `papers` is a higher layer, which this module may not import.
     papers = import_module("fedbandit_envs.papers")
     folders = sorted(folder.name for folder in iter_modules(papers.__path__) if folder.ispkg)
     modules = [import_module(f"{papers.__name__}.{folder}.experiments") for folder in folders]

@@ -47,9 +47,9 @@ def over_silence(runs: PanelRuns) -> dict[str, dict[str, Ratio]]:
 
 
 def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Table:
-    """Yields a table with a line for each run: its regret at the horizon, its ratio to silence, and its messages.
+    """Yields a table with a line for each run: its regret at the horizon and its number of messages.
 
-    Silence is the run whose agents do not communicate.
+    Regret is also divided by that of agents who do not communicate.
 
     Args:
         runs: The results.

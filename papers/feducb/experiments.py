@@ -61,14 +61,16 @@ def linear_run(
         **labels: Further labels.
     """
     known = {"line": baseline, "agents": float(agents), "dim": float(dim), "gap": gap}
-    # Baselines are registered with epsilon 1: left unchanged, runs at 1 are shared with other figures.
+    # Baselines are registered with epsilon 1. At 1 the argument is left out, so that the run is the same as one of
+    # another figure and is played only once.
     changed = {} if epsilon in (None, 1) else {"privatizer": {"epsilon": epsilon}}
     return RunSpec(
         baseline=baseline, env_id="FedLinear-v0", rounds=plan.scale.rounds, seeds=plan.scale.trials, delta=DELTA,
         env_kwargs={"num_agents": int(agents), "dim": int(dim), "num_arms": arms or int(dim) ** 2, "gap": gap},
         policy_kwargs={**policy}, wrapper_kwargs={**wrappers, **changed},
         labels=known | ({} if epsilon is None else {"epsilon": epsilon}) | labels,
-        # A trial at a lean scale takes minutes, so each is a shard, which runs with more trials can reuse.
+        # A trial at a lean scale takes minutes. So each trial is stored as a shard of its own, and a run with more
+        # trials can reuse it.
         rows=int(agents) if plan.scale.lean else ROWS_PER_SHARD,
     )  # fmt: skip
 
@@ -117,7 +119,8 @@ def _fig1b(plan: Plan) -> list[RunSpec]:
     silent = [name for name in SILENT if (form, name) != (SHARED, PRIVATE_SILENCE)]
     runs = [linear_run(plan, name, agents=agents) for name in _played(plan, silent + trigger)]
     for budget, schedule in budgets(agents, plan.scale.rounds).items():
-        # Doubling rounds are the baselines' default: left unchanged, these runs are shared with Figure 1 C.
+        # Doubling rounds are the baselines' default. The argument is left out for them, so that the runs are the same
+        # as those of Figure 1 C and are played only once.
         changed = () if budget == "log T" else roles[:1] if form == SHARED else roles
         wrappers = {role: {argument: schedule} for role, argument in changed}
         if not (plan.scale.lean and (form, budget) == ("FedUCB-min", "T")):

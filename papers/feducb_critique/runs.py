@@ -129,8 +129,8 @@ def printed_trigger(baseline: str, epsilon: float, horizon: int) -> tuple[float,
         sd=np.array(worst),
         worst_sd=worst,
         heads=np.array(float(ATTACKED)),
-        # Logarithm of the union bound over agents and releases, at the first release: release k of each agent has the
-        # share 6 / (pi k)^2 of half of the policy's failure probability.
+        # Logarithm of the union bound over agents and releases, at the first release: release k of each of M agents has
+        # the share 6 / (M pi^2 k^2) of half of the policy's failure probability.
         log_union=np.array(log(2 * ATTACKED * np.pi**2 / (6 * _FAILURE))),
         dim=_DIM,
         ridge=1.0,

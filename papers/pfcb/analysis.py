@@ -327,7 +327,7 @@ def beyond_proof(rounds: int, budgets: Iterable[float]) -> Iterator[tuple[float,
 
 
 def median_agent(result: RunResult) -> RunResult:
-    """Returns a result in which the median over agents of each run's regret stands for a single agent's regret."""
+    """Returns a result with a single agent, whose regret in each run is the median over the agents' regrets."""
     return replace(result, regret=np.median(result.regret, axis=2, keepdims=True))
 
 

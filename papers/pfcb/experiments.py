@@ -148,7 +148,8 @@ def _exp2(plan: Plan) -> list[RunSpec]:
     """Returns the runs of EXP2 (Figure 4): regret relative to agents who do not communicate, against epsilon."""
     runs = []
     for epsilon in plan.scale.sweeps["epsilon"]:
-        # The baseline is registered with epsilon 1: left unchanged, that run is shared with other experiments.
+        # The baseline is registered with epsilon 1. At 1 the argument is left out, so that the run is the same as one
+        # of another experiment and is played only once.
         wrappers = {} if epsilon == 1 else {"privatizer": {"epsilon": epsilon}}
         runs.append(_run(plan, "P-FCB", wrappers=wrappers, budget=epsilon))
     return runs + [_run(plan, name) for name in ("SS-UCB", "FCB-checked", "FCB", "P-FCB-placebo")]
