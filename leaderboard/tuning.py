@@ -1,7 +1,7 @@
-"""Tuning: every baseline of a problem on one grid, with one budget, on seeds that nothing else plays.
+"""Tuning of a problem's baselines: all on one grid of constants, on seeds that no experiment plays.
 
-A policy's gain by tuning is not due to what it receives. So silence is tuned first, and each baseline that is compared
-with it is tuned on the same grid of constants, over as many rounds of the same seeds.
+Regret that a policy saves by tuning is not saved by communication. So the baseline that does not communicate is tuned,
+too, and every baseline that is compared with it is tuned on the same grid, for as many rounds and on the same seeds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from fedbandit_envs.registry.problems import RegisteredProblem, TuningSpec
 from fedbandit_envs.registry.registration import PROBLEMS, problem_of
 
 FIRST_SEED = 1_000_000
-"""Seeds from here on are for tuning alone; experiments play smaller ones."""
+"""The first seed that is used for tuning; experiments play smaller seeds."""
 
 
 def _tuning(name: str, problem: RegisteredProblem) -> dict[str, TuningSpec]:
@@ -28,7 +28,7 @@ TUNINGS: Registry[TuningSpec] = Registry(
     {name: spec for folder, problem in PROBLEMS.items() for name, spec in _tuning(folder, problem).items()},
     problems=lambda plugin: _tuning(plugin.name, problem_of(plugin)),
 )
-"""The tuning of each problem's baselines, by the name of the problem's folder or plug-in."""
+"""How each problem's baselines are tuned, by the name of the problem's folder or plug-in."""
 
 
 def tuning_runs(
@@ -38,11 +38,12 @@ def tuning_runs(
 
     Args:
         problem: One of :data:`TUNINGS`.
-        rounds: Horizon, if not the problem's.
-        seeds: Number of seeds, if not the problem's.
+        rounds: Horizon; None for the problem's own.
+        seeds: Number of seeds; None for the problem's own.
 
     Returns:
-        For each tuned baseline a list for each of the grid's constants, of a run for each id.
+        By the name of each tuned baseline, a list with an element for each point of the grid of constants: the list of
+        its runs, one for each environment id.
 
     Raises:
         SettingsError: A number is out of range.
@@ -61,7 +62,12 @@ def tuning_runs(
 
 
 def mean_regret(results: Sequence[RunResult]) -> float:
-    """Returns regret per agent at the horizon, averaged over seeds; the geometric mean over several ids."""
+    """Returns cumulative regret per agent at the horizon, averaged over seeds.
+
+    Args:
+        results: Results of one baseline, one for each environment id. Several are averaged by their geometric mean, or
+            the smallest is returned if it is not positive.
+    """
     means = [float(result.regret[-1].mean(axis=1).mean()) for result in results]
     if min(means) <= 0.0:
         return min(means)
@@ -71,16 +77,16 @@ def mean_regret(results: Sequence[RunResult]) -> float:
 def best_constants(
     runs: Mapping[str, Sequence[Sequence[RunSpec]]], load: Callable[[RunSpec], RunResult]
 ) -> dict[str, dict[str, Any]]:
-    """Returns which constants have the least regret.
+    """Returns for each tuned baseline the constants with the least regret.
 
     Args:
-        runs: What was played, from :func:`tuning_runs`, of one problem or several.
+        runs: The runs that were played, as :func:`tuning_runs` returns them, of one problem or several.
         load: Returns a run's result.
 
     Returns:
-        For each tuned baseline ``of`` (the baseline that it is a tuned form of), ``env_ids``, ``rounds``, ``seeds``,
-        ``chosen`` (the constants with the least regret; the first of these, where several have it), and ``tried``
-        (pairs of constants and regret).
+        By the name of each tuned baseline: ``of`` (name of the baseline before tuning), ``env_ids``, ``rounds``,
+        ``seeds``, ``chosen`` (the constants with the least regret; the first of them in a tie), and ``tried`` (pairs of
+        constants and regret).
     """
     found = {}
     for name, grid in runs.items():

@@ -1,1 +1,1 @@
-"""One folder a paper: its experiments as data, their analysis, and its pages."""
+"""One folder for each paper: its experiments as data, their analysis, and the templates of the pages on them."""

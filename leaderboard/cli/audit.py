@@ -1,4 +1,4 @@
-"""The command ``audit``."""
+"""The command ``fedbandit audit``, which tests the privacy claims of a mechanism by attacks."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ from fedbandit_envs.leaderboard.cli.terminal import explained, print_table, prog
 from fedbandit_envs.wrappers.privacy.audit import Audit
 from fedbandit_envs.wrappers.privacy.audits import TARGETS, AuditSettings, run_audits
 
-# Adjacencies that begin alike must not be cut short alike.
+# Long names are wrapped, not cut: two adjacencies whose names begin alike would else look the same.
 _ADJACENCY = Column("adjacency", overflow="fold")
 _HEADS = (_ADJACENCY, "composition", "delta", "lower bound", "claim", "tightness", "holds")
 
@@ -42,8 +42,9 @@ def audit(
     seed: Annotated[int, typer.Option(help="Of the noise.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Attacks what a mechanism claims; exit code 1 if some claim is refuted (by chance 1 in 10,000 attacks)."""
-    # A user's own mechanism lies in the current folder; installed modules come first.
+    """Tests a mechanism's privacy claims by attacks; exit code 1 if one is refuted (by chance 1 in 10,000 attacks)."""
+    # A user's own mechanism may be a module in the current folder. The folder is appended to the path, so that it
+    # cannot replace installed modules.
     sys.path.append(str(Path.cwd()))
     with explained(ValueError, ArithmeticError, MemoryError, TypeError, ImportError, AttributeError):
         settings = AuditSettings(mechanism, epsilon, delta, releases, samples, seed)
@@ -59,7 +60,7 @@ def audit(
 
 
 def _row(result: Audit) -> tuple[str, ...]:
-    """Returns the cells of a table's row: what an attack shows, and what is claimed."""
+    """Returns a table's row: the lower bound of epsilon that an attack has shown beside the epsilon claimed."""
     claim = result.claim
     return (
         claim.adjacency, claim.composition, f"{claim.delta:.3g}", f"{result.lower_bound:.3f}",

@@ -1,4 +1,4 @@
-"""The command ``lab``."""
+"""The command ``fedbandit lab``, which serves the lab, an application in the browser."""
 
 from typing import Annotated
 

@@ -30,7 +30,7 @@ app = typer.Typer(
 )
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
-# What can go wrong while rows are played, and is shown without a traceback.
+# Errors while rows are played that are expected, and so are shown as a message without a traceback.
 _REFUSALS = (TrackError, EntryError, MixedRowsError, UnfitError, RecordError, ResultError, BackendError)
 
 _SuiteOption = Annotated[str, typer.Option("--suite", help=f"One of {', '.join(SUITES)}.")]
@@ -95,7 +95,7 @@ def submit(
     scheduler: terminal.SchedulerOption = None,
     new_edition: _NewOption = False,
 ) -> None:
-    """Runs an own policy in a process that sees observations and nothing else, and adds its row to the ranking."""
+    """Runs your own policy in a separate process that is given observations only, and adds its row to the ranking."""
     with terminal.explained(ValueError, TypeError, OSError, ImportError):
         played_by = terminal.backend_of(backend, scheduler, workers)
         played = terminal.chosen("suite", suite, SUITES)
@@ -136,8 +136,8 @@ def report(
         typer.Option(help="Markdown file whose table between the leaderboard's marks is renewed."),
     ] = None,
 ) -> None:
-    """Writes `leaderboard.html`, `leaderboard.md` and `leaderboard.png` from the rows that stand."""
-    # Imported here, since it is slow and no other command draws.
+    """Writes `leaderboard.html`, `leaderboard.md` and `leaderboard.png` from all rows that are not withdrawn."""
+    # Imported here, since importing the plotting code is slow and no other command of this file draws.
     from fedbandit_envs.leaderboard.board.report import report as write
 
     with terminal.explained(ResultError, RecordError, OSError, ImportError):
@@ -158,7 +158,7 @@ def withdraw(
     result: _ResultArgument,
     reason: Annotated[str, typer.Option(help="Why; the record keeps it.")],
 ) -> None:
-    """Withdraws a row from the ranking; its file stays, and the record says why."""
+    """Withdraws a row from the ranking; its file is kept, and the reason is written to the folder's record."""
     with terminal.explained(ResultError, RecordError, OSError):
         loaded = ResultFile.load(result)
         Records(result.parent).take_out(loaded, reason)
@@ -166,7 +166,14 @@ def withdraw(
 
 
 def _play(rows: Sequence[engine.Row], out: Path, backend: Backend, new_edition: bool) -> None:
-    """Plays rows with a progress bar, and prints their regret and files."""
+    """Plays leaderboard rows with a progress bar; prints a table of their regret and of the files written.
+
+    Args:
+        rows: Rows of one suite.
+        out: Folder of the results and their record.
+        backend: The processes or the Dask cluster that play.
+        new_edition: Whether to draw new random numbers, in place of those of the folder's latest edition.
+    """
     with terminal.explained(ending=_REFUSALS):
         with terminal.explained(OSError, option="--out"):
             edition = Records(out).edition(rows[0].suite, new_edition)
@@ -180,7 +187,11 @@ def _play(rows: Sequence[engine.Row], out: Path, backend: Backend, new_edition: 
 
 
 def _name(policy: str, given: str | None) -> str:
-    """Returns the name of a submission, which must not be a baseline's."""
+    """Returns the name of a submission, by default that of its class or file.
+
+    Raises:
+        ValueError: The name has characters that are not allowed, or is the name of a baseline.
+    """
     place, _, attribute = policy.rpartition(":")
     default = attribute if place else Path(policy).stem
     name = default if given is None else given

@@ -26,7 +26,7 @@ _QUICK = ("uniform-random", "one-of-each", "SS-UCB")
 
 
 def list_() -> None:
-    """Lists environment ids, baselines and what plug-ins add, with the plug-ins' packages and versions."""
+    """Lists environment ids, baselines, and everything that plug-ins add, with the plug-ins' packages and versions."""
     ids = (
         (env_id, entry.pettingzoo, json.dumps(entry.kwargs) if entry.kwargs else "-")
         for env_id, entry in REGISTRY.items()
@@ -83,9 +83,11 @@ def run(
 ) -> None:
     """Runs a baseline on all agents of a federation and reports cumulative regret per agent.
 
-    Exit code 2 if it cannot run as asked, or a privacy budget does not last; 1 if rows do not agree.
+    Exit code 2 if the settings are wrong or a privacy budget is used up before the end; 1 if --check-rows finds rows
+    whose actions differ when they are played alone.
     """
-    # A user's own policy lies in the current folder; installed modules come first.
+    # A user's own policy may be a module in the current folder. The folder is appended to the path, so that it cannot
+    # replace installed modules.
     sys.path.append(str(Path.cwd()))
     with explained(SettingsError, BudgetExhaustedError, ending=[MixedRowsError]):
         spec = RunSpec(baseline, env_id, rounds, seeds, first_seed, stack=read_value(stack))
@@ -143,12 +145,22 @@ def quickstart(
 
 
 def _played(spec: RunSpec, check_rows: int = 0) -> RunResult:
-    """Plays a run, see :meth:`RunSpec.run`, with a progress bar."""
+    """Plays a run with a progress bar and returns its result.
+
+    Args:
+        spec: The run.
+        check_rows: Number of rows (pairs of seed and agent) that are also played alone, to check that actions agree.
+    """
     with progress(spec.baseline, spec.size) as update:
         return spec.run(lambda played: update(advance=played), check_rows)
 
 
 def _cells(checkpoint: dict[str, Any], decimals: str) -> tuple[str, str]:
-    """Returns the cells of a table with mean and interval of a checkpoint of :meth:`RunResult.as_json`."""
+    """Returns two cells of a table: mean regret at a checkpoint and its interval, ``-`` if there is none.
+
+    Args:
+        checkpoint: One of ``checkpoints`` of :meth:`RunResult.as_json`.
+        decimals: Format of the numbers.
+    """
     ends = (format(end, decimals) for end in checkpoint["regret_ci"] or ())
     return format(checkpoint["regret_mean"], decimals), " .. ".join(ends) or "-"

@@ -1,4 +1,4 @@
-"""The commands of SAMBA: ``fedbandit samba``, ``samba-keys`` and ``samba-role``."""
+"""The commands of SAMBA (encrypted bandits): ``fedbandit samba``, ``samba-keys`` and ``samba-role``."""
 
 import json
 from dataclasses import asdict
@@ -53,9 +53,9 @@ def samba(
     plain: Annotated[bool, typer.Option("--plain", help="Run without encryption: same reward.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Runs a bandit algorithm on a vertical federation whose scores are encrypted (SAMBA).
+    """Runs a bandit algorithm on a vertical federation (each arm has its own data owner) with encrypted scores (SAMBA).
 
-    Exit code 2 if it cannot be run as asked; 1 if the run has ended without a result.
+    Exit code 2 if the settings are wrong; 1 if the run has ended without a result.
     """
     total = max(1, budget - arms)
     name = f"{algorithm}{' without encryption' if plain else ''}"
@@ -92,7 +92,7 @@ def samba_keys(
     seed: SeedOption = None,
     tls: Annotated[bool, typer.Option(help="With certificates, for links between machines.")] = True,
 ) -> None:
-    """Deals the keys of one run, a folder for each role; give each machine its own folder and no other."""
+    """Creates the keys of one run, in a folder for each role; give each machine the folder of its role and no other."""
     with explained(ValueError, TypeError), explained(OSError, option="OUT"):
         require_extra()
         keyrings = deal_keys(seed_or_random(seed), owners or [1, 1])
@@ -122,7 +122,10 @@ def samba_role(
     timeout: TimeoutOption = TIMEOUT,
     as_json: JsonOption = False,
 ) -> None:
-    """Plays one role of SAMBA; the others may run on other machines. Exit codes as `fedbandit samba`."""
+    """Plays one role of SAMBA; the other roles may run on other machines.
+
+    Exit code 2 if the settings are wrong; 1 if the run has ended without a result.
+    """
     with explained(*_CAUSED_BY_WORDS), progress(role, None) as update:
         require_extra()
         address, other, option = (
@@ -130,7 +133,7 @@ def samba_role(
         )
         if address is None or other is not None:
             raise ValueError(f"{role} requires {option}, and not the other of --listen and --connect")
-        # Checked before the key file is removed.
+        # A wrong address must raise now: the next step removes the key file, which a second try would need.
         parse_address(address, tls=True)
         played = None if algorithm is None else Algorithm(algorithm, _parameters(set_))
         setup = RoleSetup(Keyring.load_and_remove(keys, role), played, budget, mean or ())
@@ -150,6 +153,9 @@ def samba_role(
 
 
 def _parameters(words: list[str] | None) -> dict[str, Any]:
-    """Returns the algorithm's parameters from the words of ``--set``; a name with a part is one it will not know."""
+    """Returns the algorithm's parameters, by name, from the values of ``--set``.
+
+    A name such as ``policy.rate`` is kept whole; no algorithm has such a parameter, so the algorithm refuses it.
+    """
     read = map(read_assignment, words or [])
     return {f"{part}.{name}".removeprefix("."): value for part, name, value in read}

@@ -1,4 +1,4 @@
-"""The commands ``reproduce`` and ``tune``."""
+"""The commands ``fedbandit reproduce`` (a paper's experiments) and ``fedbandit tune`` (constants of baselines)."""
 
 import json
 from importlib.metadata import version
@@ -34,9 +34,9 @@ def reproduce(
     scheduler: terminal.SchedulerOption = None,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("fedbandit-reproduction"),
 ) -> None:
-    """Repeats a paper's experiment and sets its numbers beside ours. Can be stopped and started again.
+    """Repeats a paper's experiment and sets the paper's numbers beside ours. Can be stopped and started again.
 
-    With `all`, experiments that do not have the panel or the mode asked for are left out.
+    With `all`, experiments that lack the given panel or mode are left out.
     """
     with terminal.explained(ValueError):
         known = experiments()
@@ -68,10 +68,10 @@ def tune(
     scheduler: terminal.SchedulerOption = None,
     out: Annotated[Path, typer.Option(help="Folder for the constants found.")] = Path("fedbandit-tuning"),
 ) -> None:
-    """Tunes a problem's baselines, silent ones first: one grid, one budget, seeds that no experiment plays.
+    """Tunes the constants of a problem's baselines, with and without communication, all on one grid and the same seeds.
 
-    Writes tuned.json; the package has a copy of it, from which `SS-UCB-tuned` and other tuned baselines read their
-    constants. Can be stopped and started again.
+    No experiment plays these seeds. Writes tuned.json; the package has a copy of it, from which `SS-UCB-tuned` and
+    other tuned baselines read their constants. Can be stopped and started again.
     """
     with terminal.explained(ValueError):
         played_by = terminal.backend_of(backend, scheduler, workers)

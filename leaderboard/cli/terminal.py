@@ -38,8 +38,8 @@ def explained(
     Args:
         *errors: Types of errors that the user's input can cause; the exit code is 2.
         option: Name of the option that is wrong, if there is only one.
-        ending: Types of errors that end a command without a result, with exit code 1; those of encrypted runs and of
-            missing extras are always among them.
+        ending: Types of errors that end a command without a result; the exit code is 1. Errors of encrypted runs and
+            of missing extras always count as such.
     """
     ended: tuple[type[Exception], ...] = (SecureError, MissingExtraError, *ending)
     try:
@@ -52,7 +52,12 @@ def explained(
 
 
 def chosen(name: str, key: str, known: Mapping[str, T]) -> T:
-    """Returns the value that a key stands for.
+    """Returns the value of a key in a mapping of known values.
+
+    Args:
+        name: Name of the command-line option, for the message of the error.
+        key: The key that the user has given.
+        known: All values that may be chosen, by key.
 
     Raises:
         ValueError: The key is unknown; the message has the name of the option and all keys.
@@ -75,11 +80,11 @@ def progress(name: str, total: float | None) -> Iterator[Callable[..., None]]:
 
     Args:
         name: Label of the bar.
-        total: Amount to do; None if it is not known yet.
+        total: Amount of work at which the bar is full, in any unit; None if it is not known yet.
 
     Yields:
-        The function that changes the bar, by ``advance`` (an amount done since the last call), ``completed`` or
-        ``total``.
+        A function that changes the bar by its arguments ``advance`` (work done since the last call), ``completed``
+        (work done so far) or ``total``.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
@@ -87,15 +92,15 @@ def progress(name: str, total: float | None) -> Iterator[Callable[..., None]]:
 
 
 def backend_of(name: str, scheduler: str | None, workers: int) -> Backend:
-    """Returns the backend that a command's options name.
+    """Returns the backend (local processes or a Dask cluster) that a command's options choose.
 
     Args:
         name: ``joblib`` or ``dask``.
-        scheduler: Address of Dask's.
-        workers: Number of processes; Dask has its own.
+        scheduler: Address of the Dask scheduler; None with ``joblib``.
+        workers: Number of local processes; not used with ``dask``.
 
     Raises:
-        ValueError: The name is unknown, or there is no scheduler where one is needed, or one where none is.
+        ValueError: The name is unknown, ``dask`` has no scheduler, or ``joblib`` has one.
     """
     require_choice("--backend", name, ("joblib", "dask"))
     if (scheduler is None) is (name == "dask"):
@@ -106,13 +111,13 @@ def backend_of(name: str, scheduler: str | None, workers: int) -> Backend:
 
 
 def play_missing(name: str, backend: Backend, cells: Sequence[Cell], folder: Path) -> None:
-    """Plays the shards of cells that a folder does not have yet, with a progress bar.
+    """Plays those parts of runs whose results a folder does not have yet, with a progress bar.
 
     Args:
         name: Label of the bar.
-        backend: Where to play.
-        cells: The cells.
-        folder: Folder of the shards.
+        backend: The processes or the Dask cluster that play.
+        cells: The runs, or other cells (units of work that are split into shards, a file each).
+        folder: Folder of the shards' files.
     """
     missing = Store(folder).missing(cells)
     with progress(name, sum(shard.size for shard in missing)) as update:
@@ -120,7 +125,7 @@ def play_missing(name: str, backend: Backend, cells: Sequence[Cell], folder: Pat
 
 
 def make_folder(out: Path) -> None:
-    """Makes the folder of the results, and checks before anything is played that files can be written to it."""
+    """Makes the folder of the results and checks that files can be written to it, before time is spent on runs."""
     with explained(OSError, option="--out"):
         out.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=out):

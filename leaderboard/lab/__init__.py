@@ -1,1 +1,1 @@
-"""The lab: a notebook in the browser that plays what one puts together."""
+"""The lab: an application in the browser in which one configures a run, plays it and sees its results."""

@@ -1,4 +1,4 @@
-"""The lab's page, a marimo application: menus and what they lead to. The logic is in the modules beside it."""
+"""The lab's page, a marimo application: its forms and the display of results. The logic is in the folder's modules."""
 
 import marimo
 
@@ -22,7 +22,7 @@ with app.setup:
 
 @app.function
 def menu(label, options):
-    """Returns a menu that begins with its first option."""
+    """Returns a drop-down menu in which the first option is selected."""
     return mo.ui.dropdown(options, value=options[0], label=label, full_width=True)
 
 
@@ -32,10 +32,10 @@ def number(label, start, stop, value, step=1):
 
     Args:
         label: Text beside the field.
-        start: Lower bound; None for none.
-        stop: Upper bound; None for none.
-        value: Number at first.
-        step: Distance between values.
+        start: Smallest number allowed; None for no bound.
+        stop: Largest number allowed; None for no bound.
+        value: Initial number; None for an empty field.
+        step: Difference between neighbouring numbers that can be chosen.
     """
     return mo.ui.number(start, stop, step, value=value, label=label, full_width=True)
 
@@ -48,13 +48,13 @@ def grid(*elements):
 
 @app.function
 def section(title, *parts):
-    """Returns a heading and the parts of HTML below it."""
+    """Returns the elements of a section of the page: a heading, and below it parts given as HTML."""
     return [mo.md(f"### {title}"), *map(mo.Html, parts)]
 
 
 @app.function
 def error(reason):
-    """Returns a box that says why something could not be played."""
+    """Returns a red box with the reason why a run could not be played."""
     return mo.callout(mo.Html(f"<p role='alert'>{escape(reason)}</p>"), kind="danger")
 
 

@@ -1,4 +1,4 @@
-"""Runs of a federation in the lab: what can be chosen, the run that follows from a choice, and its outcome."""
+"""Runs of a federation in the lab: the options of its menus, the run that a choice of options defines, its outcome."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,14 +25,22 @@ AS_REGISTERED = "as registered"
 PARTS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "schedule": SCHEDULES, "topology": TOPOLOGIES, "participation": LAWS, "attack": ATTACKS,
 }  # fmt: skip
-"""The parts of a run that menus change, with their options by name."""
+"""The parts of a run that the lab's menus change, each with its options by name."""
 
 _SUGGESTED = {"gap": 100, "limit": 100, "count": 8, "probability": 0.5, "degree": 4, "rounds": [0, 1]}
-_FOLLOWING = {"num_agents", "generator", "horizon", "t", "total", "symmetric"}  # from the environment
+_FOLLOWING = {"num_agents", "generator", "horizon", "t", "total", "symmetric"}  # set by the environment
 
 
 def suggestion(part: str, option: str) -> dict[str, Any]:
-    """Returns initial values for the form fields of an option's required arguments, by the argument's name."""
+    """Returns initial values for the form's field with the required arguments of a menu's option.
+
+    Args:
+        part: One of :data:`PARTS`, such as ``schedule``.
+        option: Name of one of the part's options.
+
+    Returns:
+        Values by the argument's name, without arguments that the environment sets.
+    """
     required = (
         name for name, default in arguments(PARTS[part][option]).items() if default is Parameter.empty
     )
@@ -40,7 +48,10 @@ def suggestion(part: str, option: str) -> dict[str, Any]:
 
 
 def baselines(env_id: str) -> list[str]:
-    """Returns the names of the baselines that play a problem; those with a privatizer first, to have claims to see."""
+    """Returns the names of the baselines that can play a problem.
+
+    Baselines with a privatizer are first, so that the lab's default run has a privacy claim to show.
+    """
     federation = resolve(REGISTRY[env_id].federation)
     names = [name for name, one in BASELINES.items() if issubclass(federation, one.federation)]
     return sorted(names, key=lambda name: _part_of(name, "noise") is None)
@@ -81,12 +92,14 @@ class Choice:
         baseline: A baseline.
         rounds: Horizon.
         seeds: Number of seeds, from 0 on.
-        epsilon: Of the baseline's privatizer; None for the registered one.
-        parts: Specifications (``name`` and arguments) of the :data:`PARTS` that are changed, by part.
-        liars: The share of agents that lie, where there is an attack.
-        faults: ``delay``, ``loss`` and ``duplication`` of the baseline's transport.
-        switches: Labels of the problem's ``lab_choices`` that are on.
-        assignments: Other settings, ``key=value`` as ``--set`` of the command line takes them.
+        epsilon: Epsilon of the baseline's privatizer; None for the registered one.
+        parts: Those of the :data:`PARTS` that differ from the registered ones, by part: ``name`` of the option, and
+            its arguments.
+        liars: Share of the agents that send false messages; used only if ``parts`` has an attack.
+        faults: ``delay`` (rounds for each edge), ``loss`` and ``duplication`` (shares of messages) of the baseline's
+            transport.
+        switches: Labels of those of the problem's ``lab_choices`` that are switched on.
+        assignments: Other settings, each as ``key=value`` like ``--set`` of the command line.
         delta: Delta of the privacy claims.
     """
 
@@ -104,7 +117,7 @@ class Choice:
 
     @property
     def label(self) -> str:
-        """The baseline and all that is not as registered, for legends."""
+        """Name of the run in legends: the baseline and all settings that differ from the registered ones."""
         specifications = (" ".join(map(str, spec.values())) for spec in self.parts.values())
         numbers = {"epsilon": self.epsilon, **self.faults}
         changed = (f"{name} {value:g}" for name, value in numbers.items() if value)
@@ -118,7 +131,7 @@ class Choice:
 
         Raises:
             SettingsError: A name is unknown, an argument is wrong, or a part does not fit the others.
-            BudgetExhaustedError: A privatizer refuses a release.
+            BudgetExhaustedError: A privatizer refuses a release, since its privacy budget is used up.
         """
         spec = self.spec()
         rows = spec.seeds * spec.agents
@@ -133,7 +146,8 @@ class Choice:
         """Returns the lab's configuration as a run specification.
 
         Raises:
-            SettingsError: See :meth:`play`; some misfits show only when the run is set up or played.
+            SettingsError: A name is unknown, or a setting does not fit the baseline. Some other errors show only when
+                the run is played, see :meth:`play`.
         """
         parts = {name: dict(spec) for name, spec in self.parts.items()}
         stack = []
@@ -153,7 +167,7 @@ class Choice:
         for layer, given in values.items():
             part = _part_of(self.baseline, layer)
             if part is not None:
-                # What assignments have set stays.
+                # The user's text settings (``assignments``) override those of the menus.
                 spec.wrapper_kwargs[part] = {**given, **spec.wrapper_kwargs.get(part, {})}
             elif given:
                 raise SettingsError(
@@ -162,7 +176,7 @@ class Choice:
                 )
         noise = _part_of(self.baseline, "noise")
         if schedule and noise is not None:
-            # Continual release plans for a schedule that is not the registered one.
+            # Continual release plans its noise for given rounds of release, so it needs the schedule that was changed.
             with refusing(TypeError, ValueError):
                 fixed = make_schedule(schedule).fixed_in_advance
             if fixed and BASELINES[self.baseline].wrappers[noise].make is ContinualPrivatizer:
@@ -173,6 +187,6 @@ class Choice:
 
 
 def _part_of(baseline: str, layer: Layer) -> str | None:
-    """Returns the part of a baseline's wrapper of a layer, None where it has none."""
+    """Returns the name of the baseline's wrapper that has a given layer, such as ``noise``; None if there is none."""
     parts = BASELINES[baseline].wrappers.items()
     return next((part for part, spec in parts if getattr(spec.make, "layer", None) == layer), None)

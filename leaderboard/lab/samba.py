@@ -15,7 +15,7 @@ from fedbandit_envs.samba.record import Record
 from fedbandit_envs.samba.roles.messages import Kind
 from fedbandit_envs.samba.runs import SambaSettings, run_samba, seed_or_random
 
-_SHOWN = 12  # scores, or bytes of what cannot be decrypted
+_SHOWN = 12  # most scores, or bytes of a ciphertext that the role cannot decrypt, shown of one message
 # The kinds of messages that a role can decrypt, since they are encrypted with its key.
 _OPENED = {"comp": (Kind.SCORES,), "customer": (Kind.TOTAL,), "owner": (Kind.MARKS,)}
 
@@ -26,7 +26,7 @@ KNOWS: Mapping[str, str] = {
     "controller": "Who has sent something and when, and ciphertexts of constant length, none of which it can open.",
     "owner": "Its own pulls and rewards, and in each round whether it was picked: nothing of other owners.",
 }
-"""The information of each kind of role (SAMBA, Figure 7); owners are named ``owner-0``, ``owner-1`` ..."""
+"""What each kind of role learns in a run (SAMBA, Figure 7); owners are named ``owner-0``, ``owner-1`` ..."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,10 @@ class SambaOutcome:
     """The result of a run of SAMBA in the lab.
 
     Attributes:
-        result: See :func:`~fedbandit_envs.samba.runs.run_samba`.
+        result: Reward, counts and times of the run, as :func:`~fedbandit_envs.samba.runs.run_samba` returns them.
         open_reward: The cumulative reward of the same run without encryption.
-        transcripts: Each role's record, with the messages that it received, by its name; see :func:`sightings`.
+        transcripts: For each role, by its name, the record of the messages that it received; :func:`sightings` makes
+            a table of it.
     """
 
     result: Mapping[str, Any]
@@ -45,7 +46,7 @@ class SambaOutcome:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """CPU seconds by role, those of all owners together."""
+        """CPU seconds by role; ``owners`` is the sum over all owners."""
         spent = Counter[str]()
         for name, seconds in self.result["cpu_seconds"].items():
             spent["owners" if name.startswith("owner-") else name] += seconds
@@ -60,13 +61,15 @@ def samba_outcome(
     seed: int | None,
     advance: Callable[[int], None] = lambda rounds: None,
 ) -> SambaOutcome:
-    """Runs SAMBA, with each owner in a role of its own and all roles in this process, and the same without encryption.
+    """Runs SAMBA once with encryption and once without, on the same seed, to compare the rewards.
+
+    Each data owner is a role of its own, and all roles run in this process.
 
     Args:
         algorithm: A name of :data:`~fedbandit_envs.samba.owners.algorithm.RULES`.
         ratings: ``"movielens"`` or ``"jester"``.
-        arms: K, the number of arms.
-        budget: N, the number of rounds.
+        arms: Number of arms K.
+        budget: Number of rounds N.
         seed: The seed of both runs; None for a secret one.
         advance: Called with the number of rounds played since its last call, for progress bars.
 
@@ -99,7 +102,7 @@ def sightings(role: str, record: Record) -> list[dict[str, Any]]:
     rows = []
     for number, (peer, payload) in enumerate(record.received, 1):
         kind, content = Kind(payload[0]), payload[1:]
-        # The cipher's record is in the order of the messages.
+        # Items were decrypted in the order in which their messages came, so the next one belongs to this message.
         plain = next(opened).plain if kind in opens else None
         rows.append({
             "number": number, "sender": peer, "kind": kind.name.lower().replace("_", " "), "size": len(payload),

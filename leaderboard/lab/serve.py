@@ -1,4 +1,4 @@
-"""The lab's server, which answers browsers on this machine only."""
+"""The lab's web server, which answers only browsers on this machine."""
 
 import os
 import socket
@@ -13,7 +13,8 @@ HOST = "127.0.0.1"
 
 _APP = Path(__file__).with_name("app.py")
 
-# The browser itself refuses what would be loaded from or sent to other machines: fonts, scripts, usage statistics.
+# Content security policy: with it the browser refuses to load anything (fonts, scripts) from other machines, or to
+# send anything (usage statistics) to them.
 _ONLY_HERE = (
     "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'self'"
@@ -23,8 +24,8 @@ _ONLY_HERE = (
 def serve(port: int, show: Callable[[str], None]) -> None:
     """Serves the lab until it is interrupted, then ends the process.
 
-    It answers requests to the loopback address only, so that no other site can reach it under a name of its own (DNS
-    rebinding), and only those that have the access token, ``?access_token=...`` in the address.
+    The server accepts a request only if its host is the loopback address, so that a web site cannot reach the lab
+    under the site's own name (DNS rebinding), and only with the access token, ``?access_token=...`` in the address.
 
     Args:
         port: Port on the loopback address; 0 for a free one.
@@ -48,10 +49,10 @@ def serve(port: int, show: Callable[[str], None]) -> None:
     app = TrustedHostMiddleware(page, [HOST, "localhost"])
     with socket.create_server((HOST, port)) as listening:
         show(f"http://{HOST}:{listening.getsockname()[1]}/?access_token={token}")
-        # Open pages do not keep the server from ending.
+        # The shutdown timeout lets the server end while pages are open.
         policy = [("content-security-policy", _ONLY_HERE)]
         settings = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, headers=policy)
         with suppress(KeyboardInterrupt):
             uvicorn.Server(settings).run(sockets=[listening])
-    # Marimo's threads, one for each page opened, would be waited for without end; nothing is left to be saved.
+    # A normal exit would wait for ever for marimo's threads, one for each page opened. Nothing is left to be saved.
     os._exit(0)

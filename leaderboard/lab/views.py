@@ -17,17 +17,20 @@ from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
 from fedbandit_envs.registry.problems import Panel
 
 MOST_OUTCOMES = 7
-"""The largest number of runs shown together: each has a colour of its own."""
+"""The largest number of runs shown together, so that each has a colour of its own."""
 
 MOST_SIGHTINGS = 40
-"""The largest number of a role's messages that are shown; the last three of them are those at the end."""
+"""The largest number of a role's messages that are shown.
+
+If there are more, they are the first messages and the last three.
+"""
 
 
 def regret_svg(outcomes: Sequence[Outcome], log: bool) -> str:
     """Returns a figure of mean cumulative regret per agent over rounds, with its 95 % interval over seeds.
 
     Args:
-        outcomes: At most :data:`MOST_OUTCOMES`.
+        outcomes: The runs that are drawn, at most :data:`MOST_OUTCOMES`.
         log: Whether both axes are logarithmic.
     """
     figure = regret_figure({name: one.result for name, one in _named(outcomes).items()}, "")
@@ -37,7 +40,7 @@ def regret_svg(outcomes: Sequence[Outcome], log: bool) -> str:
 
 
 def panel_svg(panel: Panel, outcome: Outcome) -> str:
-    """Returns a bar chart of the shares that a problem's panel shows."""
+    """Returns as SVG the bar chart of one of a problem's panels: the arms' shares of the rounds, by rank."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.5, 4), layout="constrained")
@@ -52,7 +55,7 @@ def panel_svg(panel: Panel, outcome: Outcome) -> str:
 
 
 def panel_table(panel: Panel, outcome: Outcome) -> str:
-    """Returns a table of the shares that a problem's panel shows."""
+    """Returns as an HTML table the numbers of a panel's bar chart: the arms' shares of the rounds, by rank."""
     bars = panel_bars(panel, outcome)
     heads = ("arm by rank", *bars)
     shares = enumerate(zip(*bars.values(), strict=True), 1)
@@ -61,9 +64,13 @@ def panel_table(panel: Panel, outcome: Outcome) -> str:
 
 
 def panel_bars(panel: Panel, outcome: Outcome) -> dict[str, Array]:
-    """Returns the shares that a panel shows, by label, each float64 ``(arms,)``: means over agents and seeds."""
+    """Returns the heights of a panel's bars by the label of the series: float64 ``(arms,)``, arms by rank.
+
+    A height is a total of the environment (such as pulls) divided by the number of rounds, the mean over agents and
+    seeds. Arms are ranked by the panel's first series, largest first, for each seed and agent.
+    """
     totals, rounds = outcome.result.totals, outcome.result.rounds[-1]
-    # Which arm is first differs between agents and seeds: ranks are what they have in common.
+    # The best arm is not the same for all agents and seeds, so that means over them are taken rank by rank.
     order = np.argsort(-totals[next(iter(panel.series.values()))], axis=-1, kind="stable")
     return {
         label: np.take_along_axis(totals[name], order, axis=-1).mean(axis=(0, 1)) / rounds
@@ -72,7 +79,12 @@ def panel_bars(panel: Panel, outcome: Outcome) -> dict[str, Array]:
 
 
 def table(caption: str, rows: Sequence[Mapping[str, object]]) -> str:
-    """Returns rows as a table that scrolls sideways where it is too wide; heads are the first row's keys."""
+    """Returns an HTML table that scrolls sideways if it is too wide.
+
+    Args:
+        caption: The table's caption.
+        rows: Cells by the head of their column; all rows have the same heads.
+    """
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in rows[0])
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row.values()) + "</tr>" for row in rows
@@ -84,7 +96,7 @@ def table(caption: str, rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def number(value: float | None) -> str:
-    """Returns a number with four digits; a sign or word where it is infinite, missing or None."""
+    """Returns a number as text with four digits; the infinity sign, ``-`` for NaN, or ``unknown`` for None."""
     if value is None:
         return "unknown"
     if isnan(value):
@@ -93,7 +105,7 @@ def number(value: float | None) -> str:
 
 
 def regret_table(outcomes: Sequence[Outcome]) -> str:
-    """Returns a table of regret and traffic of every run, and of each of its groups of agents."""
+    """Returns an HTML table of regret and traffic with a line for each run, and for each of its groups of agents."""
     rows = []
     for name, one in _named(outcomes).items():
         for group in ("all", *one.result.groups):
@@ -111,14 +123,17 @@ def regret_table(outcomes: Sequence[Outcome]) -> str:
 
 
 def claims_table(outcome: Outcome) -> str:
-    """Returns a table of the privacy claims of a run: the environment's, then by every adjacency and composition."""
+    """Returns an HTML table of the privacy claims of a run.
+
+    The first line is the claim that the environment states; then there is one for each adjacency and composition.
+    """
     claims = (outcome.result.privacy, *outcome.result.claims)
     rows = [{**asdict(one), "epsilon": number(one.epsilon), "delta": number(one.delta)} for one in claims]
     return table("Privacy of the agent that has spent most", rows)
 
 
 def samba_table(outcome: SambaOutcome) -> str:
-    """Returns a table of the reward, operations and times of a run of SAMBA."""
+    """Returns an HTML table of a SAMBA run: reward with and without encryption, counts of operations, and times."""
     result = outcome.result
     same = "the same" if result["cumulative_reward"] == outcome.open_reward else "ANOTHER"
     numbers = {
@@ -133,7 +148,10 @@ def samba_table(outcome: SambaOutcome) -> str:
 
 
 def sightings_table(outcome: SambaOutcome, role: str) -> str:
-    """Returns a table of the messages that a role received: the first and the last of them."""
+    """Returns an HTML table of the messages that a role received.
+
+    Of more than :data:`MOST_SIGHTINGS` messages it has the first ones and the last three.
+    """
     rows = sightings(role, outcome.transcripts[role])
     left_out = max(0, len(rows) - MOST_SIGHTINGS)
     shown = rows if not left_out else [*rows[: MOST_SIGHTINGS - 3], *rows[-3:]]
@@ -146,8 +164,8 @@ def _named(outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
 
 
 def _svg(figure: Any, description: str) -> str:
-    """Returns a figure as SVG; screen readers are given the description and the table beside it."""
-    # Names contain text typed by users, in which a dollar sign does not start mathematics.
+    """Returns a figure as SVG in HTML, with a description for screen readers."""
+    # Names in the legend contain text typed by users, in which Matplotlib would read dollar signs as formulas.
     for text in figure.axes[0].get_legend().get_texts():
         text.set_parse_math(False)
     figure.savefig(file := StringIO(), format="svg")

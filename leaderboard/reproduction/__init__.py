@@ -1,1 +1,1 @@
-"""Papers' experiments: their runs, and pages that set measured values beside the papers' statements."""
+"""Reproduction of papers' experiments: their runs, and pages that compare measurements with the papers' statements."""

@@ -1,8 +1,8 @@
 """Comparison of a paper's statements with measurements: ratios of regret with their uncertainty, and verdicts.
 
-An interval covers 95 %, so each of its ends is passed by chance in about one of forty runs. A verdict "holds" on a
-whole chain is as safe as one on a single ratio, since every link has to hold; "does not hold" is not, since one false
-link is enough.
+Intervals have 95 % coverage, so the true value is beyond a given end of one with probability of about 1 / 40. A joint
+verdict "holds" on several ratios is as safe as one on a single ratio, since each ratio has to hold. A joint verdict
+"does not hold" is less safe, since one wrong verdict among them is enough.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,15 +31,15 @@ _FAILS: Statement = "does **not** hold"
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean with its 95 % interval, or with the range of the values where they are too few for an interval.
+    """A mean with its 95 % interval, or with the range of the values if they are too few for an interval.
 
     Attributes:
         value: The mean.
-        low: Lower end of the interval; NaN where there is none.
-        high: Upper end, likewise.
-        least: The smallest value; NaN where there is an interval.
-        most: The largest value, likewise.
-        spec: Format of its numbers as text.
+        low: Lower end of the interval; NaN if there is no interval.
+        high: Upper end of the interval; NaN if there is no interval.
+        least: The smallest value; NaN if there is an interval.
+        most: The largest value; NaN if there is an interval.
+        spec: Format specification with which the numbers are written.
     """
 
     value: float
@@ -50,14 +50,14 @@ class Mean:
     spec: str = field(default=".0f", kw_only=True)
 
     def __str__(self) -> str:
-        """Returns the mean and the half width of its interval, or the range, as text."""
+        """Returns as text the mean with the half width of its interval, or with the range of the values."""
         mean = format(self.value, self.spec)
         if isnan(self.least):
             return f"{mean} ± {(self.high - self.low) / 2:{self.spec}}"
         return f"{mean}, trials {self.least:{self.spec}} to {self.most:{self.spec}}"
 
     def numbers(self) -> dict[str, float]:
-        """Returns the numbers that are known, by their columns of the page's CSV file."""
+        """Returns those attributes that are not NaN, by their columns in the CSV file of the page."""
         known = {name: getattr(self, name) for name in ("value", "low", "high", "least", "most")}
         return {name: number for name, number in known.items() if not isnan(number)}
 
@@ -79,18 +79,18 @@ class Ratio(Mean):
     """Mean (or median) regret of one run divided by that of another, over the same seeds.
 
     Attributes:
-        value: The ratio; NaN where only an interval is predicted.
-        low: Lower end of the 95 % interval over seeds, instances held fixed; NaN where seeds are too few for one.
-        high: Upper end, likewise.
-        least: Smallest ratio of a single instance, or of a single seed where there is no interval.
-        most: Largest ratio, likewise.
-        instances: Plural noun for these instances or seeds; empty if the range is not to be written.
+        value: The ratio; NaN if this is only a predicted interval.
+        low: Lower end of the 95 % interval over seeds for fixed problem instances; NaN if seeds are too few for one.
+        high: Upper end of that interval; NaN if seeds are too few for one.
+        least: Smallest ratio of a single problem instance; of a single seed if there is no interval.
+        most: Largest ratio of a single problem instance; of a single seed if there is no interval.
+        instances: Plural noun for the instances or seeds, such as ``markets``; empty if the range is not written.
     """
 
     instances: str = ""
 
     def __str__(self) -> str:
-        """Returns the ratio, its interval if there is one and, if there are several, the range of the instances."""
+        """Returns as text the ratio, its interval if known and, if there are several instances, their range."""
         if isnan(self.value):
             return f"[{self.low:.2f}, {self.high:.2f}]"
         text = f"{self.value:.3f}" + ("" if isnan(self.low) else f" [{self.low:.3f}, {self.high:.3f}]")
@@ -98,7 +98,12 @@ class Ratio(Mean):
 
 
 def regret_by_seed(result: RunResult, checkpoint: int = -1) -> Array:
-    """Returns cumulative regret per agent, ``(seeds,)``."""
+    """Returns the cumulative regret of each seed, averaged over agents, ``(seeds,)``.
+
+    Args:
+        result: The result of a run.
+        checkpoint: Index of the checkpoint at which regret is taken; the horizon by default.
+    """
     means: Array = result.regret[checkpoint].mean(axis=1)
     return means
 
@@ -111,15 +116,15 @@ def ratio(
     Args:
         numerator: The run whose regret is divided.
         denominator: The run by whose regret it is divided.
-        checkpoint: Index of the round.
-        middle: Average over seeds of which the ratio is taken.
+        checkpoint: Index of the checkpoint at which regret is taken; the horizon by default.
+        middle: Average over seeds, ``mean`` or ``median``, that is taken of both regrets before they are divided.
 
     Raises:
-        ValueError: The runs have different numbers of seeds, or their seeds take different instances in turn.
+        ValueError: The runs have different numbers of seeds, or of problem instances.
     """
     above, below = _paired(numerator, denominator, checkpoint)
     strata, instances = strata_of_seeds(numerator), numerator.strata
-    # Without an interval single seeds are all that can be shown.
+    # With too few seeds for an interval, the range of the ratios of single seeds is shown in its place.
     apart, names = (strata, instances.name) if above.size >= FEWEST else (np.arange(above.size), "trials")
     of = MIDDLES[middle]
     single = [float(of(above[apart == i]) / of(below[apart == i])) for i in np.unique(apart)]
@@ -129,29 +134,44 @@ def ratio(
 
 
 def compare(above: Array, below: Array) -> Ratio:
-    """Returns the ratio of the means of two arrays with a value for each seed, ``(seeds,)``, the same seeds in both."""
+    """Returns the ratio of the means of two arrays, with its 95 % interval over seeds.
+
+    Args:
+        above: Values of the numerator, one for each seed, ``(seeds,)``.
+        below: Values of the denominator for the same seeds, same shape.
+    """
     value, low, high = ratio_with_interval(above, below, np.zeros(above.size))
     return Ratio(value, low, high, value, value)
 
 
 def elsewhere(numerator: RunResult, denominator: RunResult) -> Ratio:
-    """Returns a 95 % prediction interval of the ratio over as many other instances, drawn as these were.
+    """Returns the interval in which the ratio of two regrets would be expected on other problem instances.
 
-    The number of a paper whose instances are not ours is expected there. The arguments are those of :func:`ratio`.
+    It is a 95 % prediction interval for as many instances, drawn from the same distribution. A paper's number should be
+    in it if the paper drew other instances than we did.
+
+    Args:
+        numerator: The run whose regret is divided.
+        denominator: The run by whose regret it is divided.
     """
     above, below = _paired(numerator, denominator)
     return Ratio(nan, *ratio_in_other_strata(above, below, strata_of_seeds(numerator)))
 
 
 def instance_ratios(numerator: RunResult, denominator: RunResult) -> Array:
-    """Returns the ratio of each problem instance, ``(instances,)``, for the arguments of :func:`ratio`."""
+    """Returns the ratio of two runs' mean regrets on each problem instance, ``(instances,)``.
+
+    Args:
+        numerator: The run whose regret is divided.
+        denominator: The run by whose regret it is divided.
+    """
     above, below = _paired(numerator, denominator)
     strata = strata_of_seeds(numerator)
     return stratum_means(above, strata) / stratum_means(below, strata)
 
 
 def strata_of_seeds(result: RunResult) -> Array:
-    """Returns which of the problem instances each seed takes, ``(seeds,)``."""
+    """Returns the index of the problem instance that each seed plays, ``(seeds,)``: seeds take instances in turn."""
     return np.arange(result.regret.shape[1]) % result.strata.count
 
 
@@ -166,63 +186,84 @@ def _paired(numerator: RunResult, denominator: RunResult, checkpoint: int = -1) 
 
 
 def holds_if(condition: bool) -> Statement:
-    """Returns the verdict "holds" or "does **not** hold"."""
+    """Returns the verdict "holds" if the condition is true, else "does **not** hold" (Markdown)."""
     return "holds" if condition else _FAILS
 
 
 def over(above: Mapping[Any, RunResult], below: RunResult | Mapping[Any, RunResult]) -> dict[Any, Ratio]:
-    """Returns the ratios of runs' regret to that of other runs, by x.
+    """Returns for each x the ratio of a run's regret to another run's.
 
     Args:
-        above: Runs by x.
-        below: One run with which all are compared, or one for each x.
+        above: The runs whose regret is divided, by x (the quantity that is varied).
+        below: The run by whose regret all are divided, or such a run for each x.
     """
     return {x: ratio(run, below[x] if isinstance(below, Mapping) else below) for x, run in above.items()}
 
 
 def falls(points: Mapping[float, RunResult]) -> tuple[Statement, list[Ratio]]:
-    """Returns the verdict on whether regret falls from each x to the next, and the ratios of neighbours' regret."""
+    """Returns the verdict on whether regret falls as x rises, and the ratios of regret at neighbouring x.
+
+    Args:
+        points: Runs by x.
+
+    Returns:
+        The verdict, and for each x but the smallest, largest first, its regret divided by that at the next smaller x.
+    """
     return ordered([points[x] for x in sorted(points, reverse=True)])
 
 
 def over_line(lines: Mapping[str, Mapping[Any, RunResult]], rival: str) -> dict[str, dict[Any, Ratio]]:
-    """Returns the ratios of each other line's regret to a rival's, by name and x."""
+    """Returns for each algorithm but the rival the ratio of its regret to the rival's, by the algorithm's name and x.
+
+    Args:
+        lines: Runs by the algorithm's name and x.
+        rival: Name of the algorithm by whose regret the others' is divided.
+    """
     return {name: over(own, lines[rival]) for name, own in lines.items() if name != rival}
 
 
 def exponents(points: Mapping[float, RunResult]) -> Array:
-    """Returns the exponent of x fitted to the regret of each seed by a line through logarithms, ``(seeds,)``."""
+    """Returns for each seed the exponent p of regret growing as x^p, ``(seeds,)``.
+
+    It is the slope of a straight line fitted to log(regret) over log(x).
+
+    Args:
+        points: Runs by x, all on the same seeds.
+    """
     regret = np.array([regret_by_seed(result) for result in points.values()])
     slopes: Array = np.polyfit(np.log(list(points)), np.log(regret), 1)[0]
     return slopes
 
 
 def all_hold(statements: Iterable[Statement]) -> Statement:
-    """Returns the joint verdict: that all statements hold, that one does not, or that it is undecided."""
+    """Returns the joint verdict on statements.
+
+    It is "does **not** hold" if some statement does not hold, else "undecided" if some statement is, else "holds".
+    """
     found = set(statements)
     return _FAILS if _FAILS in found else "undecided" if "undecided" in found else "holds"
 
 
 def all_at_most(ratios: Iterable[Ratio], bound: float = 1) -> Statement:
-    """Returns the verdict on whether all ratios are at most a bound."""
+    """Returns the joint verdict on whether all ratios are at most ``bound``, by their intervals."""
     return all_hold(value.at_most(bound) for value in ratios)
 
 
 def ordered(runs: Iterable[RunResult]) -> tuple[Statement, list[Ratio]]:
-    """Returns the verdict on whether regret rises from each run to the next, and the ratios.
+    """Returns the verdict on whether regret rises from each run to the next, and the ratios of their regrets.
 
     Args:
-        runs: In the order that is claimed, least regret first.
+        runs: The runs in the order that a paper claims, least regret first.
 
     Returns:
-        Whether the order holds, and the ratio of each run but the last to the one that follows it.
+        The verdict on the order, and for each run but the last its regret divided by that of the next run.
     """
     ratios = [ratio(before, after) for before, after in pairwise(runs)]
     return all_at_most(ratios), ratios
 
 
 def lies_within(number: float, measure: Mean) -> str:
-    """Returns the verdict, as text, on whether a number lies within a measure's interval."""
+    """Returns a text that says whether a number lies within the interval of a measured mean or ratio."""
     if isnan(measure.low):
         return f"{number:g} has no interval to lie within"
     lies = "lies" if measure.holds(number) == "holds" else "does **not** lie"
@@ -233,8 +274,8 @@ def about_intervals(count: int, over: str) -> str:
     """Returns the sentence of a page that explains its intervals, where every seed draws its own instance.
 
     Args:
-        count: Number of seeds.
-        over: Name of the seeds, in the plural.
+        count: Number of seeds of each run.
+        over: Plural noun for the seeds, such as ``trials``.
     """
     if count < FEWEST:
         return f"{count} {over} make no interval: ranges over them are given."

@@ -1,4 +1,4 @@
-"""An experiment of a paper: the runs that it needs as data, and the template of the page that reports on them."""
+"""An experiment of a paper as data: the runs that it needs, and the templates of the page that reports on them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,9 +24,9 @@ class Scale:
 
     Attributes:
         rounds: Horizon T.
-        trials: Runs of each problem instance; at least two, since intervals need as many.
-        sweeps: Values of what is varied, by name.
-        lean: Whether costly runs, which other scales show as well, are left out.
+        trials: Runs of each problem instance, each on a seed of its own; at least two.
+        sweeps: Values of each quantity that is varied, by the quantity's name.
+        lean: Whether costly runs are left out, which other scales have.
     """
 
     rounds: int
@@ -35,10 +35,10 @@ class Scale:
     lean: bool = False
 
     def __post_init__(self) -> None:
-        """Refuses numbers out of range.
+        """Checks the numbers.
 
         Raises:
-            ValueError: Names the parameter, its value and what is allowed.
+            ValueError: ``rounds`` or ``trials`` is too small.
         """
         require_integer("rounds", self.rounds, 1)
         require_integer("trials", self.trials, 2)
@@ -48,9 +48,9 @@ class Plan(NamedTuple):
     """The settings of one panel that the user has chosen.
 
     Attributes:
-        panel: The panel's name.
-        scale: How much is run.
-        mode: One of the experiment's modes.
+        panel: Name of the panel, a part of the experiment.
+        scale: Horizon, number of trials and values of sweeps.
+        mode: One of the experiment's modes, that is, variants of the algorithms.
     """
 
     panel: str
@@ -62,18 +62,20 @@ class Plan(NamedTuple):
 class Experiment:
     """One experiment of a paper.
 
-    Two Jinja templates of the paper's folder make its page: ``setting`` once, and for each panel the one that has the
-    name of the function ``runs``. They can call what the paper's module ``analysis`` defines.
+    Its page is made from two Jinja templates in the paper's folder. The template ``setting`` makes the introduction;
+    the template with the name of the function ``runs`` makes a section for each panel. Templates can call the functions
+    of the paper's module ``analysis``.
 
     Attributes:
         title: Title of the page and of the picture.
-        axes: Axes of the picture: ``x`` and ``y`` labels, ``xscale`` and ``yscale``.
-        scales: Sizes that can be run, by name: at least ``small`` (minutes) and ``paper``.
-        runs: Function that returns the runs of a panel, which differ in their ``labels``.
-        panels: Titles of the panels by name; each is a section of the page and a part of the picture.
-        setting: Name of the template that describes what is run at a scale and in a mode.
-        modes: Variants of the algorithms; the first is the default, ``printed`` is as the paper prints them.
-        panel_axes: Where a panel's axes are not those of the picture, by the panel's name.
+        axes: Axes of the picture: ``x`` and ``y`` (labels), ``xscale`` and ``yscale`` (``linear`` or ``log``).
+        scales: Sizes that can be run, by name: at least ``small`` (takes minutes) and ``paper`` (the paper's size).
+        runs: Function that returns the runs of a panel; each run has different ``labels``.
+        panels: Titles of the panels by name; each panel is a section of the page and a part of the picture.
+        setting: File name of the template that describes the runs at a scale and in a mode.
+        modes: Names of variants of the algorithms. The first is the default; in ``printed`` algorithms follow the paper
+            letter by letter.
+        panel_axes: Axes that differ from those of the picture, by the panel's name.
     """
 
     title: str
@@ -87,22 +89,23 @@ class Experiment:
 
     @property
     def template(self) -> str:
-        """Name of the template of a panel's section, which is that of the function ``runs``."""
+        """File name of the template of a panel's section; it is the name of the function ``runs``, with a suffix."""
         return f"{self.runs.__name__.strip('_')}.md.j2"
 
     @property
     def package(self) -> ModuleType:
-        """The package that defines ``runs``, in which the templates and the module ``analysis`` lie, too."""
+        """The paper's package: it has the templates, the module ``analysis``, and the module that defines ``runs``."""
         return import_module(self.runs.__module__.rpartition(".")[0])
 
 
 @cache
 def experiments() -> Registry[Experiment]:
-    """Returns all experiments by name: ``EXPERIMENTS`` of the module ``experiments`` of every folder of ``papers``.
+    """Returns all experiments by name.
 
-    A plug-in of the group ``papers`` names such a module.
+    They are defined by ``EXPERIMENTS`` in the module ``experiments`` of each folder of ``papers``, and in modules of
+    plug-ins of the group ``papers``.
     """
-    # By name: nothing imports the papers, which stand above all else.
+    # Imported by name at run time: `papers` is a higher layer, which this module may not import.
     papers = import_module("fedbandit_envs.papers")
     folders = sorted(folder.name for folder in iter_modules(papers.__path__) if folder.ispkg)
     modules = [import_module(f"{papers.__name__}.{folder}.experiments") for folder in folders]

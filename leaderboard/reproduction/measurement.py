@@ -1,4 +1,4 @@
-"""A run of an experiment that calls one function, for measurements that are no run of a baseline."""
+"""Measurements by a function of a paper's module, for experiments that a run of a baseline cannot express."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -15,17 +15,19 @@ from fedbandit_envs.leaderboard.runs.source import source_digest
 
 @dataclass(frozen=True)
 class Measurement:
-    """A function of a paper's module and its arguments, as a :class:`~fedbandit_envs.leaderboard.runs.store.Cell`.
+    """A call of a measuring function, which can be played in shards and stored like a run of a baseline.
+
+    It is a :class:`~fedbandit_envs.leaderboard.runs.store.Cell`.
 
     Attributes:
         measure: The function, called as ``measure(seeds, advance, **arguments)``. It calls ``advance`` with the share
-            of its work that was done since the last call, and returns by name arrays whose first axis is that of the
-            seeds, and other values that are the same for all seeds and that JSON can express.
-        arguments: Its other arguments, as JSON can express them.
-        seeds: All seeds.
-        per_shard: Number of seeds that a shard has at most.
-        work: Agent-rounds per seed, or an amount of work that takes about as long.
-        labels: Values by which the measurement differs from other runs of its panel; no part of the key.
+            of its work that was done since the last call. It returns, by name, arrays whose first axis has the length
+            of ``seeds``, and JSON values that are the same for all seeds.
+        arguments: Further arguments of the function, JSON values.
+        seeds: Seeds of all shards together.
+        per_shard: Largest number of seeds in one shard.
+        work: Work for each seed, in agent-rounds (rounds of one agent) or what takes about as long.
+        labels: Values by which the measurement differs from other runs of its panel; not a part of the key.
     """
 
     measure: Callable[..., Mapping[str, Any]]
@@ -37,24 +39,32 @@ class Measurement:
 
     @property
     def key(self) -> list[Any]:
-        """Everything that the result follows from; see :attr:`.store.Cell.key`."""
-        # The store adds the source that this module may import, to which the function's module does not belong.
+        """Everything on which the result depends, as JSON values, so that shards with the same key can be reused."""
+        # The store itself adds a digest of the package's source without the papers' modules. So the digest of the
+        # function's module is added here.
         module = self.measure.__module__
         seeds = [self.seeds.start, self.seeds.stop]
         return [module, self.measure.__name__, dict(self.arguments), seeds, source_digest(module)]
 
     @property
     def size(self) -> float:
-        """Agent-rounds of all seeds."""
+        """Work of all seeds, in agent-rounds or what takes about as long."""
         return float(self.work * len(self.seeds))
 
     def split(self) -> list["Measurement"]:
-        """Splits the seeds into shards."""
+        """Returns the measurement split into shards with at most ``per_shard`` seeds each."""
         starts = range(0, len(self.seeds), self.per_shard)
         return [replace(self, seeds=self.seeds[start : start + self.per_shard]) for start in starts]
 
     def play(self, advance: Callable[[float], None]) -> Arrays:
-        """Calls the function and returns what a shard's file keeps; see :meth:`.store.Cell.play`."""
+        """Calls the function and returns the arrays that are written to the shard's file.
+
+        Args:
+            advance: Called with the amount of work, in units of ``size``, that was done since its last call.
+
+        Returns:
+            The function's arrays by name, ``others`` (its other values as JSON text) and ``cpu_seconds``.
+        """
         start = process_time()
         found = self.measure(self.seeds, lambda share: advance(share * self.size), **self.arguments)
         arrays = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
@@ -63,7 +73,15 @@ class Measurement:
         return {**arrays, "others": written, "cpu_seconds": np.array(process_time() - start)}
 
     def join(self, parts: Sequence[Arrays]) -> SimpleNamespace:
-        """Returns what the function has returned, as attributes, and ``cpu_seconds``; arrays are those of all seeds."""
+        """Returns the result of the whole measurement, put together from its shards.
+
+        Args:
+            parts: Contents of the shards' files, in the order of seeds.
+
+        Returns:
+            An object whose attributes are the function's values by name, with arrays for all seeds, and
+            ``cpu_seconds``, the sum over shards.
+        """
         names = parts[0].keys() - {"others", "cpu_seconds"}
         return SimpleNamespace(
             **{name: np.concatenate([part[name] for part in parts]) for name in names},

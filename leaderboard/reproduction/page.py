@@ -1,4 +1,4 @@
-"""Functions for page templates: tables, numbers and curves, all of which are written to the CSV file as well."""
+"""Functions that page templates call to make tables, numbers and curves; these are written to a CSV file as well."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,8 +23,8 @@ COLUMNS = ("panel", "name", "quantity", "x", "value", "low", "high", "least", "m
 """Columns of the CSV file.
 
 A row is a ratio (``quantity`` is "ratio"), a point of a curve ("drawn"), a value in a sentence ("in the text") or a
-cell of a table. Of a cell, ``name`` is the first cell of its line and ``quantity`` the head of its column. ``printed``
-is the text on the page, letter by letter.
+cell of a table. For a cell, ``name`` is the first cell of its line and ``quantity`` the head of its column. ``x`` is
+the quantity that is varied. ``printed`` is the text as it is on the page.
 """
 
 Row = Mapping[str, Any]
@@ -34,12 +34,14 @@ Points = Mapping[Any, Any] | Sequence[tuple[Any, Any]]
 
 
 class Section:
-    """The section of one panel: functions for its template, and the CSV rows and curves that their calls leave.
+    """The section of a page that reports on one panel.
+
+    Its methods are called by the panel's template; they return text, and collect rows of the CSV file and curves.
 
     Attributes:
-        rows: Rows of the CSV file, by :data:`COLUMNS`.
-        curves: Curves of the picture by name: x, y and the lengths of the error bars below and above.
-        beside: Curves that are dotted in the colour of another curve: the other's name by the dotted one's.
+        rows: Rows of the CSV file so far, each a mapping with the keys :data:`COLUMNS`.
+        curves: Curves of the picture so far, by name: x, y and the lengths of the error bars below and above.
+        beside: Names of curves that are drawn dotted, each with the name of the curve whose colour it has.
     """
 
     def __init__(self, experiment: Experiment, plan: Plan) -> None:
@@ -56,7 +58,7 @@ class Section:
         self.beside: dict[str, str] = {}
 
     def render(self, template: str, **context: Any) -> str:
-        """Returns the text that a template of the experiment's folder makes.
+        """Returns the Markdown text that a template in the experiment's folder makes.
 
         Templates can use the public methods of this class; the public names of the folder's modules ``analysis`` and
         ``experiments``, of this module, of :mod:`.comparison` and of
@@ -64,8 +66,8 @@ class Section:
         ``plan``, ``scale``, ``panel`` and ``mode``; and the filter ``fmt``, which writes a number by a format.
 
         Args:
-            template: Name of the template.
-            **context: Further names, such as ``runs`` for the results of the panel.
+            template: File name of the template.
+            **context: Further values that the template can use, such as ``runs``, the results of the panel.
         """
         from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -89,14 +91,14 @@ class Section:
         known |= {**modules, "experiment": self._experiment, "plan": self._plan, **self._plan._asdict()}
         known |= {name: getattr(self, name) for name in vars(Section) if name[0] != "_"}
         text = templates.get_template(template).render({**known, **context})
-        # Calls that return no text leave empty lines.
+        # Calls that return no text leave empty lines, which are removed here.
         return re.sub(r"\n{3,}", "\n\n", text).strip()
 
     def table(self, lines: Iterable[Row]) -> str:
-        """Returns a Markdown table, and adds its cells that hold digits to the CSV rows.
+        """Returns a Markdown table, and adds its cells that contain digits to the CSV rows.
 
         Args:
-            lines: One mapping a line: the heads of all columns, in order, and the cells below them.
+            lines: The lines of the table, each a mapping from the heads of all columns, in order, to the line's cells.
         """
         lines = list(lines)
         text = [f"| {' | '.join(lines[0])} |", "|" + "---|" * len(lines[0])]
@@ -109,10 +111,10 @@ class Section:
         return "\n".join(text)
 
     def sentences(self, *said: tuple[str, Any, str]) -> str:
-        """Returns the table of a paper's sentences.
+        """Returns a Markdown table that compares a paper's sentences with this project's measurements.
 
         Args:
-            *said: For each line, the paper's sentence letter by letter; what is measured here; and the verdict.
+            *said: For each line of the table, the paper's sentence letter by letter, the measurement, and the verdict.
         """
         return self.table(
             {"the paper says": f'"{sentence}"', "here": here, "verdict": verdict}
@@ -124,16 +126,16 @@ class Section:
 
         Args:
             name: Name of the value in the CSV file.
-            cell: A measure, or a text.
+            cell: The value: a mean or ratio (:class:`.comparison.Mean`), a number, or a text.
         """
         self._record(name, "in the text", "", cell, str(cell))
         return str(cell)
 
     def record(self, curves: Curves, name: str = "{}") -> str:
-        """Adds ratios that no table prints to the CSV rows; returns no text.
+        """Adds ratios that no table has to the CSV rows; returns an empty text.
 
         Args:
-            curves: Ratios by x, by the name of the curve.
+            curves: Ratios by the name of their curve and by x.
             name: Format of the name in the CSV file, such as ``"{} / silent"``.
         """
         for line, ratios in curves.items():
@@ -142,12 +144,12 @@ class Section:
         return ""
 
     def draw(self, curves: Mapping[str, Points], beside: Mapping[str, str] = {}) -> str:
-        """Draws curves, and adds their points to the CSV rows; returns no text.
+        """Adds curves to the picture, and their points to the CSV rows; returns an empty text.
 
         Args:
-            curves: By their names in the legend, points by x, or pairs of x and point where an x comes several times.
-                A point is a mean or a ratio, which is drawn with its interval, or a number.
-            beside: Curves to be dotted in the colour of another curve: the other's name by the dotted one's.
+            curves: Points of each curve by its name in the legend. Points are a mapping from x to y, or pairs of x and
+                y if several have the same x. A y is a number, or a mean or ratio, which is drawn with its interval.
+            beside: Names of curves to be drawn dotted, each with the name of the curve whose colour it gets.
         """
         self.beside |= beside
         for name, given in curves.items():
@@ -160,14 +162,14 @@ class Section:
                 if x not in known and isinstance(mean, Ratio):
                     self._record(name, "ratio", x, mean)
                 elif x not in known:
-                    # The range of too few trials is not drawn.
+                    # Without an interval only the mean is recorded, since the range of the trials is not drawn.
                     self._record(name, "drawn", x, mean.value if np.isnan(mean.low) else mean)
             values, below, above = zip(*bars, strict=True)
             self.curves[name] = ([x for x, _ in points], list(values), np.array([below, above]))
         return ""
 
     def claims(self, claims: Iterable[Claim]) -> str:
-        """Returns the table of privacy claims, such as those of :attr:`RunResult.claims`."""
+        """Returns a Markdown table with a line for each privacy claim, such as those of :attr:`RunResult.claims`."""
         return self.table(
             {
                 "adjacency": claim.adjacency,
@@ -183,36 +185,44 @@ class Section:
         numbers = {"value": float(cell)} if isinstance(cell, Real) else {}
         if isinstance(cell, Mean):
             numbers = cell.numbers()
-        # Ten digits are more than any of them deserves.
+        # Ten digits are more than the precision of any of these numbers.
         rounded = {column: float(f"{number:.10g}") for column, number in numbers.items()}
         known = {"panel": self._plan.panel, "name": name, "quantity": quantity, "x": x, "printed": printed}
         self.rows.append({column: (known | rounded).get(column, "") for column in COLUMNS})
 
 
 def over_rounds(result: RunResult) -> dict[int, Mean]:
-    """Returns regret per agent by round, with the 95 % interval over seeds, instances held fixed."""
+    """Returns the curve of cumulative regret per agent over rounds.
+
+    Each mean has its 95 % interval over seeds, for fixed problem instances.
+    """
     strata, regret = strata_of_seeds(result), result.regret.mean(axis=2)
     return {at: over_seeds(values, strata=strata) for at, values in zip(result.rounds, regret, strict=True)}
 
 
 def all_over_rounds(runs: PanelRuns) -> dict[str, dict[int, Mean]]:
-    """Returns the curve of regret over rounds of every line."""
+    """Returns for each algorithm (label ``line``) the curve of cumulative regret per agent over rounds."""
     return {row.labels["line"]: over_rounds(row.result) for row in runs.rows}
 
 
 def each(lines: Mapping[str, Mapping[Any, Any]], measure: Callable[[Any], Any]) -> Curves:
-    """Returns what a function measures of each result, by name and x, for results such as :meth:`PanelRuns.lines`."""
+    """Returns the value of a function of each result, by name and x.
+
+    Args:
+        lines: Results by name and x, as :meth:`PanelRuns.lines` returns them.
+        measure: The function of a result.
+    """
     return {name: {x: measure(result) for x, result in own.items()} for name, own in lines.items()}
 
 
 def by_x(curves: Curves, head: str, label: str, names: Iterable[str] = ()) -> list[Row]:
-    """Returns curves as a table with a line for each x and a column for each curve.
+    """Returns the lines of a table that has a line for each x and a column for each curve.
 
     Args:
-        curves: Cells by x, by the name of the curve; all curves have the same x.
-        head: Head of the first column.
-        label: Format of its cells, such as ``"{:g} agents"``.
-        names: Names of the curves that the table has, in order; all by default.
+        curves: Cells by the name of the curve and by x; all curves have the same x.
+        head: Head of the first column, which names x.
+        label: Format of the first column's cells, such as ``"{:g} agents"``.
+        names: Names of the curves that become columns, in order; all by default.
     """
     columns = {name: curves[name] for name in names or curves}
     xs = next(iter(columns.values()))
@@ -220,13 +230,13 @@ def by_x(curves: Curves, head: str, label: str, names: Iterable[str] = ()) -> li
 
 
 def by_line(curves: Curves, head: str, label: str, meanings: Mapping[str, str] = {}) -> list[Row]:
-    """Returns curves as a table with a line for each curve and a column for each x.
+    """Returns the lines of a table that has a line for each curve and a column for each x.
 
     Args:
-        curves: Cells by x, by the name of the curve.
-        head: Head of the column of the names.
+        curves: Cells by the name of the curve and by x.
+        head: Head of the first column, which has the names of the curves.
         label: Format of the heads of the other columns, such as ``"{:g} agents"``.
-        meanings: Descriptions of the curves for a column of their own, by name; no such column if empty.
+        meanings: Descriptions of the curves by name, for a second column; there is no such column if it is empty.
     """
     return [
         {head: name}
@@ -237,17 +247,18 @@ def by_line(curves: Curves, head: str, label: str, meanings: Mapping[str, str] =
 
 
 def final_regret(result: RunResult) -> Mean:
-    """Returns cumulative regret per agent at the horizon with the 95 % interval over seeds, instances held fixed."""
+    """Returns cumulative regret per agent at the horizon, with its 95 % interval over seeds for fixed instances."""
     return over_seeds(regret_by_seed(result), strata=strata_of_seeds(result))
 
 
 def over_seeds(values: Array, spec: str = ".0f", strata: Array | None = None) -> Mean:
-    """Returns the mean over seeds with its 95 % interval, or with the range of values where seeds are too few for one.
+    """Returns the mean over seeds with its 95 % interval, or with the range of the values if seeds are too few.
 
     Args:
         values: One value for each seed, ``(seeds,)``.
-        spec: Format of its numbers as text.
-        strata: Stratum of each seed, which the interval holds fixed.
+        spec: Format specification with which the numbers are written.
+        strata: Index of the problem instance that each seed plays, ``(seeds,)``: the interval is for these instances,
+            so that differences between them do not widen it. None for a single stratum.
     """
     mean, half = (float(part) for part in mean_and_half_width(values, strata=strata))
     least, most = (float(values.min()), float(values.max())) if np.isnan(half) else (np.nan, np.nan)

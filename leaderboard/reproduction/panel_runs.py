@@ -1,4 +1,4 @@
-"""The results of one panel of an experiment, found by their labels."""
+"""The results of the runs of one panel of an experiment, which can be selected by their labels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,10 +9,11 @@ from fedbandit_envs.leaderboard.reproduction.experiment import Plan
 
 
 class LabelledResult(NamedTuple):
-    """One result of a panel.
+    """The result of one run of a panel, with the labels that identify the run.
 
     Attributes:
-        labels: Values by which it differs from the panel's other results, by column: ``line``, ``epsilon`` ...
+        labels: Values by which the run differs from the panel's other runs, by column: ``line`` (the algorithm's name
+            on the page), ``epsilon`` ...
         result: The result of the run, such as a :class:`~fedbandit_envs.leaderboard.runs.result.RunResult`.
     """
 
@@ -25,8 +26,8 @@ class PanelRuns:
     """The results of one panel, as rows of a table whose columns are the labels of the runs.
 
     Attributes:
-        plan: What the user has chosen for the panel.
-        rows: The results, in the order in which the experiment lists its runs.
+        plan: Panel, scale and mode that the user has chosen.
+        rows: The results with their labels, in the order in which the experiment lists its runs.
     """
 
     plan: Plan
@@ -38,27 +39,31 @@ class PanelRuns:
         return self.plan.panel
 
     def where(self, **labels: Any) -> "PanelRuns":
-        """Returns the rows that have all of these labels; the label None selects rows without that column."""
+        """Returns the results that have all of the given labels.
+
+        Args:
+            **labels: Required values by column; None selects results that lack the column.
+        """
         wanted = labels.items()
         rows = [row for row in self.rows if all(row.labels.get(name) == value for name, value in wanted)]
         return PanelRuns(self.plan, rows)
 
     def values(self, column: str) -> list[Any]:
-        """Returns the distinct values of a column, in the order of the rows; rows without it do not count."""
+        """Returns the distinct values of a column of labels, in the order of the rows; rows without it are skipped."""
         return list(dict.fromkeys(row.labels[column] for row in self.rows if column in row.labels))
 
     def __contains__(self, line: str) -> bool:
         return line in self.values("line")
 
     def one(self, line: str, **labels: Any) -> Any:
-        """Returns the one result with these labels.
+        """Returns the only result with the given labels.
 
         Args:
-            line: Its label ``line``.
-            **labels: Its other labels. Columns that are not named may have any value.
+            line: Required label ``line``, the algorithm's name on the page.
+            **labels: Required values of other columns. Columns that are not named may have any value.
 
         Raises:
-            KeyError: There is no such row, or there are several.
+            KeyError: No result has these labels, or several have.
         """
         found = self.where(line=line, **labels).rows
         if len(found) != 1:
@@ -70,19 +75,25 @@ class PanelRuns:
     __getitem__ = one
 
     def by(self, column: str, **labels: Any) -> dict[Any, Any]:
-        """Returns the results with these labels by their value of another column; rows without it are left out."""
+        """Returns the results with the given labels, by the value of a column.
+
+        Args:
+            column: Column of labels whose values are the keys; results that lack the column are left out.
+            **labels: Required values of other columns.
+        """
         return {row.labels[column]: row.result for row in self.where(**labels).rows if column in row.labels}
 
     def lines(
         self, column: str, name: Callable[[Mapping[str, Any]], str] = itemgetter("line")
     ) -> dict[str, dict[Any, Any]]:
-        """Returns the results by name and by their value of a column.
+        """Returns the results by the run's name and by the value of a column.
 
-        A run without the column stands at all values that other runs have, so that it is drawn as a level line.
+        A result that lacks the column is repeated for all values that the column has, so that it is drawn as a
+        horizontal line.
 
         Args:
-            column: Label that is varied.
-            name: Returns a run's name from its other labels; by default the label ``line``.
+            column: Column of labels that is varied.
+            name: Function that returns a run's name from its other labels; by default the label ``line``.
         """
         found: dict[str, dict[Any, Any]] = {}
         for labels, result in self.rows:

@@ -1,4 +1,4 @@
-"""Plays an experiment's missing shards and writes its CSV file, picture and page."""
+"""Reproduction of one experiment: its runs, and the CSV file, picture and page that report on their results."""
 
 import csv
 from dataclasses import replace
@@ -14,11 +14,11 @@ from fedbandit_envs.leaderboard.runs.store import Cell, Store
 
 
 class Reproduction:
-    """One experiment at one scale.
+    """One experiment at one scale, whose results are kept in a folder.
 
     Attributes:
-        cells: The runs of all its panels.
-        folder: Folder of their shards.
+        cells: The runs of all panels that were chosen.
+        folder: Folder of the runs' results, which are stored in shards (a file for a part of a run's seeds).
     """
 
     def __init__(
@@ -33,17 +33,17 @@ class Reproduction:
         rounds: int | None = None,
         trials: int | None = None,
     ) -> None:
-        """Plans the runs.
+        """Determines the runs that are needed; nothing is played yet.
 
         Args:
-            name: Name of the experiment, with which the names of the results' files begin.
+            name: Name of the experiment; names of the files that are written begin with it.
             experiment: The experiment.
-            out: Folder of the results; shards go to ``out/shards``, shared by all experiments.
-            scale: One of the experiment's scales.
-            panel: One of its panels, or ``all``.
-            mode: One of its modes.
-            rounds: Horizon, if not the scale's.
-            trials: Runs of each problem instance, if not the scale's.
+            out: Folder of the files that are written; shards go to ``out/shards``, which all experiments share.
+            scale: Name of one of the experiment's scales.
+            panel: Name of one of the experiment's panels, or ``all``.
+            mode: Name of one of the experiment's modes.
+            rounds: Horizon; None for the scale's.
+            trials: Number of runs of each problem instance; None for the scale's.
 
         Raises:
             ValueError: A name is unknown or a number out of range.
@@ -68,7 +68,7 @@ class Reproduction:
         self.cells: list[Cell] = [run for _, runs in self._runs for run in runs]
 
     def report(self) -> list[Path]:
-        """Writes the page, the CSV file and the picture; returns their paths."""
+        """Writes the page, the CSV file and the picture from the stored results of all runs; returns their paths."""
         experiment, panels = self._experiment, self._experiment.panels
         setting = Section(experiment, self._runs[0][0]).render(experiment.setting)
         text = [f"# {experiment.title}", f"Scale `{self._label}`: {setting}"]

@@ -1,1 +1,1 @@
-"""Liars among the agents."""
+"""Experiment on Byzantine agents (liars): how much false messages raise the regret of honest agents."""

@@ -13,12 +13,19 @@ SHARE, BOUND = 0.2, 1.3
 
 
 def honest_agents(runs: PanelRuns) -> Curves:
-    """Returns the results of honest agents, by baseline and share of liars."""
+    """Returns the results restricted to honest agents, by baseline and by the share of agents that lie."""
     return each(runs.lines("liars"), methodcaller("of", "honest"))
 
 
 def ratios(lines: Mapping[str, Mapping[float, RunResult]]) -> dict[str, dict[float, Ratio]]:
-    """Returns each baseline's regret over its own without liars and over silence, by the share of liars."""
+    """Returns two ratios for each baseline and share of liars, by the ratio's name and by the share.
+
+    The baseline's regret is divided by its regret without liars, and by the regret of LinUCB, whose agents do not
+    communicate.
+
+    Args:
+        lines: Results of honest agents, by baseline and share of liars.
+    """
     found = {}
     for line, own in lines.items():
         found[f"{line} / without liars"] = over(own, own[0.0])
@@ -27,7 +34,11 @@ def ratios(lines: Mapping[str, Mapping[float, RunResult]]) -> dict[str, dict[flo
 
 
 def bounds(lines: Mapping[str, Mapping[float, RunResult]]) -> Table:
-    """Yields the lines of the table of what a fifth of liars does to the regret of each federated baseline."""
+    """Yields a table with a line for each federated baseline: the factor by which 20 % of liars raise its regret.
+
+    Args:
+        lines: Results of honest agents, by baseline and share of liars.
+    """
     grown = {line: ratio(own[SHARE], own[0.0]) for line, own in lines.items() if line != SILENT}
     for line, value in grown.items():
         yield {

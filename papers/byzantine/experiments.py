@@ -1,4 +1,4 @@
-"""Runs that measure the effect of Byzantine agents on federated regret. No paper's experiment."""
+"""Runs that measure how much Byzantine agents raise the regret of honest agents; the experiment is from no paper."""
 
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
@@ -24,7 +24,7 @@ DELTA = 0.1
 
 
 def byzantine(plan: Plan) -> list[RunSpec]:
-    """Returns the runs of a panel's baselines with all shares of liars."""
+    """Returns the runs of a panel: each of its baselines with each share of liars, under the panel's attack."""
     attack = plan.panel.removesuffix("-private")
     return [
         RunSpec(

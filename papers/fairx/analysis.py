@@ -1,4 +1,4 @@
-"""Tables, ratios and curves of the experiments on exposure fairness: the thesis' four, and ours."""
+"""Tables, ratios and curves of the experiments on exposure fairness: four from the thesis, and this project's own."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -22,15 +22,17 @@ from fedbandit_envs.papers.fairx.experiments import FED, GREEDY, PLACEBO, PRIV, 
 
 TUNED = DATA["baselines"]["FairX-tuned"]
 NEVER_ABOVE = 1.05
-"""Ours is asked never to have more than this many times the fairness regret of tuned silence."""
+"""Bound set in advance for the fairness regret of this project's private baseline, relative to tuned silent agents."""
 
 
 def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Table:
-    """Yields the lines of the table of fairness regret and reward regret at T of every line, over B0's.
+    """Yields a table with a line for each algorithm: its fairness regret and reward regret at the horizon T.
+
+    Fairness regret is also divided by that of B0, the algorithm whose agents do not communicate.
 
     Args:
         runs: The results of one panel.
-        meanings: What the lines do.
+        meanings: Description of each algorithm, by its name.
     """
     for line, result in runs.by("line").items():
         yield {
@@ -45,13 +47,13 @@ def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Table:
 
 
 def releases(result: RunResult) -> str:
-    """Returns the number of releases of each agent, as text."""
+    """Returns the mean number of releases that an agent made in a run, as text; ``-`` without communication."""
     messages = result.traffic.get("messages")
     return "-" if messages is None else f"{messages.mean() / (result.regret.shape[2] - 1):,.0f}"
 
 
 def _solver(line: str) -> str:
-    """Returns how a line's policy finds the optimistic parameter, as text: solver, steps and scale of the radius."""
+    """Returns how an algorithm finds the optimistic parameter, as text: solver, its steps, and the radius' scale."""
     arguments = BASELINES[line.removesuffix(PLACEBO)].policy_kwargs
     if "solver" not in arguments:
         return "-"
@@ -60,20 +62,28 @@ def _solver(line: str) -> str:
 
 
 def power_of_rounds(result: RunResult) -> Mean:
-    """Returns the exponent with which regret grows in the round, over the last tenfold of rounds."""
+    """Returns the exponent p of regret growing as t^p, from round T / 10 to the horizon T; the mean over seeds."""
     early = int(np.searchsorted(result.rounds, result.rounds[-1] / 10))
     grown = np.log(regret_by_seed(result) / regret_by_seed(result, early))
     return over_seeds(grown / log(result.rounds[-1] / result.rounds[early]), ".2f")
 
 
 def least(runs: PanelRuns, start: str = "") -> str:
-    """Returns the line with the least fairness regret, of those with this beginning of their name."""
+    """Returns the name of the algorithm with the least fairness regret.
+
+    Args:
+        runs: The results of one panel.
+        start: Only algorithms whose names begin with this text are compared.
+    """
     regrets = {line: regret_by_seed(result).mean() for line, result in runs.by("line").items()}
     return min((line for line in regrets if line.startswith(start)), key=regrets.__getitem__)
 
 
 def against_epsilon(runs: PanelRuns) -> Table:
-    """Yields the lines of the table of fairness regret by epsilon."""
+    """Yields a table with a line for each epsilon: the private algorithms' fairness regret, and its ratio to B0's.
+
+    B0 is the algorithm whose agents do not communicate. In a placebo, messages carry nothing but noise.
+    """
     lines = runs.lines("epsilon")
     for epsilon, result in lines[PRIV].items():
         yield {
@@ -87,7 +97,7 @@ def against_epsilon(runs: PanelRuns) -> Table:
 
 
 def zero_at(place: float, curves: Mapping[str, Mapping[float, Mean]]) -> dict[str, dict[float, Mean]]:
-    """Returns curves whose point at 0 is drawn at another place, for a logarithmic axis."""
+    """Returns curves with their points at x = 0 moved to x = ``place``, since a logarithmic axis has no 0."""
     return {line: {x or place: regret for x, regret in points.items()} for line, points in curves.items()}
 
 
@@ -95,7 +105,10 @@ _FEW_AND_MANY = {"frank_wolfe": (1, 10), "projected_gradient": (10, 30)}
 
 
 def steps(runs: PanelRuns) -> Table:
-    """Yields the lines of the table of fairness regret by solver and steps, those without a solver last."""
+    """Yields a table with a line for each algorithm, solver and number of steps: its fairness regret.
+
+    The solver searches for the optimistic parameter. Runs that act on the estimate itself, without a search, are last.
+    """
     solvers = [*product((SILENT, FED), _FEW_AND_MANY), *product((SILENT, FED), ["at the estimate"])]
     for line, solver in solvers:
         for steps, result in runs.by(solver, line=line).items():
@@ -107,13 +120,13 @@ def steps(runs: PanelRuns) -> Table:
 
 
 def by_steps(runs: PanelRuns) -> dict[str, dict[float, RunResult]]:
-    """Returns results by line and solver, and by the solver's steps."""
+    """Returns results by a text that names algorithm and solver, and by the solver's number of steps."""
     kinds = product((SILENT, FED), _FEW_AND_MANY)
     return {f"{line}, {solver}": runs.by(solver, line=line) for line, solver in kinds}
 
 
 def fewer_steps(runs: PanelRuns) -> Table:
-    """Yields the lines of the table of verdicts on whether fewer steps of a solver have less fairness regret."""
+    """Yields a table with a line for each algorithm and solver: whether fewer steps have less fairness regret."""
     for line, (solver, counts) in product((SILENT, FED), _FEW_AND_MANY.items()):
         value = ratio(*(runs.one(line, **{solver: count}) for count in counts))
         verdict = {"fewer steps, less fairness regret": value.at_most(1), "ratio": value}
@@ -121,13 +134,19 @@ def fewer_steps(runs: PanelRuns) -> Table:
 
 
 def shared_over_silent(runs: PanelRuns) -> list[Ratio]:
-    """Returns true data's fairness regret over silence's, for each solver and number of steps."""
+    """Returns fairness regret with true data shared, divided by that without communication.
+
+    The list has a ratio for each solver and number of steps.
+    """
     silent = runs.where(line=SILENT).rows
     return [ratio(runs.one(**{**row.labels, "line": FED}), row.result) for row in silent]
 
 
 def payoffs(runs: PanelRuns) -> dict[tuple[float, float], Ratio]:
-    """Returns the fairness regret of ours over that of tuned silence, by agents and epsilon."""
+    """Returns the fairness regret of this project's private baseline, divided by that of tuned silent agents.
+
+    The keys are pairs of the number of agents and epsilon.
+    """
     return {
         (agents, epsilon): value
         for agents, silence in runs.by("agents", line=GREEDY).items()
@@ -136,7 +155,10 @@ def payoffs(runs: PanelRuns) -> dict[tuple[float, float], Ratio]:
 
 
 def payoff_table(runs: PanelRuns) -> Table:
-    """Yields the lines of the table of verdicts on whether private federation pays, by agents and epsilon."""
+    """Yields a table with a line for each number of agents and epsilon: whether private federation pays.
+
+    It pays where it has less fairness regret than tuned agents that do not communicate.
+    """
     for (agents, epsilon), value in payoffs(runs).items():
         silence, at = runs.one(GREEDY, agents=agents), runs.where(agents=agents, epsilon=epsilon)
         yield {
@@ -153,7 +175,7 @@ def payoff_table(runs: PanelRuns) -> Table:
 
 
 def payoff_curves(runs: PanelRuns) -> Curves:
-    """Returns fairness regret over epsilon, by line and number of agents."""
+    """Returns curves of fairness regret over epsilon, by a text that names the algorithm and the number of agents."""
     curves: dict[str, Mapping[float, Mean]] = {}
     for agents in runs.values("agents"):
         found = each(runs.where(agents=agents).lines("epsilon"), final_regret)
@@ -163,10 +185,11 @@ def payoff_curves(runs: PanelRuns) -> Curves:
 
 
 def shares(runs: PanelRuns) -> dict[str, dict[int, float]]:
-    """Returns shares of the pulls of ten workers, in order of merit; means over all agents and runs.
+    """Returns each worker's (arm's) share of the pulls, averaged over all agents and runs.
 
     Returns:
-        Shares by line and rank; the deserved ones are last, to be drawn on top of those that come near them.
+        Shares by algorithm and by the worker's rank, where rank 1 has the largest deserved share. The last entry,
+        ``deserved``, has the shares that the workers deserve, so that its curve is drawn on top of similar ones.
     """
     totals = {line: result.totals["pulls"] for line, result in runs.by("line").items()}
     totals["deserved"] = runs["best-arm"].totals["deserved"]
@@ -176,11 +199,11 @@ def shares(runs: PanelRuns) -> dict[str, dict[int, float]]:
 
 
 def share_table(shares: Mapping[str, Mapping[int, float]], meanings: Mapping[str, str]) -> Table:
-    """Yields the lines of the table of shares by worker.
+    """Yields a table with a line for each worker: its deserved share of the pulls, and its share by each algorithm.
 
     Args:
-        shares: Shares by line and rank, as :func:`shares` returns them.
-        meanings: What the lines do.
+        shares: Shares by algorithm and by the worker's rank, as :func:`shares` returns them.
+        meanings: Description of each algorithm that the table has a column for.
     """
     for rank, deserved in shares["deserved"].items():
         got = {f"{line} ({what})": f"{shares[line][rank]:.3f}" for line, what in meanings.items()}
@@ -188,7 +211,14 @@ def share_table(shares: Mapping[str, Mapping[int, float]], meanings: Mapping[str
 
 
 def differences(runs: PanelRuns, shares: Mapping[str, Mapping[int, float]]) -> Table:
-    """Yields the lines of the table of absolute differences between shares got and deserved, beside fairness regret."""
+    """Yields a table with a line for each algorithm: how far shares of the pulls are from the deserved ones.
+
+    The distance is the sum over workers of absolute differences; fairness regret is beside it.
+
+    Args:
+        runs: The results of one panel.
+        shares: Shares by algorithm and by the worker's rank, as :func:`shares` returns them.
+    """
     sums = {line: sum(abs(got[i] - shares["deserved"][i]) for i in got) for line, got in shares.items()}
     for line, result in runs.by("line").items():
         yield {
@@ -199,14 +229,15 @@ def differences(runs: PanelRuns, shares: Mapping[str, Mapping[int, float]]) -> T
 
 
 def prices(runs: PanelRuns) -> tuple[dict[str, dict[float, Mean]], dict[str, list[tuple[float, Mean]]]]:
-    """Returns the two regrets a round of each line over the scale of merit, and reward regret over fairness regret.
+    """Returns fairness regret and reward regret per round of each algorithm at each scale of merit.
 
     Args:
         runs: The results of the panel.
 
     Returns:
-        Means by scale, by line and kind of regret (``"best-arm: fairness"``, ``"best-arm: reward"`` ...); and curves
-        with a point for each scale, by line.
+        Two mappings. The first has the means by algorithm and kind of regret (``"best-arm: fairness"``, ``"best-arm:
+        reward"`` ...), and by scale. The second has a curve for each algorithm with a point for each scale: x is
+        fairness regret, y is reward regret.
     """
     by_scale: dict[str, dict[float, Mean]] = {}
     curves = {}

@@ -1,4 +1,4 @@
-"""The experiments of the thesis on exposure fairness (Solanki 2024, section 6.5), and ours: which runs each needs."""
+"""Experiments on exposure fairness, from the thesis (Solanki 2024, section 6.5) and our own: the runs of each."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import product
@@ -14,7 +14,7 @@ THESIS_ROUNDS = 100_000
 SILENT, FED, PRIV, WEIGHTED = "FairX-LinUCB", "Fed-FairX-LinUCB", "Priv-FairX-LinUCB", "Priv-FairX-weighted"
 GREEDY = "FairX-LinUCB-greedy"
 PLACEBO = ", placebo"
-"""Ends the names of lines whose messages carry nothing but noise."""
+"""End of the name of an algorithm in whose runs the messages carry nothing but noise."""
 
 THESIS = {
     SILENT: "silent (B0)",
@@ -22,7 +22,7 @@ THESIS = {
     PRIV: "noisy data, eigenvalues lifted; radius without a term for the noise",
     PRIV + PLACEBO: "the same on noise alone",
 }
-"""Lines of the thesis' first experiment, and what they do."""
+"""Description of each algorithm in the thesis' first experiment, by its name on the page."""
 CONTROLS = {
     SILENT: THESIS[SILENT],
     PRIV: THESIS[PRIV],
@@ -49,7 +49,10 @@ LEARNERS = {
     "equal-shares": "equal",
 }
 SOLVERS = {"frank_wolfe": (1, 2, 3, 5, 10), "projected_gradient": (3, 10, 30), "at the estimate": (0,)}
-"""Numbers of steps that are tried, by the solver of the optimistic parameter; the last is none."""
+"""Numbers of steps that are tried, by the solver that searches for the optimistic parameter.
+
+``at the estimate`` stands for no search: the policy acts on the estimate.
+"""
 
 _SMALL: Mapping[str, tuple[float, ...]] = {
     "agents": (2, 5, 10),
@@ -65,7 +68,7 @@ _PAPER: Mapping[str, tuple[float, ...]] = {
     "merit": (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0),
 }
 SCALES = {"small": Scale(5_000, 5, _SMALL), "paper": Scale(THESIS_ROUNDS, 5, _PAPER)}
-"""The sweeps of all experiments; each experiment takes those that it varies."""
+"""Sizes of the experiments; an experiment uses the sweeps of those quantities that it varies."""
 PRIVATE_SCALES = {
     "small": Scale(5_000, 5, {**_SMALL, "agents": (10,)}),
     "paper": Scale(THESIS_ROUNDS, 5, {**_SMALL, "agents": (10, 40)}),
@@ -80,13 +83,15 @@ def _grid(
     policy: Mapping[str, Any] = {},
     **env_kwargs: Any,
 ) -> list[RunSpec]:
-    """Returns the runs of each line at each combination of swept values.
+    """Returns the runs of each algorithm at each combination of the swept values.
 
     Args:
         plan: The panel's settings; its scale has the values of sweeps.
-        lines: Names of baselines; with :data:`PLACEBO` at its end, a name means that the baseline's messages are noise.
-        *sweeps: What is varied: ``agents``, ``epsilon``, ``merit`` (the scale of merit), ``radius`` (its scale), or the
-            steps of one of :data:`SOLVERS`. Runs have the values as labels.
+        lines: Names of baselines. A name that ends with :data:`PLACEBO` means the baseline with nothing but noise in
+            its messages.
+        *sweeps: Names of the quantities that are varied: ``agents`` (their number), ``epsilon``, ``merit`` (the scale
+            of merit), ``radius`` (the factor of the confidence radius), or one of :data:`SOLVERS` (its number of
+            steps). Runs have the values as labels.
         env_id: The environment.
         policy: Changes to the arguments of the policies.
         **env_kwargs: Changes to the environment's preset.
@@ -135,14 +140,17 @@ def _exp4(plan: Plan) -> list[RunSpec]:
 
 
 def _solver(plan: Plan) -> list[RunSpec]:
-    """Returns the runs that vary what no paper specifies: the solver's steps, and the scale of the radius."""
+    """Returns the runs that vary two constants that no paper specifies: the solver's steps and the radius' scale."""
     if plan.panel == "radius":
         return _grid(plan, [SILENT, FED, PRIV], "radius")
     return [run for solver in SOLVERS for run in _grid(plan, [SILENT, FED], solver)]
 
 
 def _private(plan: Plan) -> list[RunSpec]:
-    """Returns the runs that show whether private federation pays: ours and Priv beside tuned silence."""
+    """Returns the runs that show whether private federation pays.
+
+    This project's private baseline and the thesis' one are compared with tuned agents that do not communicate.
+    """
     noise_sd = float(plan.panel)
     env_id = "FedExposureNoisy-v0" if plan.panel == "0.5" else "FedExposure-v0"
     policy = {"noise_sd": noise_sd}
@@ -155,13 +163,16 @@ def _private(plan: Plan) -> list[RunSpec]:
 
 
 def _shares(plan: Plan) -> list[RunSpec]:
-    """Returns the runs that show which share of the pulls ten workers get who are the same in every round."""
+    """Returns the runs that show each worker's (arm's) share of the pulls; the ten workers' contexts are fixed."""
     contexts = (np.random.default_rng(6).random((10, 5)) / np.sqrt(5)).round(3).tolist()
     return _grid(plan, LEARNERS, contexts=contexts, instance_seed=0)
 
 
 def _price(plan: Plan) -> list[RunSpec]:
-    """Returns the runs that measure what fairness costs in reward and unfairness in exposure, over merit scales."""
+    """Returns the runs that measure fairness regret and reward regret at each scale of merit.
+
+    They show how much reward a fair policy gives up, and how unfair a policy is that maximises reward.
+    """
     return _grid(plan, LEARNERS, "merit")
 
 
@@ -173,7 +184,15 @@ def _experiment(
     scales: Mapping[str, Scale] = SCALES,
     **others: Any,
 ) -> Experiment:
-    """Returns an experiment whose y axis is fairness regret; ``others`` are other attributes of it."""
+    """Returns an experiment whose y axis is fairness regret.
+
+    Args:
+        title: End of the experiment's title.
+        x: Label of the x axis.
+        runs: Returns a panel's runs.
+        scales: Sizes that can be run, by name.
+        **others: Other attributes of the experiment; ``axes`` are changes to the default axes.
+    """
     axes = {"x": x, "y": "cumulative fairness regret per agent", **LOG_LOG, **others.pop("axes", {})}
     return Experiment(f"Exposure fairness, {title}", axes, scales, runs, **others)
 

@@ -1,1 +1,1 @@
-"""FedLinUCB and Async-LinUCB (He et al., NeurIPS 2022)."""
+"""Experiments on FedLinUCB and Async-LinUCB, asynchronous federated linear bandits (He et al., NeurIPS 2022)."""

@@ -13,7 +13,12 @@ _DIM = 15
 
 
 def at_horizon(runs: PanelRuns, rival: str) -> Table:
-    """Yields the table of what all agents together have at T, regret and messages, and of regret over a rival's."""
+    """Yields a table with a line for each algorithm: regret and messages of all agents together at the horizon T.
+
+    Args:
+        runs: The results of one panel.
+        rival: Name of the algorithm by whose regret the others' regret is divided.
+    """
     for name, result in runs.by("line").items():
         sent = "-" if result.messages is None else over_seeds(result.messages[-1].sum(axis=1), ",.0f")
         yield {
@@ -26,7 +31,7 @@ def at_horizon(runs: PanelRuns, rival: str) -> Table:
 
 
 def curves(runs: PanelRuns) -> dict[str, dict[int, Mean]]:
-    """Returns all agents' regret or messages over rounds, whichever the panel is about."""
+    """Returns curves over rounds, by algorithm: the sum over agents of regret, or of messages in panels on messages."""
     about, curves = "messages" if runs.panel.startswith("messages") else "regret", {}
     for name, result in runs.by("line").items():
         if getattr(result, about) is not None:
@@ -36,7 +41,15 @@ def curves(runs: PanelRuns) -> dict[str, dict[int, Mean]]:
 
 
 def communication(result: Any) -> dict[str, float]:
-    """Returns d M^2, the paper's bound on messages, the messages at T over it, and over those at T / 10."""
+    """Compares the number of messages with the paper's bound d M^2, for dimension d and M agents.
+
+    Args:
+        result: The result of a run whose agents send messages.
+
+    Returns:
+        ``bound``: d M^2; ``share``: messages until the horizon T, divided by the bound; ``growth``: messages until T,
+        divided by messages until T / 10.
+    """
     bound = _DIM * result.regret.shape[2] ** 2
     early = int(np.searchsorted(result.rounds, result.rounds[-1] / 10))
     total = result.messages.sum(axis=2).mean(axis=1)

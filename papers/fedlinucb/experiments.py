@@ -1,4 +1,4 @@
-"""The experiment of He, Wang, Min, Gu (NeurIPS 2022), as their published code sets it up: which runs it needs."""
+"""The runs of the experiment of He, Wang, Min and Gu (NeurIPS 2022), set up as in their published code."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ MEANINGS = {
     "Async-LinUCB-theory": "gamma = 6, the radius of self-normalised bounds",
     "LinUCB-theory": "silent, the radius of self-normalised bounds",
 }
-"""A description of each line of the page, by baseline."""
+"""A description of each algorithm on the page, by its name."""
 
 
 def runs(plan: Plan) -> list[RunSpec]:
-    """Returns the runs of one panel; panels of regret and of messages share theirs."""
+    """Returns the runs of one panel; the panels on regret and on messages of the same size have the same runs."""
     agents = 50 if plan.panel.endswith("50") else 15
     env_id = "FedLinearInTurn-v0" if plan.panel == "in-turn" else "FedLinearAsync-v0"
     lines: dict[str, tuple[str, dict[str, Any]]]

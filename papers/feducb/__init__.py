@@ -1,1 +1,1 @@
-"""FedUCB (Dubey and Pentland, NeurIPS 2020)."""
+"""Experiments on FedUCB, differentially private federated linear bandits (Dubey and Pentland, NeurIPS 2020)."""

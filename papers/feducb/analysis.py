@@ -29,22 +29,31 @@ from fedbandit_envs.papers.feducb.experiments import FEDERATIONS, PRIVATE, RANDO
 
 
 def name_of(labels: Mapping[str, Any]) -> str:
-    """Returns a run's name on the page: its line, its budget of communication and its epsilon, where it has these."""
+    """Returns a run's name on the page: algorithm, communication budget and epsilon, as far as the run has them.
+
+    Args:
+        labels: The run's labels: ``line`` (the algorithm), ``budget`` (of communication) and ``epsilon``.
+    """
     forms = {"line": "{}", "budget": "{}", "epsilon": "epsilon {:g}"}
     return ", ".join(form.format(labels[key]) for key, form in forms.items() if key in labels)
 
 
 def over_silence(runs: PanelRuns) -> dict[str, dict[str, Ratio]]:
-    """Returns the ratio of each run's regret to silence's, by the run's name, without an x."""
+    """Returns each run's regret divided by that of agents who do not communicate, by the run's name.
+
+    Each name has one ratio, under the key ``""``, since nothing is varied along an x axis.
+    """
     return {name_of(labels): {"": ratio(result, runs[SILENCE])} for labels, result in runs.rows}
 
 
 def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Table:
-    """Yields the lines of the table of each run's regret at T, also over silence's, and of its messages.
+    """Yields a table with a line for each run: its regret at the horizon and its number of messages.
+
+    Regret is also divided by that of agents who do not communicate.
 
     Args:
         runs: The results.
-        meanings: Description of each line but the graphs.
+        meanings: Description of each algorithm by name; runs on communication graphs need none.
     """
     for (labels, result), (name, value) in zip(runs.rows, over_silence(runs).items(), strict=True):
         messages = result.traffic.get("messages")
@@ -60,13 +69,15 @@ def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Table:
 def found(
     runs: PanelRuns, sentence: str, reading: str, verdicts: Mapping[str, Any] = {}, agents: int | None = None
 ) -> str:
-    """Returns a sentence of the paper beside what is found, and where that is not at the paper's setting.
+    """Returns a text that sets a sentence of the paper beside this project's findings.
+
+    The text says in what the runs differ from the paper's setting (horizon, trials, agents).
 
     Args:
         runs: The results of the panel.
-        sentence: The sentence, letter by letter.
-        reading: What it is taken to say.
-        verdicts: Whether it does, by what is judged.
+        sentence: The paper's sentence, letter by letter.
+        reading: How the sentence is understood here.
+        verdicts: Whether the sentence is true, by the name of the algorithm or case that is judged.
         agents: The paper's number of agents; None if it states none.
     """
     trials, played = runs.rows[0].result.regret.shape[1:]
@@ -82,14 +93,17 @@ def found(
 
 
 def at_usual(runs: PanelRuns) -> PanelRuns:
-    """Returns the runs of Figure 1 A at epsilon = 1 with 10 agents, labelled by their line alone."""
+    """Returns the runs of Figure 1 A at epsilon = 1 with 10 agents; the algorithm's name is their only label."""
     usual = {"epsilon": 1.0, "agents": 10.0}[runs.panel]
     lines = runs.lines(runs.panel, name_of)
     return PanelRuns(runs.plan, [LabelledResult({"line": name}, own[usual]) for name, own in lines.items()])
 
 
 def competitive(runs: PanelRuns) -> dict[str, str]:
-    """Returns for each private federation of Figure 1 A, as text, where it has at most silence's regret."""
+    """Returns for each private federation of Figure 1 A a text: whether its regret is at most that of silent agents.
+
+    The text has a verdict and a ratio for each epsilon, or for each number of agents M, whichever the panel varies.
+    """
     x_is = {"epsilon": "epsilon", "agents": "M ="}[runs.panel]
     return {
         name: "; ".join(f"at {x_is} {x:g} {value.at_most(1)} ({value})" for x, value in ratios.items())
@@ -99,10 +113,10 @@ def competitive(runs: PanelRuns) -> dict[str, str]:
 
 
 def equal_privacy(runs: PanelRuns) -> Table:
-    """Yields the lines of the table of noise and privacy spent in the printed form and in ours.
+    """Yields a table of the noise and the privacy claims of FedUCB as the paper prints it, and as corrected here.
 
-    Both promise the same. The noise is the largest standard deviation on the diagonal of a sum of released statistics,
-    for the baseline's own epsilon; off the diagonal it is 1 / sqrt(2) of that.
+    Both forms promise the same epsilon. The noise is the largest standard deviation of a diagonal entry of a sum of
+    released statistics, at the baseline's default epsilon; entries off the diagonal have 1 / sqrt(2) of it.
     """
     for name in ("FedUCB-printed", "FedUCB"):
         env = BASELINES[name].wrap(parallel_env(max_cycles=runs.plan.scale.rounds))
@@ -121,7 +135,10 @@ def equal_privacy(runs: PanelRuns) -> Table:
 
 
 def budget_curves(runs: PanelRuns) -> dict[str, dict[int, Mean]]:
-    """Returns regret over rounds, from where curves differ on, by budget of communication or silent line."""
+    """Returns curves of regret over rounds, by communication budget, or by algorithm for runs without a budget.
+
+    The first rounds are left out, since all curves agree there.
+    """
     first = min(100, runs.plan.scale.rounds // 10)
     curves = {}
     for labels, result in runs.rows:
@@ -132,19 +149,33 @@ def budget_curves(runs: PanelRuns) -> dict[str, dict[int, Mean]]:
 
 
 def fitted(lines: Mapping[str, Mapping[float, RunResult]]) -> dict[str, Mean]:
-    """Returns the mean exponent of x that is fitted to the regret of each trial, by name."""
+    """Returns for each algorithm the exponent p of regret growing as x^p, fitted to each trial; means over trials.
+
+    Args:
+        lines: Results by algorithm and x.
+    """
     return {name: over_seeds(exponents(own), ".2f") for name, own in lines.items()}
 
 
 def fitted_table(powers: Mapping[str, Mean]) -> Table:
-    """Returns the table of the exponents of d that :func:`fitted` returns."""
+    """Returns a table with a line for each algorithm: the exponent of the dimension d fitted to its regret.
+
+    Args:
+        powers: The exponents by algorithm, as :func:`fitted` returns them.
+    """
     return [
         {"algorithm": name, "exponent of d, fitted (± 95 % over trials)": p} for name, p in powers.items()
     ]
 
 
 def quadratic(powers: Mapping[str, Mean]) -> dict[str, str]:
-    """Returns for each private federation, as text, whether 2 is within the interval of its exponent of d."""
+    """Returns for each private federation a text: whether its regret may grow as d^2 in the dimension d.
+
+    The verdict is on whether the interval of its fitted exponent contains 2.
+
+    Args:
+        powers: The exponents by algorithm, as :func:`fitted` returns them.
+    """
     return {
         name: "undecided, of two trials" if isnan(power.low) else f"{power.holds(2)} (2 against {power})"
         for name, power in powers.items()
@@ -153,14 +184,18 @@ def quadratic(powers: Mapping[str, Mean]) -> dict[str, str]:
 
 
 def sensitivity(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
-    """Returns regret at the least epsilon over that at the largest, by line and gap."""
+    """Returns regret at the smallest epsilon divided by regret at the largest, by algorithm and gap."""
     epsilons = runs.values("epsilon")
     least, most = (runs.where(epsilon=epsilon).lines("gap") for epsilon in (min(epsilons), max(epsilons)))
     return {line: over(own, most[line]) for line, own in least.items()}
 
 
 def nearer_to_one(first: Ratio, last: Ratio) -> Statement:
-    """Returns, as a verdict, whether the last ratio is nearer to 1 than the first, by intervals of the factor to 1."""
+    """Returns the verdict on whether the last ratio is nearer to 1 than the first.
+
+    The distance of a ratio r from 1 is max(r, 1 / r). The verdict is undecided if the intervals of the two distances
+    overlap.
+    """
     (first_low, first_high), (last_low, last_high) = map(_factor_to_one, (first, last))
     if last_high < first_low:
         return "holds"
@@ -168,16 +203,17 @@ def nearer_to_one(first: Ratio, last: Ratio) -> Statement:
 
 
 def _factor_to_one(value: Ratio) -> tuple[float, float]:
-    """Returns the interval of the ratio or of its inverse, whichever is above 1; from 1 on where both may be."""
+    """Returns the interval of max(r, 1 / r) for a ratio r; its lower end is 1 if the interval of r contains 1."""
     ends = sorted(max(end, 1 / end) for end in (value.low, value.high))
     return (1.0 if value.low <= 1 <= value.high else ends[0]), ends[1]
 
 
 def less_sensitive(by_gap: Mapping[str, Mapping[float, Ratio]]) -> dict[str, str]:
-    """Returns for each private line, as text, whether epsilon matters less at the largest gap than at the least.
+    """Returns for each private algorithm a text: whether epsilon matters less at the largest gap than at the smallest.
 
     Args:
-        by_gap: The ratios of :func:`sensitivity`.
+        by_gap: Regret at the smallest epsilon divided by regret at the largest, by algorithm and gap, as
+            :func:`sensitivity` returns it.
     """
     verdicts = {}
     for line, ratios in by_gap.items():
@@ -193,19 +229,29 @@ def decades(runs: PanelRuns) -> list[int]:
 
 
 def over_random(runs: PanelRuns) -> Table:
-    """Yields the lines of the table of federations' regret over random arms', decade by decade."""
+    """Yields a table with a line for each of the rounds 100, 1,000 and so on: regret relative to random arms.
+
+    Each private federation has a column with its regret divided by that of a policy that pulls random arms.
+    """
     for k in decades(runs):
         ratios = {f"{name} / {RANDOM}": ratio(runs[name], runs[RANDOM], k) for name in FEDERATIONS}
         yield {"round": f"{runs[RANDOM].rounds[k]:,}"} | ratios
 
 
 def last_decade(runs: PanelRuns) -> dict[str, Mean]:
-    """Returns the ratio of a federation's regret at the end of the last decade of rounds to that at its start."""
+    """Returns for each private federation the factor by which its regret grows over the last decade of rounds.
+
+    A decade is from one power of ten of rounds to the next.
+    """
     start, end = decades(runs)[-2:]
     regrets = {name: [regret_by_seed(runs[name], k) for k in (end, start)] for name in FEDERATIONS}
     return {name: over_seeds(after / before, ".2f") for name, (after, before) in regrets.items()}
 
 
 def falling(lines: Mapping[str, Mapping[float, RunResult]]) -> dict[str, Statement]:
-    """Returns, as a verdict by line, whether regret falls as x rises."""
+    """Returns for each algorithm the verdict on whether its regret falls as x rises.
+
+    Args:
+        lines: Results by algorithm and x.
+    """
     return {name: falls(own)[0] for name, own in lines.items()}

@@ -12,7 +12,7 @@ PAPER_ROUNDS, PAPER_TRIALS = 10_000_000, 100
 
 RANDOM, SILENCE, PRIVATE_SILENCE = "random-arm", "LinUCB", "LinUCB-private"
 SILENT = (RANDOM, SILENCE, "LinUCB-0.5", PRIVATE_SILENCE)
-"""Baselines that send no messages; the last is private towards itself."""
+"""Baselines that send no messages; the last adds noise to the statistics from which the agent itself learns."""
 
 PRIVATE = ("FedUCB-printed", "FedUCB", "FedUCB-floor", "FedUCB-min")
 """Private federations, all of which send in the same rounds."""
@@ -30,10 +30,10 @@ GRAPHS: dict[str, tuple[Any, int]] = {
 """Graphs over ten agents with their diameters; the star's hub is an agent."""
 
 FEDERATIONS = ("FedUCB-printed", "FedUCB", "FedUCB-min")
-"""The private federations that are compared where there are many runs, or long ones."""
+"""The private federations that are compared in experiments with many or long runs."""
 
 FIG1B_FORMS = {"nonprivate": SHARED, "printed": "FedUCB-printed", "mended": "FedUCB", "least": "FedUCB-min"}
-"""The federation whose budgets of communication a panel of Figure 1 B compares."""
+"""The federation that a panel of Figure 1 B plays with several communication budgets, by the panel's name."""
 
 _COSTLY = ("LinUCB-0.5", PRIVATE_SILENCE, "FedUCB-floor", "FedUCB-min", *TRIGGERED)
 
@@ -45,36 +45,38 @@ def linear_run(
 ) -> RunSpec:  # fmt: skip
     """Returns a run of a baseline on a linear bandit.
 
-    Its labels are ``line``, which is the baseline's name if no other is given, ``agents``, ``dim``, ``gap``, where one
-    is given ``epsilon``, and those given besides.
+    The run's labels are ``line`` (the baseline's name, unless ``labels`` has another), ``agents``, ``dim``, ``gap``,
+    ``epsilon`` if it is given, and ``labels``.
 
     Args:
-        plan: Has the horizon and the number of trials.
+        plan: The panel's settings; its scale has the horizon and the number of trials.
         baseline: Name of the baseline.
-        agents: M.
-        dim: d.
-        arms: K; None for d^2.
+        agents: Number of agents M.
+        dim: Dimension d of contexts.
+        arms: Number of arms K; None for d^2.
         gap: Difference between the best arm's mean and the others'.
-        epsilon: Of the privatizer; None where there is none or where all runs have the same.
-        wrappers: Arguments of the baseline's wrappers to be changed, by the wrapper's role.
-        policy: Arguments of its policy to be changed.
-        **labels: Other labels.
+        epsilon: The privatizer's epsilon; None if there is no privatizer, or if all runs have the registered epsilon.
+        wrappers: Arguments of the baseline's wrappers that are changed, by the wrapper's role.
+        policy: Arguments of the baseline's policy that are changed.
+        **labels: Further labels.
     """
     known = {"line": baseline, "agents": float(agents), "dim": float(dim), "gap": gap}
-    # Baselines are registered with epsilon 1: left unchanged, runs at 1 are shared with other figures.
+    # Baselines are registered with epsilon 1. At 1 the argument is left out, so that the run is the same as one of
+    # another figure and is played only once.
     changed = {} if epsilon in (None, 1) else {"privatizer": {"epsilon": epsilon}}
     return RunSpec(
         baseline=baseline, env_id="FedLinear-v0", rounds=plan.scale.rounds, seeds=plan.scale.trials, delta=DELTA,
         env_kwargs={"num_agents": int(agents), "dim": int(dim), "num_arms": arms or int(dim) ** 2, "gap": gap},
         policy_kwargs={**policy}, wrapper_kwargs={**wrappers, **changed},
         labels=known | ({} if epsilon is None else {"epsilon": epsilon}) | labels,
-        # A trial at a lean scale takes minutes, so each is a shard, which runs with more trials can reuse.
+        # A trial at a lean scale takes minutes. So each trial is stored as a shard of its own, and a run with more
+        # trials can reuse it.
         rows=int(agents) if plan.scale.lean else ROWS_PER_SHARD,
     )  # fmt: skip
 
 
 def _played(plan: Plan, names: Iterable[str]) -> list[str]:
-    """Returns the baselines of these that are played: a lean scale leaves costly ones out."""
+    """Returns the names of the baselines that are played at the plan's scale; a lean scale leaves out costly ones."""
     return [name for name in names if not (plan.scale.lean and name in _COSTLY)]
 
 
@@ -91,7 +93,14 @@ def _fig1a(plan: Plan) -> list[RunSpec]:
 
 
 def budgets(agents: int, rounds: int) -> dict[str, Any]:
-    """Returns schedules with about sqrt(M), log2 T and T synchronisations: O(M^1.5), O(M log T), O(M T) messages."""
+    """Returns three schedules of communication by name, for M agents and T rounds.
+
+    They have about sqrt(M), log2 T and T synchronisations, hence O(M^1.5), O(M log T) and O(M T) messages.
+
+    Args:
+        agents: Number of agents M.
+        rounds: Horizon T.
+    """
     return {
         "sqrt M": {"name": "geometric", "count": isqrt(agents), "horizon": rounds},
         "log T": {"name": "doubling", "start": 1, "stop": None},
@@ -100,14 +109,18 @@ def budgets(agents: int, rounds: int) -> dict[str, Any]:
 
 
 def _fig1b(plan: Plan) -> list[RunSpec]:
-    """Returns the runs of Figure 1 B: three budgets of communication, each form with one mechanism for all."""
+    """Returns the runs of Figure 1 B: one federation, the panel's, with three budgets of communication.
+
+    The federation adds noise by the same mechanism under each budget. Silent agents are played for comparison.
+    """
     agents, form = int(plan.scale.sweeps["agents"][0]), FIG1B_FORMS[plan.panel]
     roles = ("channel", "schedule"), ("privatizer", "releases")
     trigger = [name for name in TRIGGERED if name == f"{form}-trigger"]
     silent = [name for name in SILENT if (form, name) != (SHARED, PRIVATE_SILENCE)]
     runs = [linear_run(plan, name, agents=agents) for name in _played(plan, silent + trigger)]
     for budget, schedule in budgets(agents, plan.scale.rounds).items():
-        # Doubling rounds are the baselines' default: left unchanged, these runs are shared with Figure 1 C.
+        # Doubling rounds are the baselines' default. The argument is left out for them, so that the runs are the same
+        # as those of Figure 1 C and are played only once.
         changed = () if budget == "log T" else roles[:1] if form == SHARED else roles
         wrappers = {role: {argument: schedule} for role, argument in changed}
         if not (plan.scale.lean and (form, budget) == ("FedUCB-min", "T")):
@@ -139,12 +152,15 @@ def _fig2(plan: Plan) -> list[RunSpec]:
 
 
 def _horizon(plan: Plan) -> list[RunSpec]:
-    """Returns runs of as many rounds as the paper has, with ten arms a round to make that many affordable."""
+    """Returns runs for horizons as long as the paper's; they have only ten arms, since more would take too long."""
     return [linear_run(plan, name, arms=10) for name in (RANDOM, *FEDERATIONS, SILENCE, SHARED)]
 
 
 def _graphs(plan: Plan) -> list[RunSpec]:
-    """Returns runs of Algorithm 3: a hop a round, time to live and number of estimators equal to the diameter."""
+    """Returns the runs of the paper's Algorithm 3, in which messages travel over a graph, one edge a round.
+
+    Messages are forwarded for as many rounds as the graph's diameter, and each agent has as many estimators.
+    """
     private = plan.panel == "private"
     runs = [linear_run(plan, name) for name in SILENT if private or name != PRIVATE_SILENCE]
     for graph, (topology, diameter) in GRAPHS.items():
@@ -162,10 +178,11 @@ def _experiment(
     """Returns an experiment.
 
     Args:
-        title: The end of its title.
+        title: End of the experiment's title.
         runs: Returns a panel's runs.
         small: The small scale.
-        medium: Sweeps with 100,000 rounds, a hundredth of the paper's; there is no such scale without them.
+        medium: Sweeps of the scale ``medium``, which has 100,000 rounds, a hundredth of the paper's; the experiment
+            lacks that scale if this is empty.
         paper: Sweeps at the paper's scale.
         x: Label of the x axis; both axes are logarithmic.
         y: Label of the y axis.

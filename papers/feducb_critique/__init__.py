@@ -1,1 +1,1 @@
-"""FedUCB as Zhou and Chowdhury (ICLR 2024) criticise it."""
+"""Experiments that check in numbers the errors that Zhou and Chowdhury (ICLR 2024) find in FedUCB."""

@@ -17,19 +17,20 @@ from fedbandit_envs.papers.feducb_critique.experiments import AGENTS, DIM, FORMS
 from fedbandit_envs.wrappers.privacy.attacks import epsilon_from_rates, rate_at_least, rate_at_most
 
 ERROR = 1e-4
-"""Probability that a lower bound of epsilon is too high."""
+"""Largest probability with which a lower bound of epsilon may be above the true epsilon."""
 
 
 def epsilon_at_least(without: Array, including: Array, delta: float) -> float:
-    """Returns a lower bound of epsilon, too high with probability :data:`ERROR` at most.
+    """Returns a lower bound of epsilon from the rounds of the first synchronisation under two histories.
 
-    A quarter of the samples are used to choose the event that is counted in the others: the first synchronisation comes
-    on that side of the middle between both histories' median rounds where it comes with the observation.
+    An attacker sees that round and guesses whether the history includes one observation: he compares the round with the
+    middle of the two histories' median rounds. A quarter of the samples give the medians; the other samples give the
+    attacker's error rates, from which the bound follows. It is too high with probability :data:`ERROR` at most.
 
     Args:
-        without: Rounds of the first synchronisation without the observation that is attacked, ``(samples,)``.
-        including: The same with the observation.
-        delta: The delta of the guarantee.
+        without: Rounds of the first synchronisation in runs without the observation, ``(samples,)``.
+        including: Rounds of the first synchronisation in runs with the observation, ``(samples,)``.
+        delta: The delta of the privacy guarantee.
     """
     quarter = len(without) // 4
     medians = [float(np.median(some[:quarter])) for some in (without, including)]
@@ -38,20 +39,28 @@ def epsilon_at_least(without: Array, including: Array, delta: float) -> float:
 
 
 def _guessed(rounds: Array, medians: Sequence[float]) -> Array:
-    """Returns whether an attacker who knows both histories' median rounds guesses the one with the observation."""
+    """Returns for each sample whether the attacker guesses the history with the observation, bool.
+
+    Args:
+        rounds: Rounds of the first synchronisation, ``(samples,)``.
+        medians: Median of these rounds without the observation, and with it.
+    """
     without, including = medians
     guessed: Array = (rounds < (without + including) / 2) == (including < without)
     return guessed
 
 
 def epsilons(runs: PanelRuns) -> Curves:
-    """Returns lower bounds of epsilon over the epsilon promised, by when messages are sent, and the promise."""
+    """Returns curves of a lower bound of epsilon over the promised epsilon, by the rule for when messages are sent.
+
+    The curve ``promised`` is the diagonal; a point above it refutes the promise.
+    """
     found = each(runs.lines("epsilon"), lambda one: epsilon_at_least(one.without, one.including, DELTA))
     return {**found, "promised": {epsilon: epsilon for epsilon in runs.values("epsilon")}}
 
 
 def attacks(runs: PanelRuns) -> Table:
-    """Yields the lines of the table of attacks by an attacker who sees nothing but the time of the first message."""
+    """Yields a table with a line for each attack by someone who sees only the round of the first message."""
     least = epsilons(runs)
     for line, own in runs.lines("epsilon").items():
         for epsilon, found in own.items():
@@ -74,7 +83,14 @@ def _range(rounds: Array) -> str:
 
 
 def _wrong(without: Array, including: Array) -> str:
-    """Returns the error rate, as text, of an attacker who guesses the history by the middle of the median rounds."""
+    """Returns as text how often an attacker guesses the wrong history from the round of the first message.
+
+    The attacker compares the round with the middle of the two histories' median rounds.
+
+    Args:
+        without: Rounds of the first message without the attacked observation, ``(samples,)``.
+        including: Rounds of the first message with it, ``(samples,)``.
+    """
     medians = [float(np.median(some)) for some in (without, including)]
     if medians[0] == medians[1]:
         return "half"
@@ -83,12 +99,18 @@ def _wrong(without: Array, including: Array) -> str:
 
 
 def noise_ratio(found: SimpleNamespace) -> float:
-    """Returns the standard deviation of the noise in the sum over that in one agent's share."""
+    """Returns the noise's standard deviation in the sum over agents, divided by that in one agent's message.
+
+    Args:
+        found: Noise of each agent and of the sum, as :func:`.runs.added_noise` measures it.
+    """
     return float(found.summed.std() / found.single.std())
 
 
 def noise_table(added: Mapping[float, SimpleNamespace]) -> Table:
-    """Yields the lines of the table of standard deviations of the noise that is added to V.
+    """Yields a table with a line for each number of agents M: the standard deviation of the noise added to V.
+
+    V is the matrix of the agents' ridge regression.
 
     Args:
         added: Results of :func:`.runs.added_noise` by M.
@@ -104,17 +126,25 @@ def noise_table(added: Mapping[float, SimpleNamespace]) -> Table:
 
 
 def furthest_from_root(added: Mapping[float, SimpleNamespace]) -> float:
-    """Returns the largest relative difference between sqrt(M) and the ratio of noise."""
+    """Returns the largest relative difference, over the numbers of agents M, of :func:`noise_ratio` from sqrt(M).
+
+    Args:
+        added: Results of :func:`.runs.added_noise` by M.
+    """
     return max(abs(noise_ratio(found) / sqrt(agents) - 1) for agents, found in added.items())
 
 
 def regrets_by_agents(runs: PanelRuns) -> dict[str, dict[float, RunResult]]:
-    """Returns results of the federations that learn, by form and M."""
+    """Returns the runs in which federations learn, by the federation's baseline and by the number of agents M."""
     return {form: runs.by("agents", line=form) for form in FORMS}
 
 
 def regret_table(regrets: Mapping[str, Mapping[float, RunResult]]) -> Table:
-    """Returns the table of regret by M, and of the exponents of M fitted to it."""
+    """Returns a table with a line for each federation: regret by the number of agents M, and the exponent of M.
+
+    Args:
+        regrets: Results by baseline and M, as :func:`regrets_by_agents` returns them.
+    """
     powers, rows = fitted(regrets).values(), by_line(each(regrets, final_regret), "form", "M = {:g}")
     head = "exponent of M (± 95 % over trials)"
     return [{**row, head: power} for row, power in zip(rows, powers, strict=True)]
@@ -123,7 +153,14 @@ def regret_table(regrets: Mapping[str, Mapping[float, RunResult]]) -> Table:
 def relative_to_fewest(
     added: Mapping[float, SimpleNamespace], regrets: Mapping[str, Mapping[float, RunResult]]
 ) -> Curves:
-    """Returns noise and regret relative to those of the fewest agents, and the powers that bounds have."""
+    """Returns curves over the number of agents M, each divided by its value at the smallest M.
+
+    The curves are noise, regret of each federation, and the two powers of M that the papers' regret bounds have.
+
+    Args:
+        added: Results of :func:`.runs.added_noise` by M.
+        regrets: Results by baseline and M, as :func:`regrets_by_agents` returns them.
+    """
     points = {
         **each({"noise in the sum": added}, noise_ratio),
         **each(regrets, lambda run: float(regret_by_seed(run).mean())),
@@ -134,11 +171,11 @@ def relative_to_fewest(
 
 
 def log_growth(rounds: int, private: bool) -> float:
-    """Returns log(rho_max/rho_min + T L^2/(d rho_min)).
+    """Returns log(rho_max/rho_min + T L^2/(d rho_min)), FedUCB's bound on a log determinant's growth per dimension.
 
-    With noise, rho_min and rho_max are those of Proposition 4 for epsilon = 1, Lambda and 3 Lambda with
-    Lambda = sqrt(32) m (L^2 + 1) ln(4/delta) (4 sqrt(d) + 2 ln(2nM/alpha))/epsilon, n = T and alpha = 0.01; without
-    noise, both are each agent's share of the ridge.
+    T is the number of rounds, d the dimension and L the bound on contexts. With noise, rho_min = Lambda and
+    rho_max = 3 Lambda (Proposition 4), where Lambda = sqrt(32) m (L^2 + 1) ln(4/delta) (4 sqrt(d) + 2 ln(2nM/alpha))/
+    epsilon, with epsilon = 1, n = T and alpha = 0.01. Without noise, both are each agent's share of the ridge.
 
     Args:
         rounds: T.
@@ -153,12 +190,12 @@ def log_growth(rounds: int, private: bool) -> float:
 
 
 def printed_bound(rounds: int, private: bool, rate: float | None) -> tuple[float, float]:
-    """Returns Proposition 1's bound of the number of synchronisations, and d T / D.
+    """Returns the FedUCB paper's bound on the number of synchronisations (Proposition 1), and the rate d T / D.
 
     Args:
-        rounds: T.
+        rounds: Horizon T.
         private: Whether there is noise.
-        rate: d T / D; None for the D of Theorem 1.
+        rate: d T / D, for dimension d and threshold D of the communication trigger; None for the D of Theorem 1.
     """
     growth = log_growth(rounds, private)
     rate = (growth + 1) / 2 if rate is None else rate
@@ -169,11 +206,13 @@ Counts = Mapping[str, Mapping[float | None, tuple[Array, float, float]]]
 
 
 def synchronisations(runs: PanelRuns) -> Counts:
-    """Returns the numbers of synchronisations, in each of which everybody sends to everybody else, and their bounds.
+    """Returns measured numbers of synchronisations beside the FedUCB paper's bound on them.
+
+    In a synchronisation every agent sends a message to every other agent.
 
     Returns:
-        For each curve's name, by d T / D (None for the D of Theorem 1): counts, ``(trials,)``, Proposition 1's bound of
-        them, and d T / D as a number.
+        For each curve's name, and each rate d T / D (None for the threshold D of Theorem 1): the number of
+        synchronisations in each trial, ``(trials,)``; Proposition 1's bound on it; and d T / D as a number.
     """
     return {
         name: {
@@ -188,7 +227,11 @@ def synchronisations(runs: PanelRuns) -> Counts:
 
 
 def bound_table(found: Counts) -> Table:
-    """Yields the lines of the table of synchronisations beside their bound, with noise and without."""
+    """Yields a table with a line for each rate d T / D: numbers of synchronisations and their bounds.
+
+    Args:
+        found: Counts and bounds with noise and without, as :func:`synchronisations` returns them.
+    """
     heads = {
         "printed form": ("its bound", "is it kept?"),
         "true data": ("its bound with true data", "is that kept?"),
@@ -204,7 +247,11 @@ def bound_table(found: Counts) -> Table:
 
 
 def bound_curves(found: Counts) -> Curves:
-    """Returns means of synchronisations and their bounds over d T / D."""
+    """Returns curves over d T / D: the mean number of synchronisations, and the paper's bound on it.
+
+    Args:
+        found: Counts and bounds, as :func:`synchronisations` returns them.
+    """
     curves = {}
     for name, own in found.items():
         swept = {given: each for given, each in own.items() if given is not None}
@@ -214,6 +261,13 @@ def bound_curves(found: Counts) -> Curves:
 
 
 def first_broken(found: Counts) -> float | None:
-    """Returns the first d T / D at which the printed form exceeds its bound on average; None if none does."""
+    """Returns the first d T / D at which FedUCB as printed synchronises more often than its bound, on average.
+
+    Args:
+        found: Counts and bounds, as :func:`synchronisations` returns them.
+
+    Returns:
+        The rate d T / D; None if the bound is exceeded at none.
+    """
     rates = found["printed form"].items()
     return next((rate for rate, (n, bound, _) in rates if rate is not None and n.mean() > bound), None)

@@ -17,20 +17,22 @@ PRINTED, FIXED, TRUE = "FedUCB-printed-trigger", "FedUCB-printed", "FedUCB-nonpr
 MADE, SEARCHED, DOUBLING = "its trigger, D made for it", "its trigger, printed D", "doubling rounds"
 SUMMED = "noise"
 FORMS = (FIXED, "FedUCB", "FedUCB-min", SHARED)
-"""Federations whose regret is set against the number of agents."""
+"""Baselines whose regret is measured for several numbers of agents."""
 
 AGENTS, DIM, ARMS = 10, 10, 10
-"""Size of the federations whose synchronisations are counted."""
+"""Numbers of agents, dimensions and arms of the federations whose synchronisations are counted."""
 
-_ROUND = 50  # that a threshold is made for
+_ROUND = 50  # round in which a threshold, chosen for it, betrays whether the observation was made
 _NOISY_ROUNDS = 16
-_INBOXES = 200_000  # held in memory at once, one for each pair of agents
+_INBOXES = 200_000  # most inboxes in memory at once; a federation has one for each ordered pair of agents
 
 
 def runs(plan: Plan) -> list[RunSpec | Measurement]:
-    """Returns a panel's runs: attacks on the times of messages, sums of noise, or federations with a trigger.
+    """Returns the runs of one panel.
 
-    Runs of the last panel have the label ``rate``, which is d T / D for the threshold D; it is None for the printed D.
+    Panel ``times`` has attacks on the rounds in which messages are sent, panel ``noise`` sums of noise, and panel
+    ``messages`` federations that synchronise when the FedUCB paper's trigger fires. Runs of the last panel have the
+    label ``rate``, which is d T / D for dimension d and the trigger's threshold D, or None for the printed D.
     """
     sweeps = plan.scale.sweeps
     seeds = range(int(sweeps["samples"][0]))
@@ -71,7 +73,7 @@ EXPERIMENTS = {
     "feducb-critique": Experiment(
         "FedUCB, as Zhou and Chowdhury criticise it: privacy, noise, communication",
         {"x": "epsilon promised", "y": "epsilon, at least", **LOG_LINEAR},
-        # Neither paper prints numbers to be met; ``paper`` has more of everything.
+        # Neither paper prints measured values, so the scale ``paper`` is only larger than ``small``.
         {
             "tiny": Scale(200, 2, _TINY),
             "small": Scale(20_000, 5, _SMALL),

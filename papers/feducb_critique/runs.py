@@ -20,12 +20,12 @@ ATTACKED = 2
 """Number of agents in a federation whose first messages are observed."""
 
 _DIM, _FAILURE = 2, 0.01
-# The arms: the longest context there can be, which pays 1, and a context of length 0, which pays nothing.
+# The two arms: a context of the largest norm, with reward 1, and the zero context, with reward 0.
 _LONG, _NOTHING = 0, 1
 
 
 def _federation(baseline: str, agents: int, horizon: int, **wrappers: dict[str, Any]) -> FederatedEnv:
-    """Returns a baseline's federation in which nothing is random but the noise of privatizers."""
+    """Returns a linear bandit with a baseline's wrappers, in which only the noise of privatizers is random."""
     env = parallel_env(
         num_agents=agents, contexts=[[1.0, 0.0], [0.0, 0.0]], parameter=[1.0, 0.0], reward="normal",
         reward_sd=0.0, reward_bound=1.0, max_cycles=horizon,
@@ -34,7 +34,7 @@ def _federation(baseline: str, agents: int, horizon: int, **wrappers: dict[str, 
 
 
 class _ScriptedFedUCB(FedUCB):
-    """FedUCB whose agents pull the context of length 0, but for the first agent's first pull, which is given."""
+    """FedUCB whose agents always pull the zero context, except that the first agent's first pull is prescribed."""
 
     def __init__(self, first: int, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -57,24 +57,25 @@ def first_messages(
 ) -> dict[str, Any]:
     """Measures when a federation synchronises first, under two histories of one agent that differ in one observation.
 
-    The observation is of a long context or of none. Before the first synchronisation no noise has been received, so
-    that its round follows from the history. An attacker may see that round and nothing else.
+    In one history the agent observes a context of the largest norm in round 1, in the other the zero context. Agents
+    have received no noise before the first synchronisation, so its round is a function of the history. An attacker sees
+    that round and nothing else.
 
     Args:
-        seeds: One for each federation without the observation; as many that follow are for those with it.
+        seeds: One seed for each run without the observation; the runs with it have as many seeds that follow these.
         advance: Called with the share of the work that was done since its last call.
         baseline: Name of the federation's baseline.
-        epsilon: Privacy that all releases together promise.
-        horizons: The first and the last T for which the printed threshold is tried, until it betrays the observation;
-            the last is played if none does.
-        made_for: Round in which a threshold made for it betrays the observation, at the first horizon; None keeps the
-            printed threshold.
+        epsilon: The epsilon that all releases together promise.
+        horizons: First and last horizon T. The paper's threshold depends on T: the first T is played at which the
+            trigger fires in different rounds under the two histories, or the last if there is no such T.
+        made_for: If given, the first T is played with a threshold that is chosen so that the trigger fires in this
+            round under one history only; None for the paper's threshold.
 
     Returns:
         ``without`` and ``including``: rounds of the first synchronisation without the observation and with it,
-        ``(seeds,)`` each, 0 for none; ``horizon``: T that was played; ``share``: share of the horizons tried that
-        betray the observation, NaN where the threshold was made for one; ``reason``: why the federation claims no
-        privacy, empty where it claims some.
+        ``(seeds,)`` each, 0 for none; ``horizon``: T that was played; ``share``: share of the horizons at which the two
+        histories' rounds differ, NaN if ``made_for`` is given; ``reason``: why the federation claims no privacy, empty
+        if it claims some.
     """
     horizon, share, threshold = horizons[0], nan, None
     if made_for is None:
@@ -105,18 +106,20 @@ def first_messages(
 
 
 def printed_trigger(baseline: str, epsilon: float, horizon: int) -> tuple[float, float, float]:
-    """Returns the paper's communication trigger at the start of an episode of :func:`first_messages`.
+    """Returns both sides of FedUCB's condition for a synchronisation, at the start of an episode.
 
-    It is computed from the noise variance that the federation announces, without the policy.
+    Agents synchronise when the number of rounds since the last synchronisation, times a difference of log determinants,
+    reaches the threshold D. The values are computed from the noise variance that the federation announces, without the
+    policy, for the federation of :func:`first_messages`.
 
     Args:
         baseline: Name of the federation's baseline.
-        epsilon: Privacy that all releases together promise.
-        horizon: T.
+        epsilon: The epsilon that all releases together promise.
+        horizon: Horizon T, on which D depends.
 
     Returns:
-        The threshold D, and the left-hand side log det(V + (rho_max - rho_min) I) - log det S, before there is any data
-        and with one long context.
+        The threshold D; and log det(V + (rho_max - rho_min) I) - log det S without any data, and with one context of
+        the largest norm.
     """
     env = _federation(baseline, ATTACKED, horizon, privatizer={"epsilon": epsilon})
     worst = sqrt(highest(env.policy_spec.release[variance_of("statistic")]))
@@ -126,7 +129,8 @@ def printed_trigger(baseline: str, epsilon: float, horizon: int) -> tuple[float,
         sd=np.array(worst),
         worst_sd=worst,
         heads=np.array(float(ATTACKED)),
-        # Union bound over agents and over releases, at the first release, for half of the policy's failure probability.
+        # Logarithm of the union bound over agents and releases, at the first release: release k of each of M agents has
+        # the share 6 / (M pi^2 k^2) of half of the policy's failure probability.
         log_union=np.array(log(2 * ATTACKED * np.pi**2 / (6 * _FAILURE))),
         dim=_DIM,
         ridge=1.0,
@@ -139,7 +143,13 @@ def printed_trigger(baseline: str, epsilon: float, horizon: int) -> tuple[float,
 
 
 def printed_rounds(baseline: str, epsilon: float, horizon: int) -> tuple[int, int]:
-    """Returns the rounds in which the printed trigger fires first, without the observation and with it."""
+    """Returns the rounds in which FedUCB's trigger fires first, without the attacked observation and with it.
+
+    Args:
+        baseline: Name of the federation's baseline.
+        epsilon: The epsilon that all releases together promise.
+        horizon: Horizon T, on which the trigger's threshold depends.
+    """
     threshold, *sides = printed_trigger(baseline, epsilon, horizon)
     without, including = (ceil(threshold / side) for side in sides)
     return without, including
@@ -148,19 +158,21 @@ def printed_rounds(baseline: str, epsilon: float, horizon: int) -> tuple[int, in
 def added_noise(
     seeds: range, advance: Callable[[float], None], baseline: str, agents: int, rounds: int
 ) -> dict[str, Any]:
-    """Measures the noise in the sum from which FedUCB's agents learn, in federations that pull and release nothing.
+    """Measures the noise in the sum of messages from which FedUCB's agents learn.
+
+    Agents pull the zero context in every round, so that the messages contain noise alone.
 
     Args:
-        seeds: One for each federation.
+        seeds: One seed for each federation.
         advance: Called with the share of the work that was done since its last call.
         baseline: Name of the federation's baseline; messages have to reach their senders as well, so that all agents'
             noise is in the sum.
-        agents: M.
-        rounds: T.
+        agents: Number of agents M.
+        rounds: Number of rounds T.
 
     Returns:
-        Noise on the diagonals that the first agent has received in all rounds: ``summed`` over senders,
-        ``(seeds, dim + 1)``, and ``single``, of each sender, ``(seeds, agents, dim + 1)``.
+        Diagonals of the noise that the first agent received, added up over all rounds: ``summed`` over senders,
+        ``(seeds, dim + 1)``, and ``single`` of each sender, ``(seeds, agents, dim + 1)``.
     """
     env = _federation(baseline, agents, rounds)
     env.reset_batch(seeds)

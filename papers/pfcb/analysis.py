@@ -31,27 +31,38 @@ from fedbandit_envs.papers.pfcb.experiments import MARGIN
 from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier, gaussian_delta
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import decreasing
 
-# What the paper prints: "136%, 233% more regret" than FCB (uniform), "235%, 394%" (normal), section 6.2.
+# Regret of P-FCB and SS-UCB divided by that of the non-private FCB. The paper (section 6.2) prints "136%, 233% more
+# regret" than FCB for the uniform distribution, and "235%, 394%" for the normal one.
 PAPER_ABOVE_FCB = {"uniform": {"P-FCB": 2.36, "SS-UCB": 3.33}, "normal": {"P-FCB": 3.35, "SS-UCB": 4.94}}
 
 
 def verdict(statement: Statement, scale: Scale) -> str:
-    """Returns the verdict on a statement of the paper, as text; none at another horizon than the paper's."""
+    """Returns the verdict on a statement of the paper, as text; ``not the paper's setting`` for another horizon."""
     if scale.rounds != experiments.SCALES["paper"].rounds:
         return "not the paper's setting"
     return {"holds": "agrees", "does **not** hold": "**differs**"}.get(statement, statement)
 
 
 def compared(head: str, above: RunResult, below: RunResult) -> dict[str, Any]:
-    """Returns two cells of a table: the ratio of two runs' regrets, and the median of the single markets' ratios.
+    """Returns two cells of a table: the ratio of two runs' regrets, and the median of the ratios in single markets.
 
-    The median is not moved by one market whose constraint nearly binds.
+    The median shows whether the first ratio is due to one market in which the quality constraint nearly binds.
+
+    Args:
+        head: Head of the first cell's column.
+        above: The run whose regret is divided.
+        below: The run by whose regret it is divided.
     """
     return {head: ratio(above, below), "median market": f"{np.median(instance_ratios(above, below)):.3f}"}
 
 
 def of_markets(result: RunResult, markets: Sequence[int]) -> RunResult:
-    """Returns a result restricted to some of its markets, given by their places among the result's strata."""
+    """Returns a result restricted to the seeds of some of its markets.
+
+    Args:
+        result: The result of a run, whose seeds take its markets in turn.
+        markets: Indices of the markets that are kept, 0 for the first.
+    """
     seeds = np.isin(strata_of_seeds(result), markets)
     return replace(
         result,
@@ -62,7 +73,14 @@ def of_markets(result: RunResult, markets: Sequence[int]) -> RunResult:
 
 
 def over_chord(points: Mapping[float, RunResult], x: float) -> Ratio:
-    """Returns regret at x over that of the straight line between the least x and the largest."""
+    """Returns the regret at x divided by the value at x of a straight line between two measured regrets.
+
+    The line goes from the regret at the smallest x to the regret at the largest x.
+
+    Args:
+        points: Results by x.
+        x: One of the x between the smallest and the largest.
+    """
     first, last = min(points), max(points)
     start, end = (points[at].regret.mean(axis=2, keepdims=True) for at in (first, last))
     line = start + (x - first) / (last - first) * (end - start)
@@ -70,7 +88,7 @@ def over_chord(points: Mapping[float, RunResult], x: float) -> Ratio:
 
 
 def explained(points: Mapping[float, RunResult]) -> tuple[float, float]:
-    """Returns the shares of the regrets' variance that a straight line and a power of x explain."""
+    """Returns R^2 of two curves fitted to the mean regret at each x: of a straight line, and of a power of x."""
     sizes = np.array(list(points))
     regrets: Array = np.array([regret_by_seed(result).mean() for result in points.values()])
     line = np.polyval(np.polyfit(sizes, regrets, 1), sizes)
@@ -80,7 +98,7 @@ def explained(points: Mapping[float, RunResult]) -> tuple[float, float]:
 
 
 def listed(ratios: Mapping[float, Ratio]) -> str:
-    """Returns ratios behind their x as text."""
+    """Returns a text that lists each x with its ratio."""
     return "; ".join(f"{x:g}: {value}" for x, value in ratios.items())
 
 
@@ -90,11 +108,13 @@ def _violations(result: RunResult) -> str:
 
 
 def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Table:
-    """Yields the lines of EXP1's table of regrets at T and their ratios to silence.
+    """Yields EXP1's table with a line for each algorithm: its regret at the horizon T, and its ratio to SS-UCB's.
+
+    SS-UCB's agents do not communicate.
 
     Args:
         runs: The results.
-        meanings: Description of each algorithm.
+        meanings: Description of each algorithm, by its name.
     """
     for name, result in runs.by("line").items():
         means = stratum_means(regret_by_seed(result), strata_of_seeds(result))
@@ -110,11 +130,13 @@ def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Table:
 
 
 def changes(runs: PanelRuns, pairs: Mapping[str, tuple[str, str]]) -> Table:
-    """Yields the lines of the table of what each printed form does to regret.
+    """Yields a table with a line for each change that corrects the paper's algorithms: how it changes regret.
+
+    The regret of the algorithm as printed is divided by that of the corrected algorithm.
 
     Args:
         runs: The results.
-        pairs: The printed form and the corrected one, by a description of the change.
+        pairs: Names of the printed algorithm and of the corrected one, by a description of the change.
     """
     for change, pair in pairs.items():
         value = ratio(*map(runs.one, pair))
@@ -123,11 +145,14 @@ def changes(runs: PanelRuns, pairs: Mapping[str, tuple[str, str]]) -> Table:
 
 
 def over_fcb(runs: PanelRuns, readings: Mapping[str, str]) -> Table:
-    """Yields the lines of the table of P-FCB's and silence's regret over that of readings of the non-private FCB.
+    """Yields a table that compares the regret of P-FCB and of SS-UCB with that of the non-private FCB.
+
+    The paper's description of FCB can be read in several ways; the table has two lines for each of them. SS-UCB's
+    agents do not communicate.
 
     Args:
         runs: The results.
-        readings: Descriptions of the algorithms that the paper's words for FCB may mean, by name.
+        readings: Descriptions of the algorithms that the paper may mean by FCB, by their names.
     """
     for reading, meaning in readings.items():
         for name, paper in PAPER_ABOVE_FCB[runs.panel].items():
@@ -143,11 +168,13 @@ def over_fcb(runs: PanelRuns, readings: Mapping[str, str]) -> Table:
 
 
 def more_than_fcb(runs: PanelRuns, readings: Mapping[str, str]) -> tuple[str, str]:
-    """Returns by how much P-FCB's and silence's regret exceeds that of readings of FCB, and the verdicts.
+    """Returns two texts: by how much regret exceeds that of the non-private FCB, and whether the paper agrees.
+
+    The excess is given for P-FCB and for SS-UCB, whose agents do not communicate.
 
     Args:
         runs: The results.
-        readings: The readings, by a description.
+        readings: Names of the algorithms that the paper may mean by FCB, by a description.
     """
     here, says = [], []
     for how, reading in readings.items():
@@ -159,12 +186,17 @@ def more_than_fcb(runs: PanelRuns, readings: Mapping[str, str]) -> tuple[str, st
 
 
 def in_markets(runs: PanelRuns, markets: Sequence[int]) -> dict[str, RunResult]:
-    """Returns the three results that are compared market by market, restricted to some markets, by algorithm."""
+    """Returns the results of SS-UCB, P-FCB and FCB-checked, restricted to some markets, by algorithm.
+
+    Args:
+        runs: The results.
+        markets: Indices of the markets that are kept, 0 for the first.
+    """
     return {name: of_markets(runs[name], markets) for name in ("SS-UCB", "P-FCB", "FCB-checked")}
 
 
 def single_markets(runs: PanelRuns) -> Table:
-    """Yields the lines of the table of single markets."""
+    """Yields a table with a line for each market: regrets of SS-UCB, P-FCB and FCB-checked there, and their ratios."""
     chosen = experiments.choose_markets(runs.panel)
     for place, (seed, surplus) in enumerate(zip(chosen.slack, chosen.surplus, strict=True)):
         results = in_markets(runs, [place])
@@ -180,11 +212,11 @@ def single_markets(runs: PanelRuns) -> Table:
 
 
 def nearest_market(runs: PanelRuns) -> dict[str, Any]:
-    """Returns the market whose constraint is nearest to binding, and ratios without it.
+    """Returns the market whose quality constraint is nearest to binding, and regret ratios in the other markets.
 
     Returns:
-        ``seed``; ``share``, its share of SS-UCB's regret; without it ``private``, P-FCB's regret over SS-UCB's, and
-        ``silent``, SS-UCB's over FCB-checked's.
+        ``seed``: the market's seed; ``share``: its share of SS-UCB's regret over all markets. Over the other markets:
+        ``private``, P-FCB's regret divided by SS-UCB's, and ``silent``, SS-UCB's regret divided by FCB-checked's.
     """
     chosen, everywhere = experiments.choose_markets(runs.panel), runs["SS-UCB"].regret[-1]
     nearest = int(np.argmin(chosen.surplus))
@@ -196,11 +228,14 @@ def nearest_market(runs: PanelRuns) -> dict[str, Any]:
 
 
 def margins(runs: PanelRuns, kinds: Mapping[str, str]) -> Table:
-    """Yields the lines of the table of slack and binding markets, with and without a margin on the threshold.
+    """Yields a table of regret in two kinds of markets, with and without a margin on the quality threshold.
+
+    In ``slack`` markets the quality constraint does not bind, in ``binding`` markets it does. A policy with the margin
+    adds it to the threshold, so that it violates the constraint less often.
 
     Args:
         runs: The results.
-        kinds: Titles of the kinds of markets.
+        kinds: Titles of the kinds of markets, by ``slack`` and ``binding``.
     """
     for kind, title in kinds.items():
         for margin in (0, MARGIN):
@@ -216,22 +251,34 @@ def margins(runs: PanelRuns, kinds: Mapping[str, str]) -> Table:
 
 
 def margin_ratio(runs: PanelRuns, kind: str) -> Ratio:
-    """Returns P-FCB's regret with the margin over that without, in markets of a kind."""
+    """Returns P-FCB's regret with a margin on the quality threshold, divided by its regret without.
+
+    Args:
+        runs: The results.
+        kind: Kind of the markets, ``slack`` or ``binding``.
+    """
     return ratio(*(runs.one("P-FCB", markets=kind, margin=margin) for margin in (MARGIN, 0)))
 
 
 def claim_of(result: RunResult, composition: str) -> Claim:
-    """Returns a result's claim for one altered quantity under a composition."""
+    """Returns a result's privacy claim for the adjacency ``one-quantity`` under a composition.
+
+    Args:
+        result: The result of a run.
+        composition: How the costs of releases are added up, such as ``exact``.
+    """
     kind = ("one-quantity", composition)
     return next(claim for claim in result.claims if (claim.adjacency, claim.composition) == kind)
 
 
 def by_epsilon(runs: PanelRuns, controls: Mapping[str, str]) -> Table:
-    """Yields the lines of EXP2's table of P-FCB at each epsilon, and of the controls, beside silence.
+    """Yields EXP2's table: the regret of P-FCB at each epsilon, and its ratio to the regret of SS-UCB.
+
+    SS-UCB's agents do not communicate.
 
     Args:
         runs: The results.
-        controls: Description of each control.
+        controls: Descriptions of the algorithms without an epsilon that are compared as well, by their names.
     """
     lines = [("P-FCB", f"{epsilon:g}", result, "drawn") for epsilon, result in runs.by("budget").items()]
     lines += [(name, what, runs[name], "-") for name, what in controls.items()]
@@ -252,13 +299,27 @@ def by_epsilon(runs: PanelRuns, controls: Mapping[str, str]) -> Table:
 
 
 def paper_ratio(distribution: str) -> float:
-    """Returns the ratio of P-FCB's regret to silence's that follows from the numbers that the paper prints."""
+    """Returns P-FCB's regret divided by SS-UCB's, computed from the numbers that the paper prints.
+
+    Args:
+        distribution: Distribution of markets, ``uniform`` or ``normal``.
+    """
     above = PAPER_ABOVE_FCB[distribution]
     return above["P-FCB"] / above["SS-UCB"]
 
 
 def beyond_proof(rounds: int, budgets: Iterable[float]) -> Iterator[tuple[float, float, float]]:
-    """Yields epsilon, the first release's share and the true delta where the paper's calibration is not proven."""
+    """Yields the epsilons for which the paper's calibration of the noise is not proven.
+
+    The paper divides epsilon over the releases. Its calibration is proven for shares below 1 only.
+
+    Args:
+        rounds: Horizon T, on which the shares depend.
+        budgets: The epsilons that are checked.
+
+    Yields:
+        Epsilon, the first release's share of it, and the true delta of that release, for which the paper has 0.01.
+    """
     for epsilon in budgets:
         share = float(decreasing(epsilon, rounds)[0])
         if share >= 1:
@@ -266,21 +327,27 @@ def beyond_proof(rounds: int, budgets: Iterable[float]) -> Iterator[tuple[float,
 
 
 def median_agent(result: RunResult) -> RunResult:
-    """Returns a result with the regret of each run's median agent alone."""
+    """Returns a result with a single agent, whose regret in each run is the median over the agents' regrets."""
     return replace(result, regret=np.median(result.regret, axis=2, keepdims=True))
 
 
 def chords(points: Mapping[float, RunResult]) -> dict[float, Ratio]:
-    """Returns regret over that of the straight line between the ends, by each x between them."""
+    """Returns for each x but the first and the last the regret divided by a straight line's value at that x.
+
+    The line goes from the regret at the smallest x to the regret at the largest x.
+    """
     return {x: over_chord(points, x) for x in list(points)[1:-1]}
 
 
 def by_agents(runs: PanelRuns) -> Table:
-    """Yields the lines of EXP3's table of regret by the number of agents."""
+    """Yields EXP3's table with a line for each number of agents: regret of P-FCB and SS-UCB, and their ratio.
+
+    SS-UCB's agents do not communicate.
+    """
     lines = runs.lines("size")
     for size, silent in lines["SS-UCB"].items():
         private = lines["P-FCB"][size]
-        # Regret of each agent of each market, of which the largest may be most of the sum.
+        # Mean regret of each agent in each market: one agent in one market may have most of the federation's regret.
         agents = [of_markets(silent, [i]).regret[-1].mean(axis=0) for i in range(silent.strata.count)]
         yield {
             "agents": f"{size:g}",
@@ -294,9 +361,11 @@ def by_agents(runs: PanelRuns) -> Table:
 
 
 def is_linear(points: Mapping[float, RunResult]) -> Statement:
-    """Returns, as a verdict, whether regret falls linearly: it falls, and a line fits as well as a power of x.
+    """Returns the verdict on whether regret falls linearly in x.
 
-    A line also fits where regret over that of the straight line between the ends may be 1 everywhere.
+    It does if it falls from each x to the next, and a straight line fits at least as well as a power of x. Where the
+    power fits better, the verdict is by :func:`chords`: whether the regret's ratio to the straight line between the
+    first and the last point may be 1 at each x.
     """
     statement, _ = falls(points)
     line, power = explained(points)
@@ -311,7 +380,10 @@ def decades(rounds: Array) -> list[int]:
 
 
 def by_setting(runs: PanelRuns) -> Table:
-    """Yields the lines of Figure 2's table of regret at T / 100, T / 10 and T, true data shared and in silence."""
+    """Yields Figure 2's table of regret at the rounds T / 100, T / 10 and T, with true data shared and by SS-UCB.
+
+    SS-UCB's agents do not communicate.
+    """
     for setting, results in runs.lines("line", itemgetter("setting")).items():
         rounds = results["shared"].rounds
         for k in decades(rounds):
@@ -328,7 +400,7 @@ def by_setting(runs: PanelRuns) -> Table:
 
 
 def ratio_over_rounds(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
-    """Returns Figure 2's ratios to silence over rounds, by setting."""
+    """Returns Figure 2's curves: regret with true data shared, divided by SS-UCB's, by setting and round."""
     curves = {}
     for setting, shared in runs.by("setting", line="shared").items():
         silent, last = runs.one("SS-UCB", setting=setting), shared.rounds.size - 1
@@ -338,7 +410,10 @@ def ratio_over_rounds(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
 
 
 def directions(runs: PanelRuns) -> dict[str, list[str]]:
-    """Returns whether the ratio to silence falls or rises from decade to decade, by setting."""
+    """Returns ``falls`` or ``rises`` for the ratio of Figure 2, from T / 100 to T / 10 and on to T, by setting.
+
+    The ratio is regret with true data shared divided by that of SS-UCB, whose agents do not communicate.
+    """
     ways = {}
     for setting, shared in runs.by("setting", line="shared").items():
         silent = runs.one("SS-UCB", setting=setting)

@@ -29,20 +29,22 @@ SCALES = {
     "small": Scale(10_000, 4, {"epsilon": (0.1, 1.0, 5.0), "agents": (2, 5, 10)}),
     "paper": Scale(100_000, 20, {"epsilon": _PAPER_BUDGETS, "agents": _PAPER_SIZES}),
 }
-"""``paper`` is the paper's: T = 1e5, 5 markets x 20 runs; ``small`` takes minutes."""
+"""``paper`` is the size of the paper's experiments: T = 1e5, 5 markets with 20 runs each; ``small`` takes minutes."""
 
 _ENV_IDS = {"uniform": "FedProcurement-v0", "normal": "FedProcurementNormal-v0"}
 
 
 class Markets(NamedTuple):
-    """Markets of one distribution, chosen among 200 by whether the quality constraint binds.
+    """Markets of one distribution, chosen among the seeds 0 to 199 by whether the quality constraint binds.
+
+    The constraint binds for an agent if it excludes the purchase of everything that is profitable.
 
     Attributes:
-        slack: Seeds of the first five in which the constraint binds for none of 40 agents.
-        binding: Seeds of the first five (or fewer) in which the constraint binds for some of the first ten agents.
-        share: Share of the latter among the 200.
-        surplus: For each of ``slack``, by how much the mean quality of all that pays exceeds the threshold, the least
-            of the first ten agents; at 0 the constraint begins to bind.
+        slack: Seeds of the first five markets in which the constraint binds for none of 40 agents.
+        binding: Seeds of the first five markets (or fewer) in which it binds for at least one of the first ten agents.
+        share: Share of the 200 markets in which it binds for at least one of the first ten agents.
+        surplus: For each market of ``slack``, the mean quality of all profitable units less the threshold, for the one
+            of the first ten agents for which it is smallest. At 0 the constraint begins to bind.
     """
 
     slack: tuple[int, ...]
@@ -53,13 +55,14 @@ class Markets(NamedTuple):
 
 @cache
 def choose_markets(distribution: str) -> Markets:
-    """Returns the markets that are played of a distribution, ``uniform`` or ``normal``."""
+    """Returns the markets that are played, chosen from a distribution, ``uniform`` or ``normal``."""
     env = parallel_env(num_agents=40, **REGISTRY[_ENV_IDS[distribution]].kwargs)
     seen = env.reset_batch(range(200)).observation
     quality, threshold = env.hidden()["quality"], seen["quality_threshold"]
     paying = np.where(seen["unit_revenue"] * quality > seen["cost"], seen["capacity"], 0)
     excess = (paying * (quality - threshold)).sum(axis=2)
-    # Where it is negative, policies that are optimistic about qualities violate the quality constraint in every round.
+    # Where an agent's excess is negative, a policy that is optimistic about qualities buys everything profitable, and
+    # so violates the quality constraint in every round.
     slack = np.flatnonzero((excess >= 0).all(axis=1))[:MARKETS]
     of_ten = (excess < 0)[:, :10].any(axis=1)
     binding = np.flatnonzero(of_ten)[:MARKETS]
@@ -68,7 +71,7 @@ def choose_markets(distribution: str) -> Markets:
 
 
 PRINTED = {"FCB": "FCB-printed", "FCB-every-round": "FCB-printed", "P-FCB": "P-FCB-printed"}
-"""The baseline as the paper prints it that mode ``printed`` plays, by the corrected one that it replaces."""
+"""Baselines as the paper prints them, by the corrected baseline that each replaces in mode ``printed``."""
 
 
 def _run(
@@ -86,15 +89,15 @@ def _run(
     """Returns one run over five markets; ``line``, ``markets`` and ``margin`` are among its labels.
 
     Args:
-        plan: Its panel is the distribution of markets.
+        plan: The panel's settings; the panel's name is the distribution of markets.
         line: Name of the run on the page.
-        baseline: Name of the corrected baseline; by default the line's.
-        markets: Which markets, ``slack`` or ``binding``.
-        margin: Amount that the policy adds to the threshold on quality.
+        baseline: Name of the corrected baseline; by default ``line``.
+        markets: Kind of the markets: ``slack`` (the quality constraint does not bind) or ``binding``.
+        margin: Amount that the policy adds to the quality threshold.
         env: Arguments of the environment besides ten agents and the markets, or in place of them.
-        policy: Other arguments of the policy, if not the baseline's.
-        wrappers: Arguments of the wrappers, if not the baseline's.
-        **labels: Other labels.
+        policy: Arguments of the policy that differ from the baseline's, besides ``margin``.
+        wrappers: Arguments of the wrappers that differ from the baseline's, by the wrapper's role.
+        **labels: Further labels.
     """
     name = baseline or line
     seeds = getattr(choose_markets(plan.panel), markets)
@@ -117,13 +120,14 @@ MARGIN = 0.02
 
 
 def _exp1(plan: Plan) -> list[RunSpec]:
-    """Returns the runs of EXP1 (Figure 3), regret over rounds, also in markets in which the constraint binds.
+    """Returns the runs of EXP1 (Figure 3): regret over rounds, also in markets in which the quality constraint binds.
 
-    In mode printed: the printed forms, what they change one by one, and the corrected forms.
+    Mode ``printed`` has the algorithms as the paper prints them, the corrected ones, and algorithms that differ from
+    the corrected ones in one printed detail each.
     """
     if plan.mode == "printed":
         rounds = {"channel": {"schedule": {"name": "doubling", "mode": "printed"}}}
-        # Each form is played as it is named.
+        # In mode "printed" `_run` would replace corrected baselines by printed ones; here both are wanted.
         named = partial(_run, plan._replace(mode="default"))
         return [
             *(named(name) for name in ("SS-UCB", "P-FCB")),
@@ -141,10 +145,11 @@ def _exp1(plan: Plan) -> list[RunSpec]:
 
 
 def _exp2(plan: Plan) -> list[RunSpec]:
-    """Returns the runs of EXP2 (Figure 4): the ratio to the silent agents' regret against the privacy budget."""
+    """Returns the runs of EXP2 (Figure 4): regret relative to agents who do not communicate, against epsilon."""
     runs = []
     for epsilon in plan.scale.sweeps["epsilon"]:
-        # The baseline is registered with epsilon 1: left unchanged, that run is shared with other experiments.
+        # The baseline is registered with epsilon 1. At 1 the argument is left out, so that the run is the same as one
+        # of another experiment and is played only once.
         wrappers = {} if epsilon == 1 else {"privatizer": {"epsilon": epsilon}}
         runs.append(_run(plan, "P-FCB", wrappers=wrappers, budget=epsilon))
     return runs + [_run(plan, name) for name in ("SS-UCB", "FCB-checked", "FCB", "P-FCB-placebo")]
@@ -160,7 +165,10 @@ def _exp3(plan: Plan) -> list[RunSpec]:
 
 
 def _fig2(plan: Plan) -> list[RunSpec]:
-    """Returns the runs of Figure 2: the ratio over rounds when true data is shared every round, in both settings."""
+    """Returns the runs of Figure 2: agents who share true data in every round, and agents who do not communicate.
+
+    Both are played in a homogeneous setting (all agents have the same costs and capacities) and a heterogeneous one.
+    """
     settings = {"homogeneous": {"market": {"name": plan.panel, "homogeneous": True}}, "heterogeneous": {}}
     return [
         _run(plan, line, baseline, env=env, setting=setting)

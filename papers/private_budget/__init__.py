@@ -1,1 +1,1 @@
-"""An experiment on spending one privacy budget: the number of releases, their times and their shares."""
+"""An experiment on how to spend a privacy budget: how many releases, in which rounds, and with which shares of it."""

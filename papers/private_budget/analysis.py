@@ -1,4 +1,4 @@
-"""Tables, ratios and curves of the page on what one privacy budget buys."""
+"""Tables, ratios and curves of the page that compares ways to spend one privacy budget."""
 
 from collections.abc import Mapping
 from operator import itemgetter
@@ -12,23 +12,33 @@ from fedbandit_envs.papers.private_budget.experiments import PROBLEMS
 
 
 def by_candidate(runs: PanelRuns) -> dict[str, RunResult]:
-    """Returns the results of the candidates of a panel's problem, by name."""
+    """Returns the results of all candidates, by name; a candidate is a way to spend the privacy budget."""
     return {name: runs[name] for name in PROBLEMS[runs.panel].candidates}
 
 
 def best_of(results: Mapping[str, RunResult]) -> str:
-    """Returns the candidate with the least mean regret."""
+    """Returns the name of the candidate (way to spend the privacy budget) with the least mean regret."""
     return min(results, key=lambda name: float(regret_by_seed(results[name]).mean()))
 
 
 def near(results: Mapping[str, RunResult], best: str) -> dict[str, Ratio]:
-    """Returns ratios to the best one of candidates not shown to have more regret: their intervals reach 1."""
+    """Returns the candidates that may be as good as the best one, with the ratios of their regret to its regret.
+
+    A candidate is left out if the whole interval of its ratio is above 1.
+
+    Args:
+        results: Results of the candidates, by name.
+        best: Name of the best candidate.
+    """
     ratios = over({name: result for name, result in results.items() if name != best}, results[best])
     return {name: value for name, value in ratios.items() if not value.low > 1}
 
 
 def noise_and_regret(runs: PanelRuns) -> Table:
-    """Yields the lines of the table of the noise and the regret of each candidate, beside tuned silence."""
+    """Yields a table with a line for each candidate (way to spend the privacy budget): its noise and its regret.
+
+    Regret is compared with that of tuned agents who do not communicate.
+    """
     heads = ("how shared out", "number", "sd of the first", "sd of their sum", "epsilon spent")
     cells: dict[str, tuple[str | int, ...]] = {TUNED: ("-", 0, "-", "-", "-")}
     for name, candidate in PROBLEMS[runs.panel].candidates.items():
@@ -48,11 +58,14 @@ def noise_and_regret(runs: PanelRuns) -> Table:
 
 
 def curves(runs: PanelRuns) -> dict[str, list[tuple[int, Mean]]]:
-    """Returns ratios to tuned silence over the number of releases, by how the budget is divided over them."""
+    """Returns curves over the number of releases, by the way in which they share the privacy budget.
+
+    A point is a candidate's regret divided by that of tuned agents who do not communicate.
+    """
     curves: dict[str, list[tuple[int, Mean]]] = {}
     for name, value in over(by_candidate(runs), runs[TUNED]).items():
         candidate = PROBLEMS[runs.panel].candidates[name]
         releases = candidate.releases(int(runs[name].rounds[-1]))
         curves.setdefault(str(candidate), []).append((releases, Mean(value.value, value.low, value.high)))
-    # Candidates of one number stay in their order.
+    # Sorted by number of releases alone: candidates with the same number keep their order.
     return {how: sorted(points, key=itemgetter(0)) for how, points in curves.items()}

@@ -26,12 +26,14 @@ _GOOD, _GIVEN = "good_and_defective", "as_given"
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to spend the budget.
+    """One way to spend the privacy budget: when agents release, and how the budget is shared by the releases.
 
     Attributes:
-        when: In which rounds agents release: a specification of a schedule, but for the horizon.
-        how: Of shared budgets ``equal`` or ``decreasing`` shares, of continual release the mechanism.
-        pair: The counts to which noise is added, where counts are released.
+        when: Rounds in which agents release: the specification of a schedule, without the horizon.
+        how: If counts are released, how they share the budget, ``equal`` or ``decreasing``; else the name of the
+            mechanism of continual release.
+        pair: If counts are released, the two arrays to which noise is added: ``as_given`` (units and good units) or
+            ``good_and_defective``; empty for continual release.
     """
 
     when: Mapping[str, Any]
@@ -39,40 +41,45 @@ class Candidate:
     pair: str = ""
 
     def __str__(self) -> str:
-        """Writes how the budget is divided over releases."""
+        """Returns as text how the budget is shared by the releases."""
         return f"{self.how}, {self.pair.replace('_', ' ')}" if self.pair else self.how
 
     def schedule(self, rounds: int) -> dict[str, Any]:
-        """Returns the specification of the schedule for a horizon."""
+        """Returns the specification of the schedule of releases, for an episode of ``rounds`` rounds."""
         spec = dict(self.when)
         if spec["name"] == "geometric":
             spec["horizon"] = rounds
         if spec["name"] == "fixed_gap":
             spec["gap"] = max(1, round(spec["gap"] * rounds))
         if spec["name"] == "doubling":
-            # An episode that ends before the first release has one release all the same.
+            # In a short episode the first release comes at the last power of two, so that there is one at all.
             spec["start"] = min(spec["start"], 1 << (rounds.bit_length() - 1))
         return spec
 
     def releases(self, rounds: int) -> int:
-        """Returns the number of releases until the horizon."""
+        """Returns the number of releases of an agent in an episode of ``rounds`` rounds."""
         return make_schedule(self.schedule(rounds)).count(rounds)
 
     def privatizer(self, rounds: int) -> dict[str, Any]:
-        """Returns the arguments of the privatizer for a horizon."""
+        """Returns the arguments of the privatizer, for an episode of ``rounds`` rounds."""
         if not self.pair:
             releases = self.schedule(rounds)
             return {"epsilon": EPSILON, "delta": DELTA, "mechanism": self.how, "releases": releases}
-        # Under "one-quantity" units and good ones change by the capacity each; good and defective ones by it together.
+        # The L2 distance of neighbours under "one-quantity", in units of the capacity. One altered quantity changes the
+        # number of units and the number of good units by up to the capacity each, hence sqrt(2); the numbers of good
+        # and of defective units change by the capacity in total, hence 1.
         budget = (EPSILON, DELTA, self.releases(rounds), 1.0 if self.pair == _GOOD else sqrt(2))
         shares = decreasing_shares(rounds, *budget) if self.how == "decreasing" else equal_shares(*budget)
         return {**shares, "pair": self.pair}
 
     def deviations(self, rounds: int) -> tuple[float, float]:
-        """Returns the standard deviation of the noise in an agent's first release, and in the sum of all of them.
+        """Returns the standard deviations of the noise in an agent's first release, and in the sum of all its releases.
 
-        Both are those of the count of good outcomes, or of a matrix's diagonal, in units of the scale of a released
-        value: the capacity in procurement, an observation's size elsewhere.
+        They are for the count of good outcomes or, where a matrix is released, for an entry of its diagonal. The unit
+        is the capacity in procurement, and the largest size of one observation elsewhere.
+
+        Args:
+            rounds: Number of rounds of the episode.
         """
         releases, given = self.releases(rounds), self.privatizer(rounds)
         if not self.pair:
@@ -88,13 +95,16 @@ class Candidate:
         return float(sizes[0]), float(np.sqrt(np.square(sizes).sum()))
 
 
-# The classic calibration is proven for epsilon below 1 only. A large delta for each value keeps each release's epsilon
-# below that.
+# The classic calibration of Gaussian noise is proven for epsilon below 1 only. With a large delta for each released
+# value, the epsilon of each release is below 1 for the same noise.
 _LARGE_DELTA = 0.5
 
 
 def _first_shares(horizon: int, releases: int) -> Array:
-    """Returns P-FCB's shares of an epsilon of 1 for the first releases; all late ones are alike."""
+    """Returns P-FCB's shares of epsilon = 1 for the first releases, ``(releases,)``.
+
+    The shares decrease towards 1/(2 log2 T); releases beyond the last share that is computed get that share, too.
+    """
     shares = decreasing(1.0, horizon)
     return shares[np.minimum(np.arange(releases), shares.size - 1)]
 
@@ -105,14 +115,14 @@ def decreasing_shares(
     """Returns arguments of ``GaussianPrivatizer`` for P-FCB's shares, which spend most on the first releases.
 
     Args:
-        horizon: T, on which the shares depend, >= 2.
-        epsilon: Of all releases together, > 0.
-        delta: Of all releases together, in (0, 1).
-        releases: How many there are in it, >= 1; later ones would spend more.
-        norm: By how much neighbours differ in one release, in units of sensitivity, > 0.
+        horizon: Horizon T, >= 2, on which the shares depend.
+        epsilon: Epsilon of all releases together, > 0.
+        delta: Delta of all releases together, in (0, 1).
+        releases: Number of releases for which epsilon and delta hold, >= 1; further releases would spend more.
+        norm: L2 distance of neighbouring data sets in one release, in units of the sensitivity, > 0.
 
     Returns:
-        ``epsilon`` and ``delta``, for the classic calibration.
+        ``epsilon`` and ``delta``, from which the privatizer computes the noise by the classic calibration.
     """
     spent = _first_shares(horizon, releases) / classic_noise_multiplier(1.0, _LARGE_DELTA)
     mu = norm * float(np.sqrt(np.square(spent).sum()))
@@ -121,15 +131,15 @@ def decreasing_shares(
 
 @dataclass(frozen=True)
 class BudgetProblem:
-    """A problem in which candidates are compared.
+    """A problem in which candidates, that is, ways to spend the privacy budget, are compared.
 
     Attributes:
         title: Title of its panel.
-        env_id: The environment.
-        rounds: Horizon, as a share of the scale's.
-        trials: Seeds, as a multiple of the scale's.
-        candidates: By what they are called.
-        choices: Pairs of candidates with all else alike, by what is compared.
+        env_id: Id of the environment.
+        rounds: Horizon, as a share of the scale's horizon.
+        trials: Number of seeds, as a multiple of the scale's trials.
+        candidates: The candidates, by name.
+        choices: Pairs of names of candidates that differ in one respect only, by a description of it.
     """
 
     title: str
@@ -141,12 +151,21 @@ class BudgetProblem:
 
 
 def _doubling(start: int, stop: int | None = None) -> dict[str, Any]:
-    """Returns the schedule that sends in rounds that are powers of two."""
+    """Returns the specification of a schedule that sends in the rounds that are powers of two.
+
+    Args:
+        start: The first of these rounds.
+        stop: Stop of the schedule ``doubling``; None for no end.
+    """
     return {"name": "doubling", "start": start, "stop": stop}
 
 
 def _few(*starts: int) -> dict[str, dict[str, Any]]:
-    """Returns schedules of few releases by name: powers of two from these rounds on, and geometric progressions."""
+    """Returns specifications of schedules with few releases, by name.
+
+    There is one with the powers of two from each of the rounds ``starts`` on, and two with rounds in geometric
+    progression.
+    """
     few = {f"powers of two from {start}": _doubling(start) for start in starts}
     return few | {
         f"{count} in geometric progression": {"name": "geometric", "count": count} for count in (1, 3)
@@ -154,7 +173,14 @@ def _few(*starts: int) -> dict[str, dict[str, Any]]:
 
 
 def _continual(*starts: int) -> tuple[dict[str, Candidate], dict[str, tuple[str, str]]]:
-    """Returns candidates of continual release that begin in these rounds, and the choices among them."""
+    """Returns candidates of continual release, and pairs of them that differ in one respect.
+
+    Args:
+        *starts: Rounds of the first release, a power of two each; there is a candidate for each.
+
+    Returns:
+        The candidates by name, and pairs of names by a description of what is compared.
+    """
     first, last = (f"powers of two from {start}" for start in (starts[0], starts[-1]))
     found = {name: Candidate(when, "sqrt_toeplitz") for name, when in _few(*starts).items()}
     found["a hundred, equal gaps"] = Candidate({"name": "fixed_gap", "gap": 0.01}, "blt")
@@ -203,7 +229,7 @@ PROBLEMS = {
 
 
 def runs(plan: Plan) -> list[RunSpec]:
-    """Returns a panel's runs: tuned silence and the candidates."""
+    """Returns a panel's runs: tuned agents who do not communicate, and each way to spend the privacy budget."""
     problem, names = PROBLEMS[plan.panel], BASELINE_OF[plan.panel]
     rounds, trials = max(1, round(plan.scale.rounds * problem.rounds)), plan.scale.trials * problem.trials
     silence = RunSpec(names[TUNED], problem.env_id, rounds, trials, delta=DELTA, labels={"line": TUNED})

@@ -1,1 +1,1 @@
-"""Whether private federation pays against tuned silence."""
+"""An experiment on whether private federation has less regret than tuned agents who do not communicate."""

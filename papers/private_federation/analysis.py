@@ -1,4 +1,7 @@
-"""Tables, ratios and curves of the page on private federation against tuned silence."""
+"""Tables, ratios and curves of the page that compares private federation with tuned agents who do not communicate.
+
+"Tuned silence" is the baseline without communication, with tuned constants.
+"""
 
 from collections.abc import Mapping
 from math import inf
@@ -15,7 +18,7 @@ from fedbandit_envs.papers.private_federation.experiments import NEVER_ABOVE, PR
 
 
 def level(runs: PanelRuns) -> PanelRuns:
-    """Returns the results at the sweeps' horizon that are not swept."""
+    """Returns the results of the runs in which no quantity is varied, at the horizon of the sweeps."""
     return runs.where(case=None, delta=None)
 
 
@@ -24,7 +27,11 @@ def _median(result: RunResult) -> str:
 
 
 def bounds(runs: PanelRuns) -> Table:
-    """Yields the table of ratios at the full horizon, and whether they are within the bounds set in advance."""
+    """Yields a table with a line for each setting and algorithm: regret at the full horizon, and ratios to it.
+
+    Each ratio is the regret of one of this project's baselines divided by that of the line's algorithm; the table says
+    whether it is at most the bound that was set in advance.
+    """
     problem = PROBLEMS[runs.panel]
     for case in problem.cases:
         results = runs.where(case=case.title).by("line")
@@ -45,7 +52,10 @@ def bounds(runs: PanelRuns) -> Table:
 
 
 def lines(runs: PanelRuns) -> Table:
-    """Yields the lines of the table of the regret of all lines at the sweeps' horizon."""
+    """Yields a table with a line for each algorithm: its regret at the horizon of the sweeps.
+
+    Regret is also divided by that of agents who do not communicate, with and without tuning.
+    """
     for line, result in level(runs).by("line").items():
         row = {
             "run": line,
@@ -59,7 +69,10 @@ def lines(runs: PanelRuns) -> Table:
 
 
 def against_epsilon(runs: PanelRuns) -> Table:
-    """Yields the lines of the table of regret against epsilon, as claimed for all releases together."""
+    """Yields a table with a line for each epsilon and delta, claimed for all releases together: regret and ratios.
+
+    Ratios are to tuned agents who do not communicate, and to the paper's form of private federation.
+    """
     silence = level(runs)[TUNED]
     for delta in runs.values("delta"):
         found = runs.where(delta=delta).lines("epsilon")
@@ -77,7 +90,10 @@ def against_epsilon(runs: PanelRuns) -> Table:
 
 
 def curves_of(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
-    """Returns ratios to tuned silence over epsilon, by line and delta."""
+    """Returns curves over epsilon, by a text that names the algorithm and delta.
+
+    A point is the algorithm's regret divided by that of tuned agents who do not communicate.
+    """
     return {
         f"{line}, delta {delta:g}": over(points, level(runs)[TUNED])
         for delta in runs.values("delta")
@@ -86,13 +102,16 @@ def curves_of(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
 
 
 def controls(runs: PanelRuns) -> dict[str, dict[float, float]]:
-    """Returns ratios to tuned silence of lines that have no epsilon, drawn as level lines."""
+    """Returns, for algorithms without an epsilon, horizontal lines over epsilon.
+
+    Their height is the algorithm's regret divided by that of tuned agents who do not communicate.
+    """
     values = over({line: level(runs)[line] for line in (SILENT, PLACEBO, TRUE)}, level(runs)[TUNED])
     return {line: dict.fromkeys(runs.values("epsilon"), value.value) for line, value in values.items()}
 
 
 def _verdict(value: Ratio, bound: float | None) -> str:
-    """Returns, as text, whether a ratio is within its bound, and whether its interval is."""
+    """Returns a text that says whether a ratio is at most a bound, and whether its interval is; None for no bound."""
     if bound is None:
         return "as found"
     met = "met" if value.value <= bound else "**missed**"
@@ -100,7 +119,10 @@ def _verdict(value: Ratio, bound: float | None) -> str:
 
 
 def over_silence(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
-    """Returns ratios to tuned silence over the number of agents, by line and problem."""
+    """Returns curves over the number of agents, by a text that names the algorithm and the problem.
+
+    A point is the algorithm's regret divided by that of tuned agents who do not communicate.
+    """
     return {
         f"{line}, {name}": points
         for name in PROBLEMS
@@ -109,7 +131,10 @@ def over_silence(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
 
 
 def against_agents(runs: PanelRuns) -> Table:
-    """Yields the table of regret against the number of agents in all problems, and of ratios to tuned silence."""
+    """Yields a table with a line for each problem and number of agents: regret of tuned agents without communication.
+
+    Its other columns are the regret of private federations, divided by that regret.
+    """
     ratios = over_silence(runs)
     for name in PROBLEMS:
         for agents, result in runs.by("agents", line=TUNED, problem=name).items():
@@ -121,7 +146,11 @@ def against_agents(runs: PanelRuns) -> Table:
 
 
 def pays_from(points: Mapping[float, Ratio]) -> str:
-    """Returns, as text, the least x from which on every interval is below 1."""
+    """Returns a text with the smallest x from which on private federation pays: all intervals of ratios are below 1.
+
+    Args:
+        points: Regret divided by that of tuned agents who do not communicate, by x.
+    """
     not_paying = [x for x, value in points.items() if value.at_most(1) != "holds"]
     paying = [x for x in points if x > max(not_paying, default=-inf)]
     if not paying:

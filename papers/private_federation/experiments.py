@@ -1,4 +1,8 @@
-"""Whether private federation pays: ours and the papers' forms against silence, tuned and not, in all four problems."""
+"""Runs that show whether private federation pays in each of the four problems.
+
+This project's baselines and the papers' are compared with agents who do not communicate ("silence"), whose constants
+are tuned or not.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,18 +17,19 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
 NEVER_ABOVE = 1.02
-"""Ours is shown to have more regret than silence with the same constants where the interval lies above it."""
+"""Bound on the ratio of our regret to that of tuned silence; the page reports intervals that lie above it."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A setting at which bounds on ratios of regret were set in advance.
+    """A setting in which bounds on ratios of regret were set before the runs were played.
 
     Attributes:
-        title: What it is called.
-        env_id: The environment.
-        epsilon: Of the privatizers as registered.
-        asked: The most that ours may be of the regret of another line, by that line; None where no bound was set.
+        title: Name of the setting on the page.
+        env_id: Id of the environment.
+        epsilon: Epsilon of the baselines' privatizers, which otherwise are as registered.
+        asked: Largest allowed ratio of our baseline's regret to that of another algorithm, by the name of that
+            algorithm; None if no bound was set.
         noise_sd: Standard deviation of a reward's noise, which policies know; None for the policies' default.
     """
 
@@ -41,13 +46,14 @@ class ComparedProblem:
 
     Attributes:
         title: Title of its panel.
-        cases: Settings with bounds; sweeps are in the first.
-        delta: Of the claim, with the privatizers as registered.
-        middle: By what regrets of seeds are summed up, ``mean`` or ``median``.
-        rounds: Horizon, as a share of the scale's.
-        trials: Seeds, as a multiple of the scale's.
-        swept: Seeds of sweeps, likewise.
-        shared: Whether the privatizer shares epsilon out over its releases, so that a claim has to be worked out.
+        cases: Settings with bounds; sweeps over epsilon and agents are played in the first setting.
+        delta: Delta of the privacy claim, unless a run sets another.
+        middle: Average over seeds, ``mean`` or ``median``, of which ratios are taken.
+        rounds: Horizon, as a share of the scale's horizon.
+        trials: Number of seeds, as a multiple of the scale's trials.
+        swept: Number of seeds in sweeps, as a multiple of the scale's trials.
+        shared: Whether the privatizer divides epsilon over its releases. Then its arguments have to be computed from
+            the epsilon that is claimed for all releases together.
     """
 
     title: str
@@ -98,20 +104,20 @@ PROBLEMS = {
         swept=10,
     ),
 }
-"""By the name of the problem, which is that of the panel."""
+"""The comparison in each problem, by the name of the problem, which is also the name of its panel."""
 
 
 def _run(plan: Plan, name: str, line: str, where: Case, **labels: Any) -> RunSpec:
-    """Returns one run.
+    """Returns the run of one algorithm in one problem.
 
     Args:
         plan: The panel's settings; its scale has the sizes.
         name: Name of the problem.
-        line: One of :data:`~fedbandit_envs.baselines.comparison_lines.LINES`.
-        where: Where it is played; its epsilon is the privatizer's, if none is claimed.
-        **labels: What tells the run from others of its line, and sets it apart: with ``case`` it has the full horizon,
-            not the sweeps'; ``agents`` is the size of the federation; ``epsilon`` and ``delta`` are claimed for all
-            releases together, exactly composed.
+        line: Name of the algorithm, one of :data:`~fedbandit_envs.baselines.comparison_lines.LINES`.
+        where: The setting; the privatizer has its epsilon, unless ``labels`` has one.
+        **labels: Labels of the run besides ``line``, some of which change it. With ``case`` it has the full horizon and
+            number of seeds, else those of sweeps. ``agents`` is the number of agents. ``epsilon`` and ``delta`` are
+            claimed for all releases together, by exact composition.
     """
     problem = PROBLEMS[name]
     (part,), trials = plan.scale.sweeps["part"], problem.swept
@@ -126,12 +132,14 @@ def _run(plan: Plan, name: str, line: str, where: Case, **labels: Any) -> RunSpe
     delta = labels.get("delta", problem.delta)
     privatizer: dict[str, Any] = {"epsilon": where.epsilon}
     if "epsilon" in labels and problem.shared:
-        # Under "one-quantity" good and defective units grow by the capacity together.
+        # With this pair of counts the sensitivity is 1 capacity under "one-quantity": altering one quantity changes the
+        # numbers of good and of defective units by at most the capacity in total.
         releases = max(1, make_schedule("doubling").count(rounds))
         privatizer = {**equal_shares(labels["epsilon"], delta, releases), "pair": "good_and_defective"}
     elif "epsilon" in labels:
         privatizer = {"epsilon": labels["epsilon"], "delta": delta}
-    # The sweep over agents shares its runs of the default size, 10, with the other sweeps.
+    # With 10 agents, the default, the argument is left out, so that the run is the same as one of the other sweeps and
+    # is played only once.
     agents = labels.get("agents", 10)
     return RunSpec(
         comparison_lines.BASELINE_OF[name][line], where.env_id, rounds, plan.scale.trials * trials,
@@ -142,7 +150,11 @@ def _run(plan: Plan, name: str, line: str, where: Case, **labels: Any) -> RunSpe
 
 
 def runs(plan: Plan) -> list[RunSpec]:
-    """Returns a panel's runs: bounds' cases, lines of the sweeps' horizon, and the sweeps."""
+    """Returns a panel's runs.
+
+    Panel ``agents`` has a sweep over the number of agents in all problems. The other panels have the settings with
+    bounds at the full horizon, all algorithms at the horizon of sweeps, and a sweep over epsilon and delta.
+    """
     sweeps, name = plan.scale.sweeps, plan.panel
     if name == "agents":
         return [
@@ -152,7 +164,7 @@ def runs(plan: Plan) -> list[RunSpec]:
             for line in (TUNED, OURS, PAPER)
         ]
     cases = PROBLEMS[name].cases
-    # The paper's form is swept at the last delta alone.
+    # The paper's form of private federation is played with the last delta only.
     claims = [(OURS, delta) for delta in sweeps["delta"]] + [(PAPER, sweeps["delta"][-1])]
     return [
         *(
@@ -170,7 +182,14 @@ def runs(plan: Plan) -> list[RunSpec]:
 
 
 def _scale(rounds: int, trials: int, part: float, **sweeps: tuple[float, ...]) -> Scale:
-    """Returns a scale at which sweeps have this part of the rounds."""
+    """Returns a scale of the experiment.
+
+    Args:
+        rounds: Full horizon.
+        trials: Number of seeds, which problems multiply.
+        part: Horizon of the sweeps, as a share of the full horizon.
+        **sweeps: Values of the quantities that are varied: ``delta``, ``epsilon`` and ``agents``.
+    """
     return Scale(rounds, trials, {"part": (part,), **sweeps})
 
 

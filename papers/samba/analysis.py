@@ -1,4 +1,7 @@
-"""Tables, ratios and curves of SAMBA's Figure 8, and of the page that sets noise beside encryption."""
+"""Tables, ratios and curves of the SAMBA paper's Figure 8, and of the page that compares noise with encryption.
+
+K is the number of arms (each has a data owner), N the number of rounds. A run "in the open" is one without encryption.
+"""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -35,36 +38,50 @@ PUBLISHED = {
     "softmax": (47_737, 1_009),
     "pursuit": (45_119, 9_821),
 }
-"""Mean and standard deviation of the authors' 150 published runs: MovieLens, K = 100, N = 1e5."""
+"""Mean and standard deviation of the cumulative reward in the authors' 150 published runs, by algorithm.
+
+The runs are on MovieLens with K = 100 arms and N = 1e5 rounds.
+"""
 PUBLISHED_RUNS = 150
 
 _OPEN = ", in the open"
 OPEN_BESIDE_ENCRYPTED = {title + _OPEN: title for title in ALGORITHMS.values()}
-"""Names of the curves of runs in the open, which are drawn beside those of encrypted runs."""
+"""Names of the curves of runs without encryption, each with the name of the curve of the encrypted runs."""
 
 
 def titled(curves: Curves, end: str = "") -> Curves:
-    """Returns the curves of algorithms by the algorithms' titles, with an end."""
+    """Returns curves of algorithms under the names that the page shows.
+
+    Args:
+        curves: Curves by the algorithm's name.
+        end: Text that is added to each title of an algorithm.
+    """
     return {ALGORITHMS[name] + end: own for name, own in curves.items()}
 
 
 class Times:
-    """CPU seconds of encrypted runs and of runs in the open, against N or K.
+    """CPU seconds of runs with and without encryption, against the number of rounds N or the number of arms K.
+
+    "Size" stands for N or K, whichever is varied.
 
     Attributes:
-        letter: ``N`` or ``K``.
-        most: The largest N or K.
-        papers_size: The paper's largest.
+        letter: ``N`` or ``K``, whichever is varied.
+        most: The largest size of these runs.
+        papers_size: The largest size of the paper's runs.
         encrypted: CPU seconds of encrypted runs by algorithm and size, ``(seeds,)`` each.
-        plain: CPU seconds of runs in the open, likewise.
-        last: CPU seconds of encrypted runs at the largest size, by algorithm.
-        lines: Straight lines through the means of encrypted runs, by algorithm.
-        overheads: Encrypted over open, by algorithm and size.
-        same: Whether an encrypted run has earned what the open run of its seed has, for each encrypted run.
+        plain: CPU seconds of runs without encryption by algorithm and size, ``(seeds,)`` each.
+        last: CPU seconds of encrypted runs at the largest size, by algorithm, ``(seeds,)`` each.
+        lines: Straight lines fitted to mean CPU seconds of encrypted runs over size, by algorithm.
+        overheads: CPU seconds with encryption divided by those without, by algorithm and size.
+        same: For each encrypted run, whether its reward is that of the run without encryption on the same seed.
     """
 
     def __init__(self, runs: PanelRuns) -> None:
-        """Compares encrypted runs with those in the open, by algorithm and size."""
+        """Computes the attributes from the results of a panel.
+
+        Args:
+            runs: Results with the labels ``line`` (algorithm), ``budget`` (N), ``arms`` (K) and ``plain``.
+        """
         by_rounds = len(runs.values("budget")) > 1
         self.letter, column = ("N", "budget") if by_rounds else ("K", "arms")
         self.most, self.papers_size = max(runs.values(column)), PAPER_ROUNDS if by_rounds else MOST_ARMS
@@ -84,11 +101,11 @@ class Times:
                 self.same += list(run.reward == beside.reward)
 
     def on_lines(self, size: int) -> dict[str, float]:
-        """Returns the algorithms' CPU seconds at a size by their straight lines."""
+        """Returns the CPU seconds that the fitted straight lines predict at a size, by algorithm."""
         return {name: float(line.slope * size + line.intercept) for name, line in self.lines.items()}
 
     def furthest(self) -> float:
-        """Returns the largest relative distance of a mean from its straight line."""
+        """Returns the largest relative distance of mean CPU seconds from the fitted straight line."""
         return max(
             abs(spent.mean() / self.on_lines(size)[name] - 1)
             for name, own in self.encrypted.items()
@@ -96,7 +113,7 @@ class Times:
         )
 
     def seconds(self) -> Table:
-        """Yields the lines of the table of CPU seconds by algorithm and size."""
+        """Yields a table with a line for each algorithm: CPU seconds with and without encryption, by size."""
         for name, own in self.encrypted.items():
             cells = {"CPU seconds, encrypted / in the open": ALGORITHMS[name]}
             for size, spent in own.items():
@@ -105,7 +122,10 @@ class Times:
             yield cells
 
     def fits(self) -> Table:
-        """Yields the lines of the table of straight lines, and of the overhead of encryption at the largest size."""
+        """Yields a table with a line for each algorithm: its fitted straight line, and the overhead of encryption.
+
+        The overhead is CPU seconds with encryption divided by those without, at the largest size.
+        """
         for name, line in self.lines.items():
             yield {
                 "line through them": ALGORITHMS[name],
@@ -116,53 +136,67 @@ class Times:
             }
 
     def curves(self) -> Curves:
-        """Returns CPU seconds over size, of encrypted runs and of those in the open."""
+        """Returns curves of CPU seconds over size for each algorithm, with encryption and without."""
         encrypted, plain = (each(spent, over_seeds) for spent in (self.encrypted, self.plain))
         return {**titled(encrypted), **titled(plain, _OPEN)}
 
     def ratios(self) -> list[Ratio]:
-        """Returns all ratios of encrypted runs' CPU seconds to open ones'."""
+        """Returns CPU seconds with encryption divided by those without, for all algorithms and sizes."""
         return [ratio for own in self.overheads.values() for ratio in own.values()]
 
     def least_explained(self) -> str:
-        """Returns the algorithm with the least R^2 of its straight line."""
+        """Returns the name of the algorithm whose CPU seconds a straight line fits worst, by R^2."""
         return min(self.lines, key=lambda name: self.lines[name].rvalue ** 2)
 
     def is_slowest(self) -> Statement:
-        """Returns the verdict on whether Thompson Sampling takes longest of those with one iteration a round."""
+        """Returns the verdict on whether Thompson Sampling takes the most CPU time of all algorithms but Pursuit.
+
+        Pursuit is left out, since it has two iterations in a round.
+        """
         return all_hold(ratio.at_least(1) for ratio in self.over_others(SLOWEST))
 
     def double(self) -> Ratio:
-        """Returns Pursuit's CPU seconds over the mean of the others'."""
+        """Returns Pursuit's CPU seconds divided by the mean of the other algorithms', at the largest size."""
         others = [spent for name, spent in self.last.items() if name != TWICE]
         return compare(self.last[TWICE], np.mean(others, axis=0))
 
     def order(self) -> list[str]:
-        """Returns the algorithms with one iteration a round, the fastest first."""
+        """Returns the names of the algorithms with one iteration a round (all but Pursuit), the fastest first."""
         return sorted((name for name in self.last if name != TWICE), key=lambda name: self.last[name].mean())
 
     def over_others(self, name: str) -> list[Ratio]:
-        """Returns an algorithm's CPU seconds over those of each other with one iteration a round."""
+        """Returns an algorithm's CPU seconds divided by those of each other algorithm with one iteration a round.
+
+        The ratios are at the largest size.
+
+        Args:
+            name: Name of the algorithm.
+        """
         return [compare(self.last[name], self.last[rest]) for rest in self.order() if rest != name]
 
 
 Rewards = Mapping[str, Mapping[int, Array]]
-"""Cumulative rewards of runs in the open by algorithm and N, ``(seeds,)`` each."""
+"""Cumulative rewards of runs without encryption, by algorithm and number of rounds N, ``(seeds,)`` each."""
 
 
 def rewards_of(runs: PanelRuns) -> dict[str, dict[int, Array]]:
-    """Returns :data:`Rewards`."""
+    """Returns the cumulative rewards of a panel's runs by algorithm and number of rounds N, ``(seeds,)`` each."""
     return {name: dict(zip(run.noted, run.rewards.T, strict=True)) for name, run in runs.by("line").items()}
 
 
 def thompson_over(rewards: Rewards) -> dict[str, dict[int, Ratio]]:
-    """Returns Thompson Sampling's rewards over each algorithm's, by algorithm and N."""
+    """Returns Thompson Sampling's mean reward divided by each algorithm's, by algorithm and number of rounds N."""
     best = rewards["thompson"]
     return {name: {at: compare(best[at], own[at]) for at in best} for name, own in rewards.items()}
 
 
 def reward_table(rewards: Rewards, last: int) -> Table:
-    """Yields the lines of the table of rewards by algorithm and N, and of ratios at the last N."""
+    """Yields a table with a line for each algorithm: its cumulative reward at each number of rounds N.
+
+    Args:
+        rewards: Cumulative rewards by algorithm and N.
+        last: The N for which the table compares Thompson Sampling's reward with the algorithm's.
+    """
     for name, ratios in thompson_over(rewards).items():
         yield {
             "reward, mean (sd)": ALGORITHMS[name],
@@ -172,18 +206,26 @@ def reward_table(rewards: Rewards, last: int) -> Table:
 
 
 def is_best(rewards: Rewards, budgets: Sequence[int]) -> Statement:
-    """Returns the verdict on whether Thompson Sampling earns most at all of some N."""
+    """Returns the verdict on whether Thompson Sampling has the largest reward at each of the given numbers of rounds.
+
+    Args:
+        rewards: Cumulative rewards by algorithm and number of rounds.
+        budgets: The numbers of rounds.
+    """
     rivals = [own for name, own in thompson_over(rewards).items() if name != "thompson"]
     return all_hold(own[budget].at_least(1) for own in rivals for budget in budgets)
 
 
 def most_first(rewards: Rewards, last: int) -> list[str]:
-    """Returns the algorithms, most reward at the last N first."""
+    """Returns the names of the algorithms in decreasing order of mean reward after ``last`` rounds."""
     return sorted(rewards, key=lambda name: -float(rewards[name][last].mean()))
 
 
 def published(rewards: Rewards) -> Table:
-    """Yields the lines of the table that sets the authors' published runs beside ours."""
+    """Yields a table with a line for each algorithm: reward in the authors' published runs and in ours.
+
+    They agree if their difference is within its 95 % interval.
+    """
     for name, (mean, sd) in PUBLISHED.items():
         ours = rewards[name][PAPER_ROUNDS]
         away = ours.mean() - mean
@@ -202,20 +244,25 @@ def _mean_sd(values: Array) -> str:
 
 
 def independent_sd(run: SimpleNamespace) -> float:
-    """Returns the standard deviation of a run's rewards if single rewards were independent, for the arms it pulls."""
+    """Returns the standard deviation that cumulative reward would have if rewards were independent given the pulls.
+
+    Args:
+        run: The result of a run, with the means of the arms and the number of pulls of each.
+    """
     means = np.array(run.means)
     return float(np.sqrt((run.pulls @ (means * (1 - means))).mean()))
 
 
 Shares = Mapping[tuple[str, int], Mapping[str, Array]]
-"""Shares of the CPU time by run, which is a pair of an algorithm and K, and by role, ``(seeds,)`` each."""
+"""Shares of the CPU time, ``(seeds,)`` each, by run (a pair of algorithm and number of arms K) and by role."""
 
 
 def shares_of(runs: PanelRuns) -> dict[tuple[str, int], dict[str, Array]]:
-    """Returns :data:`Shares`: of Comp, Controller and the data customer, and of the owners.
+    """Returns each role's share of the CPU time, ``(seeds,)``, by run and role.
 
-    Of owners, each of whom is a role of its own, there are ``owner``, the mean share, ``all owners``, the sum, and
-    ``largest`` and ``smallest``, the shares of those with the largest and the smallest mean over seeds.
+    A run is a pair of algorithm and number of arms K. The roles are ``comp``, ``controller`` and ``customer``; and for
+    the owners, each of whom is a role, ``owner`` (the mean of their shares), ``all owners`` (the sum), and ``largest``
+    and ``smallest`` (the share of the owner with the largest and with the smallest mean over seeds).
     """
     found = {}
     for labels, result in runs.rows:
@@ -232,18 +279,29 @@ def shares_of(runs: PanelRuns) -> dict[tuple[str, int], dict[str, Array]]:
 
 
 def mean_shares(shares: Shares, role: str) -> Array:
-    """Returns the mean share of a role in each run, ``(runs,)``."""
+    """Returns the mean over seeds of a role's share of the CPU time, for each run, ``(runs,)``."""
     means: Array = np.array([own[role].mean() for own in shares.values()])
     return means
 
 
 def over_role(shares: Shares, role: str, other: str) -> Array:
-    """Returns the mean share of a role over that of another in each run, ``(runs,)``."""
+    """Returns a role's mean share of the CPU time divided by another role's, for each run, ``(runs,)``.
+
+    Args:
+        shares: Shares of the CPU time by run and role.
+        role: The role whose share is divided.
+        other: The role by whose share it is divided.
+    """
     return mean_shares(shares, role) / mean_shares(shares, other)
 
 
 def share_table(runs: PanelRuns, shares: Shares) -> Table:
-    """Yields the lines of the table of shares by run."""
+    """Yields a table with a line for each run: its CPU seconds and the roles' shares of them.
+
+    Args:
+        runs: The results of the panel.
+        shares: Shares of the CPU time, as :func:`shares_of` returns them.
+    """
     heads = {
         "Comp": "comp",
         "Controller": "controller",
@@ -262,19 +320,22 @@ def share_table(runs: PanelRuns, shares: Shares) -> Table:
 
 
 def share_curves(shares: Shares) -> dict[str, dict[int, Any]]:
-    """Returns percentages of an owner, Controller, the data customer and Comp, at 1 to 4, by run."""
+    """Returns for each run a curve of percentages of the CPU time.
+
+    At x = 1 is the mean owner's percentage, at 2 Controller's, at 3 the data customer's, and at 4 Comp's.
+    """
     bars = list(enumerate(("owner", "controller", "customer", "comp"), start=1))
     return {_title(run): {x: over_seeds(100 * own[role]) for x, role in bars} for run, own in shares.items()}
 
 
 def comp_is_largest(shares: Shares) -> Statement:
-    """Returns the verdict on whether Comp has a larger share than any other role in every run."""
+    """Returns the verdict on whether Comp takes more CPU time than any other role, in every run."""
     rivals = ("controller", "customer", "largest")
     return all_hold(compare(own["comp"], own[name]).at_least(1) for own in shares.values() for name in rivals)
 
 
 def comp_by_arms(shares: Shares) -> dict[str, dict[int, Ratio]]:
-    """Returns Comp's share of the CPU time by K, by the curve's name."""
+    """Returns for each algorithm the curve of Comp's share of the CPU time over the number of arms K."""
     found: dict[str, dict[int, Ratio]] = {}
     for (name, arms), own in shares.items():
         share = compare(own["comp"], np.ones(own["comp"].size))
@@ -283,13 +344,13 @@ def comp_by_arms(shares: Shares) -> dict[str, dict[int, Ratio]]:
 
 
 def comp_at_most_arms(shares: Shares) -> list[Ratio]:
-    """Returns Comp's share at the largest K over that at the smallest, of every algorithm."""
+    """Returns for each algorithm Comp's share of the CPU time at the largest K divided by that at the smallest."""
     ends = [choose(arms for _, arms in shares) for choose in (max, min)]
     return [compare(*(shares[name, arms]["comp"] for arms in ends)) for name in ALGORITHMS]
 
 
 def around_one(ratios: Sequence[Ratio]) -> str:
-    """Returns, as text, how many intervals of ratios contain 1, and how many intervals there are."""
+    """Returns a text "n of m": n of the ratios' intervals contain 1, and m ratios have an interval."""
     verdicts = [ratio.holds(1) for ratio in ratios]
     return f"{verdicts.count('holds')} of {len(verdicts) - verdicts.count('undecided')}"
 
@@ -312,10 +373,10 @@ _SEES = {
 
 
 def regrets_a_pull(runs: PanelRuns) -> Curves:
-    """Returns regret by the means of what was pulled, for each pull, ``(seeds,)``, by line and epsilon.
+    """Returns regret per pull, ``(seeds,)``, by the run's name and epsilon.
 
-    A run without epsilon stands at all of them. An encrypted run has the regret of that in the open, as it pulls the
-    same owners.
+    Regret is computed from the means of the arms that were pulled. A run without an epsilon is repeated for all
+    epsilons. An encrypted run gets the regret of the run without encryption, since both pull the same arms.
     """
 
     def regret(result: Any) -> Array:
@@ -326,12 +387,15 @@ def regrets_a_pull(runs: PanelRuns) -> Curves:
 
 
 def pulls(runs: PanelRuns) -> int:
-    """Returns the number of pulls of a run, all agents or owners together."""
+    """Returns the number of pulls in a run by all agents together; runs with owners have as many rounds."""
     return experiments.AGENTS * runs.plan.scale.rounds
 
 
 def protections(runs: PanelRuns) -> Table:
-    """Yields the lines of the table of regret, bytes and CPU time a pull, of who sees what, and of what is claimed."""
+    """Yields a table with a line for each run: regret, bytes and CPU time per pull, and how data are protected.
+
+    The last columns say which party sees what, whom one must trust, and the epsilon that is claimed.
+    """
     found, best = regrets_a_pull(runs), max(runs[OPEN].means)
     for labels, result in runs.rows:
         line, at = labels["line"], labels.get("epsilon", runs.values("epsilon")[0])
@@ -352,14 +416,17 @@ def protections(runs: PanelRuns) -> Table:
 
 
 def regret_curves(runs: PanelRuns) -> Curves:
-    """Returns regret a pull over epsilon, level where a run has none."""
+    """Returns curves of regret per pull over epsilon; runs without an epsilon are horizontal lines."""
     found = each(regrets_a_pull(runs), over_seeds)
     drawn = (experiments.PRIVATE, experiments.PLACEBO, SILENT, experiments.SHARED, ENCRYPTED)
     return {line: found[line] for line in drawn}
 
 
 def noise(runs: PanelRuns) -> dict[float, list[Ratio]]:
-    """Returns private regret over that of true data, of noise alone and of silence, by epsilon."""
+    """Returns three ratios for each epsilon: regret with noisy data divided by regret of three other runs.
+
+    In these, agents share true data, share noise without data, and do not communicate, in this order.
+    """
     found = regrets_a_pull(runs)
     return {
         epsilon: [
@@ -371,9 +438,10 @@ def noise(runs: PanelRuns) -> dict[float, list[Ratio]]:
 
 
 def _facts(result: Any) -> tuple[float, float, str, str]:
-    """Returns the bytes and CPU microseconds of a run, whom one must trust, and the best epsilon that is claimed.
+    """Returns four facts about a run: bytes sent, CPU microseconds, whom one must trust, and the epsilon claimed.
 
-    Epsilon is written for each adjacency for which it is claimed.
+    Bytes and microseconds are means over seeds. The epsilon is a text with the smallest epsilon that is claimed under
+    each adjacency.
     """
     if not isinstance(result, RunResult):
         trust, claimed = "whoever selects", "none"

@@ -1,4 +1,4 @@
-"""The experiments of the SAMBA paper (Ciucanu et al. 2022, Figure 8), and cryptography beside noise: what runs."""
+"""The runs of the SAMBA paper's experiments (Ciucanu et al. 2022, Figure 8), and of one that compares it with noise."""
 
 from typing import Any
 
@@ -29,16 +29,16 @@ PANELS = {"movielens": "MovieLens", "jester": "Jester"}
 PAPER_ROUNDS, MOST_ARMS = 100_000, 100
 
 TIMED = 3
-"""Runs of which CPU time is measured."""
+"""Number of runs of which CPU time is measured, for each setting."""
 
 AGENTS, DELTA = 10, 1e-5
 SILENT, SHARED, PRIVATE, PLACEBO = "UCB1", "Fed-UCB1", "Priv-UCB1", "Priv-UCB1-placebo"
 OPEN, ENCRYPTED = "owners in the open", "SAMBA"
 RANDOM = "uniform-arms"
 
-_SEEDS_PER_SHARD = 5  # in the open
+_SEEDS_PER_SHARD = 5  # of runs without encryption; an encrypted run is a shard of its own
 _ENCRYPTION = 50
-"""About how many rounds in the open take as long as one that is encrypted."""
+"""Roughly the time of an encrypted round divided by the time of a round without encryption."""
 
 
 def _run(
@@ -55,18 +55,18 @@ def _run(
     """Returns the runs of an algorithm on a vertical federation.
 
     Args:
-        plan: The panel, which names the ratings from which the arms are made, and the scale.
-        algorithm: The algorithm.
-        arms: K.
-        budget: N.
-        plain: Whether scores are left in the open.
-        seeds: Number of runs, if the scale has as many.
-        line: Name of the runs on the page; that of the algorithm if empty.
+        plan: The panel's settings; the panel's name is the data set of ratings from which the arms are made.
+        algorithm: Name of the algorithm.
+        arms: Number of arms K, each with an owner.
+        budget: Number of rounds N.
+        plain: Whether the run is without encryption.
+        seeds: Number of runs; the scale's number of trials if that is smaller.
+        line: Name of the runs on the page; the algorithm's name if empty.
         **others: Other arguments of :func:`~fedbandit_envs.papers.samba.runs.select`.
 
     Raises:
         MissingExtraError: The runs are encrypted, and the ``[secure]`` extra is not installed.
-        ValueError: The budget does not pay for one round of each owner.
+        ValueError: There are fewer rounds than arms.
     """
     require_integer("rounds", budget, arms)
     if not plain:
@@ -91,10 +91,10 @@ def _run(
 
 
 def _sizes(scale: Scale) -> list[tuple[int, int]]:
-    """Returns the pairs of K and N that are compared.
+    """Returns the pairs of number of arms K and number of rounds N that are compared.
 
     Raises:
-        ValueError: The smallest N does not pay for one round of each owner.
+        ValueError: The smallest N is smaller than K, though each owner's arm has to be pulled once.
     """
     if "arms" in scale.sweeps:
         return [(int(arms), scale.rounds) for arms in scale.sweeps["arms"]]
@@ -104,7 +104,7 @@ def _sizes(scale: Scale) -> list[tuple[int, int]]:
 
 
 def times(plan: Plan) -> list[Measurement]:
-    """Figures 8 (a) and (b): execution time against N or K, and the same in the open."""
+    """Returns the runs of Figures 8 (a) and (b): CPU time against N or K, with encryption and without."""
     return [
         _run(plan, algorithm, *size, plain=plain)
         for algorithm in ALGORITHMS
@@ -114,9 +114,10 @@ def times(plan: Plan) -> list[Measurement]:
 
 
 def rewards(plan: Plan) -> list[Measurement]:
-    """Figure 8 (c): cumulative reward, K = 100 and varying N.
+    """Returns the runs of Figure 8 (c): cumulative reward for K = 100 arms against the number of rounds N.
 
-    No algorithm asks for N, so that what a run has earned by a round is what it earns with that budget.
+    One run of each algorithm gives the rewards for all N: no algorithm depends on N, so the reward after the first N
+    rounds of a longer run is that of a run with N rounds.
     """
     noted = [budget for _, budget in _sizes(plan.scale)]
     return [
@@ -126,7 +127,7 @@ def rewards(plan: Plan) -> list[Measurement]:
 
 
 def shares(plan: Plan) -> list[Measurement]:
-    """Figure 8 (d): shares of the CPU time by participant; each owner is a role of its own."""
+    """Returns the runs of Figure 8 (d): shares of the CPU time by participant; each owner is a role of its own."""
     return [
         _run(plan, algorithm, *size, plain=False, owners_per_role=1)
         for algorithm in ALGORITHMS
@@ -135,7 +136,11 @@ def shares(plan: Plan) -> list[Measurement]:
 
 
 def privacy(plan: Plan) -> list[RunSpec | Measurement]:
-    """Noise beside encryption: agents with UCB1, silent, shared and private, and owners with UCB."""
+    """Returns the runs that compare noise with encryption on the same arms.
+
+    Agents with UCB1 do not communicate, share true data, or share noisy data. Data owners with UCB are played with
+    encryption and without.
+    """
     scale, arms = plan.scale, int(plan.scale.sweeps["arms"][0])
     lines: list[tuple[str, dict[str, float]]] = [(name, {}) for name in (RANDOM, SILENT, SHARED)]
     lines += [(name, {"epsilon": at}) for at in scale.sweeps["epsilon"] for name in (PRIVATE, PLACEBO)]

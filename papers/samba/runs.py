@@ -1,4 +1,4 @@
-"""Runs of a vertical federation, encrypted or in the open, as a function that a measurement calls."""
+"""A function for measurements that plays a vertical federation (an owner for each arm), encrypted or not."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,23 +17,24 @@ def select(
     """Plays one algorithm on a vertical federation, one seed after the other.
 
     Args:
-        seeds: One for each run.
+        seeds: One seed for each run.
         advance: Called with the share of the work that was done since its last call.
-        noted: Rounds after which the cumulative reward is kept as well; of runs in the open alone.
-        **settings: Fields of :class:`~fedbandit_envs.samba.runs.SambaSettings` but the seed.
+        noted: Rounds after which the cumulative reward is returned as well; only for runs without encryption.
+        **settings: Fields of :class:`~fedbandit_envs.samba.runs.SambaSettings`, except the seed.
 
     Returns:
-        ``reward``: cumulative reward, int64 ``(seeds,)``; ``bytes``: bytes of all frames, int64 ``(seeds,)``, 0 in the
-        open; ``roles``: names of the roles, in the open ``plain`` alone; ``seconds``: their CPU seconds,
-        ``(seeds, roles)``; ``spent``: the same of all roles together, ``(seeds,)``; ``claim``: what is kept from whom,
-        None in the open; ``means``: means of the owners' arms. In the open also ``noted`` and ``rewards``: the rounds
-        asked for and the cumulative rewards after them, ``(seeds, rounds)``; ``pulls``: number of pulls of each owner,
-        int64 ``(seeds, owners)``; ``regret``: by the means of the owners picked, ``(seeds,)``.
+        ``reward``: cumulative reward, int64 ``(seeds,)``; ``bytes``: bytes sent between the roles, int64 ``(seeds,)``,
+        0 without encryption; ``roles``: names of the roles, only ``plain`` without encryption; ``seconds``: CPU seconds
+        of each role, ``(seeds, roles)``; ``spent``: CPU seconds of all roles together, ``(seeds,)``; ``claim``: privacy
+        claim of the run, None without encryption; ``means``: means of the owners' arms; ``noted``: as given. Without
+        encryption also ``rewards``: cumulative rewards after the rounds ``noted``, ``(seeds, rounds)``; ``pulls``:
+        number of pulls of each owner, int64 ``(seeds, owners)``; ``regret``: cumulative regret, computed from the means
+        of the arms that were pulled, ``(seeds,)``.
     """
     chosen = SambaSettings(**settings)
     means = arm_means(chosen.ratings, chosen.arms)
     algorithm = Algorithm(chosen.algorithm, chosen.parameters)
-    # Kernels are loaded here, so that their loading counts as no run's CPU time.
+    # A short run loads the compiled kernels, so that loading does not count as CPU time of the first run.
     run_plain(means.tolist(), algorithm, chosen.arms + 2, 0)
     roles, claim, rows = ["plain"], None, []
     for seed in seeds:
