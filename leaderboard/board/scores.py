@@ -1,9 +1,9 @@
 """Scores of entries and their uncertainty (Agarwal, Schwarzer, Castro, Courville, Bellemare: NeurIPS 2021).
 
-A run is one task played under one seed. An entry's scores on a suite are given as two arrays of equal length: each run's
-score, and the index of each run's task. Runs of different entries are in the same order, so that they are compared under
-the same seeds. Confidence intervals are from the percentile bootstrap, stratified by task: seeds are resampled within
-each task, and tasks are not resampled.
+A run is one task played under one seed. An entry's scores on a suite are given as two arrays of equal length: each
+run's score, and the index of each run's task. Runs of different entries are in the same order, to compare them under
+the same seeds. Confidence intervals are from the percentile bootstrap, stratified by task: seeds are resampled
+within each task, and tasks are not resampled.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def normalised(regret: Array, reference: Array) -> Array:
 
 
 def interquartile_mean(scores: Array) -> Array:
-    """Returns the mean of the middle half of the values, without the lowest and the highest quarter, on the last axis."""
+    """Returns the mean without the lowest and the highest quarter of the values, over the last axis."""
     return trim_mean(scores, 0.25, axis=-1)
 
 
