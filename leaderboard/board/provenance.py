@@ -17,7 +17,7 @@ _NAME = "fedbandit-envs"
 
 
 def package() -> dict[str, Any]:
-    """Returns this package's ``version``, ``commit`` and ``source_digest``, and as ``lock`` the versions it depends on."""
+    """Returns this package's version, commit and digest of its source, and (``lock``) its dependencies' versions."""
     return {"version": version(_NAME), "commit": _commit(), "source_digest": source_digest(), "lock": _lock()}
 
 

@@ -19,6 +19,6 @@ changed, and comes with the descriptor of their memory if that is new.
 READY, ACTED, FAILED = b"r", b"a", b"f"
 """First byte of a message of the child, which tells its kind.
 
-``READY`` says that a step of the start is done. ``ACTED`` says that an action is in shared memory; it is followed by the
-action's layout if that has changed. ``FAILED`` says that the policy has raised an error, which follows as JSON.
+``READY`` says that a step of the start is done. ``ACTED`` says that an action is in shared memory; it is followed by
+the action's layout if that has changed. ``FAILED`` says that the policy has raised an error, which follows as JSON.
 """

@@ -433,8 +433,8 @@ def privacy_panels(groups: Mapping[Group, Sequence[RankedRow]]) -> dict[str, dic
         private = {
             part: lines[name]
             for part, name in names.items()
-            # In some problems this package's federation ("ours") has the tuned constants already. Its tuned form is then
-            # the same baseline, whose curve must not be drawn twice.
+            # In some problems this package's federation ("ours") has the tuned constants by default. Its tuned form is
+            # then the same baseline, whose curve must not be drawn twice.
             if name in lines and (part, name) != (OURS_TUNED, names[OURS])
         }
         if private:

@@ -190,7 +190,7 @@ def audited(row: RankedRow) -> tuple[float, str]:
 
 
 def amount(number: float) -> str:
-    """Returns a number of messages, bytes or seconds as text, with three significant digits; from 100 on as an integer."""
+    """Returns a number of messages, bytes or seconds as text: three significant digits, or an integer from 100 on."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
