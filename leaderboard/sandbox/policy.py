@@ -108,8 +108,8 @@ class SandboxedPolicy:
         self._child = SandboxProcess(
             self._source, self._settings, self._memory_bytes, min(ceil(cpu_seconds), _MOST_SECONDS)
         )
-        # The first message, which lists the parts of confinement, is sent before any code of the submission is loaded, so
-        # that it can be trusted. The next message says that the code has been loaded.
+        # The first message, which lists the parts of confinement, is sent before any code of the submission is loaded,
+        # so that it can be trusted. The next message says that the code has been loaded.
         self.confined = tuple(json.loads(self._receive(self._seconds_to_start)))
         self._stage = "loading"
         self._receive(self._seconds_to_start)
