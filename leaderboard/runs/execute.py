@@ -23,7 +23,7 @@ _SECONDS = 0.5
 _TIMEOUT = 10  # seconds
 
 Task = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-"""A function call to be made later: the function, its positional and its keyword arguments (:func:`joblib.delayed`)."""
+"""A function call to be made later: function, positional and keyword arguments, as :func:`joblib.delayed` makes it."""
 
 
 class BackendError(RuntimeError):
@@ -123,8 +123,8 @@ class Dask:
             left, running = iter(tasks), as_completed([], loop=client.loop)
 
             def submit() -> None:
-                # Twice as many calls as there are cores are submitted: one per core runs and one waits at the scheduler,
-                # so that no worker is idle.
+                # Twice as many calls as there are cores are submitted: one per core runs and one waits at the
+                # scheduler, so that no worker is idle.
                 room = 2 * sum(client.ncores().values()) - running.count()
                 for function, arguments, named in islice(left, max(1, room)):
                     running.add(client.submit(function, *arguments, **named, pure=False))
