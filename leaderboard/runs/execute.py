@@ -23,7 +23,7 @@ _SECONDS = 0.5
 _TIMEOUT = 10  # seconds
 
 Task = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-"""A function call to be made later: function, positional and keyword arguments, as :func:`joblib.delayed` makes it."""
+"""A function call to be made later: function, positional and keyword arguments; :func:`joblib.delayed` makes it."""
 
 
 class BackendError(RuntimeError):

@@ -1,7 +1,7 @@
 """A folder of files with the results of shards; a shard is a part of a run, with some of its seeds.
 
-A file's name is a digest of everything that determines the shard's numbers. A file is written in one step, and ends with
-a digest of its content. So after an interruption only the missing shards are played, and runs that have a shard in
+A file's name is a digest of everything that determines the shard's numbers. A file is written in one step, and ends
+with a digest of its content. So after an interruption only the missing shards are played, and runs that have a shard in
 common use the same file. Several processes may share a folder: the one that has the lock on a file plays the shard.
 """
 
@@ -170,7 +170,7 @@ def _seal(content: bytes, name: str) -> bytes:
 
 
 class ShardLock:
-    """A lock on a shard's file, which only one process at a time can have; its owner plays the shard and writes the file.
+    """A lock on a shard's file, which one process at a time can have; its owner plays the shard and writes the file.
 
     It is the operating system's lock on a second, partial file beside it. While the shard is played, the partial file
     contains how much has been played; then it gets the shard's content and is renamed. The system ends the lock when
