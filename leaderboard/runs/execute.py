@@ -23,7 +23,7 @@ _SECONDS = 0.5
 _TIMEOUT = 10  # seconds
 
 Task = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-"""A function call to be made later: function, positional and keyword arguments; :func:`joblib.delayed` makes it."""
+"""A function call to be made later, from :func:`joblib.delayed`: function, positional and keyword arguments."""
 
 
 class BackendError(RuntimeError):
@@ -49,8 +49,8 @@ class Local:
         Raises:
             BackendError: A process has died.
         """
-        # Calls are not batched, so that each shard is stored as soon as it has been played. The initializer makes worker
-        # processes end when this process ends.
+        # Calls are not batched, so that each shard is stored as soon as it has been played. The initializer makes
+        # worker processes end when this process ends.
         parallel = Parallel(
             self.jobs,
             batch_size=1,

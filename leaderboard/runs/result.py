@@ -175,7 +175,7 @@ class RunResult:
         return regret_figure({name: self}, str(self.labels.get("env_id", "")))
 
     def _repr_html_(self) -> str:
-        """Returns the HTML table that notebooks show: for each checkpoint the mean regret per agent, with 95 % interval."""
+        """Returns the HTML table that notebooks show: mean regret per agent at each checkpoint, with 95 % interval."""
         rows = report_library("pandas").DataFrame(self.as_json()["checkpoints"])
         caption = ", ".join(f"{name}={value}" for name, value in self.labels.items())
         size = f"{self.regret.shape[1]} seeds, {self.regret.shape[2]} agents"

@@ -24,7 +24,8 @@ class RowCheck:
     A row is one agent in one replica. For each checked row another policy of the same kind sees that row's observations
     only, and must choose the same actions. A policy that uses the observations of all rows would have data that no
     message has carried and no privacy claim covers; the check finds this if it changes the action of a checked row.
-    Data that a policy shares through its class or module are not found, since the policies that play alone use them too.
+    Data that a policy shares through its class or module are not found, since the policies that play alone use them,
+    too.
 
     Attributes:
         rows: The checked rows, ``(replica, agent)`` each; known after reset.
@@ -60,7 +61,7 @@ class RowCheck:
         self.round = 0
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Draws the rows that are checked, and resets the policy and those that play alone; see :meth:`Policy.reset`."""
+        """Draws the rows to check, and resets the policy and those that play alone; see :meth:`Policy.reset`."""
         self._policy.reset(spec, seeds)
         order = np.random.default_rng([*self._entropy, *seeds.ravel().tolist()]).permutation(seeds.size)
         self.rows = [divmod(int(pick), seeds.shape[1]) for pick in np.sort(order[: self._most])]

@@ -6,7 +6,7 @@ class EntryError(RuntimeError):
 
 
 def printable(text: str) -> str:
-    """Returns a text with control characters, which could act on a terminal, replaced by escapes such as ``\\x1b``."""
+    """Returns a text with control characters, which could act on a terminal, replaced by printable escapes."""
     return "".join(
         letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in text
     )
