@@ -1,1 +1,1 @@
-"""The leaderboard: suites that are played, tracks that results compete on, and records that can be repeated."""
+"""The leaderboard: suites of tasks, tracks on which entries compete, and records of results that can be verified."""

@@ -1,4 +1,4 @@
-"""Runs entries of a suite: shards that can be stopped and started again, result files, rows on record."""
+"""Plays entries on a suite, writes their result files, and records them as rows of the leaderboard."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -29,7 +29,8 @@ SHARDS = ".shards"
 SOURCES = "sources"
 
 _COMMAND = ("fedbandit", "leaderboard")
-# Rows of each shard that are played alone as well; tests check baselines, too.
+# In each shard, the number of rows (one agent in one replica) that are also played alone, to check that the policy uses
+# no data of other rows. One is enough for baselines, which tests check as well.
 _CHECKED_ROWS = {"baseline": 1, "submission": 3}
 
 
@@ -38,10 +39,10 @@ class Row:
     """An entry of a suite on a track, which becomes a row of the leaderboard when it has been played.
 
     Attributes:
-        suite: The suite.
-        track: The track.
-        entry: The entry.
-        code: Where a submission's code is; empty for a baseline.
+        suite: The suite of tasks that it plays.
+        track: The track, whose limits it must keep.
+        entry: The baseline or submission.
+        code: File or entry point of a submission's code; empty for a baseline.
     """
 
     suite: Suite
@@ -50,7 +51,7 @@ class Row:
     code: str = ""
 
     def runs(self, opened: EditionSecrets) -> list[EntryRun]:
-        """Returns the row's runs in an edition, one a task."""
+        """Returns what has to be played for the row in an edition: one run for each task of the suite."""
         return [
             EntryRun(
                 task=task,
@@ -66,13 +67,16 @@ class Row:
         ]
 
     def trial_env(self, task: Task) -> FederatedEnv:
-        """Returns the environment of one task, reset with one seed; noise follows from a number as large as a secret.
+        """Returns the wrapped environment of one task, reset with one seed, as a trial of the entry's settings.
+
+        Args:
+            task: The task.
 
         Raises:
-            TrackError: A setting is fixed by the track, or the track is private and the problem gives no neighbouring
-                histories by which the privatizer can be attacked.
-            TypeError: There is no such setting.
-            ValueError: A setting is out of its range.
+            TrackError: The entry sets an argument that the track fixes; or the track is private and the problem has no
+                pairs of neighbouring histories, with which the privatizer could be audited.
+            TypeError: A wrapper has no argument of a name that the entry sets.
+            ValueError: An argument is out of its range.
         """
         problem = resolve(REGISTRY[task.env_id].federation)
         if self.track.private and not problem.neighbours(self.track.adjacency):
@@ -88,9 +92,10 @@ class Row:
         """Builds the wrappers that the entry runs behind, so that wrong settings show before anything is played.
 
         Raises:
-            TrackError: A setting is fixed by the track, or the wrappers' releases have no privacy claim.
-            TypeError: There is no such setting.
-            ValueError: A setting is out of its range.
+            TrackError: The entry sets an argument that the track fixes, or no privacy guarantee as strong as the track
+                demands can be given for releases behind these wrappers.
+            TypeError: A wrapper has no argument of a name that the entry sets.
+            ValueError: An argument is out of its range.
         """
         self.track.check(self.trial_env(self.suite.tasks[0]))
 
@@ -99,7 +104,11 @@ class Row:
         return f"{self.suite.name}.{opened.edition.id}.{self.track.name}.{self.entry.name}.json"
 
     def command(self, out: Path) -> list[str]:
-        """Returns the command that makes this row alone; of the folder it has only the name, not the private path."""
+        """Returns the words of the command line that makes this row alone.
+
+        Args:
+            out: Folder of results. Only its name is part of the command, since its path may be private.
+        """
         where = ["--suite", self.suite.name, "--track", self.track.name, "--out", out.name or "."]
         if self.entry.kind == "baseline":
             return [*_COMMAND, "run", self.entry.source, *where]
@@ -113,15 +122,16 @@ class Row:
 
 
 def rows_of(suite: Suite, names: Iterable[str], tracks: Iterable[Track]) -> tuple[list[Row], dict[str, str]]:
-    """Returns the rows of baselines on the tracks that they fit.
+    """Returns the rows to play for some baselines: one for each track on which a baseline belongs.
 
     Args:
         suite: The suite.
-        names: Names of baselines.
-        tracks: Tracks.
+        names: Names of the baselines.
+        tracks: The tracks to consider.
 
     Returns:
-        The rows; and by ``"name on track"`` the reason why a baseline that fits a track cannot play there.
+        The rows, and a mapping of the combinations that were left out: its keys have the form ``"name on track"``, its
+        values say why the baseline, which belongs on that track, cannot play there.
     """
     rows, left_out = [], {}
     for track, name in product(tracks, names):
@@ -144,7 +154,11 @@ def rows_of(suite: Suite, names: Iterable[str], tracks: Iterable[Track]) -> tupl
 
 
 def _sends_as_allowed(track: Track, baseline: Baseline) -> bool:
-    """Returns whether a plug-in's baseline belongs on a track, by the names of its wrappers."""
+    """Returns whether a baseline of another package belongs on a track.
+
+    The names of its wrappers decide: one with a ``channel`` sends, and one with a ``privatizer`` adds noise to what it
+    sends. Silent baselines belong on silent tracks, noisy ones on private tracks, the others on non-private tracks.
+    """
     sends, private = "channel" in baseline.wrappers, "privatizer" in baseline.wrappers
     if track.revealed or sends == (track.epsilon == 0):
         return False
@@ -157,27 +171,30 @@ def run(
     out: Path,
     play: Callable[[Sequence[Cell], Path], None] = sweep.play,
 ) -> list[Path]:
-    """Plays rows in an edition and puts them on record; shards that are kept are not played again.
+    """Plays rows in an edition, writes their result files and records them.
+
+    Shards (parts of a run, with some of its seeds) whose files an earlier call has written are not played again.
 
     Args:
         rows: The rows.
-        opened: The edition.
-        out: Folder of results and their record.
-        play: Plays what is missing of cells into a folder of shards; by default in this process.
+        opened: The edition and its secret.
+        out: Folder of result files and of their record.
+        play: Function that plays the shards of given runs and attacks which have no file in a given folder yet; by
+            default in this process.
 
     Returns:
-        The rows' result files.
+        Paths of the rows' result files.
 
     Raises:
-        TrackError: A row does not keep what its track demands.
-        MixedRowsError: A policy mixes rows.
-        EntryError: A submission breaks.
-        BackendError: The backend cannot play.
-        RecordError: The edition has a row of another entry of the same name.
+        TrackError: A row violates a limit of its track.
+        MixedRowsError: A policy's action for one agent depends on data of other agents or replicas.
+        EntryError: A submission fails or does something that is not allowed.
+        BackendError: The processes or machines that should play cannot do so.
+        RecordError: The edition already has a row with the same name but other code or settings.
     """
     files = [out / row.file(opened) for row in rows]
     for row, file in zip(rows, files, strict=True):
-        # Rows of two entries with one name would have the same file.
+        # The file's name has the entry's name in it: a second entry of that name would overwrite the first one's file.
         other = ResultFile.load(file).entry if file.exists() else row.entry
         if (other.source_digest, other.settings) != (row.entry.source_digest, row.entry.settings):
             raise RecordError(
@@ -192,7 +209,7 @@ def run(
 
 
 def _gathered(row: Row, opened: EditionSecrets, out: Path) -> ResultFile:
-    """Puts a row's result together from its shards."""
+    """Returns a row's result, put together from the files of its shards and of the attack on its privatizer."""
     tasks, shards = [], Store(out / SHARDS)
     for run in row.runs(opened):
         attack, task = PrivatizerAttack.on(run), shards.load(run)

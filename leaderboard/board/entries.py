@@ -1,4 +1,4 @@
-"""Entries: baselines of this package, which play in this process, and submissions, which play in a sandbox."""
+"""Entries of the leaderboard: baselines of this package, and submitted policies, which play in a sandbox."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Channel, Privatizer
 
 _REFERENCE_ROUNDS = 30
-"""Rounds in which a suite's reference is compared with itself in another history."""
+"""Number of rounds of the check that a suite's reference policy acts at random (:func:`require_random`)."""
 
 Settings = Mapping[str, Mapping[str, Any]]
 
@@ -32,11 +32,14 @@ _RECORDED_NAMES = {
         "fedbandit_envs.wrappers.privacy.continual:ContinualPrivatizer"
     ),
 }
-"""Names in the digests of rows on record, for classes that were only renamed or moved since: the rows still verify."""
+"""Former names of classes, by their present names, for classes that were renamed or moved but not changed.
+
+Digests of baselines are taken of the former names, so that results which were recorded before still verify.
+"""
 
 
 def baseline_entry(name: str) -> Entry:
-    """Returns the entry of a baseline.
+    """Returns the leaderboard entry of a baseline; its digest covers policy, wrappers and their arguments.
 
     Raises:
         ValueError: There is no baseline of the name.
@@ -49,9 +52,10 @@ def baseline_entry(name: str) -> Entry:
 
 
 def plugin_entry(name: str) -> tuple[Entry, str]:
-    """Returns the submission as which a plug-in's baseline plays, and the place of its code.
+    """Returns the entry of a baseline of another package (a plug-in), and the entry point of its code.
 
-    On the board its policy acts in a sandbox, behind its own channel; the track sets the privatizer.
+    On the leaderboard such a baseline counts as a submission: its policy runs in a sandbox. It keeps the arguments of
+    its channel, by which it sends; the privatizer, which adds the noise, is set by the track.
 
     Raises:
         ValueError: The baseline has other wrappers than a channel and a privatizer.
@@ -70,10 +74,11 @@ def plugin_entry(name: str) -> tuple[Entry, str]:
 
 
 def require_random(suite: Suite) -> None:
-    """Requires that a suite's reference, whose regret has the score 0, acts at random.
+    """Checks that a suite's reference policy, whose regret is given the score 0, acts at random.
 
-    Its actions must be the same in two episodes of one seed in which agents do different things. Actions that are
-    numbers of arms or units must differ between seeds; a distribution over the arms may be the same for all.
+    Its actions must not depend on what it observes: they are compared in two episodes under one seed in which agents
+    have acted differently. Integer actions (arms or units) must differ between seeds; a probability distribution over
+    the arms may be the same for all seeds.
 
     Raises:
         ValueError: There is no baseline of that name, or it does not act at random.
@@ -81,7 +86,8 @@ def require_random(suite: Suite) -> None:
     require_choice("reference", suite.reference, BASELINES)
     seeds = range(8)
     baseline = BASELINES[suite.reference]
-    # Twins under one seed: they differ in what the agents do, and so in what they have observed.
+    # Two environments under the same seeds. Agents act differently in them (the second plays the actions of the round
+    # before), so that observations differ.
     envs = [baseline.wrap(suite.tasks[0].federation()) for _ in range(2)]
     seen, others = (env.reset_batch(seeds).observation for env in envs)
     rows = row_seeds(seeds, envs[0].max_num_agents)
@@ -102,7 +108,7 @@ def require_random(suite: Suite) -> None:
 
 
 def _as_json(settings: Any) -> Any:
-    """Returns settings as they are after being written as JSON, which has lists where Python has tuples."""
+    """Returns settings after a round trip through JSON, in which tuples become lists."""
     return json.loads(json.dumps(settings, allow_nan=False))
 
 
@@ -112,25 +118,26 @@ def _named(maker: Any) -> str:
 
 
 def baselines_of(suite: Suite) -> list[str]:
-    """Returns the names of all baselines that play a suite's problem."""
+    """Returns the names of all baselines for the problem (class of environments) of a suite."""
     problem = make_federation(suite.tasks[0].env_id).unwrapped
     return [name for name, baseline in BASELINES.items() if baseline.federation is type(problem)]
 
 
 def submission_of(load: str, name: str, settings: Settings, sources: Path) -> tuple[Entry, str]:
-    """Returns a submission's entry and the place of its code; a copy of a submitted file is kept.
+    """Returns a submission's entry and the place of its code; if it is a file, a copy is kept.
 
     Args:
         load: ``"policy.py"``, ``"policy.py:Class"`` or ``"package.module:Class"``.
-        name: Its name in rankings.
-        settings: Arguments by part: ``policy``, ``channel``, ``privatizer``.
-        sources: Folder in which files are kept, under the digest of their content.
+        name: The submission's name in rankings.
+        settings: Keyword arguments of the submission's ``policy``, of its ``channel`` and of its ``privatizer``, each a
+            mapping under that key.
+        sources: Folder in which copies of submitted files are kept, each named by the digest of its content.
 
     Returns:
         The entry, and the place of the code on this machine, in the form of ``load``.
 
     Raises:
-        ValueError: ``load`` is none of these, or JSON has no form for the settings.
+        ValueError: ``load`` has none of these forms, or the settings cannot be written as JSON.
         OSError: The file does not exist or cannot be read.
         ImportError: The module does not exist.
     """
@@ -153,11 +160,15 @@ def submission_of(load: str, name: str, settings: Settings, sources: Path) -> tu
 
 
 def find_code(entry: Entry, sources: Path) -> str:
-    """Returns the place of a submission's code, given the entry that a result has.
+    """Returns where a submission's code is on this machine, after a check that its digest is the entry's.
+
+    Args:
+        entry: The submission, as its result describes it.
+        sources: Folder in which copies of submitted files are kept.
 
     Raises:
-        FileNotFoundError: Its file is not kept here.
-        ValueError: The code has another digest than the entry.
+        FileNotFoundError: The submission is a file, of which no copy is kept here.
+        ValueError: The digest of the code differs from the entry's.
     """
     place, colon, attribute = entry.source.partition(":")
     code = f"{sources / entry.source_digest}.py{colon}{attribute}" if place.endswith(".py") else entry.source

@@ -1,6 +1,7 @@
-"""What is played for a row: the run of an entry in one task, with a few rows checked, and an attack on its privatizer.
+"""What is played for a leaderboard row: the entry's run of each task, and an attack on its privatizer.
 
-Both are cells of a sweep; rows behind the same privatizer share one attack.
+Both are split into shards and stored like all runs (:class:`~fedbandit_envs.leaderboard.runs.store.Cell`). Leaderboard
+rows with the same privatizer share one attack, which tests the privacy guarantee that is claimed for the privatizer.
 """
 
 import json
@@ -36,27 +37,28 @@ from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
-# Information of transports and privatizers, which a result has elsewhere.
+# Entries of the step information that come from transports and privatizers; a result has other fields for them.
 _NOT_EXTRA = ("messages", "bytes", "lost", "epsilon_spent")
-# The first releases of a mechanism reveal most: more windows make the attack slower and its bound no larger.
+# Largest number of releases that an attack observes. The first releases of a mechanism reveal most: with more of them
+# the attack is slower and its lower bound on epsilon no larger.
 _MOST_RELEASES = 4
 _SAMPLES = 20_000
 
 
 @dataclass(frozen=True)
 class EntryRun:
-    """The run of an entry in a task, or a shard of it: the same with fewer seeds.
+    """The run of an entry on a task under all evaluation seeds; or a shard of it, with some of the seeds.
 
     Attributes:
         task: The task.
-        track: The track, whose wrappers stand around the entry.
-        entry: The entry.
-        seeds: Evaluation seeds, one a replica.
-        noise_entropy: Entropy that the privatizer's noise follows from.
-        row_check_seed: Seed of the choice of rows that are played alone as well.
+        track: The track, which limits by wrappers what agents send.
+        entry: The baseline or submission that plays.
+        seeds: Evaluation seeds, one for each replica.
+        noise_entropy: Number from which the privatizer's noise is generated.
+        row_check_seed: Seed of the random choice of rows that are also played alone; a row is one agent in one replica.
         checked_rows: Number of these rows in each shard.
-        code: Where a submission's code is, as :class:`~fedbandit_envs.leaderboard.sandbox.SandboxedPolicy` takes it;
-            empty for a baseline.
+        code: Place of a submission's code, in a form that
+            :class:`~fedbandit_envs.leaderboard.sandbox.SandboxedPolicy` accepts; empty for a baseline.
     """
 
     task: Task
@@ -70,7 +72,10 @@ class EntryRun:
 
     @property
     def key(self) -> list[Any]:
-        """Everything that the numbers follow from; see :attr:`~fedbandit_envs.leaderboard.runs.store.Cell.key`."""
+        """All settings that determine the run's numbers, as a list that JSON can represent.
+
+        The name of a shard's file is a digest of it; see :attr:`~fedbandit_envs.leaderboard.runs.store.Cell.key`.
+        """
         # As text, since tracks hold infinity and seeds are large integers, which JSON cannot represent exactly.
         return ["entry", self.task.digest, repr(self.track), asdict(self.entry),
                 *map(repr, (self.seeds, self.noise_entropy, self.row_check_seed)), self.checked_rows]  # fmt: skip
@@ -91,7 +96,7 @@ class EntryRun:
 
     @cached_property
     def baseline(self) -> Baseline:
-        """The baseline whose wrappers the entry runs behind; of a submission it has the wrappers alone."""
+        """The baseline that plays; for a submission, an unregistered one that has the wrappers which its track sets."""
         if self.entry.kind == "baseline":
             return BASELINES[self.entry.source]
         wrappers = self.track.submitted(self.entry.settings)
@@ -99,23 +104,26 @@ class EntryRun:
 
     @property
     def is_noisy(self) -> bool:
-        """Whether one of its wrappers adds noise."""
+        """Whether one of the wrappers between entry and environment adds privacy noise."""
         return find_layer(self.stack(), "noise") is not None
 
     def stack(self) -> FederatedEnv:
-        """Makes the environment behind the track's and the entry's wrappers."""
+        """Makes the task's environment with all wrappers of the track and of the entry around it."""
         env = self.task.federation()
         return self.track.wrap(env, self.baseline, self.noise_entropy, self.entry.settings)
 
     def play(self, advance: Callable[[float], None] = lambda played: None) -> Arrays:
-        """Plays all seeds side by side; see :meth:`~fedbandit_envs.leaderboard.runs.store.Cell.play`.
+        """Plays one episode a seed, all of them at once, and returns the arrays that the shard's file keeps.
 
-        Policies of a submission live in processes of their own until the run is over.
+        Each policy of a submission has a process of its own, which ends with the run.
+
+        Args:
+            advance: Called with the number of agent-rounds played since its last call, for progress bars.
 
         Raises:
-            TrackError: The episode does not keep what the track demands.
-            MixedRowsError: The policy acts for a checked row as it would not for that row alone.
-            EntryError: The policy of a submission breaks, or acts as no policy may.
+            TrackError: The episode violates a limit of the track.
+            MixedRowsError: The action for a checked row differs from the action of a policy that sees that row alone.
+            EntryError: The policy of a submission fails, or returns actions that are not allowed.
         """
         start, env = cpu_seconds(), self.stack()
         sandboxed: list[SandboxedPolicy] = []
@@ -134,8 +142,8 @@ class EntryRun:
             except (EntryError, ValueError, TypeError, BudgetExhaustedError) as error:
                 if self.entry.kind == "baseline":
                     raise
-                # A submission's process raises only EntryError, which names the round if it came to one; else the
-                # environment or a wrapper refuses what it did.
+                # Errors in the submission's own process arrive as EntryError, which names the round (if a round had
+                # begun). All other errors come from the environment or a wrapper that refuses the submission's action.
                 where = "" if isinstance(error, EntryError) else f"round {policy.round}: "
                 raise EntryError(f"{self.entry.name}, {self.task.id}, {where}{error}") from error
         self.track.check(env)
@@ -149,7 +157,11 @@ class EntryRun:
         return {**result.as_arrays(), "confined": np.array(json.dumps(confined))}
 
     def join(self, parts: Sequence[Arrays]) -> TaskResult:
-        """Puts the task's part of a result file together from its shards; it has no audit yet."""
+        """Returns the task's part of a result file, put together from its shards; its ``audit`` is still None.
+
+        Args:
+            parts: The arrays that :meth:`play` returned for each shard.
+        """
         result = RunResult.joined(parts)
         nothing = np.zeros((len(self.seeds), 1))
         sent = {name: result.traffic.get(name, nothing).mean(axis=1) for name in ("messages", "bytes")}
@@ -158,7 +170,7 @@ class EntryRun:
             task=self.task.id,
             digest=self.task.digest,
             rounds=result.rounds.tolist(),
-            # The mean over agents is what is ranked.
+            # The leaderboard ranks the mean over agents, so that the regret of single agents need not be kept.
             regret=result.regret.mean(axis=2).tolist(),
             extra={name: values.tolist() for name, values in extra_of(result).items()},
             messages=sent["messages"].tolist(),
@@ -175,19 +187,25 @@ class EntryRun:
 
 
 def in_all(held: Sequence[Sequence[str]]) -> list[str]:
-    """Returns the parts of confinement that every process held."""
+    """Returns the parts of confinement that held in every process, in the order of :data:`PARTS`.
+
+    Args:
+        held: For each process the parts that the kernel enforced on it.
+    """
     return [part for part in PARTS if all(part in parts for parts in held)]
 
 
 def extra_of(result: RunResult) -> dict[str, Array]:
-    """Returns the problem's measures besides regret by name, each a mean over agents, ``(seeds,)``.
+    """Returns the problem's measures besides regret, by name, each a mean over agents for each seed, ``(seeds,)``.
 
-    Totals of arms become shares of an agent's total, by rank of the arm: the agent's arm with the largest total
-    ``deserved`` is the first, if the problem has that total.
+    Measures that have one total for each arm, such as the number of pulls, become shares: the arm's total divided by
+    the agent's total over all arms. An agent's arms are numbered from the largest total of ``deserved`` down, so that
+    ``pulls[0]`` is the share of the most deserving arm; problems without ``deserved`` use their first measure instead.
     """
     found = {name: values.mean(axis=1) for name, values in result.info.items() if name not in _NOT_EXTRA}
     if totals := result.totals:
-        # Each agent has arms of its own: one agent's third arm has nothing to do with another's third.
+        # Each agent has arms of its own, so that means over agents by the arm's index would mix different arms: arms
+        # are matched by their rank instead.
         order = np.argsort(-totals.get("deserved", next(iter(totals.values()))), axis=-1, kind="stable")
         for name, values in totals.items():
             shares = np.take_along_axis(values / values.sum(axis=-1, keepdims=True), order, -1).mean(axis=1)
@@ -197,15 +215,15 @@ def extra_of(result: RunResult) -> dict[str, Array]:
 
 @dataclass(frozen=True)
 class PrivatizerAttack:
-    """An attack on a privatizer, with the arguments that it has in a play.
+    """An attack on a run's privatizer: it estimates a lower bound on epsilon, to compare with the claimed epsilon.
 
     Attributes:
-        make: Wraps an environment in the privatizer, with its arguments but the noise's entropy.
-        problem: Class of the problem.
-        adjacency: Adjacency of the histories that the attack tells apart.
-        delta: Delta at which the privatizer's claim is attacked.
-        releases: Number of releases that the attacker sees.
-        horizon: Horizon of the task.
+        make: Function that wraps an environment in the privatizer, with the run's arguments except its noise seed.
+        problem: Class of the environment.
+        adjacency: Kind of the two neighbouring histories between which the attacker must decide.
+        delta: The delta of the privacy claim that is tested.
+        releases: Number of releases that the attacker observes.
+        horizon: Number of rounds of the task.
     """
 
     make: partial[Privatizer]
@@ -217,7 +235,7 @@ class PrivatizerAttack:
 
     @classmethod
     def on(cls, play: EntryRun) -> Self | None:
-        """Returns the attack on the privatizer that a run is behind; None without one, or where no claim is made."""
+        """Returns the attack on the privatizer of a run; None if it has no privatizer or its track is not private."""
         part = privatizer_of(play.baseline)
         if part is None or not play.track.private:
             return None
@@ -238,12 +256,15 @@ class PrivatizerAttack:
 
     @property
     def key(self) -> list[Any]:
-        """All that its outcome follows from; see :attr:`~fedbandit_envs.leaderboard.runs.store.Cell.key`."""
+        """All settings that determine the attack's outcome, as a list that JSON can represent.
+
+        The name of its file is a digest of it; see :attr:`~fedbandit_envs.leaderboard.runs.store.Cell.key`.
+        """
         return ["attack", repr(self), _SAMPLES]
 
     @property
     def size(self) -> float:
-        """The number of agent-rounds that take about as long."""
+        """Amount of work for progress bars: the number of agent-rounds that would take about as long as the attack."""
         return 2.5 * _SAMPLES * self.releases
 
     def split(self) -> list[Self]:
@@ -251,14 +272,21 @@ class PrivatizerAttack:
         return [self]
 
     def play(self, advance: Callable[[float], None]) -> Arrays:
-        """Attacks the privatizer, with noise that follows from the attack alone."""
+        """Attacks the privatizer, and returns the outcome and the CPU time as arrays.
+
+        Seeds are fixed, so that the same attack always has the same outcome.
+
+        Args:
+            advance: Called with :attr:`size` when the attack is over, for progress bars.
+        """
         start = process_time()
         found = attack(
             self.make,
             self.problem,
             self.adjacency,
             releases=self.releases,
-            # Under continual release neighbours differ in one window; independent releases are all altered.
+            # A privatizer for continual release protects one observation in one window between releases, so only one
+            # window may differ. The others have independent noise in each release, and all of their windows differ.
             altered=1 if self.make.func is ContinualPrivatizer else None,
             samples=_SAMPLES,
             horizon=self.horizon,
@@ -274,5 +302,9 @@ class PrivatizerAttack:
         return {"outcome": np.array(json.dumps(outcome)), "cpu_seconds": np.array(process_time() - start)}
 
     def join(self, parts: Sequence[Arrays]) -> dict[str, Any]:
-        """Returns the outcome, in the form of a result's ``audit``."""
+        """Returns the attack's outcome as a dictionary, the form that it has as a result's ``audit``.
+
+        Args:
+            parts: The arrays that :meth:`play` returned, in a list of length 1.
+        """
         return dict(json.loads(str(parts[0]["outcome"])))

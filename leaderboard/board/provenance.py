@@ -1,4 +1,4 @@
-"""Where numbers were computed: package, dependencies and machine."""
+"""Descriptions of the software and the machine that computed a result, for its result file."""
 
 import os
 import platform
@@ -17,12 +17,12 @@ _NAME = "fedbandit-envs"
 
 
 def package() -> dict[str, Any]:
-    """Returns the package's version, commit, digest of its source, and versions of its dependencies."""
+    """Returns this package's version, commit and digest of its source, and (``lock``) its dependencies' versions."""
     return {"version": version(_NAME), "commit": _commit(), "source_digest": source_digest(), "lock": _lock()}
 
 
 def machine() -> dict[str, Any]:
-    """Returns system, processor, number of processors and version of Python."""
+    """Returns the machine's operating system, processor, number of processors and version of Python, by name."""
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
@@ -33,7 +33,10 @@ def machine() -> dict[str, Any]:
 
 @cache
 def _commit() -> str | None:
-    """Returns the commit of the checkout that the package is in, marked if files were changed; None elsewhere."""
+    """Returns the Git commit of the checkout that this package runs from; None if it does not run from a checkout.
+
+    The commit ends in ``-dirty`` if files were changed since.
+    """
     folder = Path(str(files("fedbandit_envs"))).parent
     if not (folder / ".git").exists():
         return None
@@ -46,12 +49,12 @@ def _commit() -> str | None:
 
 @cache
 def _lock() -> dict[str, str]:
-    """Returns the versions of all dependencies and theirs, without those of extras, by lower-case name."""
+    """Returns the versions of all direct and indirect dependencies, by lower-case name, without optional ones."""
     found: dict[str, str] = {}
     wanted = {_NAME}
     while wanted:
         name = wanted.pop()
-        # A requirement of another platform is not installed.
+        # Requirements may be for other platforms; such packages are not installed here and are left out.
         with suppress(PackageNotFoundError):
             found[name] = version(name)
             needed = (text for text in distribution(name).requires or () if "extra ==" not in text)

@@ -33,11 +33,14 @@ _FIELDS = {
     "in": {"file", "result", "suite", "track", "entry"},
     "out": {"result", "entry", "reason"},
 }
-"""Fields of each kind of line, besides kind, time and seals."""
+"""Fields that each kind of line in the record must have.
+
+Besides these a line has ``what`` (its kind), ``at`` (the time), ``before`` (the previous line's seal) and ``seal``.
+"""
 
 
 class RecordError(RuntimeError):
-    """A record was changed, or something is asked of it that is impossible."""
+    """A record was changed by hand, or cannot do what is asked of it, such as withdraw a row that it does not have."""
 
 
 class EditionSecrets(NamedTuple):
@@ -53,28 +56,29 @@ class EditionSecrets(NamedTuple):
 
     @classmethod
     def draw(cls) -> Self:
-        """Returns a new edition, drawn from the operating system's entropy."""
+        """Returns a new edition, whose salt and secret are drawn from the operating system's random generator."""
         return cls(Edition.of(secrets.token_hex(_BYTES)), secrets.token_bytes(32))
 
     def entropy(self, purpose: str, suite: Suite, track: str, entry: Entry, task: Task) -> int:
-        """Returns 128 bits for one purpose of one entry's run of one task, by HMAC-SHA256 with the secret.
+        """Returns a pseudo-random number of 128 bits for one purpose in one run: HMAC-SHA256 with the edition's secret.
 
-        The same run has the same bits, so that it can be stopped and started again; every other run has others, and
-        none reveals the secret.
+        A run is one entry's episodes of one task on one track. The same run always gets the same number, so that it can
+        be stopped and started again. Different runs and purposes get different numbers, and none reveals the secret.
 
         Args:
-            purpose: ``noise``, or ``watch`` for the choice of rows that are replayed alone.
-            suite: The suite.
-            track: The track's name.
-            entry: The entry.
-            task: The task.
+            purpose: ``noise`` for the privacy noise; ``watch`` for the random choice of rows (one agent in one replica)
+                that are also played alone as a check.
+            suite: The suite that is played.
+            track: Name of the track.
+            entry: The baseline or submission that plays.
+            task: The task that it plays.
         """
         of = [purpose, suite.name, suite.version, asdict(self.edition), track, asdict(entry), task.digest]
         return int.from_bytes(hmac.digest(self.secret, canonical(of).encode(), "sha256")[:_BYTES])
 
 
 def evaluation_seeds(suite: Suite, task: Task, edition: Edition) -> list[int]:
-    """Returns a task's evaluation seeds in an edition, 128 bits each."""
+    """Returns the seeds, of 128 bits each, under which every entry plays a task in an edition."""
     named = (
         ["seed", suite.name, suite.version, edition.salt, task.id, number] for number in range(task.seeds)
     )
@@ -83,7 +87,12 @@ def evaluation_seeds(suite: Suite, task: Task, edition: Edition) -> list[int]:
 
 
 def _is_valid(line: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> bool:
-    """Returns whether a line has the fields of its kind, and withdraws only a row that was added before."""
+    """Returns whether a line of the record has the fields of its kind, and withdraws only a row that was added before.
+
+    Args:
+        line: The line of the record, decoded.
+        lines: All lines before it.
+    """
     whole = line.keys() == {"what", "at", "before", "seal"} | _FIELDS[line["what"]]
     return whole and (line["what"] != "out" or any(one.get("result") == line["result"] for one in lines))
 
@@ -97,7 +106,7 @@ class Records:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Opens the record; the file is made with its first line.
+        """Opens the record; its file is only created when the first line is appended.
 
         Args:
             folder: The folder of results.
@@ -106,14 +115,15 @@ class Records:
         self._secrets = folder / ".secrets"
 
     def lines(self, what: str = "") -> list[dict[str, Any]]:
-        """Returns the lines, in order.
+        """Returns the lines of the record, in the order in which they were appended.
 
         Args:
-            what: The kind of lines: ``edition``, ``in`` or ``out``; all if empty.
+            what: Kind of the lines to return: ``edition`` (an edition was opened), ``in`` (a row was added) or ``out``
+                (a row was withdrawn); empty for all lines.
 
         Raises:
-            RecordError: A line was changed, removed or inserted, or is none that a command writes; the first such
-                line is named.
+            RecordError: A line was changed, removed or inserted, or has a form that no command writes; the message
+                names the first such line.
         """
         if not self._file.exists():
             return []
@@ -135,11 +145,11 @@ class Records:
         return [line for line in found if what in ("", line["what"])]
 
     def edition(self, suite: Suite, new: bool = False) -> EditionSecrets:
-        """Returns the suite's latest edition, of those with their secret in this folder; opens one if there is none.
+        """Returns the suite's latest edition whose secret is in this folder; opens a new edition if there is none.
 
         Args:
             suite: The suite.
-            new: Whether to open one in any case.
+            new: Whether to open a new edition even if there is one.
         """
         with self._locked() as append:
             for salt in reversed([] if new else self.salts(suite)):
@@ -158,20 +168,23 @@ class Records:
             return drawn
 
     def secret(self, edition: str) -> bytes | None:
-        """Returns the secret of the edition of this id; None where this folder does not have it."""
+        """Returns the secret of the edition with this id, 32 bytes; None if this folder does not have it."""
         file = self._secrets / edition
         return file.read_bytes() if file.exists() else None
 
     def salts(self, suite: Suite) -> list[str]:
-        """Returns the salts of the suite's editions, in the order in which they were opened here."""
+        """Returns the salts of the suite's editions, in the order in which this record has them."""
         return [line["salt"] for line in self.lines("edition") if line["digest"] == suite.digest]
 
     def take_in(self, file: Path, make: Callable[[], ResultFile]) -> None:
-        """Writes a row's file and records it, unless it is on record already or was withdrawn.
+        """Writes a row's result file and records that the row was added.
+
+        Nothing happens if the file exists and the record already has a line about its content, be it that the row was
+        added or that it was withdrawn.
 
         Args:
-            file: The file, in this folder.
-            make: Makes the result.
+            file: Where the result file is written, in this folder.
+            make: Called without arguments to make the result, only if it is needed.
         """
         with self._locked() as append:
             if file.exists() and ResultFile.load(file).digest in self.latest():
@@ -184,10 +197,14 @@ class Records:
             )  # fmt: skip
 
     def take_out(self, result: ResultFile, reason: str) -> None:
-        """Records that a row is withdrawn; its file stays.
+        """Records that a row is withdrawn; its result file is kept.
+
+        Args:
+            result: The row's result.
+            reason: Why it is withdrawn; shown on the leaderboard's page.
 
         Raises:
-            RecordError: It is not in the record, or withdrawn already, or the reason is empty.
+            RecordError: The row is not in the record or was withdrawn before, or the reason is empty.
         """
         if not reason.strip():
             raise RecordError("reason is empty; a withdrawal says why")
@@ -200,7 +217,9 @@ class Records:
             append(what="out", result=digest, entry=result.entry.name, reason=reason.strip())
 
     def latest(self) -> dict[str, dict[str, Any]]:
-        """Returns the latest line about each row by the row's digest: ``what`` is ``in``, or ``out`` if withdrawn.
+        """Returns for each row, by the digest of its result, the last line of the record about it.
+
+        The line's ``what`` is ``in`` if the row was added, and ``out`` if it was withdrawn.
 
         Raises:
             RecordError: The record was changed.
@@ -208,11 +227,11 @@ class Records:
         return {line["result"]: line for line in self.lines() if "result" in line}
 
     def standing(self) -> list[ResultFile]:
-        """Returns the rows that were added and not withdrawn, in the order of their files' names.
+        """Returns the results of all rows that were added and not withdrawn, in the order of their files' names.
 
         Raises:
             RecordError: The record was changed.
-            ResultError: A file is no result.
+            ResultError: A JSON file of the folder is not a valid result.
         """
         taken_in = {digest for digest, line in self.latest().items() if line["what"] == "in"}
         return [result for result in self._results().values() if result.digest in taken_in]
@@ -231,11 +250,14 @@ class Records:
         return [{**rows[line["result"]], **line} for line in self.lines("out")]
 
     def strays(self) -> list[str]:
-        """Returns a sentence for each file that is no row on record, and each row whose file is missing or another.
+        """Returns a message for each disagreement between the folder's result files and the record, sorted.
+
+        A file disagrees if the record has no row for it, or if its content is not what was recorded; a row of the
+        record disagrees if its file is missing.
 
         Raises:
             RecordError: The record was changed.
-            ResultError: A file is no result.
+            ResultError: A JSON file of the folder is not a valid result.
         """
         files = {name: result.digest for name, result in self._results().items()}
         rows = {line["file"]: line["result"] for line in self.lines("in")}
@@ -249,7 +271,10 @@ class Records:
 
     @contextmanager
     def _locked(self) -> Iterator[Callable[..., None]]:
-        """Keeps other processes from appending, and yields a function that appends a line of the given fields."""
+        """Locks the record against appends by other processes, and yields a function that appends one line.
+
+        The function takes the line's fields as keyword arguments, and adds the time and the seals.
+        """
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._file.open("a+", encoding="utf-8") as out:
             fcntl.flock(out, fcntl.LOCK_EX)

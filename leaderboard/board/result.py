@@ -22,59 +22,64 @@ from fedbandit_envs.basics.arrays import Array
 SCHEMA = 1
 """Version of the schema."""
 
-# Longer integers are refused: no count has as many digits, and NumPy cannot hold them.
+# Integers in a file with more digits are refused: no count is so large, and NumPy's 64 bits cannot hold them.
 _MOST_DIGITS = 18
 
 Group = tuple[str, int, str]
-"""Suite, its version and the edition's id: results of one group had common random numbers."""
+"""Name of a suite, its version, and the id of an edition.
+
+Results with equal groups were played under the same seeds, so that they may be compared.
+"""
 
 ARRAYS = ("rounds", "regret", "extra", "messages", "bytes", "seeds")
-"""Attributes of :class:`TaskResult` that its ``arrays_digest`` covers."""
+"""Names of the attributes of :class:`TaskResult` whose content its ``arrays_digest`` protects against changes."""
 
 
 def canonical(value: Any) -> str:
-    """Returns JSON of which digests are taken, so that they do not depend on what wrote it.
+    """Returns a value as JSON in a unique form, so that equal values have equal digests.
 
-    Keys are sorted and there are no blanks; numbers are as Python writes them, which restores them bit for bit.
+    Keys are sorted and there are no blanks; numbers are written by Python, which restores them bit for bit.
 
     Raises:
         ValueError: A number is not finite: JSON has no infinity.
-        TypeError: JSON has no form for the value.
+        TypeError: The value contains an object that JSON cannot represent.
     """
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def digest_of(value: Any) -> str:
-    """Returns the SHA-256 of :func:`canonical`, in hexadecimal digits."""
+    """Returns the SHA-256 digest of a value's unique JSON form (:func:`canonical`), in hexadecimal digits."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
 class ResultError(ValueError):
-    """A file that is no result; the message says where it is wrong."""
+    """A file that is not a valid result, or results that cannot be ranked together; the message says why."""
 
 
 @dataclass(frozen=True)
 class TaskResult:
-    """The measurements of an entry in one task.
+    """The measurements of an entry on one task.
 
     Attributes:
         task: Id of the task.
-        digest: Digest of all that determines the task.
-        rounds: Checkpoints.
+        digest: Digest of everything that determines the task.
+        rounds: Checkpoints: the rounds after which regret was recorded.
         regret: Cumulative regret, the mean over agents, ``[checkpoint][seed]``.
-        extra: Other totals of the problem, the mean over agents: a number a seed, by name.
-        messages: Messages that an agent sends in the episode, the mean over agents, a number a seed.
-        bytes: The same in bytes.
-        claims: Claims about all releases, in the form of :meth:`~fedbandit_envs.core.claim.Claim.as_json`, by adjacency
-            and composition, for the agent of all seeds that has spent most.
-        audit: Outcome of an attack on the privatizer; None where nothing was attacked.
+        extra: Other measures of the problem by name, each the mean over agents, one number for each seed.
+        messages: Number of messages that an agent sent in the episode, the mean over agents, one number for each seed.
+        bytes: Number of bytes that an agent sent in the episode, the mean over agents, one number for each seed.
+        claims: Privacy claims for all releases of the episode, one for each adjacency and composition, in the form of
+            :meth:`~fedbandit_envs.core.claim.Claim.as_json`; each holds for all agents under all seeds.
+        audit: Outcome of the attack on the privatizer; None if there was no attack.
         seeds: Evaluation seeds, 32 hexadecimal digits each.
-        noise_entropy: Entropy of the noise, 32 hexadecimal digits, secret until the run was over; None without noise.
-        replayed_rows: ``[replica, agent]`` of each row that was also played alone, with the same actions.
+        noise_entropy: Number from which the privacy noise was generated, 32 hexadecimal digits; it was secret until the
+            run was over. None without noise.
+        replayed_rows: ``[replica, agent]`` for each row (one agent in one replica) that was also played alone, which
+            had to give the same actions.
         confined: Parts of confinement that the kernel enforced on every process of a submission
             (:mod:`fedbandit_envs.leaderboard.sandbox.confinement`); None for a baseline, which needs no such process.
-        cpu_seconds: CPU time of playing, processes of a submission included.
-        arrays_digest: Digest of :data:`ARRAYS`; see :meth:`digest_of_arrays`.
+        cpu_seconds: CPU time that playing took, including that of a submission's processes.
+        arrays_digest: Digest of the attributes named in :data:`ARRAYS`; see :meth:`digest_of_arrays`.
     """
 
     task: str
@@ -94,12 +99,12 @@ class TaskResult:
     arrays_digest: str = ""
 
     def digest_of_arrays(self) -> str:
-        """Returns the digest of the attributes in :data:`ARRAYS`."""
+        """Returns the SHA-256 digest of the result's numbers: the attributes whose names are in :data:`ARRAYS`."""
         return digest_of({name: getattr(self, name) for name in ARRAYS})
 
     @property
     def regret_array(self) -> Array:
-        """The regret, float64 ``(checkpoints, seeds)``."""
+        """Cumulative regret, the mean over agents, as a float64 array ``(checkpoints, seeds)``."""
         return np.array(self.regret, np.float64)
 
 
@@ -108,11 +113,12 @@ class Entry:
     """A baseline or a submitted policy, with its settings.
 
     Attributes:
-        name: Its name in rankings.
+        name: The entry's name in rankings.
         kind: Whether it is a baseline of this package or a submission.
-        source: A baseline's name, or a submission's file and class or entry point.
-        source_digest: SHA-256 of its source.
-        settings: Arguments in place of defaults, by part: ``policy``, ``channel``, ``privatizer``.
+        source: For a baseline its name; for a submission ``"file.py:Class"`` or an entry point ``"module:Class"``.
+        source_digest: SHA-256 of a submission's code, or of a baseline's definition (policy, wrappers and arguments).
+        settings: Keyword arguments that replace defaults, by what they belong to: ``policy``, ``channel``,
+            ``privatizer``.
     """
 
     name: str
@@ -124,7 +130,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Edition:
-    """One occasion on which a suite is run; all entries of it have common random numbers.
+    """One occasion on which a suite is played; all entries of an edition are played under the same seeds.
 
     Attributes:
         id: 12 hexadecimal digits that follow from the salt.
@@ -136,27 +142,27 @@ class Edition:
 
     @classmethod
     def of(cls, salt: str) -> Self:
-        """Returns the edition of a salt."""
+        """Returns the edition with a given salt; its id is the beginning of the salt's digest."""
         return cls(hashlib.sha256(f"edition {salt}".encode()).hexdigest()[:12], salt)
 
 
 @dataclass(frozen=True)
 class ResultFile:
-    """One entry's result of a suite on one track, as a file has it.
+    """The result of one entry on all tasks of a suite, on one track; the content of a result file.
 
     Attributes:
         suite: Name of the suite.
         suite_version: Version of the suite.
-        edition: The edition.
-        entry: The entry.
+        edition: The edition in which it was played.
+        entry: The baseline or submission that played.
         track: Name of the track.
-        tasks: Results of the suite's tasks, in their order.
-        command: The command line that makes this row.
+        tasks: Results of the tasks, in the suite's order.
+        command: Words of the command line that makes this result.
         package: ``version``, ``commit`` (null if unknown), ``source_digest`` and ``lock``: versions of all
             dependencies, by name.
-        machine: System, processor and Python.
-        made: When it was completed, ISO 8601, UTC.
-        schema: Version of the schema.
+        machine: Operating system, processor, number of processors and version of Python.
+        made: Time at which the result was completed, ISO 8601, UTC.
+        schema: Version of the file's JSON schema.
     """
 
     suite: str
@@ -173,21 +179,21 @@ class ResultFile:
 
     @property
     def group(self) -> Group:
-        """The group within which the result may be compared."""
+        """Suite, version and edition: only results in which these are equal may be compared."""
         return self.suite, self.suite_version, self.edition.id
 
     @property
     def run_tasks(self) -> Array:
-        """Number of the task of each run, int64 ``(runs,)``."""
+        """For each run (one task under one seed) the index of its task in the suite, int64 ``(runs,)``."""
         return np.repeat(np.arange(len(self.tasks)), [len(task.seeds) for task in self.tasks])
 
     @property
     def last_regret(self) -> Array:
-        """Regret per agent at the horizon, float64 ``(runs,)``, task by task."""
+        """Cumulative regret per agent at the horizon of each run (a task under a seed), float64 ``(runs,)``."""
         return np.concatenate([task.regret_array[-1] for task in self.tasks])
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the attributes by name, checked.
+        """Returns the attributes by name as JSON data, after a check against the schema.
 
         Raises:
             ResultError: An attribute is not as the schema requires.
@@ -198,11 +204,11 @@ class ResultFile:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all of it, by which records refer to it."""
+        """SHA-256 digest of the whole result, by which the record of the folder identifies it."""
         return digest_of(asdict(self))
 
     def save(self, path: Path) -> None:
-        """Writes the file atomically.
+        """Writes the result to a file, atomically: the file never exists with half of its content.
 
         Raises:
             ResultError: An attribute is not as the schema requires.
@@ -226,11 +232,11 @@ class ResultFile:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Reads a file.
+        """Returns the result that a file contains.
 
         Raises:
-            OSError: It cannot be read.
-            ResultError: It is no JSON, or not as the schema requires.
+            OSError: The file cannot be read.
+            ResultError: The file is not JSON, or its content does not follow the schema.
         """
         text = path.read_bytes()
         try:
@@ -246,7 +252,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _finite(text: str) -> float:
-    """Reads a number, and refuses one so large that it would become infinite."""
+    """Returns the number that a text represents; raises ValueError if it is so large that it would become infinite."""
     return number if isfinite(number := float(text)) else _refuse(text)
 
 
@@ -263,10 +269,10 @@ def _validator() -> Any:
 
 
 def _check(data: Any) -> None:
-    """Checks JSON against the schema, and the lengths of its arrays against each other.
+    """Checks decoded JSON against the schema of results, and the lengths of its arrays against each other.
 
     Raises:
-        ResultError: Names the place, what is there and what is required.
+        ResultError: The data is wrong; the message names the place, what was found and what is required.
     """
     errors = _validator().iter_errors(data)
     first = min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None)

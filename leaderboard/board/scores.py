@@ -1,8 +1,9 @@
 """Scores of entries and their uncertainty (Agarwal, Schwarzer, Castro, Courville, Bellemare: NeurIPS 2021).
 
-Scores of a suite are two arrays: one value a run, and the number of the task of each run. Runs of two entries are in
-the same order, task by task and seed by seed, so that they are compared with common random numbers. Intervals are
-those of the percentile bootstrap, stratified by task: seeds are resampled within each task, tasks are not resampled.
+A run is one task played under one seed. An entry's scores on a suite are given as two arrays of equal length: each
+run's score, and the index of each run's task. Runs of different entries are in the same order, to compare them under
+the same seeds. Confidence intervals are from the percentile bootstrap, stratified by task: seeds are resampled
+within each task, and tasks are not resampled.
 """
 
 from collections.abc import Callable
@@ -24,9 +25,9 @@ class Estimate(NamedTuple):
 
     Attributes:
         value: The statistic.
-        low: Lower end of the interval; NaN where it is not known: a task has fewer than
+        low: Lower end of the interval; NaN if it is not known because a task has fewer than
             :data:`.statistics.FEWEST` seeds.
-        high: Upper end, likewise.
+        high: Upper end of the interval; NaN if the lower end is.
     """
 
     value: Any
@@ -35,11 +36,13 @@ class Estimate(NamedTuple):
 
 
 def normalised(regret: Array, reference: Array) -> Array:
-    """Returns normalised scores: 0 for the regret of the reference with common random numbers, 1 for no regret.
+    """Returns each run's normalised score, 1 - regret / regret of the reference under the same seed.
+
+    No regret has the score 1; as much regret as the reference, a policy that acts at random, has the score 0.
 
     Args:
-        regret: Regret at the horizon, one value a run.
-        reference: Regret of the reference, same shape, same tasks and seeds.
+        regret: Regret of an entry at the horizon, one value for each run, ``(runs,)``.
+        reference: Regret of the reference policy on the same tasks and seeds, same shape.
 
     Raises:
         ValueError: Shapes differ, or the reference has no regret to compare with.
@@ -54,25 +57,25 @@ def normalised(regret: Array, reference: Array) -> Array:
 
 
 def interquartile_mean(scores: Array) -> Array:
-    """Returns the mean of the middle half of the last axis."""
+    """Returns the mean without the lowest and the highest quarter of the values, over the last axis."""
     return trim_mean(scores, 0.25, axis=-1)
 
 
 def with_interval(scores: Array, tasks: Array) -> Estimate:
-    """Returns the interquartile mean of all runs, with its interval.
+    """Returns the interquartile mean of the scores of all runs, with its 95 % interval.
 
     Args:
-        scores: One value a run, ``(runs,)``.
-        tasks: Number of the task of each run, same shape.
+        scores: Score of each run, ``(runs,)``.
+        tasks: Index of each run's task, same shape.
     """
     return _bootstrapped(interquartile_mean, tasks, scores)
 
 
 def mean_with_interval(values: Array) -> Estimate:
-    """Returns the mean over seeds, with its interval; where values are positive, so are the ends of the interval.
+    """Returns the mean over seeds, with its 95 % interval; if all values are positive, so are the ends of the interval.
 
     Args:
-        values: One value a seed on the last axis, ``(..., seeds)``.
+        values: Values with one entry for each seed on the last axis, ``(..., seeds)``.
     """
     by_seed = np.moveaxis(values, -1, 0)
     seeds = np.arange(len(by_seed))
@@ -82,47 +85,60 @@ def mean_with_interval(values: Array) -> Estimate:
 
 
 def paired_difference(mine: Array, other: Array, tasks: Array) -> Estimate:
-    """Returns the difference of two entries' interquartile means; seeds are resampled in pairs.
+    """Returns the difference of two entries' interquartile mean scores, with its 95 % interval.
+
+    The bootstrap resamples seeds in pairs: the same seeds for both entries.
 
     Args:
-        mine: Scores, ``(runs,)``.
-        other: Scores of the other entry with common random numbers, same shape.
-        tasks: Number of the task of each run, same shape.
+        mine: Scores of the one entry's runs, ``(runs,)``.
+        other: Scores of the other entry's runs on the same tasks and seeds, same shape; they are subtracted.
+        tasks: Index of each run's task, same shape.
     """
     return _bootstrapped(lambda a, b: interquartile_mean(a) - interquartile_mean(b), tasks, mine, other)
 
 
 def probability_of_improvement(mine: Array, other: Array, tasks: Array) -> Estimate:
-    """Returns the probability that a run of an entry scores higher than one of another, averaged over tasks.
+    """Returns the probability that a run of one entry scores higher than a run of another entry on the same task.
 
-    It is the Mann-Whitney statistic over all pairs of seeds, ties counted as one half; seeds are resampled in pairs.
+    It is estimated in each task by the Mann-Whitney statistic over all pairs of a run of the one and a run of the other
+    (ties count one half), and averaged over tasks. The bootstrap resamples the same seeds for both entries.
 
     Args:
-        mine: Scores, ``(runs,)``.
-        other: Scores of the other entry, same shape.
-        tasks: Number of the task of each run, same shape.
+        mine: Scores of the one entry's runs, ``(runs,)``.
+        other: Scores of the other entry's runs, same shape.
+        tasks: Index of each run's task, same shape.
     """
     return _bootstrapped(lambda a, b: _wins(a, b, np.sort(tasks)), tasks, mine, other)
 
 
 def performance_profile(scores: Array, tasks: Array, thresholds: Array) -> Estimate:
-    """Returns the part of all runs that scores higher than each threshold, with pointwise intervals.
+    """Returns for each threshold the fraction of runs with a higher score, with pointwise 95 % intervals.
 
     Args:
-        scores: One value a run, ``(runs,)``.
-        tasks: Number of the task of each run, same shape.
-        thresholds: Thresholds, ``(thresholds,)``; each part of the result has this shape.
+        scores: Score of each run, ``(runs,)``.
+        tasks: Index of each run's task, same shape.
+        thresholds: Scores to compare with, ``(thresholds,)``; value and ends of the result have this shape.
     """
     return _bootstrapped(lambda a: (a[..., None, :] > thresholds[:, None]).mean(axis=-1), tasks, scores)
 
 
 def _wins(mine: Array, other: Array, tasks: Array) -> Array:
-    """Returns the Mann-Whitney statistic on the last axis, averaged over tasks; runs are sorted by task."""
+    """Returns the probability that a run of ``mine`` exceeds one of ``other`` in the same task, averaged over tasks.
+
+    Args:
+        mine: Scores, ``(..., runs)``, sorted by task.
+        other: Scores to compare with, same shape and order.
+        tasks: Index of each run's task, ``(runs,)``, in ascending order.
+
+    Returns:
+        The Mann-Whitney statistic over pairs of runs, with ties counted one half, ``(...)``.
+    """
     total = np.zeros(mine.shape[:-1])
     labels = np.unique(tasks)
     for task in labels:
         a, b = mine[..., tasks == task], other[..., tasks == task]
-        # For each own score the part of the others below it, ties by half; one seed at a time, to save memory.
+        # For each score of ``mine``: the fraction of the other's scores below it, ties counted one half. One seed at a
+        # time, since an array of all pairs of seeds in all resamples would need too much memory.
         for column in range(a.shape[-1]):
             value = a[..., column : column + 1]
             total += ((b < value).mean(axis=-1) + (b <= value).mean(axis=-1)) / (2 * a.shape[-1])
@@ -130,7 +146,14 @@ def _wins(mine: Array, other: Array, tasks: Array) -> Array:
 
 
 def _bootstrapped(statistic: Callable[..., Array], tasks: Array, *runs: Array) -> Estimate:
-    """Returns a statistic over the last axis with its interval; the statistic gets runs sorted by task."""
+    """Returns a statistic of runs with its 95 % interval, by a bootstrap that is stratified by task.
+
+    Args:
+        statistic: Function of as many arrays as ``runs`` has; it gets them sorted by task, and for resamples with an
+            additional first axis. It works on the last axis.
+        tasks: Index of each run's task, ``(runs,)``.
+        *runs: Arrays of one value for each run, ``(runs,)``.
+    """
     order = np.argsort(tasks, kind="stable")
     value = statistic(*(scores[order] for scores in runs))
     if np.unique(tasks, return_counts=True)[1].min() < FEWEST:

@@ -1,7 +1,7 @@
-"""Suites of tasks that are ranked together. Problems declare theirs in their folders' ``registered.py``.
+"""Suites of tasks that are ranked together. Each problem declares its suite in its folder's ``registered.py``.
 
-Suites are frozen: a change makes another version. A task's digest covers all that determines it, default arguments of
-the environment included; tests hold every suite to its digest.
+A published suite never changes: a change makes a new version. A task's digest covers everything that determines the
+task, including default arguments of the environment; tests compare every suite's digest with the published one.
 """
 
 import hashlib
@@ -29,11 +29,11 @@ class Task:
     """One environment of a suite, played for a number of rounds under a number of seeds.
 
     Attributes:
-        id: Name: the suite's, a slash, and the task's own.
-        env_id: Id in ``REGISTRY``.
-        rounds: Horizon.
+        id: The task's id: the suite's name, a slash, and the task's own name.
+        env_id: Id of the registered environment, such as ``FedArms-v0``.
+        rounds: Horizon, in rounds.
         seeds: Number of evaluation seeds.
-        env_kwargs: Changes to the preset of ``env_id``.
+        env_kwargs: Arguments of the environment that replace those registered for ``env_id``.
 
     Example:
         >>> task = Task("mine/arms", "FedArms-v0", rounds=100, seeds=10, env_kwargs={"num_arms": 3})
@@ -53,7 +53,7 @@ class Task:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all that determines the task, data files of the environment included."""
+        """SHA-256 digest of everything that determines the task, including data files of the environment."""
         entry = REGISTRY[self.env_id]
         environment = resolve(entry.federation)
         taken = arguments(environment).items()
@@ -79,11 +79,11 @@ class Suite:
     """Tasks that are played and ranked together.
 
     Attributes:
-        name: Name.
+        name: Name of the suite.
         tasks: The tasks.
-        reference: Name of the baseline that acts at random, whose regret under the same seeds has the score 0.
-        adjacency: The neighbouring histories that private tracks protect.
-        version: Raised whenever a task changes; results of different versions are not compared.
+        reference: Name of the baseline that acts at random; an entry whose regret is as large has the score 0.
+        adjacency: Which pairs of histories count as neighbours in the privacy guarantees of private tracks.
+        version: Number that grows whenever a task changes; results of different versions are not compared.
     """
 
     name: str
@@ -94,7 +94,10 @@ class Suite:
 
     @property
     def packages(self) -> dict[str, str]:
-        """Digests of the plug-ins that its tasks need, by name and version; empty for suites of this project."""
+        """Digests of the source of other packages (plug-ins) that the suite's environments come from.
+
+        They are by name and version of the package; empty if all environments are this project's.
+        """
         ids = {task.env_id for task in self.tasks}
         return {
             str(package): package_digest(REGISTRY[env_id].federation.partition(":")[0])
@@ -104,13 +107,18 @@ class Suite:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of name, version, reference, adjacency and the tasks' digests."""
+        """SHA-256 digest of the suite: of its name, version, reference, adjacency and its tasks' digests."""
         tasks = [task.digest for task in self.tasks]
         return digest_of([self.name, self.version, self.reference, self.adjacency, tasks])
 
 
 def suites_of(name: str, spec: SuiteSpec | None) -> dict[str, Suite]:
-    """Returns the full and the quick suite of a specification by name; nothing for None."""
+    """Returns the full and the quick suite that a problem's specification describes, by name.
+
+    Args:
+        name: Name of the full suite; the quick one's name is this and ``-quick``.
+        spec: The specification; None for a problem without a suite, which gives an empty dictionary.
+    """
     return (
         {
             full: Suite(
@@ -139,4 +147,4 @@ SUITES: Registry[Suite] = Registry(
     problems=lambda plugin: suites_of(plugin.name, problem_of(plugin).suite),
     suites=lambda plugin: suites_of(plugin.name, plugin.content),
 )
-"""Every suite by name: those that problems declare, and ``SuiteSpec``s of plug-ins of the group ``suites``."""
+"""Every suite by name: those of this project's problems, and those that other packages (plug-ins) declare."""

@@ -1,7 +1,7 @@
 """Tracks: limits on what an entry may send, enforced by wrappers between it and the problem.
 
-Every entry of a private track runs behind the track's own privatizer, whatever it asks for itself, and must keep the
-track's epsilon by the accountant's claim afterwards.
+On a private track, the wrapper that adds the privacy noise (the privatizer) gets its epsilon from the track, whatever
+the entry asks for. After the episode, the privacy loss that the accountant has computed must be at most that epsilon.
 """
 
 import inspect
@@ -29,14 +29,15 @@ FEW = 8
 _DELTA = 1e-5
 _EPSILONS = (0.1, 1.0, 10.0)
 _DOUBLING = {"name": "doubling", "start": 1, "stop": None}
-# Arguments of the privatizer that a submission may choose; the track sets the others.
+# Arguments of the privatizer that a submission may choose itself; the track sets all others.
 _FREE = {"mechanism", "releases"}
-# Neighbours that differ in both statistics then cost epsilon once.
+# Further arguments of a Gaussian privatizer, by adjacency. The numbers of good and of defective units of one-quantity
+# neighbours differ by at most the capacity in total, so that noise on these two numbers pays epsilon only once.
 _TOGETHER = {"one-quantity": {"pair": "good_and_defective"}}
 
 
 class TrackError(ValueError):
-    """An entry does not keep a track's limits, or no claim can be made about it."""
+    """An entry violates a track's limits, or no privacy guarantee can be given for it."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,14 @@ class Track:
     """Limits on what an entry may send.
 
     Attributes:
-        name: Name.
-        epsilon: Largest privacy loss; 0 for silence, infinity where none is required.
-        delta: Delta at which epsilon is claimed.
-        adjacency: Adjacency under which it is claimed.
-        messages: The most releases of an agent in an episode; None for no limit.
-        revealed: Whether entries are shown what agents do not know, and do not compete.
+        name: Name of the track.
+        epsilon: Largest privacy loss that is allowed; 0 where agents may send nothing, infinity where no privacy is
+            required.
+        delta: The delta for which epsilon must hold.
+        adjacency: Which pairs of histories count as neighbours in the privacy guarantee.
+        messages: Largest number of releases of an agent in an episode; None for no limit.
+        revealed: Whether entries are shown the parameters that agents do not know; such entries are listed for
+            comparison and do not compete.
 
     Example:
         >>> Track("private-1", 1.0, 1e-5, "one-observation").private
@@ -65,7 +68,7 @@ class Track:
 
     @property
     def private(self) -> bool:
-        """Whether releases must have noise."""
+        """Whether releases must be noisy: agents may send, and epsilon is limited."""
         return 0 < self.epsilon < inf
 
     def wrap(
@@ -75,13 +78,14 @@ class Track:
         noise: int | None,
         changes: Mapping[str, Mapping[str, Any]],
     ) -> FederatedEnv:
-        """Returns an environment behind the track's limits and a baseline's wrappers.
+        """Returns an environment wrapped in the track's limits and in a baseline's wrappers.
 
         Args:
             env: The environment.
             baseline: The baseline; its privatizer gets the track's epsilon, delta and adjacency.
-            noise: Entropy of the noise; None where it may be repeatable.
-            changes: Arguments of the wrappers that the entry asks for, by part; the track's take precedence.
+            noise: Entropy that the privacy noise follows from; None to keep the noise seed of the baseline's arguments.
+            changes: Arguments of the wrappers that the entry asks for, by the wrapper's part (``channel``,
+                ``privatizer``); arguments that the track sets take precedence.
 
         Raises:
             TrackError: The baseline's privatizer cannot be set to an epsilon.
@@ -96,13 +100,15 @@ class Track:
         asked_for: Mapping[str, Mapping[str, Any]],
         noise: int | None = None,
     ) -> Mapping[str, Mapping[str, Any]]:
-        """Returns changes to a baseline's wrappers, by part: what the entry asks for, overruled by the track.
+        """Returns changes to the arguments of a baseline's wrappers: what the entry asks for, overruled by the track.
+
+        The result maps a wrapper's part (``channel``, ``privatizer``) to the arguments by name.
 
         Args:
             env: The environment.
             baseline: The baseline.
             asked_for: Arguments of the wrappers that the entry asks for, by part.
-            noise: Entropy of the noise, for the privatizer; None to leave it as it is.
+            noise: Entropy that the privatizer's noise follows from; None to leave the privatizer's noise seed as it is.
 
         Raises:
             TrackError: The baseline's privatizer cannot be set to an epsilon.
@@ -120,13 +126,24 @@ class Track:
     def _budget(
         self, baseline: Baseline, part: str, env: FederatedEnv, asked_for: Mapping[str, Mapping[str, Any]]
     ) -> dict[str, Any]:
-        """Returns arguments of a privatizer with which all its releases together have the track's epsilon."""
+        """Returns arguments of a privatizer with which all its releases together cost the track's epsilon.
+
+        Args:
+            baseline: The baseline.
+            part: Part of the baseline's wrapper that is the privatizer.
+            env: The environment.
+            asked_for: Arguments of the wrappers that the entry asks for, by part.
+
+        Raises:
+            TrackError: This privatizer cannot be given a total epsilon.
+        """
         make = baseline.wrappers[part].make
         if _is(make, ContinualPrivatizer):
             return {"epsilon": self.epsilon, "delta": self.delta, "adjacency": self.adjacency}
         if not _is(make, GaussianPrivatizer):
             raise TrackError(f"no epsilon can be asked of {make} on track {self.name}")
-        # As many releases as the transport's schedule has; without one, as the privatizer's argument says.
+        # Epsilon is shared out over the number of releases: that of the transport's schedule if it has one, otherwise
+        # the number that the privatizer's own argument gives.
         schedules = [given.get("schedule") for given in baseline.wrapper_arguments(env).values()]
         planned = (make_schedule(one).count(env.max_cycles) for one in schedules if one is not None)
         releases = next(planned, baseline.wrapper_arguments(env, asked_for)[part].get("releases"))
@@ -137,13 +154,17 @@ class Track:
         return {**equal_shares(self.epsilon, self.delta, max(1, releases)), **_TOGETHER[self.adjacency]}
 
     def check(self, env: FederatedEnv) -> Claim:
-        """Checks that an episode which was played keeps the track's limits.
+        """Checks that the episode which an environment has just played kept the track's limits.
+
+        Args:
+            env: The environment, with its wrappers.
 
         Returns:
-            The claim about it.
+            The privacy claim for the episode.
 
         Raises:
-            TrackError: More was spent, or other trust is needed, or nothing can be claimed.
+            TrackError: The privacy loss is larger than the track's epsilon or unknown, or the guarantee depends on
+                trust in others than the agent itself, or the noise could be repeated by others.
         """
         noise = find_layer(env, "noise")
         claim = env.privacy()
@@ -164,11 +185,11 @@ class Track:
         return claim
 
     def fits(self, baseline: Baseline, task: Task) -> bool:
-        """Returns whether a baseline belongs on the track, by its wrappers.
+        """Returns whether a baseline belongs on the track; its wrappers decide.
 
-        Silent baselines have no transport. Private ones have noise, and send at times that reveal nothing, so that
-        something can be claimed of them. The others send raw data. Baselines that are shown what agents do not know
-        belong on the track for them and on no other.
+        Baselines without a transport belong on silent tracks. Baselines with noise and with a known epsilon (which
+        requires sending times that depend on no data) belong on private tracks. The others send raw data and belong on
+        non-private tracks. Baselines that are shown parameters unknown to agents belong on the revealed track alone.
         """
         env = replace(self, messages=None).wrap(task.federation(), baseline, None, {})
         reveals = any(isinstance(layer, Reveal) for layer in layers(env))
@@ -181,15 +202,16 @@ class Track:
         return self.private if noisy else self.epsilon == inf
 
     def submitted(self, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, WrapperSpec]:
-        """Returns the wrappers that a submission runs behind.
+        """Returns the wrappers around the environment that a submission plays, by part (``channel``, ``privatizer``).
 
         Args:
-            settings: ``policy``, and where they exist ``channel`` and ``privatizer``: arguments of
-                :class:`~fedbandit_envs.wrappers.transport.channel.Channel` and of
-                :class:`~fedbandit_envs.wrappers.ContinualPrivatizer` that a submission may choose.
+            settings: Arguments that the submission chooses, by part: ``policy`` for the submission itself, ``channel``
+                for :class:`~fedbandit_envs.wrappers.transport.channel.Channel`, ``privatizer`` for
+                :class:`~fedbandit_envs.wrappers.ContinualPrivatizer`.
 
         Raises:
-            TrackError: The settings have a part that the track does not have, or an argument that the track sets.
+            TrackError: The settings have a part that does not exist on this track (such as a privatizer on a
+                non-private one), or an argument that the track sets itself.
         """
         parts = ["channel"] * (self.epsilon > 0) + ["policy"] + ["privatizer"] * self.private
         if unknown := settings.keys() - {*parts}:
@@ -211,7 +233,7 @@ class Track:
 
 
 def privatizer_of(baseline: Baseline) -> str | None:
-    """Returns the part of a baseline's wrapper that adds noise; None where there is none."""
+    """Returns the part (key among a baseline's wrappers) of the wrapper that adds privacy noise; None without one."""
     return next((part for part, spec in baseline.wrappers.items() if _is(spec.make, Privatizer)), None)
 
 
@@ -220,7 +242,7 @@ def _is(make: Any, kind: type) -> bool:
 
 
 def tracks_of(suite: Suite) -> dict[str, Track]:
-    """Returns the tracks of a suite by name; private ones protect the suite's adjacency."""
+    """Returns the tracks of a suite by name; on private tracks the guarantee is for the suite's adjacency."""
     epsilons = {"non-private": inf, **{f"private-{epsilon:g}": epsilon for epsilon in _EPSILONS}}
     sending = [Track(name, epsilon, _DELTA, suite.adjacency) for name, epsilon in epsilons.items()]
     silent = Track("silent", 0.0, _DELTA, suite.adjacency, messages=0)

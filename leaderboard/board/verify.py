@@ -1,8 +1,8 @@
 """Verification of a result: its form, its digests, the origin of its randomness, and its numbers, by replaying it.
 
-Every replica follows from its own seed. So a random sample of seeds, unknown in advance, can be replayed at a fraction
-of the cost and must give exactly the same numbers. If the numbers of one seed in n were changed, replaying k seeds
-detects it with probability k/n, and replaying all of them always does.
+All numbers of a replica (one simulated episode) follow from the replica's own seed. So a random sample of seeds,
+unknown in advance, can be replayed at a fraction of the cost and must give exactly the same numbers. If the numbers of
+one seed in n were changed, replaying k seeds detects it with probability k/n, and replaying all of them always does.
 """
 
 import secrets
@@ -27,16 +27,16 @@ from fedbandit_envs.leaderboard.runs.source import source_digest
 from fedbandit_envs.leaderboard.sandbox.confinement import PARTS
 
 FALSE_ALARM = 1e-3
-"""Probability that the comparison with new random numbers refutes an honest result, over all its tasks."""
+"""Probability, over all tasks together, that an honest result fails the comparison with new random numbers."""
 
 
 class Finding(NamedTuple):
     """The outcome of one check.
 
     Attributes:
-        what: What was checked.
-        holds: Whether it is as required; None where it could not be checked, or is only worth knowing.
-        detail: What was found.
+        what: Name of the check.
+        holds: Whether the check was passed; None if it could not be made, or if its outcome is only information.
+        detail: What was found, as text.
     """
 
     what: str
@@ -49,13 +49,13 @@ def verify(result: ResultFile, folder: Path, seeds: int | None = 2, anew: bool =
 
     Args:
         result: The result.
-        folder: The folder of the result, with the record and kept sources of submissions.
+        folder: The folder of the result, with the record and the sources of submissions.
         seeds: Number of seeds of each task that are replayed; None for all.
-        anew: Whether it is also played with new random numbers, which nobody can have searched: regret that is lower
-            in the result by more than chance refutes it.
+        anew: Whether the entry is also played under new random seeds, which nobody can have selected for low regret:
+            the check fails if the result's regret is lower than the new regret by more than chance.
 
     Yields:
-        The outcomes of the checks, as they are made.
+        The outcome of each check, as soon as it is made.
     """
     for finding in _checks_before_replay(result, folder):
         yield finding
@@ -70,7 +70,12 @@ def verify(result: ResultFile, folder: Path, seeds: int | None = 2, anew: bool =
 
 
 def _row(result: ResultFile, folder: Path) -> Row:
-    """Returns the entry of a result with its suite, track and code; an error if the code is missing or not the same."""
+    """Returns the leaderboard row that a result belongs to, ready to be played again.
+
+    Raises:
+        FileNotFoundError: The submission's file is not kept in the folder.
+        ValueError: The submission's code is not the code that has played.
+    """
     suite = SUITES[result.suite]
     code = "" if result.entry.kind == "baseline" else find_code(result.entry, folder / SOURCES)
     return Row(suite, tracks_of(suite)[result.track], result.entry, code)
@@ -114,7 +119,13 @@ def _required(what: str, holds: bool, wrong: str) -> Finding:
 
 
 def _same(what: str, found: Any, required: Any) -> Finding:
-    """Checks that two values are equal; of lists of one length, the first entries that differ are named."""
+    """Returns the finding whether two values are equal; for lists of equal length it shows the first differing entry.
+
+    Args:
+        what: Name of the check.
+        found: The value in the result.
+        required: The value that it must have.
+    """
     if found != required and isinstance(found, list) and len(found) == len(required):
         found, required = next(pair for pair in zip(found, required, strict=True) if pair[0] != pair[1])
     return _required(what, found == required, f"{found} is said; {required} is required")
@@ -140,7 +151,10 @@ def _on_record(result: ResultFile, folder: Path) -> Iterator[Finding]:
 
 
 def _confinement(result: ResultFile) -> Finding:
-    """Checks that a submission has played in a sandbox and a baseline in none, and notes what the kernel lacked."""
+    """Checks that the result of a submission reports a sandbox, and that of a baseline none.
+
+    The finding is undecided (None) if the kernel of the machine lacked a part of the sandbox's protection.
+    """
     what, held = "confinement", [task.confined for task in result.tasks]
     if result.entry.kind == "baseline":
         none = all(parts is None for parts in held)
@@ -154,7 +168,11 @@ def _confinement(result: ResultFile) -> Finding:
 
 
 def _entry(result: ResultFile, folder: Path) -> Finding:
-    """Checks that a baseline is the installed one, and that a submission's code is the code that has played."""
+    """Checks that a result's entry is what can be played here again.
+
+    A baseline's name, settings and digest must equal those of the installed package's baseline of the same name. A
+    submission's code, kept in the folder or importable, must have the digest that the result has recorded.
+    """
     try:
         if result.entry.kind == "baseline":
             return _same("entry", result.entry, baseline_entry(result.entry.source))
@@ -165,7 +183,16 @@ def _entry(result: ResultFile, folder: Path) -> Finding:
 
 
 def _noise(play: EntryRun, recorded: TaskResult, known: bool) -> Iterator[Finding]:
-    """Checks that a result has noise where its wrappers add noise, and which noise if the edition's secret is known."""
+    """Checks the recorded entropy of the privacy noise.
+
+    It must be there exactly if one of the entry's wrappers adds noise. If the edition's secret is known, it must also
+    be the number that follows from the secret.
+
+    Args:
+        play: The entry's run of the task, with the entropy that follows from the secret.
+        recorded: The task's result.
+        known: Whether the edition's secret is known.
+    """
     task, noisy = recorded.task, play.is_noisy
     if noisy != (recorded.noise_entropy is not None):
         yield Finding("noise", False, f"{task}: the entry {'has' if noisy else 'has no'} noise")
@@ -176,7 +203,10 @@ def _noise(play: EntryRun, recorded: TaskResult, known: bool) -> Iterator[Findin
 
 
 def _replayed_rows(play: EntryRun, recorded: TaskResult) -> Iterator[Finding]:
-    """Checks that enough rows were played alone as well; which rows these are follows from the edition's secret."""
+    """Checks that as many rows as required were played alone, too; a row is one agent in one replica.
+
+    Only their number is checked and that they are distinct rows of the run, not which rows they are.
+    """
     required = sum(min(part.checked_rows, len(part.seeds) * play.agents) for part in play.split())
     rows = {(i, j) for i, j in recorded.replayed_rows if i < len(play.seeds) and j < play.agents}
     count = len(recorded.replayed_rows)
@@ -185,7 +215,13 @@ def _replayed_rows(play: EntryRun, recorded: TaskResult) -> Iterator[Finding]:
 
 
 def _replay(play: EntryRun, recorded: TaskResult, seeds: int | None) -> Finding:
-    """Replays a sample of seeds, and compares number by number."""
+    """Plays a task again under a random sample of its seeds, and checks that all numbers are the recorded ones.
+
+    Args:
+        play: The entry's run of the task.
+        recorded: The task's result.
+        seeds: Number of seeds that are replayed; None for all.
+    """
     count = len(play.seeds)
     chosen = sorted(secrets.SystemRandom().sample(range(count), min(seeds or count, count)))
     noise = int(recorded.noise_entropy or "0", 16)
@@ -194,7 +230,7 @@ def _replay(play: EntryRun, recorded: TaskResult, seeds: int | None) -> Finding:
     try:
         wrong = _first_difference(_played(again), recorded, chosen)
     except Exception as error:
-        # Whatever a submission raises in the replay, the row does not hold.
+        # A submission may raise any error in the replay; in each case the result could not be reproduced.
         return Finding(what, False, f"{type(error).__name__}: {error}")
     return Finding(what, not wrong, wrong or f"{len(chosen)} of {count} seeds give the same numbers")
 
@@ -204,7 +240,13 @@ def _played(play: EntryRun) -> TaskResult:
 
 
 def _first_difference(played: TaskResult, recorded: TaskResult, chosen: Sequence[int]) -> str:
-    """Returns the first difference of a replay of the chosen seeds from a result; empty if there is none."""
+    """Returns a description of the first difference between a replay and the recorded result; empty if they agree.
+
+    Args:
+        played: Result of the replay, which has the chosen seeds only.
+        recorded: The recorded result, with all seeds.
+        chosen: Positions of the replayed seeds among all seeds.
+    """
     if played.rounds != list(recorded.rounds):
         return "checkpoints differ"
     if unknown := recorded.extra.keys() - played.extra.keys():
@@ -221,7 +263,8 @@ def _first_difference(played: TaskResult, recorded: TaskResult, chosen: Sequence
     if len(played.claims) != len(recorded.claims):
         return f"{len(recorded.claims)} claims are made; {len(played.claims)} can be"
     for spent, claimed in zip(played.claims, recorded.claims, strict=True):
-        # A claim about all seeds covers the replayed seeds, which may have spent less.
+        # Epsilon is not among these: the recorded one is the largest over all seeds, so it may be larger than the
+        # largest one over the replayed seeds. Below it is required to be no smaller.
         alike = ("adjacency", "composition", "delta", "trust", "noise")
         same = all(claimed.get(name) == spent[name] for name in alike)
         if not same or weakness(claimed["epsilon"]) < weakness(spent["epsilon"]):
@@ -230,7 +273,13 @@ def _first_difference(played: TaskResult, recorded: TaskResult, chosen: Sequence
 
 
 def _compare(play: EntryRun, recorded: TaskResult, tasks: int) -> Finding:
-    """Compares regret with that under new random numbers, by a one-sided rank test."""
+    """Checks by a one-sided rank test that the recorded regret is not lower than the regret under new random seeds.
+
+    Args:
+        play: The entry's run of the task, under new seeds.
+        recorded: The task's result.
+        tasks: Number of tasks, between which the probability of a false alarm is divided.
+    """
     fresh, last = np.array(_played(play).regret[-1]), np.array(recorded.regret[-1])
     chance = mannwhitneyu(last, fresh, alternative="less", method="auto").pvalue
     return Finding(

@@ -1,1 +1,1 @@
-"""One run layer: what is run, its result, where results are kept, statistics and plots."""
+"""Runs of a policy in an environment: their settings, execution, results, storage, statistics and plots."""

@@ -1,4 +1,7 @@
-"""Plays shards, on processes of this machine or the workers of a Dask scheduler, and keeps each when it is done."""
+"""Plays shards of runs, in processes of this machine or on workers of a Dask scheduler.
+
+A shard is a part of a run, with some of its seeds. Its result is written to a file as soon as it has been played.
+"""
 
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -20,33 +23,34 @@ _SECONDS = 0.5
 _TIMEOUT = 10  # seconds
 
 Task = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-"""A call, as :func:`joblib.delayed` makes it."""
+"""A function call to be made later, from :func:`joblib.delayed`: function, positional and keyword arguments."""
 
 
 class BackendError(RuntimeError):
-    """A backend cannot play shards; the message has the reason."""
+    """Processes or machines that should play shards cannot do so; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class Local:
-    """Processes of this machine.
+    """A backend that plays shards in processes of this machine.
 
     Attributes:
-        jobs: Number of processes; one is this process itself.
+        jobs: Number of processes; with 1 shards are played in this process itself.
     """
 
     jobs: int = 1
 
     def run(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
-        """Yields results in the order in which tasks are done.
+        """Makes function calls in parallel, and yields what they return, in the order in which they end.
 
         Args:
-            tasks: Calls; each is taken when a process is free for it.
+            tasks: The calls; the next one is taken from the iterable when a process is free for it.
 
         Raises:
             BackendError: A process has died.
         """
-        # One shard per task, so that each is stored as soon as it is done; worker processes end when this process ends.
+        # Calls are not batched, so that each shard is stored as soon as it has been played. The initializer makes
+        # worker processes end when this process ends.
         parallel = Parallel(
             self.jobs,
             batch_size=1,
@@ -64,7 +68,11 @@ class Local:
 
 
 def _end_with(parent: int) -> None:
-    """Lets this process end soon after its parent, which may be killed."""
+    """Makes this process end within a second after its parent process has ended, even if the parent was killed.
+
+    Args:
+        parent: Id of the parent process.
+    """
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -76,22 +84,24 @@ def _end_with(parent: int) -> None:
 
 @dataclass(frozen=True)
 class Dask:
-    """Workers of a Dask scheduler; they may come and go, and a dead worker's task is given to another.
+    """A backend that plays shards on the workers of a Dask scheduler.
+
+    Workers may come and go; the shard of a worker that has died is given to another one.
 
     Attributes:
-        scheduler: Its address, ``tcp://host:port``.
+        scheduler: Address of the scheduler, ``tcp://host:port``.
     """
 
     scheduler: str
 
     def run(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
-        """Yields results in the order in which tasks are done.
+        """Makes function calls on the workers, and yields what they return, in the order in which they end.
 
         Args:
-            tasks: Calls; each is taken when a worker is free for it.
+            tasks: The calls; the next one is taken from the iterable when a worker can take it.
 
         Raises:
-            BackendError: No worker can be reached, or a task has ended several workers.
+            BackendError: No worker can be reached, or several workers have died while they made the same call.
         """
         try:
             from distributed import Client, KilledWorker, as_completed
@@ -113,7 +123,8 @@ class Dask:
             left, running = iter(tasks), as_completed([], loop=client.loop)
 
             def submit() -> None:
-                # As many tasks wait at the scheduler as are played, so that no worker has to wait.
+                # Twice as many calls as there are cores are submitted: one per core runs and one waits at the
+                # scheduler, so that no worker is idle.
                 room = 2 * sum(client.ncores().values()) - running.count()
                 for function, arguments, named in islice(left, max(1, room)):
                     running.add(client.submit(function, *arguments, **named, pure=False))
@@ -128,7 +139,7 @@ class Dask:
 
 
 Backend = Local | Dask
-"""Plays shards."""
+"""Where shards are played: in processes of this machine, or on the workers of a Dask scheduler."""
 
 
 def play(
@@ -137,19 +148,20 @@ def play(
     backend: Backend | None = None,
     advance: Callable[[float], None] = lambda played: None,
 ) -> None:
-    """Runs the shards that have no result file in the folder yet; may be killed at any moment, and called again.
+    """Plays the shards of some runs that have no result file in a folder yet, and writes their files.
 
-    Several processes may do so on one folder at once: they share the shards, and each waits for those that others
-    play. An error in a shard is raised after the shards that are being played are done and kept.
+    It may be killed at any moment and called again. Several processes may do this with one folder at the same time:
+    each shard is played by one of them, and every process waits until all shards are done. An error in a shard is
+    raised after the other shards that are being played have ended and have been written.
 
     Args:
-        cells: The runs, each of which is split into shards (some of its seeds).
-        folder: Where the shards' files go; made if needed.
-        backend: Where to play; if None, in this process.
+        cells: The runs, each of which is split into shards (each with some of the run's seeds).
+        folder: Folder for the shards' files; made if it does not exist.
+        backend: Where to play; None for this process.
         advance: Called with the agent-rounds played since its last call, about twice a second, from a separate thread.
 
     Raises:
-        BackendError: Shards cannot be played there.
+        BackendError: The backend cannot play shards.
     """
     folder.mkdir(parents=True, exist_ok=True)
     store = Store(folder)
@@ -167,22 +179,33 @@ def play(
 
 
 class _Sweep:
-    """Shards by their files, and the locks on those that this process plays.
+    """The shards that are still to be played, and this process's locks on those that it plays.
 
     Attributes:
-        left: The shards that have no file yet.
-        locks: Locks that this process holds, by the file.
+        left: The shards that have no file yet, by the path of the file.
+        locks: The locks that this process holds, by the path of the shard's file.
     """
 
     def __init__(self, shards: dict[Path, Cell]) -> None:
-        """Begins with all shards to play."""
+        """Begins with all shards still to be played.
+
+        Args:
+            shards: The shards, by the paths of their files.
+        """
         self.left = shards
         self.locks: dict[Path, ShardLock] = {}
         self._sizes = {file: shard.size for file, shard in shards.items()}
         self._errors: list[Exception] = []
 
     def play(self, backend: Backend) -> None:
-        """Plays the shards that no other process has locked."""
+        """Plays all shards that no other process is playing (has locked), and writes their files.
+
+        Args:
+            backend: Where to play.
+
+        Raises:
+            Exception: The first error that a shard has raised.
+        """
         with closing(backend.run(self._tasks())) as results:
             for file, content in results:
                 if isinstance(content, Exception):
@@ -194,7 +217,10 @@ class _Sweep:
             raise self._errors[0]
 
     def _tasks(self) -> Iterator[Any]:
-        """Yields the shards to play, each once it is locked; after an error none."""
+        """Yields a call that plays a shard, for each shard on which this process gets the lock.
+
+        Nothing more is yielded after a shard has raised an error.
+        """
         for file, shard in list(self.left.items()):
             if self._errors:
                 return
@@ -208,14 +234,18 @@ class _Sweep:
 
     @contextmanager
     def reporting(self, advance: Callable[[float], None]) -> Iterator[None]:
-        """Calls ``advance`` from a thread, twice a second, with what was played since its last call."""
+        """Reports progress inside of a ``with`` block, twice a second, from a separate thread.
+
+        Args:
+            advance: Called with the number of agent-rounds that were played since its last call.
+        """
         over = Event()
 
         def report() -> None:
             reported, ended = 0.0, False
             while not ended:
                 ended = over.wait(_SECONDS)
-                # Less than before, where a shard was begun again.
+                # The number may be lower than before, when a shard was begun again; that is not reported.
                 if (now := self._played()) > reported:
                     advance(now - reported)
                     reported = now
@@ -229,16 +259,21 @@ class _Sweep:
             thread.join()
 
     def _played(self) -> float:
-        """Returns the agent-rounds that have been played."""
+        """Returns how many agent-rounds have been played, of finished shards and of those that are being played."""
         done = sum(size for file, size in self._sizes.items() if file not in self.left)
         return done + sum(lock.played for lock in list(self.locks.values()))
 
 
 def _played(shard: Cell, file: Path) -> tuple[Path, bytes | Exception]:
-    """Plays a shard, perhaps in another process or on another machine.
+    """Plays a shard; called in this process, in another process or on another machine.
+
+    Args:
+        shard: The shard.
+        file: Path of the shard's file, which is not written here.
 
     Returns:
-        The file, and its content or what went wrong: an error raised here would end what others are playing.
+        The path, and the content for the file. If an error was raised, it is returned in place of the content, since
+        raising it here would also end the shards that others are playing.
     """
     try:
         if Store(file.parent).path(shard) != file:

@@ -11,8 +11,8 @@ from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
 _COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
 _DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}  # matplotlib's names and plotly's
 _MOST_INSIDE = 4
-_MOST_ALONE = 7  # inside, of panels that have no curve in common
-_LEGEND_COLUMNS = 2  # a panel, of a legend below the panels
+_MOST_ALONE = 7  # most curves in a panel with the legend inside, if panels have no curve in common
+_LEGEND_COLUMNS = 2  # columns of a legend below the panels, for each panel in a row
 _MOST_BESIDE = 3
 _MOST_TICKS = 9
 Style = tuple[str, str]
@@ -22,11 +22,12 @@ _ROUND, _REGRET = "round", "cumulative regret per agent"
 
 
 def styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str, Style]:
-    """Returns a style for each curve of a picture, no two of them alike.
+    """Returns a different style (colour and dashes) for each curve of a picture, by the curve's name.
 
     Args:
         names: Names of the curves.
-        beside: Curves that are dotted and have the colour of another curve: the other's name, by theirs.
+        beside: Curves that shall be dotted in the colour of another curve: maps the name of the dotted curve to the
+            other curve's name.
 
     Raises:
         ValueError: There are more curves than styles.
@@ -42,7 +43,13 @@ def styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str, 
 
 
 def _write_numbers_out(panel: Any) -> None:
-    """Labels logarithmic axes of matplotlib from 0.001 to a million with 0.6 and 40,000, not 6 x 10^-1 and 4 x 10^4."""
+    """Writes numbers on logarithmic axes as 0.6 and 40,000 instead of 6 x 10^-1 and 4 x 10^4.
+
+    Axes that go below 0.001 or up to a million and more keep powers of ten.
+
+    Args:
+        panel: The ``Axes`` of matplotlib.
+    """
     from matplotlib.ticker import LogFormatterSciNotation
 
     class WrittenOut(LogFormatterSciNotation):
@@ -64,7 +71,7 @@ def regret_figure(curves: Mapping[str, RunResult], title: str) -> Any:
     Both axes are logarithmic.
 
     Args:
-        curves: Results by the name in the legend.
+        curves: Results of runs, by the name of their curve in the legend.
         title: Title of the picture.
 
     Raises:
@@ -85,10 +92,12 @@ def regret_figure(curves: Mapping[str, RunResult], title: str) -> Any:
 
 
 def regret_html(curves: Mapping[str, RunResult], title: str, path: Path) -> None:
-    """Writes the curves of :func:`regret_figure` as one HTML page that needs no network.
+    """Writes an interactive plot of mean cumulative regret per agent over rounds as an HTML page that needs no network.
+
+    Points have 95 % intervals, and both axes are logarithmic.
 
     Args:
-        curves: Results by the name in the legend.
+        curves: Results of runs, by the name of their curve in the legend.
         title: Title of the page.
         path: Where to write; the folder must exist.
     """
@@ -121,23 +130,25 @@ def panels_png(
     description: str = "",
     beside: Mapping[str, str] = {},
 ) -> None:
-    """Writes curves with error bars, a panel a group; a curve's name looks the same in all panels.
+    """Writes a picture of several panels, each with curves and their error bars, as a PNG.
 
-    Up to three panels stand side by side, more in two rows or as many as it takes. A logarithmic axis with few points
-    has its ticks there.
+    Curves with the same name have the same style in all panels. A row has up to three panels. A logarithmic horizontal
+    axis has its ticks at the points of the curves, if these are few.
 
     Args:
-        panels: For each panel's title its curves by name: x, y and the error bars' lengths, one array or a pair.
-        axes: ``x`` and ``y`` labels, ``xscale`` and ``yscale``.
+        panels: For each panel's title its curves by name. A curve is a tuple of x, y and lengths of the error bars,
+            which are one array, a pair of arrays (below and above), or None.
+        axes: Labels of the axes (``x`` and ``y``) and their scales (``xscale`` and ``yscale``).
         title: Title of the picture.
-        path: Where to write; the folder must exist.
-        apart: What is different about a panel's axes, by the panel's title.
-        given: Looks of some of the curves, by name; the others have those of :func:`styles`.
-        description: Text under ``Description`` in the file, such as a digest of the numbers.
-        beside: Curves that are drawn like another one, but dotted; see :func:`styles`.
+        path: The file to write; its folder must exist.
+        apart: Entries that replace those of ``axes`` in single panels, by the panel's title.
+        given: Styles of some of the curves, by name; the others get a style from :func:`styles`.
+        description: Text that the file's metadata has as ``Description``, such as a digest of the numbers.
+        beside: Curves that shall be dotted in the colour of another curve: maps the name of the dotted curve to the
+            other curve's name.
 
     Raises:
-        ValueError: The panels have more than 21 names of curves between them.
+        ValueError: The panels together have more than 21 different names of curves.
     """
     from matplotlib.figure import Figure
 
@@ -174,7 +185,7 @@ def panels_png(
     for empty in places:
         empty.set_visible(False)
     if crowded:
-        # Inside it would hide the curves.
+        # A legend of so many curves would hide the curves if it were inside of the panels.
         figure.legend(
             handles=list(shown.values()),
             loc="outside lower center",

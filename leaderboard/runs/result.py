@@ -22,11 +22,11 @@ _BY_NAME = ("info", "traffic", "totals")
 
 @dataclass(frozen=True)
 class Strata:
-    """Problem instances that seeds take in turn.
+    """The problem instances (strata) of a run whose seeds take a fixed number of instances in turn.
 
     Attributes:
-        count: How many there are; 1 also where each seed draws an instance of its own.
-        name: What they are called, in the plural.
+        count: Number of instances; also 1 if each seed draws an instance of its own.
+        name: What the instances are called in texts, in the plural.
     """
 
     count: int = 1
@@ -43,20 +43,21 @@ class RunResult:
     """The result of a run: cumulative regret of every agent at log-spaced rounds, and other measures.
 
     Attributes:
-        rounds: Log-spaced rounds, the checkpoints, ``(checkpoints,)``.
+        rounds: The checkpoints: log-spaced rounds after which regret was recorded, ``(checkpoints,)``.
         regret: Cumulative regret, float64 ``(checkpoints, replicas, agents)``.
         seeds: The replicas' seeds.
-        info: Means over rounds of the environment's other information, by name, float64 ``(replicas, agents)``.
-        messages: Cumulative messages, as regret; None without a transport.
+        info: Means over rounds of the other step information, by name, float64 ``(replicas, agents)``.
+        messages: Cumulative number of sent messages, ``(checkpoints, replicas, agents)``; None without a transport.
         traffic: Total ``messages`` and ``bytes`` of the episode, ``(replicas, agents)``; empty without a transport.
         totals: Other sums over the episode by name, ``(replicas, agents, ...)``; see
             :attr:`~fedbandit_envs.core.federated_env.FederatedEnv.totals`.
         groups: Indices of the agents that reports show separately, by the group's name.
-        privacy: The environment's privacy claim for the episode, for the agent of all replicas that has spent most.
-        claims: The same by every composition under every adjacency; empty without a privatizer, and in results of
-            :func:`~fedbandit_envs.leaderboard.runs.simulate.simulate`.
-        checked_rows: ``(replica, agent)`` of each row that was played alone as well and had to agree.
-        cpu_seconds: CPU time that playing took, of child processes too.
+        privacy: The environment's privacy claim for the episode, for that agent of all replicas which has the largest
+            privacy loss.
+        claims: Privacy claims for the episode, one for each adjacency and composition; empty without a privatizer, and
+            in results of :func:`~fedbandit_envs.leaderboard.runs.simulate.simulate`.
+        checked_rows: ``(replica, agent)`` of each row that was also played alone, which had to give the same actions.
+        cpu_seconds: CPU time that playing took, including that of child processes.
         strata: The problem instances that seeds take in turn.
         labels: Columns of the table with one value for the whole run: ``env_id``, ``baseline``, ``epsilon`` (the
             privatizer's; None without one), and the run's own labels.
@@ -88,10 +89,10 @@ class RunResult:
     labels: Mapping[str, Any] = field(default_factory=dict)
 
     def of(self, group: str) -> "RunResult":
-        """Returns the result of one group of agents; claims stay those of all agents.
+        """Returns the result of one group of agents; its privacy claims are still for all agents.
 
         Args:
-            group: One of :attr:`groups`.
+            group: Name of the group, a key of :attr:`groups`.
         """
         agents = list(self.groups[group])
         by_name: dict[str, Any] = {
@@ -102,7 +103,7 @@ class RunResult:
         return replace(self, regret=self.regret[:, :, agents], messages=messages, groups={}, **by_name)
 
     def as_json(self) -> dict[str, Any]:
-        """Returns a summary as JSON has it.
+        """Returns a summary of the result as JSON data.
 
         Returns:
             ``checkpoints`` (rows of ``round``, ``regret_mean`` and ``regret_ci``: the cumulative regret per agent with
@@ -124,8 +125,13 @@ class RunResult:
         }
 
     def _regret_as_json(self, agents: Sequence[int]) -> dict[str, Any]:
-        """Returns ``checkpoints`` and ``per_seed`` of some agents; see :meth:`as_json`."""
-        # Indexed also for all agents: that decides in which order a mean adds, and so its last digit.
+        """Returns the regret of some agents as JSON data: ``checkpoints`` and ``per_seed`` as in :meth:`as_json`.
+
+        Args:
+            agents: Indices of the agents.
+        """
+        # Indexing makes a copy with another memory layout, which determines the order in which a mean adds. It is done
+        # for all agents, too, so that the last digits of a mean do not depend on which agents are selected.
         per_seed = self.regret[:, :, list(agents)].mean(axis=2)
         mean, half_width = mean_and_half_width(per_seed)
         ends = np.stack([mean - half_width, mean + half_width], axis=1).tolist()
@@ -136,7 +142,7 @@ class RunResult:
         return {"checkpoints": checkpoints, "per_seed": per_seed[-1].tolist()}
 
     def to_frame(self) -> Any:
-        """Returns a tidy ``pandas.DataFrame``: one row a checkpoint, seed and agent.
+        """Returns a tidy ``pandas.DataFrame`` with one row for each checkpoint, seed and agent.
 
         Its columns are :attr:`labels`, ``num_agents``, ``seed``, ``agent``, ``round``, ``regret`` (cumulative) and,
         with a transport, ``messages`` (cumulative).
@@ -146,7 +152,7 @@ class RunResult:
         """
         checkpoint, replica, agent = np.indices(self.regret.shape).reshape(3, -1)
         columns = {
-            # Lists: one value for all rows may itself be a list.
+            # A label's value may itself be a list, which pandas would spread over the rows: it is repeated explicitly.
             **{name: [value] * self.regret.size for name, value in self.labels.items()},
             "num_agents": self.regret.shape[2],
             "seed": [self.seeds[i] for i in replica],
@@ -169,14 +175,14 @@ class RunResult:
         return regret_figure({name: self}, str(self.labels.get("env_id", "")))
 
     def _repr_html_(self) -> str:
-        """Returns the table that notebooks show: mean and 95 % interval of cumulative regret per agent, by round."""
+        """Returns the HTML table that notebooks show: mean regret per agent at each checkpoint, with 95 % interval."""
         rows = report_library("pandas").DataFrame(self.as_json()["checkpoints"])
         caption = ", ".join(f"{name}={value}" for name, value in self.labels.items())
         size = f"{self.regret.shape[1]} seeds, {self.regret.shape[2]} agents"
         return str(rows.style.hide(axis="index").set_caption(f"{caption} ({size})").to_html())
 
     def as_arrays(self) -> Arrays:
-        """Returns the result as named arrays, the content of a shard's file; :meth:`joined` reads them."""
+        """Returns the result as arrays by name, to be stored in a shard's file; :meth:`joined` is the inverse."""
         written = {
             "seeds": list(self.seeds),
             "groups": {name: list(agents) for name, agents in self.groups.items()},
@@ -195,10 +201,10 @@ class RunResult:
 
     @classmethod
     def joined(cls, parts: Sequence[Arrays]) -> "RunResult":
-        """Puts a result together from what its shards' files keep, in the order of their seeds.
+        """Returns the result of a whole run, put together from the arrays of its shards.
 
         Args:
-            parts: What :meth:`as_arrays` returned for each.
+            parts: The arrays that :meth:`as_arrays` returned for each shard, in the order of the shards' seeds.
         """
         written = [json.loads(str(part["said"])) for part in parts]
         first = np.cumsum([0, *(len(one["seeds"]) for one in written)])
@@ -235,9 +241,10 @@ def claims_of(env: FederatedEnv, delta: float, *compositions: Composition) -> li
     """Returns privacy claims for an episode that was played, under every adjacency that the environment names.
 
     Args:
-        env: The environment, with its wrappers.
-        delta: The delta of the claims; basic composition claims at the delta that was promised.
-        *compositions: How single releases are composed; all of ``Composition`` if none is named.
+        env: The environment, with its wrappers, after the episode.
+        delta: The delta of the claims; only claims by basic composition have the delta that the privatizer promised.
+        *compositions: Ways in which the privacy losses of single releases are composed; all of ``Composition`` if none
+            is given.
 
     Returns:
         The claims, adjacency by adjacency; none without a privatizer.
@@ -254,21 +261,29 @@ def claims_of(env: FederatedEnv, delta: float, *compositions: Composition) -> li
 
 
 def weakest(claims: Sequence[Claim]) -> Claim:
-    """Returns the claim that holds for the agents of all shards, given one claim a shard."""
-    # A guarantee at a smaller delta is one at a larger.
+    """Returns a claim that holds for the agents of all shards: it has the largest epsilon and the largest delta.
+
+    Args:
+        claims: One claim for each shard, with equal adjacency and composition.
+    """
+    # A guarantee that holds at some delta holds at every larger delta, too, so all shards' claims hold at the largest.
     weak = max(claims, key=lambda claim: weakness(claim.epsilon))
     return replace(weak, delta=max(claim.delta for claim in claims))
 
 
 def weakness(epsilon: float | str | None) -> tuple[bool, float]:
-    """Returns a key that orders claims by their epsilon: None (unknown) is weaker than infinity, as JSON has it too."""
+    """Returns a sort key of a claim's epsilon, so that weaker guarantees come later; unknown (None) counts as weakest.
+
+    Args:
+        epsilon: A number, ``"infinity"`` (its form in JSON), or None.
+    """
     return epsilon is None, float(epsilon or 0.0)
 
 
 def cpu_seconds() -> float:
     """Returns the CPU time of this process and of its child processes that have ended, in seconds.
 
-    Others may have ended before, in a process that plays many shards: only differences mean anything.
+    It counts from the start of this process, so that the CPU time of a run is the difference of two such values.
     """
     return sum(sum(getrusage(who)[:2]) for who in (RUSAGE_SELF, RUSAGE_CHILDREN))
 
@@ -280,10 +295,13 @@ def _claim(written: Mapping[str, Any]) -> Claim:
 
 
 def report_library(name: str) -> Any:
-    """Imports a library that comes with the ``[report]`` extra.
+    """Imports and returns a library that is only installed with the optional dependencies ``[report]``.
+
+    Args:
+        name: Name of the module.
 
     Raises:
-        ImportError: It is missing; the message says how to install it.
+        ImportError: The library is not installed; the message says how to install it.
     """
     try:
         return import_module(name)

@@ -1,4 +1,7 @@
-"""Checks, while a policy plays all rows, that it plays each of a few rows as it would that row alone."""
+"""A check that a policy's action for one agent in one replica (a row) depends on no other row's data.
+
+While the policy plays all rows, a few rows are also played alone, and must get the same actions.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,19 +15,21 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 class MixedRowsError(RuntimeError):
-    """A policy chooses for a row otherwise than for that row alone: it uses other rows' data past the environment."""
+    """A policy's action for a row differs from its action if it sees that row alone: it uses data of other rows."""
 
 
 class RowCheck:
-    """A policy that is checked: for a few rows, policies of the same kind see that row alone and must choose the same.
+    """A policy that checks another one: it acts like that policy, and plays a few rows alone, too, for comparison.
 
-    A row is one agent in one replica. A policy that pools what all rows see gains what no transport carried and no
-    privacy claim covers; this finds it where a checked row's action changes by it. State that a policy keeps outside
-    of itself, in its class or module, is not found: the policies that play alone have it as well.
+    A row is one agent in one replica. For each checked row another policy of the same kind sees that row's observations
+    only, and must choose the same actions. A policy that uses the observations of all rows would have data that no
+    message has carried and no privacy claim covers; the check finds this if it changes the action of a checked row.
+    Data that a policy shares through its class or module are not found, since the policies that play alone use them,
+    too.
 
     Attributes:
-        rows: The rows that are checked, ``(replica, agent)``; known after reset.
-        round: The round that was played last, from 1; 0 before.
+        rows: The checked rows, ``(replica, agent)`` each; known after reset.
+        round: Number of rounds that have been played in the episode.
 
     Example:
         >>> from fedbandit_envs.baselines.arms import UCB1
@@ -39,14 +44,14 @@ class RowCheck:
     def __init__(
         self, policy: Policy, make_alone: Callable[[], Policy], most: int = 3, entropy: int | None = None
     ) -> None:
-        """Checks ``policy``.
+        """Prepares the check of ``policy``.
 
         Args:
-            policy: Plays all rows.
-            make_alone: Makes another policy of its kind.
-            most: Number of rows that are checked, if there are so many; they are drawn from the rows' seeds.
-            entropy: Entropy of that draw besides the rows' seeds, which a policy knows: one that can foresee the
-                checked rows can mix the others. None where no policy would.
+            policy: The policy that is checked; it plays all rows.
+            make_alone: Function that makes another policy of the same kind, for one row.
+            most: Number of rows that are checked (all of them if there are fewer).
+            entropy: Secret number from which, together with the seeds, the checked rows are drawn. Without it (None) a
+                policy, which knows the seeds, could find out the checked rows and use other rows' data elsewhere.
         """
         self._entropy = [] if entropy is None else [entropy]
         self._policy = policy
@@ -56,7 +61,7 @@ class RowCheck:
         self.round = 0
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Draws the rows and prepares all policies; see :meth:`Policy.reset`."""
+        """Draws the rows to check, and resets the policy and those that play alone; see :meth:`Policy.reset`."""
         self._policy.reset(spec, seeds)
         order = np.random.default_rng([*self._entropy, *seeds.ravel().tolist()]).permutation(seeds.size)
         self.rows = [divmod(int(pick), seeds.shape[1]) for pick in np.sort(order[: self._most])]
@@ -66,10 +71,10 @@ class RowCheck:
         self.round = 0
 
     def act(self, observation: Arrays) -> Any:
-        """Chooses as the policy does; see :meth:`Policy.act`.
+        """Returns the action of the checked policy, after the comparison; see :meth:`Policy.act`.
 
         Raises:
-            MixedRowsError: For a checked row, it chooses otherwise than a policy that sees that row alone.
+            MixedRowsError: The action for a checked row differs from that of a policy which sees this row alone.
         """
         action = self._policy.act(observation)
         self.round += 1
@@ -90,13 +95,26 @@ class RowCheck:
 
 
 def _only(row: tuple[int, int], array: Any) -> Array:
-    """Returns one row of an array in a batch of its own, as a copy: from a view one could find the other rows."""
+    """Returns one row of an array as an array with one replica and one agent, ``(1, 1, ...)``.
+
+    It is a copy, since a policy could get from a view to the other rows.
+
+    Args:
+        row: Replica and agent.
+        array: Array ``(replicas, agents, ...)``.
+    """
     replica, agent = row
     return np.array(np.asarray(array)[replica : replica + 1, agent : agent + 1])
 
 
 def _difference(action: Any, alone: Any, row: tuple[int, int]) -> str:
-    """Returns the difference between a row of an action and the action for that row alone, as text; empty if none."""
+    """Returns a description of how two actions for one row differ; empty if they are equal.
+
+    Args:
+        action: The action of the policy that plays all rows.
+        alone: The action of the policy that sees the row alone.
+        row: Replica and agent.
+    """
     among_all, by_itself = (
         choice if isinstance(choice, Mapping) else {"action": choice} for choice in (action, alone)
     )

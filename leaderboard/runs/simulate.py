@@ -1,4 +1,4 @@
-"""Plays a policy on all agents of a federation and keeps cumulative regret at log-spaced rounds."""
+"""Plays a policy on all agents of a federation, and records cumulative regret at log-spaced rounds."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +14,12 @@ from fedbandit_envs.wrappers.transport.transport import Transport
 
 
 def log_spaced(rounds: int, per_decade: int = 10) -> Array:
-    """Returns distinct integers from 1 to ``rounds``, about ``per_decade`` of them a factor of ten."""
+    """Returns distinct integers from 1 to ``rounds`` in about geometric progression.
+
+    Args:
+        rounds: The last integer.
+        per_decade: About how many of them there are between a number and its tenfold.
+    """
     count = 1 + int(np.ceil(per_decade * np.log10(rounds)))
     return np.unique(np.rint(np.geomspace(1, rounds, count)).astype(np.int64))
 
@@ -26,15 +31,15 @@ def simulate(
     advance: Callable[[float], None] = lambda played: None,
     start: BatchReset | None = None,
 ) -> RunResult:
-    """Plays one episode a seed, all of them side by side.
+    """Plays one episode for each seed, all at the same time, and returns the result.
 
     Args:
         env: The federation, with its wrappers; its ``max_cycles`` is the horizon.
-        policy: Plays every agent.
-        seeds: One seed a replica.
+        policy: The policy that chooses the actions of all agents.
+        seeds: The seeds, one for each replica (episode).
         advance: Called with the number of agent-rounds played since its last call, for progress bars.
-        start: What the environment's reset returned, where environment and policy have been reset with these seeds;
-            None resets both.
+        start: If environment and policy have already been reset with these seeds: what the environment's reset
+            returned. With None both are reset here.
 
     Returns:
         Regret of every agent at log-spaced rounds; memory does not grow with the horizon. The result's ``env_id`` is

@@ -1,4 +1,7 @@
-"""Digests of the package's source and of its data files: part of what results follow from."""
+"""Digests of the package's source and data files.
+
+Stored results are identified by them, too, so that changed code plays its runs anew.
+"""
 
 import hashlib
 import re
@@ -14,7 +17,7 @@ from fedbandit_envs.wrappers.registry import WRAPPERS
 
 _FLOORS = ("", ".wrappers", ".baselines", ".samba", ".leaderboard", ".papers")
 ROOMS = ("runs", "reproduction", "sandbox", "board", "lab", "cli")
-"""Folders of the leaderboard; each may import those before it."""
+"""Folders of the leaderboard's package, ordered: each may import only folders before it."""
 
 _ENTRY_POINT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _KINDS = (".py", ".csv", ".json", ".npz")
@@ -22,13 +25,16 @@ _KINDS = (".py", ".csv", ".json", ".npz")
 
 @cache
 def source_digest(module: str | None = None) -> str:
-    """Returns the SHA-256 digest of the version and the source, as hexadecimal digits; read once a process.
+    """Returns the SHA-256 digest of this package's version and source files, in hexadecimal digits.
+
+    The files are read once for each process.
 
     Args:
-        module: Takes in only files that this module may import, so that rewriting a report keeps the runs that it
-            reports on: of :data:`ROOMS` the module's own and those before it, and papers only for a paper's module,
-            which may import ``reproduction`` and what is before it. A module of another package is treated like a
-            paper, and its package's digest is taken in. None takes in all files of this project.
+        module: Name of a module, to include only files that it may import; stored runs then stay valid if other files
+            change, such as those that write reports. Of the leaderboard's folders (:data:`ROOMS`) these are the
+            module's own and those before it. Papers are included only for a module of a paper, which may import
+            ``reproduction`` and folders before it. For a module of another package they are the same as for a paper but
+            without papers, together with the digest of that package. None includes all files of this project.
     """
     digest = hashlib.sha256(version("fedbandit-envs").encode())
     if module is not None and is_foreign(module):
@@ -46,10 +52,10 @@ def is_foreign(module: str) -> bool:
 
 @cache
 def package_digest(module: str) -> str:
-    """Returns the SHA-256 digest of all files of a module's top package, data and compiled ones included.
+    """Returns the SHA-256 digest of all files of the package that a module is in, including data and compiled files.
 
     Args:
-        module: Name of the module; a module that is no package has one file.
+        module: Name of the module; if it is not in a package, its own file is the only one.
 
     Raises:
         ModuleNotFoundError: There is no such package.
@@ -68,7 +74,12 @@ def package_digest(module: str) -> str:
 
 
 def foreign_modules(settings: Any) -> Iterator[str]:
-    """Yields the modules of other packages that JSON settings name, by ``"module:Class"`` or by a plug-in's name."""
+    """Yields the names of modules of other packages that a run's settings refer to.
+
+    Args:
+        settings: JSON data; texts in it may be an entry point ``"module:Class"``, or the name of a wrapper or mechanism
+            that another package (a plug-in) has registered.
+    """
     match settings:
         case str():
             module = settings.partition(":")[0] if _ENTRY_POINT.fullmatch(settings) else ""
@@ -98,10 +109,11 @@ def _may_import(module: str, name: str) -> bool:
 
 @cache
 def _files() -> Mapping[str, str]:
-    """Returns the digest of every source and data file, by its name below the package."""
+    """Returns the SHA-256 digest of every source and data file of this project, by its path in the package."""
     found = {}
     for floor in _FLOORS:
-        # In a checkout the top folders lie beside one another; installed, the others are inside of ``fedbandit_envs``.
+        # The folders are found by import name, not by path: in a checkout they are side by side, and in an installed
+        # package the others are inside of ``fedbandit_envs``.
         found_at = find_spec(f"fedbandit_envs{floor}")
         assert found_at is not None
         for path in found_at.submodule_search_locations or ():

@@ -1,6 +1,6 @@
-"""A run as data: one baseline on one registered environment, with its numbers of rounds and seeds.
+"""Description of a run as data: one baseline on one environment, with numbers of rounds and seeds, and arguments.
 
-``key=value`` words of a command line are read here as well.
+This module also reads the ``key=value`` words by which a command line sets arguments.
 """
 
 import inspect
@@ -30,10 +30,13 @@ from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import find_registered
 
 ROWS_PER_SHARD = 500
-"""Rows of a shard by default; a row is one agent in one replica. Arrays of so many stay in a processor's cache."""
+"""Default number of rows of a shard; a row is one agent in one replica.
+
+Arrays with so many rows fit into a processor's cache.
+"""
 
 _REST = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-# Errors of the set-up: numbers that are too large overflow, or ask for more memory than there is.
+# Errors that wrong settings cause when a run is set up. Numbers that are too large cause overflows or fill the memory.
 _WRONG = (ValueError, TypeError, ArithmeticError, MemoryError)
 
 
@@ -44,13 +47,13 @@ class SettingsError(ValueError):
 def split_seeds(
     seeds: Sequence[int], agents: int, rows: int = ROWS_PER_SHARD, multiple: int = 1
 ) -> list[Sequence[int]]:
-    """Returns the seeds of each shard.
+    """Splits the seeds of a run into shards, and returns the seeds of each shard.
 
     Args:
-        seeds: All seeds.
-        agents: Number of agents; an agent in a replica is a row.
-        rows: About how many rows a shard has.
-        multiple: The number of seeds of every shard but the last is a multiple of this.
+        seeds: All seeds of the run.
+        agents: Number of agents.
+        rows: About how many rows a shard shall have; a row is one agent under one seed.
+        multiple: Number of which the number of seeds in a shard shall be a multiple, except for the last shard.
     """
     size = max(1, rows // agents // multiple) * multiple
     return [seeds[start : start + size] for start in range(0, len(seeds), size)]
@@ -74,26 +77,28 @@ def refusing(*errors: type[Exception]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """A run as data: everything that its numbers follow from, and how it is split and labelled.
+    """Description of a run: everything that determines its numbers, and how it is split into shards and labelled.
 
     Attributes:
         baseline: Name of a baseline, or entry point of a policy; see
             :func:`~fedbandit_envs.baselines.registry.find_baseline`.
         env_id: Id of a registered environment, or entry point of an environment; see
             :func:`~fedbandit_envs.registry.registration.find_registered`.
-        rounds: Horizon, up to 2**53.
-        seeds: Number of seeds, each a replica.
-        first_seed: The first of them; the others follow.
+        rounds: Horizon in rounds, at most 2**53.
+        seeds: Number of seeds; each seed is one replica (episode).
+        first_seed: The first seed; the others are the integers after it.
         env_kwargs: Changes to the arguments of the environment's preset.
         policy_kwargs: Changes to the arguments of the baseline's policy.
         wrapper_kwargs: Changes to the arguments of the baseline's wrappers, by the wrapper's part.
-        stack: Wrappers inside of the baseline's, such as Byzantine agents; see
+        stack: Additional wrappers between the environment and the baseline's wrappers, such as Byzantine agents; see
             :func:`~fedbandit_envs.core.stack.build`.
-        delta: The delta at which privacy is claimed (in basic composition it is the promised one).
+        delta: The delta of the privacy claims; only claims by basic composition have the delta that the privatizer
+            promised.
         strata: The problem instances that seeds take in turn; a shard's seeds begin with the first of them.
-        rows: About how many rows a shard has: :data:`ROWS_PER_SHARD` stay in cache; fewer lose less when a long shard
-            is interrupted.
-        labels: Columns that the result's table has besides, such as ``{"line": "ours"}``; no part of the run's key.
+        rows: About how many rows (agents times seeds) a shard has. Arrays with :data:`ROWS_PER_SHARD` rows fit into a
+            processor's cache; with fewer, less is lost when a long shard is interrupted.
+        labels: Further constant columns of the result's table, such as ``{"line": "ours"}``; they do not identify the
+            stored run.
 
     Example:
         >>> spec = RunSpec("UCB1", "FedArms-v0", rounds=20, seeds=2)
@@ -116,10 +121,10 @@ class RunSpec:
     labels: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuses unknown names and numbers out of range.
+        """Checks that names are known and that numbers are in their range.
 
         Raises:
-            SettingsError: Names the parameter, its value and what is allowed.
+            SettingsError: A setting is wrong; the message names the parameter, its value and what is allowed.
         """
         with refusing(*_WRONG, ImportError, AttributeError):
             find_baseline(self.baseline)
@@ -132,11 +137,12 @@ class RunSpec:
             checked(self.stack)
 
     def assigned(self, words: Sequence[str]) -> "RunSpec":
-        """Returns the run with the arguments that ``--set`` gives on a command line.
+        """Returns this run with arguments from the option ``--set`` of a command line.
 
         Args:
-            words: ``key=value`` each, where a key is an argument of the environment, of the policy or of a wrapper;
-                ``env.key``, ``policy.key``, ``channel.key`` and so on name which of them.
+            words: Texts of the form ``key=value``. The key is the name of an argument of the environment, the policy or
+                a wrapper; if several of them have it, ``env.key``, ``policy.key``, ``channel.key`` and so on say which
+                one is meant.
 
         Raises:
             SettingsError: A word is malformed, or its key unknown or ambiguous.
@@ -163,7 +169,7 @@ class RunSpec:
 
     @property
     def all_seeds(self) -> range:
-        """The seeds, one a replica."""
+        """All seeds of the run, one for each replica."""
         return range(self.first_seed, self.first_seed + self.seeds)
 
     @cached_property
@@ -178,16 +184,20 @@ class RunSpec:
 
     @property
     def key(self) -> list[Any]:
-        """Everything that the numbers follow from; see :attr:`.store.Cell.key`."""
+        """All settings that determine the run's numbers, as JSON data that identify the stored run.
+
+        See :attr:`.store.Cell.key`.
+        """
         settings = asdict(self)
         kept = {name: settings[name] for name in settings.keys() - {"strata", "rows", "labels"}}
         return ["run", kept, *([self.packages] if self.packages else [])]
 
     @cached_property
     def packages(self) -> dict[str, str]:
-        """Digests of the packages, other than this project's, that the run's code lies in, by their names.
+        """Digests of other packages whose code the run uses, by the package's name.
 
-        They are those of environment, policy and wrappers, and of what the settings name; not what these import.
+        These are the packages of environment, policy and wrappers, and those that the settings name, as far as they are
+        not this project's; packages that these import are not included.
         """
         entry, baseline = find_registered(self.env_id), find_baseline(self.baseline)
         made = [baseline.policy, *(wrapper.make for wrapper in baseline.wrappers.values())]
@@ -205,7 +215,11 @@ class RunSpec:
         return {module.partition(".")[0]: package_digest(module) for module in sorted(foreign)}
 
     def split(self) -> list["RunSpec"]:
-        """Splits the seeds into shards of about :attr:`rows` rows, at multiples of the number of strata."""
+        """Returns the run's shards: the same run with some of the seeds, of about :attr:`rows` rows each.
+
+        The number of seeds in a shard is a multiple of the number of strata, so that each shard begins with the first
+        stratum.
+        """
         shards = split_seeds(self.all_seeds, self.agents, self.rows, self.strata.count)
         return [replace(self, first_seed=seeds[0], seeds=len(seeds)) for seeds in shards]
 
@@ -233,20 +247,20 @@ class RunSpec:
             return env, baseline.make_policy(**self.policy_kwargs)
 
     def run(self, advance: Callable[[float], None] = lambda played: None, check_rows: int = 0) -> RunResult:
-        """Plays all seeds side by side.
+        """Plays one episode for each seed, all at the same time, and returns the result.
 
-        Errors after environment and policy are reset are not due to the settings and are raised unchanged.
+        Errors after environment and policy have been reset are not due to the settings and are raised unchanged.
 
         Args:
             advance: Called with the number of agent-rounds played since its last call, for progress bars.
-            check_rows: How many rows are played alone as well, which must choose the same actions; see
-                :class:`~fedbandit_envs.leaderboard.runs.row_check.RowCheck`.
+            check_rows: Number of rows (one agent in one replica) that are also played alone, which must give the same
+                actions; see :class:`~fedbandit_envs.leaderboard.runs.row_check.RowCheck`.
 
         Raises:
             SettingsError: The run cannot be set up as asked, the environment cannot start with these arguments, or the
                 policy cannot play behind these wrappers.
             BudgetExhaustedError: A privatizer refuses a release.
-            MixedRowsError: The policy acts for a row that was checked as it would not for that row alone.
+            MixedRowsError: The action for a checked row differs from that of a policy which sees this row alone.
         """
         began, seeds = cpu_seconds(), self.all_seeds
         env, policy = self.build()
@@ -267,15 +281,18 @@ class RunSpec:
         )
 
     def play(self, advance: Callable[[float], None]) -> Arrays:
-        """Plays all seeds and returns what a shard's file keeps; see :meth:`.store.Cell.play`."""
+        """Plays all seeds, and returns the result as arrays for the shard's file; see :meth:`.store.Cell.play`."""
         return self.run(advance).as_arrays()
 
     def join(self, parts: Sequence[Arrays]) -> RunResult:
-        """Puts the run's result together from its shards; see :meth:`.store.Cell.join`."""
+        """Returns the run's result, put together from the arrays of its shards; see :meth:`.store.Cell.join`."""
         return replace(RunResult.joined(parts), strata=self.strata, labels=self._all_labels())
 
     def recorded(self) -> dict[str, Any]:
-        """Returns the settings as a result records them: all arguments, also those of presets and baselines."""
+        """Returns all settings by name, to be saved with a result.
+
+        Arguments include those from the registration of the environment and of the baseline.
+        """
         entry, baseline = find_registered(self.env_id), find_baseline(self.baseline)
         stack = (*entry.stack, *self.stack)
         return {
@@ -291,24 +308,24 @@ class RunSpec:
         }
 
     def _all_labels(self) -> dict[str, Any]:
-        """Returns the columns of the result's table that are constant: what was played, and :attr:`labels`."""
+        """Returns the constant columns of the result's table: environment, baseline, epsilon, and :attr:`labels`."""
         wrappers = self.recorded()["wrapper_kwargs"].values()
         epsilon = next((given["epsilon"] for given in wrappers if "epsilon" in given), None)
         return {"env_id": self.env_id, "baseline": self.baseline, "epsilon": epsilon, **self.labels}
 
 
 def read_assignment(word: str) -> tuple[str, str, Any]:
-    """Reads a word of ``--set``.
+    """Splits a word of the command line's option ``--set`` into what it sets and the value.
 
     Args:
         word: ``name=value`` or ``part.name=value``.
 
     Returns:
-        The part (what the argument belongs to, such as ``policy``; empty in ``name=value``), the argument's name and
-        its value; see :func:`read_value`.
+        The part, which says to what the argument belongs, such as ``policy`` (empty for ``name=value``); the argument's
+        name; and its value, as :func:`read_value` reads it.
 
     Raises:
-        ValueError: The word is neither; the message names it.
+        ValueError: The word has neither form; the message names it.
     """
     key, equals, text = word.partition("=")
     part, dot, name = key.rpartition(".")
@@ -318,11 +335,14 @@ def read_assignment(word: str) -> tuple[str, str, Any]:
 
 
 def read_value(text: str) -> Any:
-    """Returns the value of a ``key=value``: read as JSON, else as Python (``False``, ``.5``), else the text itself."""
+    """Returns the value that a text on the command line represents.
+
+    It is read as JSON; if that fails, as a Python literal (``False``, ``.5``); if that fails, it is the text itself.
+    """
     for read in (json.loads, literal_eval):
         try:
             value = read(text)
-            # Settings are recorded as JSON, which has no sets or bytes.
+            # Raises TypeError for sets and bytes, which JSON cannot represent: settings are saved as JSON.
             json.dumps(value)
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             continue

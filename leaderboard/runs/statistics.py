@@ -1,4 +1,4 @@
-"""Statistics of results over seeds."""
+"""Means, ratios and confidence intervals of results over seeds."""
 
 from collections.abc import Callable, Mapping
 from math import nan
@@ -11,7 +11,10 @@ from scipy.stats import t as student
 from fedbandit_envs.basics.arrays import Array
 
 FEWEST = 3
-"""The fewest seeds for an interval: with two, Student's is 13 times as wide as with many seeds."""
+"""Smallest number of seeds for which confidence intervals are given.
+
+With two seeds, Student's interval would be 13 times as wide as with many seeds.
+"""
 
 
 def mean_and_half_width(
@@ -20,14 +23,15 @@ def mean_and_half_width(
     """Returns the mean over the last axis and the half width of its Student-t confidence interval.
 
     Args:
-        values: One value a seed on the last axis.
+        values: Values with one entry for each seed on the last axis.
         level: Coverage of the interval.
-        strata: Stratum of each seed, which the interval holds fixed: how far strata lie apart does not widen it. None
-            for a single one. Degrees of freedom are Welch's and Satterthwaite's.
+        strata: Stratum (such as a problem instance) of each seed, ``(seeds,)``. Strata count as fixed: differences
+            between them do not widen the interval, and degrees of freedom are those of Welch and Satterthwaite. None
+            if all seeds are of one stratum.
 
     Returns:
-        Mean and half width without the last axis; the half width is NaN for fewer than :data:`FEWEST` seeds, or a
-        single one in a stratum.
+        Mean and half width, both without the last axis. The half width is NaN for fewer than :data:`FEWEST` seeds, or
+        if a stratum has only one seed.
     """
     count = values.shape[-1]
     labels = np.zeros(count) if strata is None else strata
@@ -35,7 +39,7 @@ def mean_and_half_width(
     mean = values.mean(axis=-1)
     if count < FEWEST or min(part.shape[-1] for part in parts) < 2:
         return mean, np.full_like(mean, np.nan)
-    # Each stratum's part of the mean's variance.
+    # What each stratum contributes to the variance of the mean.
     shares = [part.shape[-1] / count**2 * part.var(axis=-1, ddof=1) for part in parts]
     variance = np.asarray(sum(shares))
     over_freedom = sum(
@@ -46,11 +50,11 @@ def mean_and_half_width(
 
 
 def stratum_means(values: Array, strata: Array) -> Array:
-    """Returns the mean of each stratum, ``(strata,)``.
+    """Returns the mean of the values in each stratum, ``(strata,)``.
 
     Args:
-        values: One value a seed, ``(seeds,)``.
-        strata: Stratum of each seed, same shape.
+        values: One value for each seed, ``(seeds,)``.
+        strata: Stratum (such as a problem instance) of each seed, same shape.
     """
     return np.array([values[strata == stratum].mean() for stratum in np.unique(strata)])
 
@@ -58,19 +62,21 @@ def stratum_means(values: Array, strata: Array) -> Array:
 def ratio_in_other_strata(
     numerator: Array, denominator: Array, strata: Array, level: float = 0.95
 ) -> tuple[float, float]:
-    """Predicts the ratio of two means over as many other strata, drawn as these were, with as many seeds.
+    """Returns a prediction interval for the ratio of two means in a repetition of the experiment with new strata.
 
-    Student's prediction on the logarithm, by linear approximation: both these strata and the others deviate from the
-    ratio of the distribution they are drawn from, so the interval is sqrt(2) times as wide as that of the ratio itself.
+    The repetition has as many strata (such as problem instances), drawn from the same distribution, and as many seeds.
+    It is Student's prediction interval for the logarithm of the ratio, by linear approximation. Both the present strata
+    and the new ones deviate from their distribution's ratio, so on the logarithmic scale this interval is sqrt(2) times
+    as wide as the confidence interval of the ratio.
 
     Args:
-        numerator: One value a seed, ``(seeds,)``.
-        denominator: One value a seed with common random numbers, same shape.
-        strata: Stratum of each seed, same shape; equally many seeds each.
+        numerator: One value for each seed, ``(seeds,)``.
+        denominator: One value for each seed, played with the same random numbers, same shape.
+        strata: Stratum of each seed, same shape; all strata must have equally many seeds.
         level: Coverage of the interval.
 
     Returns:
-        Lower and upper end; NaN for a single stratum.
+        Lower and upper end; both are NaN for fewer than :data:`FEWEST` strata.
     """
     above, below = stratum_means(numerator, strata), stratum_means(denominator, strata)
     ratio = above.mean() / below.mean()
@@ -79,7 +85,7 @@ def ratio_in_other_strata(
 
 
 Middle = Literal["mean", "median"]
-"""The average over seeds."""
+"""Which average over seeds is taken."""
 
 MIDDLES: Mapping[Middle, Callable[..., Any]] = {"mean": np.mean, "median": np.median}
 
@@ -94,12 +100,12 @@ def ratio_with_interval(
 ) -> tuple[float, float, float]:
     """Returns the ratio of two means or medians over paired seeds, with a stratified bootstrap interval.
 
-    Seeds are resampled within each stratum and in pairs: both share common random numbers.
+    Seeds are resampled within each stratum, and the same seeds for numerator and denominator.
 
     Args:
-        numerator: One value a seed, ``(seeds,)``.
-        denominator: One value a seed with common random numbers, same shape.
-        strata: Stratum of each seed, same shape.
+        numerator: One value for each seed, ``(seeds,)``.
+        denominator: One value for each seed, played with the same random numbers, same shape.
+        strata: Stratum (such as a problem instance) of each seed, same shape.
         level: Coverage of the percentile interval.
         resamples: Number of bootstrap resamples.
         middle: Whether it is the ratio of means or of medians.
@@ -118,14 +124,16 @@ def ratio_with_interval(
 
 
 def resampled(strata: Array, resamples: int) -> Array:
-    """Draws bootstrap resamples of seeds within each stratum, the same ones whenever strata are.
+    """Returns bootstrap resamples of the seeds, drawn with replacement within each stratum.
+
+    The random generator is fixed, so that equal arguments always give equal resamples.
 
     Args:
         strata: Stratum of each seed, ``(seeds,)``.
-        resamples: How many to draw.
+        resamples: Number of resamples.
 
     Returns:
-        Indices of seeds, ``(resamples, seeds)``, stratum by stratum.
+        Indices of the drawn seeds, int64 ``(resamples, seeds)``, ordered by stratum.
     """
     generator = np.random.default_rng(0)
     members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
@@ -134,7 +142,9 @@ def resampled(strata: Array, resamples: int) -> Array:
 
 
 def bootstrap_coverage(count: int, level: float = 0.95) -> float:
-    """Returns the true coverage of the intervals of :func:`ratio_with_interval` where values are normal.
+    """Returns the true coverage of percentile bootstrap intervals for a mean of normally distributed values.
+
+    :func:`ratio_with_interval` gives such intervals.
 
     The percentile bootstrap divides by the number of values, and uses the normal quantile instead of Student's: with
     few values its intervals cover less than their nominal level.

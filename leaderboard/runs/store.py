@@ -1,8 +1,8 @@
-"""The store of shards: each is a file whose name is a digest of everything that its numbers follow from.
+"""A folder of files with the results of shards; a shard is a part of a run, with some of its seeds.
 
-A file appears at once and whole, and ends with a digest of its content. So a sweep that was interrupted plays only what
-is missing when it is started again, and sweeps that share a run share its shards: of all processes that share a folder,
-the one that has the lock on a file plays the shard.
+A file's name is a digest of everything that determines the shard's numbers. A file is written in one step, and ends
+with a digest of its content. So after an interruption only the missing shards are played, and runs that have a shard in
+common use the same file. Several processes may share a folder: the one that has the lock on a file plays the shard.
 """
 
 import fcntl
@@ -26,51 +26,61 @@ _PARTIAL = ".partial"
 
 
 class Cell(Protocol):
-    """Something that is played in shards, or a shard of it: what the executor and the store need of a run."""
+    """Interface of what can be played in shards and stored: a run, a measurement, an attack, or a shard of one."""
 
     @property
     def key(self) -> list[Any]:
-        """Everything that its results follow from but the package's source, as JSON has it."""
+        """Everything that determines the results, except for the package's source, as JSON data.
+
+        The name of a shard's file is a digest of this and of the source.
+        """
 
     @property
     def size(self) -> float:
-        """Amount to play: agent-rounds, or what takes about as long."""
+        """Amount of work, for progress bars: number of agent-rounds, or of those that would take about as long."""
 
     def split(self) -> Sequence[Self]:
-        """Returns its shards; a shard is split into itself."""
+        """Returns the shards of which the cell consists; a shard returns only itself."""
 
     def play(self, advance: Callable[[float], None]) -> Arrays:
-        """Plays it, and returns what its file keeps.
+        """Plays the shard, and returns the arrays that its file will contain.
 
         Args:
-            advance: Called with the amount that was played since its last call.
+            advance: Called with the amount of work (see :attr:`size`) that was done since its last call.
         """
 
     def join(self, parts: Sequence[Arrays]) -> Any:
-        """Puts the cell's result together from what was kept of its shards.
+        """Returns the cell's result, put together from those of its shards.
+
+        Args:
+            parts: The arrays that each shard's file contains, in the order of :meth:`split`.
 
         Returns:
-            What reports are given; it has ``cpu_seconds``, what playing took.
+            The result, whose class depends on the cell's. It contains ``cpu_seconds``, the CPU time of playing.
         """
 
 
 class DamagedShardError(ValueError):
-    """A shard's file does not hold what was written to it; the message names the file."""
+    """The content of a shard's file is not what was written to it; the message names the file."""
 
 
 class DamagedShardWarning(UserWarning):
-    """A damaged shard was found, which counts as missing."""
+    """A shard's file is damaged; the shard counts as missing and will be played again."""
 
 
 class Store:
-    """A folder of shards' files.
+    """Reads the shards' files in a folder; it finds the file of a shard, and the shards without a file.
 
     Attributes:
         folder: The folder, which may not exist yet.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Stands for a folder."""
+        """Keeps the folder's path; nothing is read or written yet.
+
+        Args:
+            folder: The folder, which may not exist yet.
+        """
         self.folder = folder
 
     def path(self, shard: Cell) -> Path:
@@ -79,11 +89,14 @@ class Store:
         return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.npz"
 
     def shards(self, cells: Iterable[Cell]) -> dict[Path, Cell]:
-        """Returns the shards of cells by the paths of their files, each once."""
+        """Returns all shards of some runs or other cells, by the paths of their files.
+
+        A shard that several cells have in common is there once.
+        """
         return {self.path(shard): shard for cell in cells for shard in cell.split()}
 
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Returns the shards of cells that have no whole file, each once.
+        """Returns the shards of some runs or other cells that have no file, or only a damaged one.
 
         Warns:
             DamagedShardWarning: A file is damaged; the message names it.
@@ -91,23 +104,23 @@ class Store:
         return [shard for file, shard in self.shards(cells).items() if not self.has(file)]
 
     def load(self, cell: Cell) -> Any:
-        """Returns a cell's result, put together from its shards' files.
+        """Returns the result of a run or other cell, put together from its shards' files.
 
         Raises:
-            DamagedShardError: A file does not hold what was written to it.
+            DamagedShardError: The content of a file is not what was written to it.
             FileNotFoundError: A shard has not been played.
         """
         return cell.join([self.read(self.path(shard)) for shard in cell.split()])
 
     def remove_strays(self) -> None:
-        """Removes the partial files that killed processes have left."""
+        """Removes partial files that no process has locked: they are left over from killed processes."""
         for partial in self.folder.glob(f"*{_PARTIAL}"):
             if lock := ShardLock.take(partial.with_suffix("")):
                 lock.give_up()
 
     @classmethod
     def has(cls, file: Path) -> bool:
-        """Returns whether a shard's file exists and is whole.
+        """Returns whether a shard's file exists and is undamaged.
 
         Warns:
             DamagedShardWarning: The file is damaged; the message names it.
@@ -123,10 +136,10 @@ class Store:
 
     @staticmethod
     def read(file: Path) -> Arrays:
-        """Returns the arrays of a shard's file.
+        """Returns the arrays that a shard's file contains, by name.
 
         Raises:
-            DamagedShardError: The file does not hold what was written to it.
+            DamagedShardError: The content of the file is not what was written to it.
             FileNotFoundError: There is no file.
         """
         whole = file.read_bytes()
@@ -138,14 +151,15 @@ class Store:
 
     @staticmethod
     def content(kept: Arrays, file: Path) -> bytes:
-        """Returns the content of a shard's file: arrays in NumPy's ``npz`` format, and a digest.
+        """Returns the bytes to write into a shard's file: arrays in NumPy's ``npz`` format, followed by a digest.
 
         Args:
             kept: The arrays that playing the shard has returned.
-            file: The file; its name is part of the digest, so that one shard's file is never read as another's.
+            file: Path of the file. Its name is part of the digest, so that a file that was renamed counts as damaged.
         """
         out = BytesIO()
-        # A typed copy: arrays' names might be names of the function's own arguments.
+        # For the type checker, which would otherwise object that an array's name might be that of one of the other
+        # arguments of ``savez_compressed``.
         arrays: dict[str, Any] = dict(kept)
         np.savez_compressed(out, **arrays)
         return out.getvalue() + _seal(out.getvalue(), file.stem)
@@ -156,25 +170,30 @@ def _seal(content: bytes, name: str) -> bytes:
 
 
 class ShardLock:
-    """The right to write a file, which one process at a time has.
+    """A lock on a shard's file, which one process at a time can have; its owner plays the shard and writes the file.
 
-    It is the kernel's lock on a partial file, which holds how much of the shard has been played until the shard's
-    content replaces that. The lock ends with the process that holds it, however that ends, so a partial file that is
-    not locked was left by a dead process.
+    It is the operating system's lock on a second, partial file beside it. While the shard is played, the partial file
+    contains how much has been played; then it gets the shard's content and is renamed. The system ends the lock when
+    its owner ends for whatever reason, so a partial file without a lock was left by a process that has died.
 
     Attributes:
-        partial: The partial file.
+        partial: Path of the partial file.
     """
 
     def __init__(self, file: Path, out: IO[bytes]) -> None:
-        """Holds a lock that :meth:`take` has made."""
+        """Makes the object for a lock that :meth:`take` has obtained.
+
+        Args:
+            file: Path of the shard's file.
+            out: The partial file, opened and locked.
+        """
         self.partial = Path(out.name)
         self._file = file
         self._out = out
 
     @classmethod
     def take(cls, file: Path) -> "ShardLock | None":
-        """Returns the lock on a file, or None while another process has it."""
+        """Obtains the lock on a shard's file and returns it; returns None if another process has it."""
         partial = cls._partial(file)
         out = partial.open("ab")
         # Between opening and locking, the process that had the lock may have finished and moved the file away.
@@ -191,10 +210,12 @@ class ShardLock:
 
     @classmethod
     def progress(cls, file: Path) -> Callable[[float], None]:
-        """Returns the function by which the process that plays a shard adds what it has played to the partial file.
+        """Returns a function that writes into the partial file how much of the shard has been played.
+
+        The process that plays the shard calls it with the number of agent-rounds played since the last call.
 
         Args:
-            file: The shard's file, which the process that started the sweep has locked, perhaps on another machine.
+            file: Path of the shard's file. Another process, perhaps on another machine, may have the lock on it.
         """
         played = 0.0
 
@@ -209,14 +230,21 @@ class ShardLock:
 
     @property
     def played(self) -> float:
-        """How much of the shard has been played, in agent-rounds; 0 where it is played without access to the file."""
+        """How much of the shard has been played, in agent-rounds.
+
+        It is 0 if the shard is played on a machine that cannot write the partial file.
+        """
         try:
             return float(self.partial.read_bytes())
         except (OSError, ValueError):
             return 0.0
 
     def write(self, content: bytes) -> None:
-        """Writes the file, at once and whole, in place of any that is there, and ends the lock."""
+        """Writes the shard's file in one step, in place of any that exists, and ends the lock.
+
+        Args:
+            content: The bytes to write, from :meth:`Store.content`.
+        """
         self._out.truncate(0)
         self._out.write(content)
         self._out.flush()
@@ -224,6 +252,6 @@ class ShardLock:
         self._out.close()
 
     def give_up(self) -> None:
-        """Ends the lock without writing the file."""
+        """Removes the partial file and ends the lock, without writing the shard's file."""
         self.partial.unlink()
         self._out.close()

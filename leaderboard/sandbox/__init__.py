@@ -1,4 +1,7 @@
-"""Submitted policies in sandboxed processes, which see observations, send back actions, and nothing else."""
+"""Sandboxed processes in which submitted policies run.
+
+Such a process gets observations and sends back actions; it has no other connection to the environment.
+"""
 
 from fedbandit_envs.leaderboard.sandbox.errors import EntryError
 from fedbandit_envs.leaderboard.sandbox.policy import SandboxedPolicy

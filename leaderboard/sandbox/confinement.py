@@ -1,8 +1,9 @@
-"""Confinement of a process by the Linux kernel, for the rest of its life: no other files, children, or signals.
+"""Confinement of a process by the Linux kernel, for the rest of its life.
 
-It uses Landlock and seccomp, which need no privilege and no program. Where a kernel is older than Linux 5.13 (files) or
-6.12 (signals), or the machine is not an x86-64 (system calls), that part is left out; the process reports which parts
-hold.
+A confined process can open only listed files, start no other process, and send no signals. This uses Landlock and
+seccomp, which need no privilege and no additional program. The confinement of files needs Linux 5.13, that of signals
+Linux 6.12, and the filter of system calls an x86-64 processor; otherwise that part is left out. The process reports
+which parts are in force.
 """
 
 import ctypes
@@ -15,30 +16,31 @@ from collections.abc import Iterable
 from pathlib import Path
 
 FILES, SIGNALS, SYSTEM_CALLS = "files", "signals", "system calls"
-"""Parts of confinement: only listed files can be opened, no signals sent, only harmless system calls made."""
+"""The parts of confinement: only listed files can be opened; no signals can be sent; system calls are filtered."""
 
 PARTS = (FILES, SIGNALS, SYSTEM_CALLS)
-"""All parts."""
+"""All parts of confinement that a kernel may enforce."""
 
 _SET_PDEATHSIG, _SET_NO_NEW_PRIVS = 1, 38
 _CAPABILITIES_VERSION_3 = 0x20080522
-# See landlock(7).
+# Numbers of system calls and of access rights of the kernel's Landlock interface; see landlock(7).
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _PATH_BENEATH = 1
 _READ_FILE, _READ_DIR = 1 << 2, 1 << 3
 _FILE_RIGHTS = (1 << 1) | _READ_FILE | (1 << 14)
-# Number of rights over files that each version of Landlock knows; later versions add none that are used here.
+# By version of Landlock: the number of rights over files that the kernel knows. Later versions add no further ones that
+# are used here.
 _RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 _SCOPED = 0b11
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
-# What follows is for seccomp(2).
+# Constants for the filter of system calls; see seccomp(2).
 _SET_SECCOMP, _FILTER = 22, 2
 _ARCHITECTURE = 0xC000003E
 _FIRST_X32 = 0x40000000
 _CLONE_THREAD = 0x10000
 
-# Numbers of x86-64.
+# System calls that are refused, with their numbers on x86-64.
 _REFUSED = {
     "socket": 41, "fork": 57, "vfork": 58, "execve": 59, "execveat": 322,
     "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312,
@@ -49,10 +51,10 @@ _REFUSED = {
     "mount": 165, "unshare": 272, "setns": 308, "bpf": 321, "perf_event_open": 298, "userfaultfd": 323,
     "io_uring_setup": 425, "add_key": 248, "request_key": 249, "keyctl": 250,
 }  # fmt: skip
-# Calls with a process as their first argument, which must be this one.
+# System calls whose first argument is a process; they are allowed only if that is the calling process itself.
 _OF_ITSELF = {"kill": 62, "tgkill": 234, "prlimit64": 302, "sched_setaffinity": 203}
 _CLONE, _CLONE3, _PRCTL = 56, 435, 157
-# PR_SET_PDEATHSIG, which ends this process with its parent, must not be changed.
+# The prctl option PR_SET_PDEATHSIG is refused: a policy could use it to outlive the parent process.
 _PRCTL_REFUSED = 1
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -71,15 +73,15 @@ def confine(parent: int, readable: Iterable[str], writable: str) -> list[str]:
 
     Args:
         parent: Id of the parent process; the kernel ends this process when the parent ends.
-        readable: Files and folders that may be read; others cannot be opened.
+        readable: Files and folders that may be read; other files cannot be opened.
         writable: The only folder in which files may be created and written.
 
     Returns:
-        The parts that hold.
+        The parts of confinement that are in force from now on.
 
     Raises:
-        RuntimeError: There are other threads, which would not be confined.
-        OSError: The kernel refuses.
+        RuntimeError: The process has other threads, which would not be confined.
+        OSError: The kernel refuses to confine the process.
     """
     if (threads := len(os.listdir("/proc/self/task"))) != 1:
         raise RuntimeError(f"{threads} threads run before confinement; one is required")
@@ -96,7 +98,7 @@ def confine(parent: int, readable: Iterable[str], writable: str) -> list[str]:
 
 
 def _drop_capabilities() -> None:
-    """Gives up the capabilities of root, with which limits could be lifted."""
+    """Gives up all privileges ("capabilities") of a process of root, with which it could lift its own limits."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION_3, 0)
     _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()))
 
@@ -106,7 +108,7 @@ def _confine_files(readable: Iterable[str], writable: str) -> list[str]:
     if version < 1:
         return []
     everything = (1 << _RIGHTS[min(version, max(_RIGHTS))]) - 1
-    # The kernel's struct of rights over files, of rights over the network, and of scopes.
+    # The struct that the kernel expects: rights over files, rights over the network, and scopes (such as signals).
     rules = struct.pack("QQQ", everything, 0b11 if version >= 4 else 0, _SCOPED if version >= 6 else 0)
     ruleset = _checked(_libc.syscall(_CREATE_RULESET, rules, ctypes.c_size_t(len(rules)), 0))
     rights = dict.fromkeys(readable, _READ_FILE | _READ_DIR)
@@ -133,14 +135,23 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 
 def _where(number: int, *then: _Instruction) -> list[_Instruction]:
-    """Returns instructions that are executed if the call has this number, and skipped otherwise."""
+    """Returns filter instructions that are executed only for the system call of one number.
+
+    Args:
+        number: Number of the system call.
+        *then: The instructions; for other system calls they are skipped.
+    """
     return [(_EQUAL, 0, len(then), number), *then]
 
 
 def _program(process: int) -> list[_Instruction]:
-    """Returns the filter of system calls; only the given process may be the first argument of :data:`_OF_ITSELF`.
+    """Returns the program by which the kernel decides which system calls of a process are allowed.
 
-    An instruction has a code, the numbers of instructions to skip where its test holds and where not, and a value.
+    An instruction is a tuple of four numbers: operation, number of instructions to skip if its test is true, number to
+    skip if it is false, and operand.
+
+    Args:
+        process: Id of the process. System calls of :data:`_OF_ITSELF` are allowed if this is their first argument.
     """
     instructions = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT), (_EQUAL, 1, 0, _ARCHITECTURE), _REFUSE,
@@ -148,7 +159,8 @@ def _program(process: int) -> list[_Instruction]:
     ]  # fmt: skip
     argument = (_LOAD, 0, 0, _ARGUMENT_AT)
     instructions += _where(_CLONE, argument, (_ANY_BIT, 1, 0, _CLONE_THREAD), _REFUSE, _ALLOW)
-    # Its flags lie in memory, which no filter can read; libraries then use clone.
+    # clone3 could start a process as well as a thread, and a filter cannot tell which, since its flags are in memory.
+    # It is reported as not existing, on which libraries use clone.
     instructions += _where(_CLONE3, _UNKNOWN)
     instructions += _where(_PRCTL, argument, (_EQUAL, 0, 1, _PRCTL_REFUSED), _REFUSE, _ALLOW)
     for number in _OF_ITSELF.values():
@@ -159,7 +171,10 @@ def _program(process: int) -> list[_Instruction]:
 
 
 def _filter_system_calls() -> None:
-    """Filters the calls of this thread and of those that it starts; refused calls raise ``PermissionError``."""
+    """Installs the filter of system calls for this thread and all threads that it will start.
+
+    A system call that is refused fails with EPERM, which Python raises as ``PermissionError``.
+    """
     instructions = [struct.pack("HBBI", *one) for one in _program(os.getpid())]
     filters = ctypes.create_string_buffer(b"".join(instructions))
     program = struct.pack("HP", len(instructions), ctypes.addressof(filters))

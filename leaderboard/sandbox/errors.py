@@ -1,12 +1,12 @@
-"""The error of a submitted policy, and how text of a stranger is printed."""
+"""The error that a submitted policy causes, and a function that makes untrusted text safe to print."""
 
 
 class EntryError(RuntimeError):
-    """A submitted policy broke, or did what no policy may do; the message says what happened, and in which round."""
+    """A submitted policy failed or did something that is not allowed; the message says what, and in which round."""
 
 
 def printable(text: str) -> str:
-    """Returns a text in which control characters, which could act on a terminal, are replaced by their escapes."""
+    """Returns a text with control characters, which could act on a terminal, replaced by printable escapes."""
     return "".join(
         letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in text
     )

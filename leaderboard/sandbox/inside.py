@@ -1,6 +1,6 @@
-"""The child process: confines itself, loads a policy, and plays it until the parent closes the channel.
+"""The child process: confines itself, loads a policy, and lets it act until the parent closes the channel.
 
-The parent trusts nothing that happens here once the policy's code is loaded.
+Once the policy's code is loaded, the parent trusts nothing that this process sends.
 """
 
 import json
@@ -26,11 +26,16 @@ _LARGEST_FILE = 64 * 2**20
 
 
 class _Refused(Exception):
-    """The policy's action cannot be sent."""
+    """The policy returned something that cannot be sent as an action; the message says why."""
 
 
 def _play(end: socket.socket, policy: Any) -> None:
-    """Plays one episode of a policy, round by round, until the parent closes the channel."""
+    """Resets a policy and lets it act on each observation that arrives, until the parent closes the channel.
+
+    Args:
+        end: The child's end of the channel.
+        policy: The policy.
+    """
     _, descriptors, _, _ = socket.recv_fds(end, channel.LARGEST, channel.MOST_DESCRIPTORS)
     if not descriptors:
         return
@@ -49,7 +54,7 @@ def _play(end: socket.socket, policy: Any) -> None:
         if message[1:]:
             fields = [(name, dtype, tuple(shape)) for name, dtype, shape in json.loads(message[1:])]
             observation = observations.arrays(fields)
-        # The policy gets a dict of its own, which it may change.
+        # A copy: the policy may change its dictionary, and this one is used again in the next round.
         action = policy.act(dict(observation))
         parts = dict(action) if isinstance(action, Mapping) else {"": action}
         for name, part in parts.items():
@@ -80,10 +85,14 @@ def _label(name: str) -> str:
 
 
 def _failure(error: BaseException) -> tuple[str, str]:
-    """Returns the reason and the traceback of an error, for the parent."""
+    """Returns two texts about an error to send to the parent: its message, and its traceback.
+
+    The traceback is empty for an action that cannot be sent, since the policy's code raised no error then.
+    """
     if isinstance(error, _Refused):
         return str(error)[:_LONGEST_REASON], ""
-    # Without notes; of a SyntaxError the line of code comes first.
+    # The formatted error may have several lines. The message is the first one; for a SyntaxError, which begins with the
+    # line of code, it is the last one.
     lines = traceback.format_exception_only(error)
     said = lines[-1 if isinstance(error, SyntaxError) else 0].strip()
     trace = "".join(traceback.format_tb(error.__traceback__)[-3:])
@@ -91,7 +100,7 @@ def _failure(error: BaseException) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Runs the child; its one argument has all that it needs, as JSON."""
+    """Runs the child process; its only command-line argument contains all settings, as JSON."""
     given = json.loads(sys.argv[1])
     end = socket.socket(fileno=given["descriptor"])
     end.setblocking(True)
@@ -109,10 +118,11 @@ def main() -> None:
         end.send(channel.READY)
         _play(end, policy)
     except BaseException as error:
-        # SystemExit too: a policy that ends the interpreter is reported as such, unless the parent has gone.
+        # BaseException includes SystemExit, so that a policy which tries to end the interpreter is reported, too.
+        # Sending fails if the parent has ended, and then nobody needs the report.
         with suppress(OSError):
             end.send(channel.FAILED + json.dumps(_failure(error)).encode())
-    # Ends the process at once, whatever threads and exit handlers a policy has left.
+    # Ends the process at once: threads and exit handlers of the policy could otherwise keep it alive.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""A policy that runs in a sandboxed process of its own."""
+"""A submitted policy that runs in a sandboxed process of its own."""
 
 import json
 import os
@@ -27,18 +27,20 @@ _MIB = 2**20
 
 
 class SandboxedPolicy:
-    """A submitted policy that runs in a child process and is used like a policy of this process.
+    """A submitted policy that runs in a child process and is used like any other policy.
 
-    The child gets a policy specification, seeds of its own and, round by round, observations in memory that it can only
-    read; it sends back actions. Environment, noise and accountant are not in its process. Every episode starts a new
-    interpreter, without variables, files or descriptors of this one, in a folder of its own, with limits on memory and
-    time, and confined by the kernel as far as :attr:`confined` says. It ends with the episode after it, with
-    :meth:`close`, or when the thread that has reset it ends, however that ends. What it prints is lost.
+    The child process gets a policy specification, the policy's seeds and, round by round, observations in memory that
+    it can only read; it sends back actions. Environment, noise and privacy accountant are in the parent process. Every
+    episode starts a new Python interpreter, which has no variables, files or descriptors of the parent. It works in a
+    folder of its own, with limits on memory and time, confined by the kernel as far as :attr:`confined` says. The child
+    ends when the next episode starts (:meth:`reset`), when :meth:`close` is called, or when the thread that called
+    :meth:`reset` ends, even if that thread is killed. Text that the policy prints is discarded.
 
-    Values of actions are not checked here but by the environment, as for any policy.
+    Shapes and dtypes of actions are checked here, and their values by the environment, as for any policy.
 
     Attributes:
-        confined: The parts of ``confinement`` that the kernel enforces on the child; known after reset.
+        confined: The parts of confinement that the kernel enforces on the child process
+            (:data:`.confinement.PARTS`); empty before the first reset.
 
     Example:
         >>> with SandboxedPolicy("fedbandit_envs.baselines.arms:UCB1") as policy:
@@ -55,21 +57,23 @@ class SandboxedPolicy:
         seconds_a_round: float = 1.0,
         seconds_to_start: float = 120.0,
     ) -> None:
-        """Finds the policy's code; :meth:`reset` starts it.
+        """Finds the policy's code; no process is started before :meth:`reset`.
 
         Args:
-            load: ``"policy.py"`` with one policy class, ``"policy.py:Class"`` or the entry point ``"module:Class"``.
-            settings: Keyword arguments of the class, which JSON must have.
-            memory_bytes: Limit of the child's address space; an interpreter with NumPy and Numba takes about 1 GiB.
-            seconds_a_round: Limit of the time for one round.
-            seconds_to_start: Limit of the time to load, to reset, and to play the first round, in which kernels may
-                be compiled.
+            load: Place of the policy's code: ``"policy.py"``, a file with one policy class; ``"policy.py:Class"``; or
+                the entry point ``"module:Class"``.
+            settings: Keyword arguments of the class; they must be JSON data.
+            memory_bytes: Limit of the child's address space, in bytes; an interpreter with NumPy and Numba takes about
+                1 GiB.
+            seconds_a_round: Time limit of each round but the first, in seconds.
+            seconds_to_start: Time limit, in seconds, of each step of the start: to start the process, to load the
+                policy, to reset it, and to play the first round, in which functions may be compiled.
 
         Raises:
-            ValueError: An argument is out of its range, or ``load`` is none of these.
+            ValueError: An argument is out of its range, or ``load`` has none of these forms.
             FileNotFoundError: The file does not exist.
             ModuleNotFoundError: The module does not exist.
-            TypeError: JSON has no form for ``settings``.
+            TypeError: ``settings`` cannot be written as JSON.
         """
         require_integer("memory_bytes", memory_bytes, 256 * _MIB)
         for name, seconds in (("seconds_a_round", seconds_a_round), ("seconds_to_start", seconds_to_start)):
@@ -86,7 +90,13 @@ class SandboxedPolicy:
         self.confined: tuple[str, ...] = ()
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Starts a new child for an episode, so that nothing outlives the one before; see :meth:`Policy.reset`.
+        """Ends the child process, starts a new one, and resets the policy in it; see :meth:`Policy.reset`.
+
+        The policy thus keeps nothing from one episode to the next.
+
+        Args:
+            spec: What the policy is told about the environment.
+            seeds: A seed for each row (one agent in one replica), ``(replicas, agents)``.
 
         Raises:
             EntryError: The policy cannot be loaded or reset.
@@ -98,7 +108,8 @@ class SandboxedPolicy:
         self._child = SandboxProcess(
             self._source, self._settings, self._memory_bytes, min(ceil(cpu_seconds), _MOST_SECONDS)
         )
-        # The child reports its confinement before it loads the entry's code, and sends its next message after that.
+        # The first message, which lists the parts of confinement, is sent before any code of the submission is loaded,
+        # so that it can be trusted. The next message says that the code has been loaded.
         self.confined = tuple(json.loads(self._receive(self._seconds_to_start)))
         self._stage = "loading"
         self._receive(self._seconds_to_start)
@@ -107,7 +118,8 @@ class SandboxedPolicy:
         self._expected = {
             name: ((*seeds.shape, *(part.shape or ())), _kinds(part)) for name, part in parts.items()
         }
-        # Room for the widest numbers, so that those of a wrong kind arrive and can be refused by name.
+        # There is room for numbers of 8 bytes, whatever dtype is required: an action of a wrong dtype then arrives, and
+        # can be refused by an error that names it.
         slots = [(name, "<f8", shape) for name, (shape, _) in self._expected.items()]
         self._actions = SharedMemory.create(bytes_for(slots), read_only_for_others=False)
         self._observations: SharedMemory | None = None
@@ -120,13 +132,16 @@ class SandboxedPolicy:
         self._receive(self._seconds_to_start)
 
     def act(self, observation: Arrays) -> Any:
-        """Sends the observations to the child, and returns its action; see :meth:`Policy.act`.
+        """Sends the observations to the child process and returns the policy's action; see :meth:`Policy.act`.
+
+        Args:
+            observation: Observations of all rows, by name.
 
         Returns:
-            A copy, which the child cannot change.
+            The action, as a copy that the child cannot change any more.
 
         Raises:
-            EntryError: The child does not answer in time, has ended, or answers anything but an action.
+            EntryError: The child process does not answer in time, has ended, or sends something that is not an action.
         """
         self._round += 1
         self._stage = f"round {self._round}"
@@ -155,7 +170,7 @@ class SandboxedPolicy:
         return self._action[""] if "" in self._action else dict(self._action)
 
     def close(self) -> None:
-        """Ends the child, and removes its folder; may be called again."""
+        """Ends the child process and removes its folder; nothing happens if there is none."""
         if self._child is not None:
             self._child.close()
         self._child = None
@@ -167,7 +182,14 @@ class SandboxedPolicy:
         self.close()
 
     def _check_layout(self, layout: bytes) -> None:
-        """Checks the layout that the child announces for its actions, and finds their arrays."""
+        """Checks the layout of the child's actions, and finds the arrays of this layout in shared memory.
+
+        Args:
+            layout: Names, dtypes and shapes of the action's arrays, as JSON that the child has sent.
+
+        Raises:
+            EntryError: The layout is not that of an action of this environment.
+        """
         try:
             fields = [(str(name), str(dtype), tuple(shape)) for name, dtype, shape in json.loads(layout)]
         except (ValueError, TypeError, RecursionError):
@@ -191,12 +213,20 @@ class SandboxedPolicy:
         try:
             socket.send_fds(self._child.end, [message], descriptors, socket.MSG_NOSIGNAL)
         except OSError:
-            # A message that the child sent before it ended tells why.
+            # Sending failed since the child has ended. If it sent a message before, that says why, and is raised.
             self._receive(self._seconds_a_round)
             self._fail(self._child.ending())
 
     def _receive(self, seconds: float, kind: bytes = channel.READY) -> bytes:
-        """Returns the child's next message without its kind; fails if that is another, or the child has failed."""
+        """Returns the content of the child's next message, without its first byte, which is the message's kind.
+
+        Args:
+            seconds: How long to wait for the message.
+            kind: Kind that the message must have.
+
+        Raises:
+            EntryError: No message came in time, the child has ended or reports an error, or the kind is another.
+        """
         assert self._child is not None
         self._child.end.settimeout(seconds)
         try:
@@ -222,14 +252,24 @@ class SandboxedPolicy:
 
 
 def _kinds(space: gym_spaces.Space) -> str:
-    """Returns the kinds of dtype that an action of a space may have; see :class:`ActionCheck`."""
+    """Returns the letters of NumPy's dtype kinds that actions of a space may have.
+
+    These are ``f`` (floating-point) for continuous spaces and ``iu`` (integers) for others, with ``b`` (boolean) added
+    if there are two actions. The environment's own check, :class:`ActionCheck`, accepts the same.
+    """
     if isinstance(space, gym_spaces.Box) and np.issubdtype(space.dtype, np.floating):
         return "f"
     return "biu" if isinstance(space, gym_spaces.Discrete) and space.n == 2 else "iu"
 
 
 def _read_failure(message: bytes) -> tuple[str, str]:
-    """Returns the child's reason and traceback: text of the policy's author, without control characters."""
+    """Returns the error message and the traceback that a child process has sent when its policy failed.
+
+    The policy's author controls both texts: control characters in them are replaced.
+
+    Args:
+        message: The child's message, which should be JSON.
+    """
     try:
         said, trace = map(str, json.loads(message))
     except (ValueError, TypeError, RecursionError):

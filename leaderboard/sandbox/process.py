@@ -1,4 +1,7 @@
-"""The child process of a submitted policy: a new interpreter that inherits nothing but one end of a channel."""
+"""Starts and ends the child process of a submitted policy.
+
+It is a new Python interpreter that inherits nothing from the parent but one end of a channel.
+"""
 
 import importlib.util
 import json
@@ -34,28 +37,29 @@ _ENDINGS = {
 
 
 class SandboxProcess:
-    """A running child process.
+    """A running child process that plays a submitted policy.
 
     Attributes:
-        end: The parent's end of the channel.
+        end: The parent's end of the channel to the child.
     """
 
     def __init__(
         self, source: Source, settings: Mapping[str, Any], memory_bytes: int, cpu_seconds: int
     ) -> None:
-        """Starts the process, which sends a message when it is ready.
+        """Starts the process, which sends a message as soon as it is confined.
 
         Args:
             source: Place of the policy's code.
-            settings: Keyword arguments that make the policy.
-            memory_bytes: Limit of its address space.
-            cpu_seconds: CPU time after which the kernel ends it.
+            settings: Keyword arguments with which the policy is made.
+            memory_bytes: Limit of the child's address space, in bytes.
+            cpu_seconds: CPU time in seconds after which the kernel ends the child.
 
         Raises:
             OSError: The system cannot start another process.
             ModuleNotFoundError: The entry point's module does not exist.
         """
-        # The folders of this package, without the checkout that they may lie in.
+        # Only the folders of this package may be read. In a checkout they are side by side; the checkout itself, which
+        # may have private files, stays closed.
         specs = [importlib.util.find_spec(f"fedbandit_envs{floor}") for floor in _FLOORS]
         packages = [str(path) for spec in specs if spec for path in spec.submodule_search_locations or ()]
         cache = os.environ.get("NUMBA_CACHE_DIR")
@@ -86,13 +90,14 @@ class SandboxProcess:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )  # fmt: skip
-            # Done in the reverse order, when this object is closed or no longer used.
+            # When this object is closed or no longer used: kills the process, waits for its end, closes the channel and
+            # removes the folder. (Callbacks are called in the reverse order of their registration.)
             ends.callback(self._process.wait)
             ends.callback(self._process.kill)
             self._end_it = weakref.finalize(self, ends.pop_all().close)
 
     def ending(self) -> str:
-        """Ends the process, if it has not ended by itself, and returns how it ended."""
+        """Ends the process if it is still running, and returns a text that says how it ended."""
         try:
             code = self._process.wait(_SECONDS_TO_DIE)
         except subprocess.TimeoutExpired:
@@ -105,21 +110,21 @@ class SandboxProcess:
         return f"its process was ended by {reason.name}{_ENDINGS.get(reason, '')}"
 
     def close(self) -> None:
-        """Ends the process, and removes its folder; may be called again."""
+        """Ends the process and removes its folder; a second call does nothing."""
         self._end_it()
 
 
 def lend(packages: Iterable[str], folder: str) -> None:
-    """Links Numba's cached kernels of some packages into a folder that serves the child as its cache.
+    """Gives a child process the functions that Numba has already compiled, by links in a folder.
 
-    The child compiles other kernels itself, in every episode anew.
+    The child need not compile these again. It compiles all others itself, in every episode anew.
 
     Args:
-        packages: Folders of packages.
-        folder: The child's ``NUMBA_CACHE_DIR``.
+        packages: Folders of the packages whose compiled functions are linked.
+        folder: Folder that the child uses as Numba's cache (its ``NUMBA_CACHE_DIR``).
     """
     own = os.environ.get("NUMBA_CACHE_DIR")
-    # A set: in an installed package, folders of the upper floors lie within that of the lowest.
+    # A set removes duplicates: in an installed package, one of the folders contains all others.
     for place in sorted({path.parent for package in packages for path in Path(package).rglob("*.py")}):
         name = _CacheLocator.get_suitable_cache_subpath(str(place / "any.py"))
         cached = Path(own, name) if own else place / "__pycache__"

@@ -1,4 +1,4 @@
-"""The place of a submitted policy's code: a file, or an entry point."""
+"""The place of a submitted policy's code: a file, or an entry point of an installed package."""
 
 import importlib
 import importlib.util
@@ -15,12 +15,12 @@ _FILE_MODULE = "submitted_entry"
 
 @dataclass(frozen=True)
 class Source:
-    """The place of a callable that makes a policy.
+    """The place of the class or function that makes a policy.
 
     Attributes:
-        module: Name of the module, or path of the file.
-        attribute: Name of the callable; None for the only policy class of a file.
-        is_file: Whether it is a file.
+        module: Name of the module, or path of the file, that contains it.
+        attribute: Its name in there; None for the only policy class of a file.
+        is_file: Whether ``module`` is the path of a file.
     """
 
     module: str
@@ -29,10 +29,13 @@ class Source:
 
     @classmethod
     def parse(cls, load: str) -> "Source":
-        """Reads ``"policy.py"``, ``"policy.py:Class"`` or ``"package.module:Class"``.
+        """Returns the place that a text such as ``"policy.py:Class"`` names.
+
+        Args:
+            load: ``"policy.py"``, ``"policy.py:Class"`` or ``"package.module:Class"``.
 
         Raises:
-            ValueError: It is none of them.
+            ValueError: The text has none of these forms.
             FileNotFoundError: The file does not exist.
         """
         place, colon, attribute = load.rpartition(":") if ":" in load else (load, "", "")
@@ -50,7 +53,9 @@ class Source:
         return cls(place, attribute, False)
 
     def roots(self) -> list[str]:
-        """Returns the file or folder of an entry point's top module, found without importing it; nothing for a file.
+        """Returns a list with the file or folder of the package that an entry point is in; empty for a file.
+
+        The package is found without importing it, since importing would run its code outside of the sandbox.
 
         Raises:
             ModuleNotFoundError: The module does not exist.
@@ -65,9 +70,15 @@ class Source:
         return [os.path.realpath(place) for place in spec.submodule_search_locations or file][:1]
 
     def lent(self, folder: str) -> "Source":
-        """Puts the code into a child's folder, a file as a copy and a package as a link; returns its place there."""
+        """Puts the code into a child process's folder, and returns its place there.
+
+        A file is copied; a package is linked.
+
+        Args:
+            folder: The folder in which the child process runs.
+        """
         if self.is_file:
-            # Only this file: the child must not see the others of its folder.
+            # A copy of this one file: a link to its folder would let the child read the other files in there.
             shutil.copy(self.module, Path(folder, f"{_FILE_MODULE}.py"))
             return replace(self, module=_FILE_MODULE)
         for root in self.roots():
@@ -75,14 +86,15 @@ class Source:
         return self
 
     def resolve(self) -> Any:
-        """Imports the callable that makes the policy.
+        """Imports and returns the class or function that makes the policy.
 
         Raises:
-            Exception: Whatever the code raises.
+            Exception: The submitted code raises it while it is imported.
             ImportError: The module does not exist.
-            TypeError: The file has not exactly one policy class, or the attribute cannot be called.
+            TypeError: The file does not have exactly one policy class, or the attribute cannot be called.
         """
-        # Last in the path: where the package is installed, that one is imported.
+        # The folder with the submitted code is appended to the path, not put first, so that it cannot replace installed
+        # modules; an installed package is imported from where it is installed.
         sys.path.append(os.getcwd())
         module = importlib.import_module(self.module)
         make = _only_class(module) if self.attribute is None else getattr(module, self.attribute)
@@ -92,7 +104,11 @@ class Source:
 
 
 def _only_class(module: Any) -> Any:
-    """Returns the only public concrete class of a module that has ``reset`` and ``act``."""
+    """Returns a module's policy class: its only public class that is not abstract and has ``reset`` and ``act``.
+
+    Raises:
+        TypeError: The module has no such class, or several.
+    """
     own = [
         one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__
     ]

@@ -1,4 +1,4 @@
-"""Reports: one HTML page that needs no network, Markdown tables, and the first figure as a PNG."""
+"""Reports of the leaderboard: one HTML page that needs no network, Markdown tables, and one figure as a PNG."""
 
 from fedbandit_envs.leaderboard.board.report.page import report
 

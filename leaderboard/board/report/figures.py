@@ -1,6 +1,6 @@
 """The figures of the page: regret against epsilon, regret curves, Pareto fronts, performance profiles and exposure.
 
-The first is also drawn as a PNG, for places that show no HTML.
+The figure of regret against epsilon is also drawn as a PNG, for places that cannot show HTML.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,12 +25,13 @@ from fedbandit_envs.leaderboard.board.scores import Estimate, mean_with_interval
 from fedbandit_envs.leaderboard.runs.plots import panels_png
 
 _DRAWN = 6
-"""Number of entries that a crowded figure shows before the reader asks for all."""
+"""In figures with a curve for every entry: number of best entries that are drawn before the reader asks for more."""
 
 _REGRET = "regret per agent (log)"
 
 _AXES = {"x": "epsilon claimed", "y": "regret per agent", "xscale": "log", "yscale": "log"}
-# As on the page: what private baselines are compared with is grey and black. Dots show what lies beneath.
+# Colours and dashes of the horizontal lines in the PNG. As on the page, baselines with which private ones are compared
+# are grey and black; the placebo is dotted, since its line often covers that of silence.
 _LEVELS = {
     SILENT: ("#8a929b", "solid"),
     TUNED: ("black", "solid"),
@@ -39,7 +40,11 @@ _LEVELS = {
 }
 
 Form = Literal["line", "band", "level", "points", "front"]
-"""How a curve is drawn: as points with error bars, a line in a band, a horizontal line, points alone, or steps."""
+"""How a curve is drawn.
+
+``line``: points with error bars, joined; ``band``: a line in a shaded band; ``level``: a horizontal line; ``points``:
+points that are not joined; ``front``: a line in steps.
+"""
 
 
 class FigureData(NamedTuple):
@@ -48,8 +53,8 @@ class FigureData(NamedTuple):
     Attributes:
         id: Id of its HTML element.
         title: Heading.
-        caption: What is drawn, and how to read it.
-        words: What can be seen in it, for readers who do not see it.
+        caption: Text that says what is drawn and how to read it.
+        words: Text that says what can be seen in the figure, for readers who cannot see it.
         x: Title of the horizontal axis: quantity and unit.
         y: Title of the vertical axis.
         curves: The curves, each made by :func:`curve`.
@@ -76,19 +81,21 @@ def curve(
     shown: bool = True,
     texts: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Returns a curve of estimates as ``page.js`` draws it.
+    """Returns one curve of a figure, with its confidence intervals, as the data that the script ``page.js`` draws.
 
     Args:
         name: Label in the legend.
-        x: Abscissas of the points, ``(points,)``; of a level, of its two ends.
-        y: Estimates: the value has shape ``(points,)``, the ends of the intervals too, unless there are none.
-        form: How the curve is drawn.
-        shown: Whether it is drawn at first, or only on request.
-        texts: Labels of the points, where they differ from ``name``.
+        x: Abscissas of the points, ``(points,)``; for a horizontal line the abscissas of its two ends.
+        y: Estimates at these points. ``y.value`` has shape ``(points,)``; ``y.low`` and ``y.high`` have the same
+            shape, or are NaN if there are no intervals.
+        form: How the curve is drawn: one of :data:`Form`.
+        shown: Whether the curve is drawn at first; if not, only when the reader asks for it.
+        texts: Labels of the points, if they differ from ``name``.
 
     Returns:
-        The arguments by name, in place of ``y`` the lists ``y``, ``low`` and ``high`` with more digits than a figure
-        shows: None for a number that is not finite, no ``low`` and ``high`` if one of the points has no interval.
+        A dictionary of the arguments by name. In place of the estimates it has the lists ``y``, ``low`` and ``high``,
+        rounded to more digits than a figure shows, with None for numbers that are not finite. ``low`` and ``high`` are
+        left out if one of the points has no interval.
     """
     places = [float(f"{at:.6g}") for at in x]
     ends = (None, None) if np.isnan(y.low).any() else (_rounded(y.low, 3), _rounded(y.high, 3))
@@ -99,7 +106,7 @@ def curve(
 
 def _rounded(numbers: Iterable[float], digits: int) -> list[float | None]:
     rounded = [float(f"{number:.{digits}g}") if isfinite(number) else None for number in numbers]
-    # JSON writes integers without ".0".
+    # Whole numbers become integers, which JSON writes without ".0": that keeps the page small.
     return [int(one) if one is not None and one.is_integer() else one for one in rounded]
 
 
@@ -108,10 +115,10 @@ def _listed(values: Iterable[tuple[str, float]]) -> str:
 
 
 class GroupFigures:
-    """The figures of one suite in one edition; a task is given by its number in the suite, from 0."""
+    """Makes the figures of one suite in one edition; its methods take the index of a task in the suite, from 0."""
 
     def __init__(self, rows: Sequence[RankedRow]) -> None:
-        """Prepares to draw.
+        """Keeps the rows from which figures are made.
 
         Args:
             rows: All rows of the suite in the edition.
@@ -121,7 +128,10 @@ class GroupFigures:
         self._lines = lines_of(self._result.suite)
 
     def all(self) -> list[FigureData]:
-        """Returns all figures but those of :meth:`privacy`."""
+        """Returns the figures of all tasks (regret curves, exposure, Pareto fronts) and the performance profiles.
+
+        Figures of regret against epsilon are not among them: :meth:`privacy` returns those.
+        """
         figures = []
         for number in range(len(self._result.tasks)):
             figures += [self.regret_curves(number), self.exposure(number)]
@@ -129,7 +139,11 @@ class GroupFigures:
         return [figure for figure in (*figures, self.profiles()) if figure is not None]
 
     def privacy(self, number: int) -> FigureData | None:
-        """Returns the figure of regret against epsilon for every private baseline of a task; None without any."""
+        """Returns the figure of regret against epsilon of all private entries on a task; None if there are none.
+
+        Args:
+            number: Index of the task.
+        """
         task, lines = self._result.tasks[number], self._lines
 
         def epsilon(row: RankedRow) -> float:
@@ -168,14 +182,18 @@ class GroupFigures:
         )
 
     def regret_curves(self, number: int) -> FigureData:
-        """Returns the figure of mean regret over rounds, in its interval, of all rows on one task."""
+        """Returns the figure of mean regret over rounds, with 95 % bands, of all entries on a task.
+
+        Args:
+            number: Index of the task.
+        """
         task = self._result.tasks[number]
         best = self._best_first(number)
 
         def positive(row: RankedRow) -> tuple[Any, Estimate]:
-            """Returns checkpoints and regret where it is positive: a logarithmic axis cannot show 0."""
+            """Returns rounds and regret of a row where regret is positive, since a logarithmic axis cannot show 0."""
             own = row.result.tasks[number]
-            # At most 15 checkpoints, evenly spaced, the last among them.
+            # At most 15 of the checkpoints, evenly spaced among all, with the last one, keep the page small.
             count = min(len(own.rounds), 15)
             keep = np.unique(np.linspace(0, len(own.rounds) - 1, count).round().astype(int))
             regret = mean_with_interval(own.regret_array[keep])
@@ -195,7 +213,15 @@ class GroupFigures:
         )
 
     def front(self, number: int, cost: Literal["epsilon", "bytes"]) -> FigureData | None:
-        """Returns the figure of regret on a task against a cost, with its Pareto front; None without known costs."""
+        """Returns the figure of regret against a cost of all entries on a task, with the Pareto front.
+
+        Args:
+            number: Index of the task.
+            cost: ``epsilon`` for the claimed privacy loss, ``bytes`` for the bytes that an agent sends.
+
+        Returns:
+            The figure; None if no entry's cost is known.
+        """
         task = self._result.tasks[number]
 
         def paid(row: RankedRow) -> float:
@@ -209,14 +235,15 @@ class GroupFigures:
             return None
         prices = [price for price, _, _ in points]
         finite = [price for price in prices if 0 < price < inf] or [1.0]
-        # Zero and infinity have their places beside the logarithmic scale.
+        # Costs 0 and infinity, which a logarithmic scale cannot show, are drawn to the left and right of all others.
         gap = 10 ** max(0.25, 0.12 * log10(max(finite) / min(finite)))
         ends = {0.0: min(finite) / gap, inf: max(finite) * gap}
         best: list[tuple[float, RankedRow]] = []
         beaten: list[tuple[float, RankedRow]] = []
         least: tuple[float, float] = (inf, inf)
         for price, regret, row in points:
-            # Points are sorted: the last one on the front costs no more, and has the least regret so far.
+            # Points are sorted by cost, so ``least``, the last point on the front, has no higher cost than this one and
+            # the least regret so far. This point is beaten if its regret is no lower, unless both are equal.
             is_beaten = (price, regret) != least and least[1] <= regret
             least = least if is_beaten else (price, regret)
             (beaten if is_beaten else best).append((ends.get(price, price), row))
@@ -242,7 +269,10 @@ class GroupFigures:
         )
 
     def profiles(self) -> FigureData | None:
-        """Returns the performance profiles: which part of its runs scores above a threshold; None without scores."""
+        """Returns the figure of performance profiles; None without scores.
+
+        It shows for each entry the fraction of its runs whose score exceeds a threshold, over all thresholds.
+        """
         best = sorted((row for row in self._rows if row.scores.size), key=lambda row: -row.score.value)
         if not best:
             return None
@@ -265,10 +295,18 @@ class GroupFigures:
         )
 
     def exposure(self, number: int) -> FigureData | None:
-        """Returns the figure of arms' shares of pulls beside deserved shares; None where results have no shares."""
+        """Returns the figure that compares each arm's share of the pulls with the share that it deserves.
+
+        Args:
+            number: Index of the task.
+
+        Returns:
+            The figure; None if results of the task do not have such shares.
+        """
         task = self._result.tasks[number]
         arms = sum(name.startswith("deserved[") for name in task.extra)
-        # Shares in a task's results, by arm; deserved[0] is that of the most deserving one.
+        # Names of the shares in the result, arm by arm: deserved[0] is the share that the most deserving arm deserves,
+        # pulls[0] the share of pulls that this arm has got.
         due, got = ([f"{part}[{arm}]" for arm in range(arms)] for part in ("deserved", "pulls"))
         holding = [
             row for row in self._best_first(number) if {*due, *got} <= row.result.tasks[number].extra.keys()
@@ -277,7 +315,7 @@ class GroupFigures:
             return None
 
         def shares(row: RankedRow, names: Sequence[str]) -> Any:
-            """Returns shares of arms, the mean over seeds, float64 ``(arms,)``."""
+            """Returns the shares of these names in a row's result, each a mean over seeds, float64 ``(arms,)``."""
             return np.array([np.mean(row.result.tasks[number].extra[name]) for name in names])
 
         places, deserved = np.arange(1, arms + 1), shares(holding[0], due)
@@ -291,29 +329,39 @@ class GroupFigures:
             words=f"Absolute differences from deserved shares, added up over arms: {_listed(off)}.",
             x="arm, by what it deserves",
             y="share of pulls",
-            # Drawn last, on top of the curves that come near it.
+            # The deserved shares are drawn last, so that curves close to them do not hide them.
             curves=[*curves, curve("deserved", places, Estimate(deserved), "front")],
             log=False,
         )
 
     def _id(self, kind: str, of: str) -> str:
-        """Returns the id of a figure's HTML element."""
+        """Returns the id of a figure's HTML element.
+
+        Args:
+            kind: Kind of the figure, such as ``curves``.
+            of: Name of the task or suite that it shows.
+        """
         whole = f"{kind}-{of}-{self._result.suite_version}-{self._result.edition.id}"
         return "".join(letter if letter.isalnum() else "-" for letter in whole)
 
     def _best_first(self, number: int) -> list[RankedRow]:
-        """Returns rows by their regret on a task; those that were shown what agents do not know come last."""
+        """Returns all rows sorted by their regret on a task, lowest first.
+
+        Rows of entries that were shown parameters which agents do not know come last.
+        """
         return sorted(self._rows, key=lambda row: (row.track.revealed, row.regret(number)))
 
     def _crowd(
         self, rows: Sequence[RankedRow], points: Callable[[RankedRow], tuple[Any, Estimate]], form: Form
     ) -> list[dict[str, Any]]:
-        """Returns the curves of many rows; at first the best, silence and submissions are shown.
+        """Returns one curve for each row, of which only some are drawn before the reader asks for all.
+
+        These are the best few, the baselines that send nothing, and all submissions.
 
         Args:
             rows: The rows, best first.
-            points: Returns abscissas and estimates of a row; rows without points are left out.
-            form: How the curves are drawn.
+            points: Function that returns the abscissas and the estimates of a row; rows without points are left out.
+            form: How the curves are drawn: one of :data:`Form`.
         """
         silent = {self._lines.get(line) for line in (SILENT, TUNED)}
         curves = []
@@ -324,20 +372,28 @@ class GroupFigures:
 
 
 def _regrets(rows: Sequence[RankedRow], number: int) -> Estimate:
-    """Returns the mean regret of rows at a task's horizon with its intervals, each part ``(rows,)``."""
+    """Returns the mean regret of each row at a task's horizon, with 95 % intervals.
+
+    Args:
+        rows: The rows.
+        number: Index of the task.
+
+    Returns:
+        The estimates; ``value``, ``low`` and ``high`` have shape ``(rows,)``.
+    """
     return Estimate(
         *np.transpose([mean_with_interval(row.result.tasks[number].regret_array[-1]) for row in rows])
     )
 
 
 def privacy_png(groups: Mapping[Group, Sequence[RankedRow]], path: Path) -> bool:
-    """Draws regret against epsilon on the first task of each group.
+    """Writes a PNG of regret against epsilon, with a panel for the first task of each suite and edition.
 
-    The file has under ``Description`` a digest of the numbers that are drawn, to four digits.
+    The file's ``Description`` is a digest of the drawn numbers (to four digits), by which a test can compare pictures.
 
     Args:
-        groups: Rows, by group.
-        path: The file; its folder must exist.
+        groups: Rows, by their group (suite, version and edition).
+        path: The file to write; its folder must exist.
 
     Returns:
         Whether there was anything to draw.
@@ -358,7 +414,15 @@ def privacy_png(groups: Mapping[Group, Sequence[RankedRow]], path: Path) -> bool
 
 
 def privacy_panels(groups: Mapping[Group, Sequence[RankedRow]]) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """Returns the curves of each panel, by its title and by the part that a baseline plays in all suites."""
+    """Returns the curves of regret against epsilon that the PNG shows.
+
+    Args:
+        groups: Rows, by their group (suite, version and edition).
+
+    Returns:
+        For each panel's title its curves, by the role of the baseline (one of the lines that the pages compare, such as
+        ``tuned silence``), in the form that :func:`curve` returns. Groups without private baselines have no panel.
+    """
     panels: dict[str, dict[str, Mapping[str, Any]]] = {}
     for (suite, _, edition), rows in groups.items():
         figure, names = GroupFigures(rows).privacy(0), BASELINE_OF.get(suite.removesuffix("-quick"), {})
@@ -369,7 +433,8 @@ def privacy_panels(groups: Mapping[Group, Sequence[RankedRow]]) -> dict[str, dic
         private = {
             part: lines[name]
             for part, name in names.items()
-            # In some problems ours has the constants of tuned silence, and no tuned form of its own.
+            # In some problems this package's federation ("ours") has the tuned constants by default. Its tuned form is
+            # then the same baseline, whose curve must not be drawn twice.
             if name in lines and (part, name) != (OURS_TUNED, names[OURS])
         }
         if private:
@@ -380,12 +445,19 @@ def privacy_panels(groups: Mapping[Group, Sequence[RankedRow]]) -> dict[str, dic
 
 
 def _points(curves: Mapping[str, Mapping[str, Any]], name: str) -> tuple[Sequence[float], object, object]:
-    """Returns abscissas, ordinates and error bars of a curve; a level has the abscissas of the other curves."""
+    """Returns the abscissas, ordinates and error bars of one curve, for matplotlib.
+
+    A horizontal line gets the abscissas of all other curves, so that it spans the panel; it has no error bars (None).
+
+    Args:
+        curves: All curves of the panel, by name.
+        name: Name of the curve.
+    """
     curve = curves[name]
     if curve["form"] == "level":
         x = sorted({at for other in curves.values() if other["form"] != "level" for at in other["x"]})
         return x, np.full(len(x), curve["y"][0]), None
     y = np.array(curve["y"], np.float64)
-    # With too few seeds there are no intervals.
+    # Curves from too few seeds for an interval are drawn without error bars.
     ends = [y - np.array(curve["low"]), np.array(curve["high"]) - y] if "low" in curve else None
     return curve["x"], y, ends

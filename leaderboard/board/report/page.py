@@ -26,13 +26,13 @@ from fedbandit_envs.leaderboard.sandbox.errors import printable
 _PACKAGE = __name__.rpartition(".")[0]
 
 BEGIN, END = "<!-- leaderboard -->", "<!-- /leaderboard -->"
-"""Lines of a README between which the table of best entries stands."""
+"""Marks in a README: the table of best entries is between the line ``BEGIN`` and the line ``END``."""
 
 ABSENT = "\N{EN DASH}"
-"""Text of a cell without a value."""
+"""Text of a table cell that has no value: a dash."""
 
 _LEAST_SCORE = -0.5
-"""Left end of the scale on which intervals of scores are drawn; 0 is acting at random, 1 no regret."""
+"""Score at the left end of the scale on which scores are drawn as bars; 0 is acting at random, 1 no regret."""
 
 
 def report(
@@ -41,19 +41,21 @@ def report(
     withdrawn: Sequence[Mapping[str, str]] = (),
     readme: Path | None = None,
 ) -> str:
-    """Writes ``leaderboard.html``, ``leaderboard.md`` and, where there are private baselines, ``leaderboard.png``.
+    """Writes ``leaderboard.html``, ``leaderboard.md`` and, if there are private baselines, ``leaderboard.png``.
 
     Args:
-        results: The results to rank; the same results in any order make the same files.
-        out: The folder; it is made if it does not exist.
-        withdrawn: Withdrawn rows, as records have them; they are listed and not ranked.
-        readme: A Markdown file in which the table between :data:`BEGIN` and :data:`END` is renewed.
+        results: The results to rank; their order does not matter.
+        out: Folder for the files; it is made if it does not exist.
+        withdrawn: Withdrawn rows, as :meth:`.records.Records.withdrawn` returns them; they are listed and not ranked.
+        readme: A Markdown file, in which the text between the lines :data:`BEGIN` and :data:`END` is replaced by a new
+            table of best entries; None for no such file.
 
     Returns:
-        Which of the files is not written, and why; empty if all are.
+        A sentence about the file that was not written, and why; empty if all were written.
 
     Raises:
-        ResultError: There are no results, or some of one edition cannot be compared, or ``readme`` has no such marks.
+        ResultError: There are no results, or some results of one edition cannot be compared, or ``readme`` lacks the
+            two marks.
         ImportError: jinja2 is missing, which comes with the ``[report]`` extra.
     """
     if not results:
@@ -74,22 +76,22 @@ def report(
 
 
 def page(groups: Mapping[Group, Sequence[RankedRow]], withdrawn: Sequence[Mapping[str, str]] = ()) -> str:
-    """Returns the page as HTML, with style, scripts and data inside.
+    """Returns the leaderboard's page as HTML, which contains its style, scripts and data.
 
     Args:
-        groups: All rows, by group.
-        withdrawn: Withdrawn rows, as records have them; they are listed and not ranked.
+        groups: All rows, by their group (suite, version and edition).
+        withdrawn: Withdrawn rows, as :meth:`.records.Records.withdrawn` returns them; they are listed and not ranked.
 
     Raises:
         ImportError: jinja2 is missing, which comes with the ``[report]`` extra.
     """
     sections = [_section(suite_label(group, groups), rows) for group, rows in groups.items()]
     figures = [one for kind in ("privacy", "figures") for section in sections for one in section[kind]]
-    # Captions and words are in the page itself.
+    # Captions and descriptions are left out of the data for the script: the HTML itself contains them.
     drawn = [{k: v for k, v in one._asdict().items() if k not in ("caption", "words")} for one in figures]
     results = [row.result for rows in groups.values() for row in rows]
     return _template("page.html.j2").render(
-        # No text in the data can end its script element early.
+        # "<" is escaped so that no text in the data, such as "</script>", can end the script element early.
         data=json.dumps(drawn, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
         sections=sections,
         versions=sorted({str(result.package["version"]) for result in results}),
@@ -99,12 +101,15 @@ def page(groups: Mapping[Group, Sequence[RankedRow]], withdrawn: Sequence[Mappin
 
 
 def markdown(groups: Mapping[Group, Sequence[RankedRow]], withdrawn: Sequence[Mapping[str, str]] = ()) -> str:
-    """Returns ``leaderboard.md``: a table for each suite, edition and track, and one of withdrawn rows."""
+    """Returns the text of ``leaderboard.md``: a ranking for each suite, edition and track, and the withdrawn rows."""
     return _template("leaderboard.md.j2").render(groups=groups, withdrawn=withdrawn)
 
 
 def summary(groups: Mapping[Group, Sequence[RankedRow]]) -> str:
-    """Returns a table of each track's best entry and its score; entries that are shown the truth do not compete."""
+    """Returns a Markdown table of the best entry of each suite and track, with its score.
+
+    Entries that are shown parameters which agents do not know are left out.
+    """
     suites = {
         suite_label(group, groups): {r.result.track: r for r in rows if r.rank == 1 and not r.track.revealed}
         for group, rows in groups.items()
@@ -119,10 +124,14 @@ def summary(groups: Mapping[Group, Sequence[RankedRow]]) -> str:
 
 
 def renewed(text: str, table: str) -> str:
-    """Returns the text of a README with another table between its marks.
+    """Returns the text of a README in which the text between the lines :data:`BEGIN` and :data:`END` is replaced.
+
+    Args:
+        text: The README's text.
+        table: The new text between the two marks.
 
     Raises:
-        ResultError: The text has not exactly one :data:`BEGIN` and one :data:`END` behind it, in lines of their own.
+        ResultError: The text does not have exactly one line :data:`BEGIN` and after it exactly one line :data:`END`.
     """
     before, begin, rest = text.partition(f"{BEGIN}\n")
     _, end, after = rest.partition(f"{END}\n")
@@ -132,11 +141,13 @@ def renewed(text: str, table: str) -> str:
 
 
 def estimate(value: Estimate, least: int = 2) -> str:
-    """Returns ``number [low, high]`` as text, rounded to the half width's first digit; the number alone if no interval.
+    """Returns an estimate and its interval as the text ``number [low, high]``; only the number if it has no interval.
+
+    It is rounded to the first significant digit of half the interval's width.
 
     Args:
-        value: The number.
-        least: The fewest decimals; the most are five.
+        value: The estimate.
+        least: Smallest number of decimals; the largest is five.
     """
     if isnan(value.value):
         return ABSENT
@@ -149,50 +160,59 @@ def estimate(value: Estimate, least: int = 2) -> str:
 
 
 def epsilon(value: float) -> str:
-    """Returns an epsilon as text: 0 where nothing is released, the sign of infinity where nothing is promised."""
+    """Returns an epsilon as text with three digits: infinity as its sign, NaN as "unknown"."""
     if isnan(value):
         return "unknown"
     return "\N{INFINITY}" if value == inf else f"{value:.3g}"
 
 
 def claimed(spent: Spent) -> str:
-    """Returns a claimed epsilon and its delta as text."""
+    """Returns a claimed epsilon as text, with its delta in brackets if epsilon is neither 0, infinite nor unknown."""
     if not spent.claim or not 0 < spent.epsilon < inf:
         return epsilon(spent.epsilon)
     return f"{epsilon(spent.epsilon)} (\N{GREEK SMALL LETTER DELTA} {spent.claim['delta']:.3g})"
 
 
 def audited(row: RankedRow) -> tuple[float, str]:
-    """Returns the largest lower bound on epsilon that attacks showed, NaN without an attack, and its text."""
+    """Returns the outcome of the attacks on a row's privatizer, over all tasks.
+
+    Returns:
+        The largest lower bound on epsilon that an attack has shown (NaN without an attack), and its text for a table,
+        which also says so if a bound exceeds the claimed epsilon.
+    """
     audits = [task.audit for task in row.result.tasks if task.audit is not None]
     if not audits:
         return nan, ABSENT
-    # "infinity" is text that float() reads.
+    # An infinite bound is the text "infinity" in JSON, which float() also converts.
     worst = max(float(audit["lower_bound"]) for audit in audits)
     broken = not all(audit["holds"] for audit in audits)
     return worst, f"at least {epsilon(worst)}" + (", claim broken" if broken else "")
 
 
 def amount(number: float) -> str:
-    """Returns a number of messages, bytes or seconds with three digits."""
+    """Returns a number of messages, bytes or seconds as text: three significant digits, or an integer from 100 on."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def bar(score: Estimate) -> tuple[float, float, float]:
-    """Returns a score and its interval as percentages of the drawn scale: left end, width, and the score itself."""
+    """Returns where the bar of a score's interval is drawn, in percent of the scale from left to right.
+
+    Returns:
+        Left end of the interval, width of the interval, and position of the score itself.
+    """
     ends = [score.value] * 3 if isnan(score.low) else [score.low, score.value, score.high]
     low, middle, high = 100 * (np.clip(ends, _LEAST_SCORE, 1) - _LEAST_SCORE) / (1 - _LEAST_SCORE)
     return low, max(high - low, 0.5), middle
 
 
 def plain(values: Mapping[str, Any]) -> str:
-    """Returns names and values as a list in words; empty mappings and None are left out."""
+    """Returns a mapping as text, ``name value, name value``; entries that are empty mappings or None are left out."""
     kept = {name: value for name, value in values.items() if value not in ({}, None)}
     return ", ".join(f"{n} {v if isinstance(v, str) else json.dumps(v)}" for n, v in kept.items())
 
 
 def claim(one: Mapping[str, Any]) -> str:
-    """Returns a result's claim as a sentence."""
+    """Returns a privacy claim, in the form that a result file has, as one line of text."""
     value = epsilon(nan if one["epsilon"] is None else float(one["epsilon"]))
     reason = f": {one['reason']}" if one["reason"] else ""
     return (
@@ -202,19 +222,26 @@ def claim(one: Mapping[str, Any]) -> str:
 
 
 def audit(outcome: Mapping[str, Any]) -> str:
-    """Returns the outcome of an attack as a sentence, without the claim, which stands among the claims."""
+    """Returns the outcome of an attack on a privatizer as one line of text.
+
+    The privacy claim that was attacked is left out, since the page lists all claims elsewhere.
+    """
     own = {name: value for name, value in outcome.items() if name != "claim"}
     return plain({**own, "lower_bound": epsilon(float(own["lower_bound"]))})
 
 
 def text_of(file: str) -> str:
-    """Returns the text of a file of this folder."""
+    """Returns the text of a file in this package's folder, such as the page's script.
+
+    Args:
+        file: Name of the file.
+    """
     return (files(_PACKAGE) / file).read_text(encoding="utf-8")
 
 
 @cache
 def _template(name: str) -> Any:
-    """Returns the template of this name; HTML escapes whatever is not markup of the template."""
+    """Returns the jinja2 template of this name; in HTML templates all inserted values are escaped."""
     jinja2 = report_library("jinja2")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(_PACKAGE, ""),
@@ -223,14 +250,23 @@ def _template(name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # Templates have the names of this module, and of others what it does not need itself.
+    # Templates may use all names of this module, and some functions of other modules.
     environment.globals |= {**globals(), "mean_with_interval": mean_with_interval, "printable": printable}
     environment.filters |= {"shell": join, "cell": lambda text: re.sub(r"\n", " ", text.replace("|", "\\|"))}
     return environment.get_template(name)
 
 
 def _section(label: str, rows: Sequence[RankedRow]) -> dict[str, Any]:
-    """Returns a group's part of the page: rows with facts of their own, facts that all rows share, and figures."""
+    """Returns the data of one section of the page, that of one suite in one edition.
+
+    Args:
+        label: Heading of the section.
+        rows: All rows of the suite in the edition.
+
+    Returns:
+        ``label``; ``rows``, each with the facts about its origin that differ between rows; ``common``, the facts that
+        are the same for all rows; and the figures, in ``privacy`` and ``figures``.
+    """
     facts = [_facts(row) for row in rows]
     common = {name: text for name, text in facts[0].items() if all(own[name] == text for own in facts)}
     own = [{name: text for name, text in one.items() if name not in common} for one in facts]
@@ -246,7 +282,7 @@ def _section(label: str, rows: Sequence[RankedRow]) -> dict[str, Any]:
 
 
 def _facts(row: RankedRow) -> dict[str, str]:
-    """Returns where a row comes from, by heading."""
+    """Returns the facts about a row's origin (package, machine, source, settings ...) as texts, by heading."""
     result = row.result
     package, entry = result.package, result.entry
     return {
@@ -262,7 +298,14 @@ def _facts(row: RankedRow) -> dict[str, str]:
 
 
 def by_task(row: RankedRow, kind: str) -> Iterable[str]:
-    """Yields a row's ``claims`` or ``audits``, each once, with the tasks that it is of unless it is of all."""
+    """Yields a row's different privacy claims, or different outcomes of attacks, each as a line of text.
+
+    If a claim or outcome is not the same for all tasks, the line ends with the ids of the tasks for which it holds.
+
+    Args:
+        row: The row.
+        kind: ``claims`` or ``audits``.
+    """
     of: dict[str, list[str]] = {}
     for task in row.result.tasks:
         audits: list[Any] = [task.audit] if task.audit else []

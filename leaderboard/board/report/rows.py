@@ -21,17 +21,21 @@ UNKNOWN = Estimate(nan)
 
 
 def lines_of(suite: str) -> Mapping[str, str]:
-    """Returns the names of the baselines that private ones are compared with, by part; empty for unknown suites."""
+    """Returns the names of the baselines with which private ones of a suite are compared, by their role.
+
+    Roles are agents that send nothing, with default and with tuned constants; a placebo, whose messages carry no data;
+    and a federation without noise. Empty for unknown suites.
+    """
     named = BASELINE_OF.get(suite.removesuffix("-quick"), {})
     return {part: named[part] for part in (SILENT, TUNED, PLACEBO, TRUE) if named}
 
 
 class Spent(NamedTuple):
-    """The privacy loss that is claimed of a task's releases.
+    """The privacy loss that an entry claims for all its releases on a task.
 
     Attributes:
-        epsilon: 0 where nothing was sent, infinite where nothing is promised, NaN where it is unknown.
-        claim: The claim that it is read from, as in the result; None where nothing had to be claimed.
+        epsilon: The epsilon of the claim; 0 if nothing was sent, infinite without a guarantee, NaN if unknown.
+        claim: The claim that epsilon is from, in the form of the result file; None if the result has no claims.
     """
 
     epsilon: float
@@ -39,11 +43,16 @@ class Spent(NamedTuple):
 
     @classmethod
     def on(cls, task: TaskResult, adjacency: str) -> Self:
-        """Returns the strongest claim on a task under an adjacency, or under any if none is of this one."""
+        """Returns the privacy loss on a task: the smallest epsilon among the claims for an adjacency.
+
+        Args:
+            task: Result of the task.
+            adjacency: Adjacency of the claims; if the task has none for it, all its claims are considered.
+        """
         claims = [claim for claim in task.claims if claim["adjacency"] == adjacency] or task.claims
         if not claims:
             return cls(inf if np.any(task.messages) else 0.0, None)
-        # "infinity" is text that float() reads.
+        # An infinite epsilon is the text "infinity" in JSON, which float() also converts.
         known = [cls(float(claim["epsilon"]), claim) for claim in claims if claim["epsilon"] is not None]
         return min(known, key=lambda one: one.epsilon, default=cls(nan, claims[0]))
 
@@ -54,13 +63,14 @@ class RankedRow:
 
     Attributes:
         result: The result.
-        scores: Normalised score of each run, task by task; empty where the reference has no result.
-        score: Interquartile mean of the scores; NaN where there are none.
-        better: Probability that a run scores higher than one of tuned silence; NaN without a result of tuned silence,
-            and for tuned silence itself.
-        over: Difference of interquartile means to tuned silence; NaN likewise.
+        scores: Normalised score of each run (a task under a seed), task by task; empty if there is no result of the
+            reference policy.
+        score: Interquartile mean of the scores; NaN if there are no scores.
+        better: Probability that a run scores higher than a run of tuned silence, the tuned baseline that sends nothing;
+            NaN if there is no result of tuned silence, and for tuned silence itself.
+        over: Interquartile mean score minus that of tuned silence; NaN in the same cases as ``better``.
         rank: Rank on the track, from 1.
-        label: Name of the entry, with its track where the entry is on several.
+        label: Name of the entry, followed by the track's name if the entry is on several tracks.
     """
 
     result: ResultFile
@@ -78,63 +88,78 @@ class RankedRow:
 
     @property
     def id(self) -> str:
-        """Id of the HTML element that has its details."""
+        """Id of the HTML element of the page that shows the row's details."""
         suite, version, edition = self.result.group
         return f"{suite}-{version}-{edition}-{self.result.track}-{self.result.entry.kind}-{self.name}"
 
     @property
     def track(self) -> Track:
-        """Its track; one without limits where the suite or the track is unknown."""
+        """The track on which the entry was played; one without limits if the suite or the track is not known here."""
         tracks = tracks_of(SUITES[self.result.suite]) if self.result.suite in SUITES else {}
         return tracks.get(self.result.track, Track(self.result.track, inf, 0.0, ""))
 
     @property
     def is_placebo(self) -> bool:
-        """Whether it is a baseline whose messages are emptied of data."""
+        """Whether the entry is a placebo: a baseline whose messages are sent without the data in them."""
         known = self.result.entry.kind == "baseline" and self.name in BASELINES
         return known and "placebo" in BASELINES[self.name].wrappers
 
     def regret(self, number: int) -> float:
-        """Returns the mean regret per agent at the horizon of the task of this number."""
+        """Returns the regret per agent at the horizon of a task, the mean over seeds.
+
+        Args:
+            number: Index of the task in the suite.
+        """
         return float(self.result.tasks[number].regret_array[-1].mean())
 
     @property
     def spent(self) -> Spent:
-        """The weakest claim over all tasks; unknown where that of one task is unknown."""
+        """The largest privacy loss that is claimed on any task; unknown if it is unknown on one of them."""
         return max(self.spent_by_task, key=lambda one: (isnan(one.epsilon), one.epsilon))
 
     @property
     def spent_by_task(self) -> list[Spent]:
-        """The privacy loss that is claimed, one a task."""
+        """The claimed privacy loss on each task, in the suite's order."""
         suite = SUITES.get(self.result.suite)
         return [Spent.on(task, suite.adjacency if suite else "") for task in self.result.tasks]
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU time of all tasks, in seconds."""
+        """Total CPU time that playing all tasks took, in seconds."""
         return sum(task.cpu_seconds for task in self.result.tasks)
 
     def traffic(self, kind: str) -> float:
-        """Returns the mean of ``messages`` or ``bytes`` that an agent sends in an episode."""
+        """Returns how much an agent sends in an episode, the mean over agents, seeds and tasks.
+
+        Args:
+            kind: What is counted: ``messages`` or ``bytes``.
+        """
         return float(np.mean([np.mean(getattr(task, kind)) for task in self.result.tasks]))
 
 
 def suite_label(group: Group, groups: Iterable[Group]) -> str:
-    """Returns the name of a group's suite, with version and edition where there are several."""
+    """Returns the name of a group's suite, with version and edition if other groups are of the same suite.
+
+    Args:
+        group: Name of the suite, its version, and id of the edition.
+        groups: All groups.
+    """
     suite, version, edition = group
     alone = sum(other[0] == suite for other in groups) == 1
     return suite if alone else f"{suite} {version} ({edition})"
 
 
 def rows_of(results: Iterable[ResultFile]) -> dict[Group, list[RankedRow]]:
-    """Scores and ranks results.
+    """Scores and ranks results within each group (suite, version and edition).
+
+    Args:
+        results: The results, in any order.
 
     Returns:
-        The rows by group, in the order of :data:`.suites.SUITES`; sorted by track and rank.
+        The rows of each group, sorted by track and rank; groups are in the order of :data:`.suites.SUITES`.
 
     Raises:
-        ResultError: Two results of a group are not of the same tasks and seeds, or two are of the same entry on the
-            same track.
+        ResultError: Two results of a group differ in their tasks or seeds, or are of the same entry on the same track.
     """
     groups: dict[Group, list[ResultFile]] = {}
     for result in results:
@@ -146,7 +171,7 @@ def rows_of(results: Iterable[ResultFile]) -> dict[Group, list[RankedRow]]:
 
 
 def _ranked(results: Sequence[ResultFile]) -> list[RankedRow]:
-    """Returns the rows of one group, sorted by track and rank."""
+    """Returns the scored and ranked rows of one group (suite, version and edition), sorted by track and rank."""
     _check_comparable(results)
     suite = results[0].suite
     reference = _find(results, SUITES[suite].reference if suite in SUITES else "")
@@ -163,7 +188,7 @@ def _ranked(results: Sequence[ResultFile]) -> list[RankedRow]:
 
 
 def _order(row: RankedRow) -> tuple[bool, float, str]:
-    """Returns a sort key: the best score first; rows without a score after those with one, by regret."""
+    """Returns a key that sorts rows by score, best first; rows without a score come after them, by mean regret."""
     unknown = isnan(row.score.value)
     return unknown, float(row.result.last_regret.mean()) if unknown else -float(row.score.value), row.name
 
@@ -187,7 +212,11 @@ def _check_comparable(results: Sequence[ResultFile]) -> None:
 
 
 def _find(results: Sequence[ResultFile], name: str) -> ResultFile | None:
-    """Finds the result of a baseline; one of several will do, since its regret did not depend on the track."""
+    """Returns the result of the baseline of a name; None without one.
+
+    If there are several, on different tracks, any of them will do: it is used for baselines whose regret does not
+    depend on the track.
+    """
     kind = "baseline" if name not in BASELINES or BASELINES.package(name) is None else "submission"
     found = (result for result in results if (result.entry.name, result.entry.kind) == (name, kind))
     return min(found, key=lambda result: result.track, default=None)
