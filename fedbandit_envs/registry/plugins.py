@@ -132,7 +132,7 @@ class Registry(MutableMapping[str, Entry]):
         self._packages.update(dict.fromkeys(added, plugin.package))
 
     def __getitem__(self, name: str) -> Entry:
-        return self.own[name] if name in self.own else self._all()[name]
+        return self._entries[name] if name in self._entries else self._all()[name]
 
     def __setitem__(self, name: str, entry: Entry) -> None:
         self._all()[name] = entry

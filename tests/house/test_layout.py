@@ -27,7 +27,7 @@ def floor_of(name: str) -> int:
     return FLOORS.index(part) if part in FLOORS else 0
 
 
-ROOMS = ("runs", "reproduction", "tuning", "audits", "sandbox", "board", "lab", "cli")
+ROOMS = ("runs", "reproduction", "tuning", "sandbox", "board", "lab", "cli")
 """Folders and files of the leaderboard; each may import those before it."""
 
 

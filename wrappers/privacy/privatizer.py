@@ -130,7 +130,7 @@ class Privatizer(FederatedWrapper):
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
         if not hasattr(self, "_accountant"):
-            raise ResetNeeded("a privatizer keeps accounts from the first reset on")
+            raise ResetNeeded("a privatizer keeps accounts from its first reset on; call reset first")
         return self._accountant
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:

@@ -103,7 +103,7 @@ MODULES = (
     RunSpec.__module__,
     first_messages.__module__,
     "fedbandit_envs.leaderboard.board.plays",
-    "elsewhere",
+    "json",
     None,
 )
 
@@ -116,7 +116,7 @@ MODULES = (
         ("wrappers/privacy/budget.py", "yes yes yes yes yes"),
         ("leaderboard/__init__.py", "yes yes yes yes yes"),
         ("leaderboard/runs/spec.py", "yes yes yes yes yes"),
-        ("leaderboard/reproduction/page.py", "no yes yes no yes"),
+        ("leaderboard/reproduction/page.py", "no yes yes yes yes"),
         ("papers/pfcb/reports.py", "no yes no no yes"),
         ("leaderboard/board/suites.py", "no no yes no yes"),
         ("leaderboard/cli/tune.py", "no no no no yes"),

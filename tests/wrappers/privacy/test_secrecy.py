@@ -235,5 +235,5 @@ def test_a_privatizer_put_on_in_mid_episode_asks_for_its_reset(on_exhausted):
     inside = small()
     inside.reset_batch([EPISODE])
     env = GaussianPrivatizer(inside, 0.9, releases=40, on_exhausted=on_exhausted)
-    with pytest.raises(ResetNeeded, match="keeps accounts from the first reset on"):
+    with pytest.raises(ResetNeeded, match="keeps accounts from its first reset on"):
         env.release(env.allowed_senders(np.ones((1, 4), np.bool_)))

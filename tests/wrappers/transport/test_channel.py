@@ -126,7 +126,7 @@ def test_silence_releases_nothing_and_draws_nothing(monkeypatch):
     env = Channel(small(), schedule="silent", loss=0.3)
     env.reset_batch([0])
     monkeypatch.setattr("fedbandit_envs.wrappers.transport.network.stream", None)
-    monkeypatch.setattr(env.env, "release", None)
+    monkeypatch.setattr(env.env, "_release", None)
     for _ in range(60):
         step = env.step_batch(buying(env))
         assert not step.observation["inbox_mask"].any()
