@@ -79,7 +79,7 @@ def plugins(group: str) -> tuple[Plugin, ...]:
         try:
             found.append(plugin._replace(content=point.load()))
         # A plug-in may raise any exception; it must not affect other plug-ins or this package.
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             plugin.leave_out(f"importing {point.value!r} raises {type(error).__name__}: {error}")
     return tuple(sorted(found, key=lambda plugin: (plugin.package, plugin.name)))
 

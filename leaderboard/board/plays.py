@@ -28,6 +28,7 @@ from fedbandit_envs.leaderboard.board.tracks import Track, privatizer_of
 from fedbandit_envs.leaderboard.runs.result import RunResult, claims_of, cpu_seconds
 from fedbandit_envs.leaderboard.runs.row_check import RowCheck
 from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.leaderboard.runs.source import is_foreign, package_digest
 from fedbandit_envs.leaderboard.runs.spec import split_seeds
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
 from fedbandit_envs.leaderboard.sandbox.confinement import PARTS
@@ -78,7 +79,8 @@ class EntryRun:
         """
         # As text, since tracks hold infinity and seeds are large integers, which JSON cannot represent exactly.
         return ["entry", self.task.digest, repr(self.track), asdict(self.entry),
-                *map(repr, (self.seeds, self.noise_entropy, self.row_check_seed)), self.checked_rows]  # fmt: skip
+                *map(repr, (self.seeds, self.noise_entropy, self.row_check_seed)), self.checked_rows,
+                *sorted(self.task.packages.values())]  # fmt: skip
 
     @cached_property
     def agents(self) -> int:
@@ -260,7 +262,8 @@ class PrivatizerAttack:
 
         The name of its file is a digest of it; see :attr:`~fedbandit_envs.leaderboard.runs.store.Cell.key`.
         """
-        return ["attack", repr(self), _SAMPLES]
+        module = self.problem.__module__
+        return ["attack", repr(self), _SAMPLES, *([package_digest(module)] if is_foreign(module) else [])]
 
     @property
     def size(self) -> float:

@@ -47,6 +47,13 @@ class Task:
     seeds: int
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def packages(self) -> dict[str, str]:
+        """Digest of the plug-in that the environment belongs to, by its name and version; empty for this project's."""
+        package = REGISTRY.package(self.env_id)
+        module = REGISTRY[self.env_id].federation.partition(":")[0]
+        return {} if package is None else {str(package): package_digest(module)}
+
     def federation(self) -> FederatedEnv:
         """Makes the task's environment, without wrappers."""
         return make_federation(self.env_id, **{**self.env_kwargs, "max_cycles": self.rounds})
@@ -94,16 +101,8 @@ class Suite:
 
     @property
     def packages(self) -> dict[str, str]:
-        """Digests of the source of other packages (plug-ins) that the suite's environments come from.
-
-        They are by name and version of the package; empty if all environments are this project's.
-        """
-        ids = {task.env_id for task in self.tasks}
-        return {
-            str(package): package_digest(REGISTRY[env_id].federation.partition(":")[0])
-            for env_id in sorted(ids)
-            if (package := REGISTRY.package(env_id))
-        }
+        """Digests of the plug-ins that its tasks need, by name and version; empty for suites of this project."""
+        return {name: digest for task in self.tasks for name, digest in task.packages.items()}
 
     @cached_property
     def digest(self) -> str:

@@ -16,6 +16,7 @@ from fedbandit_envs.baselines.baseline import listed
 from fedbandit_envs.core.stack import build
 from fedbandit_envs.leaderboard.board import engine, entries, suites
 from fedbandit_envs.leaderboard.board.entries import require_random
+from fedbandit_envs.leaderboard.board.plays import EntryRun
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import tracks_of
 from fedbandit_envs.leaderboard.runs.source import package_digest
@@ -81,6 +82,7 @@ def test_plugins_are_imported_only_where_the_own_entries_do_not_suffice(install)
     [
         ("raise RuntimeError('no licence')", "importing 'module_bad' raises RuntimeError: no licence"),
         ("def broken(:", "raises SyntaxError"),
+        ("raise SystemExit(3)", "importing 'module_bad' raises SystemExit: 3"),
         (
             "import not_installed_anywhere",
             "raises ModuleNotFoundError: No module named 'not_installed_anywhere'",
@@ -155,6 +157,12 @@ def test_ids_of_a_plugin_are_made_by_gymnasium_and_its_suites_name_its_package(i
         spec = registration.problem_of(plugin).suite
         (full, quick) = suites.suites_of("other", spec).values()
         assert list(full.packages) == list(quick.packages) == ["others 1.2"]
+        played = EntryRun(
+            quick.tasks[0], tracks_of(quick)["silent"], entries.baseline_entry("UCB1"), (0,), None, 0, 0, ""
+        )
+        before = played.key
+        monkeypatch.setattr(suites, "package_digest", lambda module: "f" * 64)
+        assert played.key != before, "shards of a changed environment are not those of before"
         assert all(not suite.packages for suite in suites.SUITES.own.values())
     finally:
         gymnasium.registry.pop("FedOther-v0", None)
