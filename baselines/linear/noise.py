@@ -136,7 +136,7 @@ def floor_eigenvalues(
         ridge: The least eigenvalue after lifting.
         parameter_bound: S, an upper bound of ||theta*||.
         reach: Lambda, an upper bound of ||N||, ``(some,)``.
-        error: An upper bound of ||N theta* - h||, where h is the noise of the moment, ``(some,)``.
+        error: An upper bound of ||N theta* - h||, where h is the noise in the sum of x r, ``(some,)``.
         added: Multiple of I that ``gram`` contains already, ``(some,)``.
 
     Returns:

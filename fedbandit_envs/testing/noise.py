@@ -216,7 +216,7 @@ def _require_booked(new: dict[Any, Array], sensitivity: Sensitivity, variance: A
 
 
 def _require_promise(event: Any, adjacency: str, change: Any, sensitivity: Sensitivity) -> None:
-    """Requires that a privacy event states no smaller change than the sensitivity, and no better privacy than its loss.
+    """Requires that an event states no smaller change than the sensitivity and promises no more than its loss gives.
 
     Args:
         event: The event.

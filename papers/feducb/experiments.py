@@ -69,8 +69,8 @@ def linear_run(
         env_kwargs={"num_agents": int(agents), "dim": int(dim), "num_arms": arms or int(dim) ** 2, "gap": gap},
         policy_kwargs={**policy}, wrapper_kwargs={**wrappers, **changed},
         labels=known | ({} if epsilon is None else {"epsilon": epsilon}) | labels,
-        # A trial at a lean scale takes minutes. So each trial is stored as a shard of its own, and a run with more
-        # trials can reuse it.
+        # Lean scales leave out costly runs, but a trial still takes minutes. So each trial is stored as a shard
+        # of its own, and a run with more trials can reuse it.
         rows=int(agents) if plan.scale.lean else ROWS_PER_SHARD,
     )  # fmt: skip
 

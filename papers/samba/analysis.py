@@ -387,7 +387,7 @@ def regrets_a_pull(runs: PanelRuns) -> Curves:
 
 
 def pulls(runs: PanelRuns) -> int:
-    """Returns the number of pulls in a run by all agents together; runs with owners have as many rounds."""
+    """Returns the number of pulls by all agents together; a run of data owners has as many rounds, one pull in each."""
     return experiments.AGENTS * runs.plan.scale.rounds
 
 

@@ -125,7 +125,7 @@ class Role(ABC):
         return self._seal([(peer, Kind.STOP, content) for peer in self.links])
 
     def report(self, cpu_seconds: float) -> RoleReport:
-        """Returns the role's report at the end of its part, with the CPU time that the caller has measured."""
+        """Returns the role's counts of the run, its reward and the CPU time that the caller has measured."""
         return RoleReport(self.name, self.record.counts, cpu_seconds, self.reward)
 
     def needs(self, peer: str) -> bool:

@@ -165,7 +165,7 @@ class AdditiveMechanism(SharingMechanism):
         self._unit_variances = np.array([self.unit_variance(share) for share in self._shares.tolist()])
 
     def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
-        """Starts an episode: computes its shares of epsilon and their events; see :meth:`Mechanism.start`."""
+        """Starts an episode: divides epsilon into a share for each release; see :meth:`Mechanism.start`."""
         self._share_out(horizon)
         steps = zip(self._shares.tolist(), self._multipliers.tolist(), strict=True)
         self._events = [self.event(*step, self._changes(sensitivity)) for step in steps]
