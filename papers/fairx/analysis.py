@@ -235,9 +235,9 @@ def prices(runs: PanelRuns) -> tuple[dict[str, dict[float, Mean]], dict[str, lis
         runs: The results of the panel.
 
     Returns:
-        Two mappings. The first has the means by algorithm and kind of regret (``"best-arm: fairness"``, ``"best-arm:
-        reward"`` ...), and by scale. The second has a curve for each algorithm with a point for each scale: x is
-        fairness regret, y is reward regret.
+        Two mappings. The first has the means by algorithm and kind of regret (``"best-arm: fairness"``,
+        ``"best-arm: reward"`` ...), and by scale. The second has a curve for each algorithm with a point for each
+        scale: x is fairness regret, y is reward regret.
     """
     by_scale: dict[str, dict[float, Mean]] = {}
     curves = {}
