@@ -33,10 +33,13 @@ class Claim:
         adjacency: The neighbouring histories that an observer cannot distinguish.
         composition: How the releases were composed.
         reason: Why epsilon is None or infinite, or was not computed as requested; empty otherwise.
-        trust: Whom an agent must trust for the guarantee. ``local``: nobody but itself. A mechanism that needs a silo,
-            a shuffler, a server or cryptography uses another word.
+        trust: Whom an agent must trust for the guarantee. ``local``: nobody but itself. Others are a ``shuffler``, an
+            ``aggregator`` (a secure sum), a ``server``, or ``cryptography``.
         noise: ``none`` without noise; ``repeatable`` if the noise follows from a seed that others may know or find, so
             that the guarantee holds only against those who do not; ``secret`` if it follows from a secret seed.
+        observer: Against whom the guarantee holds: ``everybody`` (but the agent itself), or those who see an agent's
+            uploads (``wire``), what the ``server`` sees, what a ``fellow`` agent receives and has itself, or what is
+            sent to all agents (``public``).
     """
 
     epsilon: float | None
@@ -46,7 +49,12 @@ class Claim:
     reason: str = ""
     trust: str = "local"
     noise: str = "none"
+    observer: str = "everybody"
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the attributes by name; an infinite epsilon, which JSON does not have, becomes ``"infinity"``."""
-        return {**asdict(self), "epsilon": "infinity" if self.epsilon == inf else self.epsilon}
+        """Returns the attributes by name; an infinite epsilon, which JSON does not have, becomes ``"infinity"``.
+
+        An ``observer`` that is everybody is left out.
+        """
+        written = {**asdict(self), "epsilon": "infinity" if self.epsilon == inf else self.epsilon}
+        return {name: value for name, value in written.items() if (name, value) != ("observer", "everybody")}

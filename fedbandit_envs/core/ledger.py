@@ -24,6 +24,7 @@ class ReleaseLedger:
         unclaimable_reason: Why no privacy can be claimed for the episode, however much noise is added; empty if it can.
         claim_fn: A function that returns the claim for releases with noise, set by the wrapper that adds noise; None if
             there is no such wrapper.
+        claims_fn: A function that returns the claims for all observers, least trust first, set likewise.
     """
 
     def __init__(self) -> None:
@@ -33,6 +34,7 @@ class ReleaseLedger:
         self.num_releases = 0
         self.unclaimable_reason = ""
         self.claim_fn: Callable[[], Claim] | None = None
+        self.claims_fn: Callable[[], list[Claim]] | None = None
         self._adjacency: Adjacency = ""
         self._left: dict[int, Counts] = {}
 
@@ -48,7 +50,7 @@ class ReleaseLedger:
         self.shape = shape
         self.num_releases = 0
         self.unclaimable_reason = ""
-        self.claim_fn = None
+        self.claim_fn = self.claims_fn = None
         self._adjacency = adjacency
         self._left = {}
 

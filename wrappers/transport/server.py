@@ -8,9 +8,9 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
-from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.transport.answers import Answers, make_answers
 from fedbandit_envs.wrappers.transport.schedule import Schedule
+from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec
 from fedbandit_envs.wrappers.transport.transport import Transport
 
 
@@ -31,6 +31,9 @@ class Server(Transport):
     part of the agent's next upload, and the data of a lost download part of its next download. The info gains ``lost``,
     int64, the number of the agent's messages that were lost in this round.
 
+    With a ``stage`` the server computes with the sums of the stage alone. All agents download, whoever has uploaded:
+    with ``answers="uploads"`` whenever a sum has left the stage.
+
     When agents upload on request, the times of uploads may depend on raw data. The server decides on downloads from
     uploads alone, so that the times of downloads reveal nothing that the uploads do not.
 
@@ -49,6 +52,20 @@ class Server(Transport):
         {"schedule": "every_round", "answers": "every_round", "echo": False},
         {"schedule": {"name": "fixed_gap", "gap": 2}, "answers": "every_round", "delay": 1, "loss": 0.2},
         {"schedule": "on_request", "answers": "every_round", "duplication": 0.3},
+        {"schedule": "every_round", "stage": "server", "echo": False},
+        {
+            "schedule": "every_round",
+            "stage": {"name": "aggregator", "honest": 2, "colluders": 1},
+            "loss": 0.2,
+            "delay": 1,
+        },
+        {
+            "schedule": {"name": "fixed_gap", "gap": 2},
+            "answers": "every_round",
+            "stage": "shuffler",
+            "echo": False,
+            "loss": 0.2,
+        },
     )
 
     def __init__(
@@ -60,6 +77,7 @@ class Server(Transport):
         delay: int = 0,
         loss: float = 0.0,
         duplication: float = 0.0,
+        stage: StageSpec = None,
     ) -> None:
         """Wraps ``env``; a privatizer, if any, must be inside.
 
@@ -71,19 +89,20 @@ class Server(Transport):
             delay: Rounds that a message takes, each way; with 0 it arrives in the observation of the same round.
             loss: Probability, in [0, 1), that a message is lost.
             duplication: Probability, in [0, 1), that a message which is not lost is doubled.
+            stage: Who adds up the uploads of a round and, as a trusted server, adds noise to the sum, see
+                :mod:`fedbandit_envs.wrappers.transport.stages`. None if the server receives each upload by itself.
 
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: An argument is out of its range, ``env`` has a transport already, or the answer rule does not
                 fit its statistics.
         """
-        super().__init__(env, schedule, echo, delay, loss, duplication, senders=1)
+        super().__init__(env, schedule, echo, delay, loss, duplication, 1, stage)
         self._answers = make_answers(answers, env.single_release_space)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with an empty server and no messages in transit."""
         reset = super().reset_batch(seeds)
-        self._seeds = [int(seed) for seed in seeds]
         released, rows = self.env.single_release_space, self._everyone.shape
         self._held = zeros(released, (len(seeds),), np.float64)
         # _up: releases that the server has not received. _down: uploads that agents have not received.
@@ -93,6 +112,9 @@ class Server(Transport):
         self._on_the_way_up = np.zeros(rows, np.int64)
         # Messages in transit, by the round in which they arrive; all uploads (or downloads) of a round arrive together.
         self._uploads: dict[int, tuple[Array, Arrays]] = {}
+        self._sums: dict[int, Combined] = {}
+        # _own: own uploads in the sums of a stage that wait for an agent, which it subtracts.
+        self._own = zeros(released, rows if self._stage and not self._echo else (0, 0), np.float64)
         self._downloads: dict[int, tuple[Array, Arrays, Array]] = {}
         return reset
 
@@ -103,15 +125,29 @@ class Server(Transport):
         sent, _ = self._uploads[self._round + self._delay] = self._carried(self._up, senders, upwards=True)
         self._on_the_way_up += sent
 
+    def _send_sum(self, combined: Combined, messages: Array, lost: Array) -> None:
+        self._book(messages)
+        self._traffic["lost"] += lost
+        self._on_the_way_up += combined.arrived
+        self._sums[self._round + self._delay] = combined
+
     def _arrive(self) -> None:
         uploaded = np.zeros_like(self._everyone)
         if self._round in self._uploads:
             uploaded, content = self._uploads.pop(self._round)
             self._on_the_way_up -= uploaded
             self._take_in(uploaded, content)
+        elif self._round in self._sums:
+            combined = self._sums.pop(self._round)
+            self._on_the_way_up -= combined.arrived
+            uploaded = self._take_in_sum(combined)
         answered = self._down.something & self._answers(self._round, uploaded, self._held, self._down.arrays)
         if answered.any():
             sent, content = self._carried(self._down, answered, upwards=False)
+            if self._stage and not self._echo:
+                for name, array in self._own.items():
+                    content[name][sent] -= array[sent]
+                    array[sent] = 0.0
             complete = sent & ~self._up.something & (self._on_the_way_up == 0)
             self._downloads[self._round + self._delay] = sent, content, complete
         if self._round in self._downloads:
@@ -126,21 +162,22 @@ class Server(Transport):
         others = uploaded.sum(axis=1, keepdims=True) - (0 if self._echo else uploaded)
         self._down.something[np.broadcast_to(others > 0, uploaded.shape)] = True
 
-    def _give(self, received: Array, content: Arrays, complete: Array) -> None:
-        """Adds downloads to inboxes.
+    def _take_in_sum(self, combined: Combined) -> Array:
+        """Adds the sum of a stage to the server's, and to the data that waits for every agent.
 
-        Args:
-            received: Which agents receive a download, bool ``(replicas, agents)``.
-            content: The downloads by name, ``(replicas, agents, ...)``, 0 where there is none.
-            complete: Whether all that the agent has released is in this download or an earlier one, bool ``(replicas,
-                agents)``.
+        The server decides on answers by these sums, which is why agents subtract their own uploads when they download.
+
+        Returns:
+            Which agents are in a replica in which a sum has arrived, bool ``(replicas, agents)``.
         """
-        self._dirty = True
-        self._inbox["inbox_mask"][..., 0] |= received
-        if self._echo:
-            self._inbox["sent"][..., 0] |= complete
-        for name, array in content.items():
-            self._inbox[f"inbox_{name}"][:, :, 0] += array
+        for name, total in combined.total.items():
+            self._held[name] += total
+            self._down.arrays[name] += total[:, np.newaxis]
+            if not self._echo:
+                self._own[name] += combined.content[name]
+        everyone = combined.went[:, np.newaxis] & self._everyone
+        self._down.something[everyone] = True
+        return everyone
 
     def _carried(self, waiting: "_Waiting", rows: Array, upwards: bool) -> tuple[Array, Arrays]:
         """Sends the waiting data of some agents and counts the messages; data of lost messages keep waiting.
@@ -159,23 +196,6 @@ class Server(Transport):
             array[arriving] = 0.0
         waiting.something[arriving] = False
         return arriving, content
-
-    def _faults(self, rows: Array, upwards: bool) -> tuple[Array, Array]:
-        """Returns whether each agent's message is lost, and whether it is doubled, each bool ``(replicas, agents)``.
-
-        Random numbers are drawn for all agents, whether they send or not, so that they do not depend on actions.
-        """
-        if not (self._loss or self._duplication):
-            return np.zeros_like(rows), np.zeros_like(rows)
-        drawn = np.stack(
-            [
-                stream(seed, Purpose.CHANNEL, self._round, int(upwards)).random((2, rows.shape[1]))
-                for seed in self._seeds
-            ],
-            axis=1,
-        )
-        lost = rows & (drawn[0] < self._loss)
-        return lost, rows & ~lost & (drawn[1] < self._duplication)
 
 
 class _Waiting(NamedTuple):

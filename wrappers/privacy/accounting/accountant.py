@@ -73,6 +73,7 @@ class Accountant:
         self._height = height
         self._adjacencies = adjacencies
         self._noise = noise
+        self._absent = np.zeros(self._shape, np.int64)
 
     @property
     def events(self) -> list[Event]:
@@ -83,6 +84,11 @@ class Accountant:
     def counts(self) -> Array:
         """How often each of :attr:`events` happened, int64 ``(events, replicas, agents)``, a copy."""
         return np.array(list(self._counts.values()), np.int64).reshape(-1, *self._shape)
+
+    @property
+    def unclaimable(self) -> bool:
+        """Whether the ledger has a reason why no privacy can be claimed for the episode."""
+        return self._ledger is not None and bool(self._ledger.unclaimable_reason)
 
     def record(self, event: Event, times: Array) -> None:
         """Changes the count of a privacy event, for example after a release.
@@ -119,6 +125,30 @@ class Accountant:
         future._counts = dict(self._counts)
         for event, times in releases.items():
             future.record(event, times)
+        return future
+
+    def skip(self, absent: Array) -> None:
+        """Counts releases that did not take place, of agents for which they are recorded nevertheless.
+
+        This is so for sums with correlated noise: their events count all synchronisations, with or without the agent.
+
+        Args:
+            absent: Whether each agent's release is recorded but did not take place, bool ``(replicas, agents)``.
+        """
+        self._absent += absent
+
+    def rescaled(self, ratio: Array) -> "Accountant":
+        """Returns a copy in which releases have ``1/ratio`` times the variance of noise; see :meth:`Event.rescaled`.
+
+        Args:
+            ratio: For each agent, numbers > 0 that broadcast with ``(replicas, agents)``.
+        """
+        future = copy(self)
+        future._counts = {}
+        ratio = np.broadcast_to(ratio, self._shape)
+        for event, times in self._counts.items():
+            for each in np.unique(ratio[times > 0]).tolist():
+                future.record(event.rescaled(each), times * (ratio == each))
         return future
 
     def epsilon(
@@ -215,6 +245,7 @@ class Accountant:
                 "the environment was reset without its privatizer: these books are of another episode",
             )
         below, unbooked = ledger.left(self._height)
+        unbooked += self._absent
         for event, times in self._counts.items():
             unbooked -= event.releases * times
         exposed = (below > 0) | (unbooked > 0)

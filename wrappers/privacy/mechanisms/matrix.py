@@ -82,6 +82,7 @@ class MatrixMechanism(Mechanism):
         ValueError: An argument is out of its range.
     """
 
+    correlated = True
     epsilon: float
     delta: float
     matrix: MatrixName | None = None

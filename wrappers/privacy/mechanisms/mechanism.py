@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -27,9 +28,11 @@ class Mechanism(ABC):
 
     Attributes:
         max_releases: The most releases of an agent in an episode; None for no limit. Known from :meth:`start` on.
+        correlated: Whether the noises of an agent's releases are correlated.
     """
 
     max_releases: int | None = None
+    correlated: ClassVar[bool] = False
 
     @abstractmethod
     def prepare(self, env: FederatedEnv) -> None:
