@@ -307,6 +307,7 @@ class ContinualPrivatizer(Privatizer):
         budget: GivenBudget = None,
         on_exhausted: OnExhausted = "raise",
         noise_seed: Entropy | None = None,
+        clip: float | None = None,
     ) -> None:
         """Wraps ``env``.
 
@@ -328,6 +329,8 @@ class ContinualPrivatizer(Privatizer):
                 it is measured with the composition ``exact``, at ``delta`` and under ``adjacency``, without a limit.
             on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
             noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
+            clip: The largest Euclidean norm of a release, which then is the unit of sensitivity, see
+                :class:`Privatizer`; None clips nothing.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -337,4 +340,4 @@ class ContinualPrivatizer(Privatizer):
         matrix = MatrixMechanism(epsilon, delta, mechanism, sigma, releases, adjacency)
         if budget is None:
             budget = Budget(delta=delta, composition="exact", adjacency=adjacency)
-        super().__init__(env, matrix, budget, on_exhausted, noise_seed)
+        super().__init__(env, matrix, budget, on_exhausted, noise_seed, clip)
