@@ -56,7 +56,7 @@ class Batch(NamedTuple):
 
     Example:
         >>> round(shuffled_epsilon(1e-3, [Batch(100, 0.2)]), 3)
-        0.263
+        0.262
     """
 
     messages: int
