@@ -148,7 +148,7 @@ class _Twins:
                     "; both must not depend on data, or the ledger's unclaimable_reason must say that times do"
                 )
             elif delivered[replica]:
-                how = "in another way than by inbox_* arrays; only these may show what was released"
+                how = "in another way than by inbox_* and server_* arrays; only these may show what was released"
             raise AssertionError(
                 f"{name} shows agents the data of another agent in round {t}{place} where that agent acts otherwise, "
                 f"{how}"
@@ -184,7 +184,9 @@ def _visible(played: dict[str, Any], free: bool, timed: bool) -> dict[str, Any]:
     if free:
         observation = played["observation"].items()
         seen["observation"] = {
-            name: array for name, array in observation if name != "sent" and not name.startswith("inbox_")
+            name: array
+            for name, array in observation
+            if name != "sent" and not name.startswith(("inbox_", "server_"))
         }
     return {"observation": seen["observation"]} if timed else seen
 

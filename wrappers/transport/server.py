@@ -1,17 +1,19 @@
 """The server: a transport through a central node (no agent), which adds up uploads and answers with downloads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.buffers import zeros
-from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
+from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.transport.answers import Answers, make_answers
 from fedbandit_envs.wrappers.transport.schedule import Schedule
-from fedbandit_envs.wrappers.transport.transport import Transport
+from fedbandit_envs.wrappers.transport.server_policy import ServerComputation, ServerPolicy, packed_bytes
+from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES, Transport
 
 
 class Server(Transport):
@@ -34,6 +36,13 @@ class Server(Transport):
     When agents upload on request, the times of uploads may depend on raw data. The server decides on downloads from
     uploads alone, so that the times of downloads reveal nothing that the uploads do not.
 
+    With a ``policy`` the server computes: a download holds the policy's latest answer instead of the sum, see
+    :mod:`fedbandit_envs.wrappers.transport.server_policy`. Observations then gain, in place of the inboxes,
+    ``server_{name}`` for each array that the policy declares, with its shape and dtype, the last answer that the agent
+    has received (0 before the first); ``server_mask``, bool ``(1,)``, whether it was received in this round; and
+    ``sent``. A download has as many bytes as the declared arrays and a header. The policy may ask agents in the middle
+    of a round; each question is a message to every agent asked, each report an upload of it.
+
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
         >>> env = Server(parallel_env(num_agents=3), schedule="every_round", echo=False)
@@ -49,6 +58,7 @@ class Server(Transport):
         {"schedule": "every_round", "answers": "every_round", "echo": False},
         {"schedule": {"name": "fixed_gap", "gap": 2}, "answers": "every_round", "delay": 1, "loss": 0.2},
         {"schedule": "on_request", "answers": "every_round", "duplication": 0.3},
+        {"schedule": {"name": "fixed_gap", "gap": 2}, "policy": "average", "delay": 1, "loss": 0.2},
     )
 
     def __init__(
@@ -60,6 +70,7 @@ class Server(Transport):
         delay: int = 0,
         loss: float = 0.0,
         duplication: float = 0.0,
+        policy: ServerPolicy | Callable[..., Any] | str | Mapping[str, Any] | None = None,
     ) -> None:
         """Wraps ``env``; a privatizer, if any, must be inside.
 
@@ -71,14 +82,28 @@ class Server(Transport):
             delay: Rounds that a message takes, each way; with 0 it arrives in the observation of the same round.
             loss: Probability, in [0, 1), that a message is lost.
             duplication: Probability, in [0, 1), that a message which is not lost is doubled.
+            policy: What the server computes from uploads and answers: a server policy, a function of uploads and mask,
+                a name (``"average"``, ``"ridge"``, ``"module:Class"``) or a mapping of the name and arguments. None
+                for a server that answers the sum of uploads.
 
         Raises:
             TypeError: An argument has the wrong type.
-            ValueError: An argument is out of its range, ``env`` has a transport already, or the answer rule does not
-                fit its statistics.
+            ValueError: An argument is out of its range, ``env`` has a transport already, the answer rule or the policy
+                does not fit its statistics, or there is a policy and ``echo`` is False.
         """
         super().__init__(env, schedule, echo, delay, loss, duplication, senders=1)
         self._answers = make_answers(answers, env.single_release_space)
+        self._computation = None if policy is None else ServerComputation(policy, env.policy_spec)
+        if self._computation is not None:
+            if not echo:
+                raise ValueError(
+                    "echo is False; True is required with a policy, whose answers follow from all uploads"
+                )
+            flag = spaces.Box(0, 1, (1,), np.bool_)
+            self._inbox_spaces = {"server_mask": flag, "sent": flag}
+            answered = {f"server_{name}": box for name, box in self._computation.spaces.items()}
+            seen = {**env.single_observation_space.spaces, **answered, **self._inbox_spaces}
+            self.single_observation_space = spaces.Dict(seen)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with an empty server and no messages in transit."""
@@ -94,7 +119,17 @@ class Server(Transport):
         # Messages in transit, by the round in which they arrive; all uploads (or downloads) of a round arrive together.
         self._uploads: dict[int, tuple[Array, Arrays]] = {}
         self._downloads: dict[int, tuple[Array, Arrays, Array]] = {}
-        return reset
+        if self._computation is None:
+            return reset
+        self._computation.reset(self.env.policy_spec, self._seeds)
+        return reset._replace(observation={**reset.observation, **self._computation.received.views})
+
+    def step_batch(self, action: Array | Mapping[str, Array]) -> BatchStep:
+        """Plays one round, then sends, computes and delivers; see :meth:`Transport.step_batch`."""
+        step = super().step_batch(action)
+        if self._computation is None:
+            return step
+        return step._replace(observation={**step.observation, **self._computation.received.views})
 
     def _send(self, statistic: Arrays, senders: Array) -> None:
         for name, array in self._up.arrays.items():
@@ -109,9 +144,13 @@ class Server(Transport):
             uploaded, content = self._uploads.pop(self._round)
             self._on_the_way_up -= uploaded
             self._take_in(uploaded, content)
+            if self._computation is not None:
+                self._computation.compute(content, uploaded, self._converse)
         answered = self._down.something & self._answers(self._round, uploaded, self._held, self._down.arrays)
         if answered.any():
             sent, content = self._carried(self._down, answered, upwards=False)
+            if self._computation is not None:
+                content = self._computation.latest(sent)
             complete = sent & ~self._up.something & (self._on_the_way_up == 0)
             self._downloads[self._round + self._delay] = sent, content, complete
         if self._round in self._downloads:
@@ -131,14 +170,18 @@ class Server(Transport):
 
         Args:
             received: Which agents receive a download, bool ``(replicas, agents)``.
-            content: The downloads by name, ``(replicas, agents, ...)``, 0 where there is none.
+            content: The downloads by name, ``(replicas, agents, ...)``, 0 where there is none; with a policy the
+                answers to those that receive one, ``(receivers, ...)``.
             complete: Whether all that the agent has released is in this download or an earlier one, bool ``(replicas,
                 agents)``.
         """
         self._dirty = True
-        self._inbox["inbox_mask"][..., 0] |= received
+        self._inbox["inbox_mask" if self._computation is None else "server_mask"][..., 0] |= received
         if self._echo:
             self._inbox["sent"][..., 0] |= complete
+        if self._computation is not None:
+            self._computation.deliver(received, content)
+            return
         for name, array in content.items():
             self._inbox[f"inbox_{name}"][:, :, 0] += array
 
@@ -148,10 +191,8 @@ class Server(Transport):
         Returns:
             Which messages arrive, bool ``(replicas, agents)``, and their data by name, 0 for other agents.
         """
-        lost, doubled = self._faults(rows, upwards)
-        self._book(rows.astype(np.int64) + doubled)
-        self._traffic["lost"] += lost
-        arriving = rows & ~lost
+        downloads = self._computation if not upwards else None
+        arriving = self._transmitted(rows, upwards, downloads and HEADER_BYTES + downloads.num_bytes)
         content = {}
         for name, array in waiting.arrays.items():
             each = arriving.reshape(arriving.shape + (1,) * (array.ndim - 2))
@@ -160,7 +201,59 @@ class Server(Transport):
         waiting.something[arriving] = False
         return arriving, content
 
-    def _faults(self, rows: Array, upwards: bool) -> tuple[Array, Array]:
+    def _converse(self, question: Arrays, who: Array, exchange: int) -> tuple[Arrays, Array]:
+        """Carries a question to agents and their reports back, within the round.
+
+        Reports that are lost are not sent again.
+
+        Args:
+            question: The question by name, ``(replicas, agents, ...)``.
+            who: Which agents are asked, bool ``(replicas, agents)``.
+            exchange: Number of the question in this round, from 1.
+
+        Returns:
+            The reports by name, float64 ``(replicas, agents, ...)``, 0 where there is none; and whose report has
+            arrived, bool ``(replicas, agents)``.
+
+        Raises:
+            TypeError: No agents can be asked in this environment.
+            ValueError: Messages take time, so that no report would arrive in this round.
+        """
+        ask = getattr(self.env, "ask", None)
+        if ask is None:
+            raise TypeError(
+                "policy asks a question; Messages with a reporter, which answers it, is required inside"
+            )
+        if self._delay:
+            raise ValueError(f"delay is {self._delay}, and policy asks a question; 0 is required")
+        of_question = {name: (array.shape[2:], array.dtype) for name, array in question.items()}
+        asked = self._transmitted(who, False, HEADER_BYTES + packed_bytes(of_question), exchange)
+        asked = self.env.allowed_senders(asked)
+        reports = zeros(self.env.single_release_space, asked.shape, np.float64)
+        if not asked.any():
+            return reports, asked
+        ask(question)
+        released = self.env.release(asked)
+        arriving = self._transmitted(asked, True, None, exchange)
+        for name, array in reports.items():
+            array[arriving] = released[name][arriving]
+        return reports, arriving
+
+    def _transmitted(self, rows: Array, upwards: bool, size: int | None, exchange: int = 0) -> Array:
+        """Counts a message of each of some agents, and returns which of them arrive, bool ``(replicas, agents)``.
+
+        Args:
+            rows: Which agents send or receive a message, bool ``(replicas, agents)``.
+            upwards: Whether messages go from agents to the server.
+            size: Bytes of each message; None for those of a release.
+            exchange: Number of the question in this round; 0 for uploads and downloads.
+        """
+        lost, doubled = self._faults(rows, upwards, exchange)
+        self._book(rows.astype(np.int64) + doubled, size)
+        self._traffic["lost"] += lost
+        return rows & ~lost
+
+    def _faults(self, rows: Array, upwards: bool, exchange: int) -> tuple[Array, Array]:
         """Returns whether each agent's message is lost, and whether it is doubled, each bool ``(replicas, agents)``.
 
         Random numbers are drawn for all agents, whether they send or not, so that they do not depend on actions.
@@ -169,7 +262,7 @@ class Server(Transport):
             return np.zeros_like(rows), np.zeros_like(rows)
         drawn = np.stack(
             [
-                stream(seed, Purpose.CHANNEL, self._round, int(upwards)).random((2, rows.shape[1]))
+                stream(seed, Purpose.CHANNEL, self._round, 2 * exchange + upwards).random((2, rows.shape[1]))
                 for seed in self._seeds
             ],
             axis=1,

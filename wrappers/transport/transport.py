@@ -142,7 +142,7 @@ class Transport(FederatedWrapper):
             raise ResetNeeded("traffic is counted from the first reset on")
         return {
             "messages": self._total_messages.copy(),
-            "bytes": self._total_messages * self._bytes_per_message,
+            "bytes": self._total_bytes.copy(),
         }
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
@@ -158,7 +158,7 @@ class Transport(FederatedWrapper):
         self._inbox_buffers = Buffers(zeros(self._inbox_spaces, rows))
         self._traffic_buffers = Buffers({name: np.zeros(rows, np.int64) for name in self._counted})
         self._inbox, self._traffic = self._inbox_buffers.arrays, self._traffic_buffers.arrays
-        self._total_messages = np.zeros(rows, np.int64)
+        self._total_messages, self._total_bytes = np.zeros((2, *rows), np.int64)
         self._dirty = False
         return BatchReset(
             {**reset.observation, **self._inbox_buffers.views}, {**reset.info, **self._traffic_buffers.views}
@@ -246,14 +246,21 @@ class Transport(FederatedWrapper):
             inbox = self._inbox[f"inbox_{name}"]
             _add_arrivals(array, arrives, inbox.reshape(*inbox.shape[:3], -1))
 
-    def _book(self, messages: Array) -> None:
-        """Adds numbers of messages, int64 ``(replicas, agents)``, to the traffic of this round and of the episode."""
+    def _book(self, messages: Array, size: int | None = None) -> None:
+        """Adds messages to the traffic of this round and of the episode.
+
+        Args:
+            messages: Numbers of messages, int64 ``(replicas, agents)``.
+            size: Bytes of each message; None for those of a release.
+        """
         # The inboxes are cleared before the next round if this is set. It is enough to set it here, since every round
         # with a delivery also counts messages.
         self._dirty = True
         self._traffic["messages"] += messages
-        self._traffic["bytes"] += messages * self._bytes_per_message
+        num_bytes = messages * (self._bytes_per_message if size is None else size)
+        self._traffic["bytes"] += num_bytes
         self._total_messages += messages
+        self._total_bytes += num_bytes
 
 
 @kernel
