@@ -5,6 +5,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.buffers import zeros
+from fedbandit_envs.core.noise_variance import COVARIANCE, variance_of
 from fedbandit_envs.core.policy_spec import PolicySpec
 
 
@@ -12,7 +13,8 @@ class AverageServer:
     """Answers the mean of the agents' latest uploads, over all agents that have uploaded (federated averaging).
 
     With models as messages (:class:`~fedbandit_envs.wrappers.Messages`) this is the server of federated averaging
-    (McMahan et al. 2017) with equal weights. With statistics it is the mean of their latest growth.
+    (McMahan et al. 2017) with equal weights. With statistics it is the mean of their latest growth. Where uploads
+    announce the variance of independent noise, the answer announces that of the mean.
 
     Example:
         >>> from fedbandit_envs import arms_v0
@@ -43,5 +45,7 @@ class AverageServer:
         means = {}
         for name, last in self._last.items():
             last[mask] = uploads[name][mask]
-            means[name] = last.sum(axis=1) / number.reshape(-1, *(1,) * (last.ndim - 2))
+            # The variance of a mean of independent noises is the sum of their variances over the number squared.
+            divisor = number**2 if name == COVARIANCE or name.endswith(variance_of("")) else number
+            means[name] = last.sum(axis=1) / divisor.reshape(-1, *(1,) * (last.ndim - 2))
         return means

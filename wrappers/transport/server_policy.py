@@ -21,7 +21,7 @@ from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.randomness.streams import row_seeds
 
-MOST_EXCHANGES = 100_000
+MOST_EXCHANGES = 10_000
 """The most questions that a server may ask in one round; more are taken for an endless conversation."""
 
 Downloads = Mapping[str, spaces.Box | Mapping[str, Any]]
