@@ -9,6 +9,7 @@ from warnings import catch_warnings
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.action_formats import EntryRequiredError
 from fedbandit_envs.core.wrapper import Layer
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError, arguments, refusing
@@ -18,7 +19,6 @@ from fedbandit_envs.wrappers.byzantine import ATTACKS
 from fedbandit_envs.wrappers.participation import LAWS
 from fedbandit_envs.wrappers.transport.schedule import SCHEDULES, make_schedule
 from fedbandit_envs.wrappers.transport.topology import TOPOLOGIES
-from fedbandit_envs.wrappers.transport.transport import SendRequiredError
 
 AS_REGISTERED = "as registered"
 
@@ -138,7 +138,7 @@ class Choice:
         with catch_warnings(record=True, action="always") as warned:
             try:
                 result = spec.run(lambda played: advance(round(played / rows)))
-            except SendRequiredError as error:
+            except EntryRequiredError as error:
                 raise SettingsError(f"{self.baseline} cannot play here: {error}") from error
         return Outcome(self, result, [str(one.message) for one in warned])
 

@@ -1,17 +1,19 @@
 """The server: a transport through a central node (no agent), which adds up uploads and answers with downloads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.buffers import zeros
-from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
+from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.wrappers.transport.answers import Answers, make_answers
 from fedbandit_envs.wrappers.transport.schedule import Schedule
+from fedbandit_envs.wrappers.transport.server_policy import ServerComputation, ServerPolicy, packed_bytes
 from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec
-from fedbandit_envs.wrappers.transport.transport import Transport
+from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES, Transport
 
 
 class Server(Transport):
@@ -36,6 +38,13 @@ class Server(Transport):
 
     When agents upload on request, the times of uploads may depend on raw data. The server decides on downloads from
     uploads alone, so that the times of downloads reveal nothing that the uploads do not.
+
+    With a ``policy`` the server computes: a download holds the policy's latest answer instead of the sum, see
+    :mod:`fedbandit_envs.wrappers.transport.server_policy`. Observations then gain, in place of the inboxes,
+    ``server_{name}`` for each array that the policy declares, with its shape and dtype, the last answer that the agent
+    has received (0 before the first); ``server_mask``, bool ``(1,)``, whether it was received in this round; and
+    ``sent``. A download has as many bytes as the declared arrays and a header. The policy may ask agents in the middle
+    of a round; each question is a message to every agent asked, each report an upload of it.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -66,6 +75,7 @@ class Server(Transport):
             "echo": False,
             "loss": 0.2,
         },
+        {"schedule": {"name": "fixed_gap", "gap": 2}, "policy": "average", "delay": 1, "loss": 0.2},
     )
 
     def __init__(
@@ -78,6 +88,7 @@ class Server(Transport):
         loss: float = 0.0,
         duplication: float = 0.0,
         stage: StageSpec = None,
+        policy: ServerPolicy | Callable[..., Any] | str | Mapping[str, Any] | None = None,
     ) -> None:
         """Wraps ``env``; a privatizer, if any, must be inside.
 
@@ -90,15 +101,30 @@ class Server(Transport):
             loss: Probability, in [0, 1), that a message is lost.
             duplication: Probability, in [0, 1), that a message which is not lost is doubled.
             stage: Who adds up the uploads of a round and, as a trusted server, adds noise to the sum, see
-                :mod:`fedbandit_envs.wrappers.transport.stages`. None if the server receives each upload by itself.
+                :mod:`fedbandit_envs.wrappers.transport.stages`. None if the server receives each upload by itself. A
+                policy then sees sorted messages without names (shuffler), or equal parts of a sum as uploads.
+            policy: What the server computes from uploads and answers: a server policy, a function of uploads and mask,
+                a name (``"average"``, ``"ridge"``, ``"module:Class"``) or a mapping of the name and arguments. None
+                for a server that answers the sum of uploads.
 
         Raises:
             TypeError: An argument has the wrong type.
-            ValueError: An argument is out of its range, ``env`` has a transport already, or the answer rule does not
-                fit its statistics.
+            ValueError: An argument is out of its range, ``env`` has a transport already, the answer rule or the policy
+                does not fit its statistics, or there is a policy and ``echo`` is False.
         """
         super().__init__(env, schedule, echo, delay, loss, duplication, 1, stage)
         self._answers = make_answers(answers, env.single_release_space)
+        self._computation = None if policy is None else ServerComputation(policy, env.policy_spec)
+        if self._computation is not None:
+            if not echo:
+                raise ValueError(
+                    "echo is False; True is required with a policy, whose answers follow from all uploads"
+                )
+            flag = spaces.Box(0, 1, (1,), np.bool_)
+            self._inbox_spaces = {"server_mask": flag, "sent": flag}
+            answered = {f"server_{name}": box for name, box in self._computation.spaces.items()}
+            seen = {**env.single_observation_space.spaces, **answered, **self._inbox_spaces}
+            self.single_observation_space = spaces.Dict(seen)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with an empty server and no messages in transit."""
@@ -116,7 +142,17 @@ class Server(Transport):
         # _own: own uploads in the sums of a stage that wait for an agent, which it subtracts.
         self._own = zeros(released, rows if self._stage and not self._echo else (0, 0), np.float64)
         self._downloads: dict[int, tuple[Array, Arrays, Array]] = {}
-        return reset
+        if self._computation is None:
+            return reset
+        self._computation.reset(self.env.policy_spec, self._seeds)
+        return reset._replace(observation={**reset.observation, **self._computation.received.views})
+
+    def step_batch(self, action: Array | Mapping[str, Array]) -> BatchStep:
+        """Plays one round, then sends, computes and delivers; see :meth:`Transport.step_batch`."""
+        step = super().step_batch(action)
+        if self._computation is None:
+            return step
+        return step._replace(observation={**step.observation, **self._computation.received.views})
 
     def _send(self, statistic: Arrays, senders: Array) -> None:
         for name, array in self._up.arrays.items():
@@ -137,14 +173,16 @@ class Server(Transport):
             uploaded, content = self._uploads.pop(self._round)
             self._on_the_way_up -= uploaded
             self._take_in(uploaded, content)
+            if self._computation is not None:
+                self._computation.compute(content, uploaded, self._converse)
         elif self._round in self._sums:
-            combined = self._sums.pop(self._round)
-            self._on_the_way_up -= combined.arrived
-            uploaded = self._take_in_sum(combined)
+            uploaded = self._take_in_sum(self._sums.pop(self._round))
         answered = self._down.something & self._answers(self._round, uploaded, self._held, self._down.arrays)
         if answered.any():
             sent, content = self._carried(self._down, answered, upwards=False)
-            if self._stage and not self._echo:
+            if self._computation is not None:
+                content = self._computation.latest(sent)
+            elif self._stage is not None and not self._echo:
                 for name, array in self._own.items():
                     content[name][sent] -= array[sent]
                     array[sent] = 0.0
@@ -170,6 +208,7 @@ class Server(Transport):
         Returns:
             Which agents are in a replica in which a sum has arrived, bool ``(replicas, agents)``.
         """
+        self._on_the_way_up -= combined.arrived
         for name, total in combined.total.items():
             self._held[name] += total
             self._down.arrays[name] += total[:, np.newaxis]
@@ -177,7 +216,22 @@ class Server(Transport):
                 self._own[name] += combined.content[name]
         everyone = combined.went[:, np.newaxis] & self._everyone
         self._down.something[everyone] = True
+        if self._computation is not None and everyone.any():
+            self._computation.compute(*combined.uploads(), self._converse)
         return everyone
+
+    def _give(self, received: Array, content: Arrays, complete: Array) -> None:
+        """Shows agents downloads; see :meth:`Transport._give`.
+
+        With a policy, ``content`` are the answers to the agents that receive one, ``(receivers, ...)``.
+        """
+        if self._computation is None:
+            super()._give(received, content, complete)
+            return
+        self._dirty = True
+        self._inbox["server_mask"][..., 0] |= received
+        self._inbox["sent"][..., 0] |= complete
+        self._computation.deliver(received, content)
 
     def _carried(self, waiting: "_Waiting", rows: Array, upwards: bool) -> tuple[Array, Arrays]:
         """Sends the waiting data of some agents and counts the messages; data of lost messages keep waiting.
@@ -185,10 +239,8 @@ class Server(Transport):
         Returns:
             Which messages arrive, bool ``(replicas, agents)``, and their data by name, 0 for other agents.
         """
-        lost, doubled = self._faults(rows, upwards)
-        self._book(rows.astype(np.int64) + doubled)
-        self._traffic["lost"] += lost
-        arriving = rows & ~lost
+        downloads = self._computation if not upwards else None
+        arriving = self._transmitted(rows, upwards, downloads and HEADER_BYTES + downloads.num_bytes)
         content = {}
         for name, array in waiting.arrays.items():
             each = arriving.reshape(arriving.shape + (1,) * (array.ndim - 2))
@@ -196,6 +248,63 @@ class Server(Transport):
             array[arriving] = 0.0
         waiting.something[arriving] = False
         return arriving, content
+
+    def _converse(self, question: Arrays, who: Array, exchange: int) -> tuple[Arrays, Array]:
+        """Carries a question to agents and their reports back, within the round.
+
+        Reports that are lost are not sent again.
+
+        Args:
+            question: The question by name, ``(replicas, agents, ...)``.
+            who: Which agents are asked, bool ``(replicas, agents)``.
+            exchange: Number of the question in this round, from 1.
+
+        Returns:
+            The reports by name, float64 ``(replicas, agents, ...)``, 0 where there is none; and whose report has
+            arrived, bool ``(replicas, agents)``.
+
+        Raises:
+            TypeError: No agents can be asked in this environment.
+            ValueError: Messages take time, so that no report would arrive in this round.
+        """
+        ask = getattr(self.env, "ask", None)
+        if ask is None:
+            raise TypeError(
+                "policy asks a question; Messages with a reporter, which answers it, is required inside"
+            )
+        if self._delay:
+            raise ValueError(f"delay is {self._delay}, and policy asks a question; 0 is required")
+        of_question = {name: (array.shape[2:], array.dtype) for name, array in question.items()}
+        asked = self._transmitted(who, False, HEADER_BYTES + packed_bytes(of_question), exchange)
+        asked = self._gated(self.env.allowed_senders(asked))
+        reports = zeros(self.env.single_release_space, asked.shape, np.float64)
+        if not asked.any():
+            return reports, asked
+        ask(question)
+        if self._stage is not None:
+            combined, messages, lost = self._combined(asked, exchange)
+            self._book(messages)
+            self._traffic["lost"] += lost
+            return combined.uploads()
+        released = self.env.release(asked)
+        arriving = self._transmitted(asked, True, None, exchange)
+        for name, array in reports.items():
+            array[arriving] = released[name][arriving]
+        return reports, arriving
+
+    def _transmitted(self, rows: Array, upwards: bool, size: int | None, exchange: int = 0) -> Array:
+        """Counts a message of each of some agents, and returns which of them arrive, bool ``(replicas, agents)``.
+
+        Args:
+            rows: Which agents send or receive a message, bool ``(replicas, agents)``.
+            upwards: Whether messages go from agents to the server.
+            size: Bytes of each message; None for those of a release.
+            exchange: Number of the question in this round; 0 for uploads and downloads.
+        """
+        lost, doubled = self._faults(rows, upwards, exchange)
+        self._book(rows.astype(np.int64) + doubled, size)
+        self._traffic["lost"] += lost
+        return rows & ~lost
 
 
 class _Waiting(NamedTuple):

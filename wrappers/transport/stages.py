@@ -75,18 +75,20 @@ class Stage:
         went = arrived.sum(axis=1) >= self.honest
         arrived = arrived & went[:, np.newaxis]
         content = {name: np.where(spread(arrived, array), array, 0.0) for name, array in statistic.items()}
-        batch = content
-        if self.trust == "shuffler":
-            # Sorted messages show what messages in random order show: which there are, and not whose. Their sum, too,
-            # has the same bits whoever sent them.
-            numbers = [array.reshape(*arrived.shape, -1) for array in content.values()]
-            keys = np.concatenate([~arrived[..., np.newaxis], *numbers], axis=-1)
-            order = np.stack([np.lexsort(rows.T[::-1]) for rows in keys])
-            batch = {
-                name: np.take_along_axis(array, spread(order, array), axis=1)
-                for name, array in content.items()
-            }
-        return Combined(went, arrived, content, {name: array.sum(axis=1) for name, array in batch.items()})
+        if self.trust != "shuffler":
+            return Combined(
+                went, arrived, content, {name: array.sum(axis=1) for name, array in content.items()}
+            )
+        # Sorted messages show what messages in random order show: which there are, and not whose. Their sum, too, has
+        # the same bits whoever sent them.
+        numbers = [array.reshape(*arrived.shape, -1) for array in content.values()]
+        keys = np.concatenate([~arrived[..., np.newaxis], *numbers], axis=-1)
+        order = np.stack([np.lexsort(rows.T[::-1]) for rows in keys])
+        batch = {
+            name: np.take_along_axis(array, spread(order, array), axis=1) for name, array in content.items()
+        }
+        total = {name: array.sum(axis=1) for name, array in batch.items()}
+        return Combined(went, arrived, content, total, batch)
 
     def claims(self, accounts: Accountant, shares: "Shares", correlated: bool, **asked: Any) -> list[Claim]:
         """Returns the claims for all observers, those that trust least first.
@@ -167,12 +169,29 @@ class Combined(NamedTuple):
         arrived: Whose uploads are in the sum, bool ``(replicas, agents)``.
         content: These uploads by name, ``(replicas, agents, ...)``, 0 for other agents.
         total: Their sums by name, ``(replicas, ...)``.
+        batch: The uploads without names, sorted, shaped like ``content``; None if only sums can be read.
     """
 
     went: Array
     arrived: Array
     content: Arrays
     total: Arrays
+    batch: Arrays | None = None
+
+    def uploads(self) -> tuple[Arrays, Array]:
+        """Returns what a server can read in place of uploads, and how many they are, for server policies.
+
+        Returns:
+            New arrays by name, float64 ``(replicas, agents, ...)``: of k uploads the sorted ones, or k equal parts of
+            their sum, in the first k rows of each replica; and a mask of these rows, bool ``(replicas, agents)``.
+        """
+        number = self.arrived.sum(axis=1, keepdims=True)
+        mask = np.arange(self.arrived.shape[1]) < number
+        parts = self.batch or {
+            name: np.divide(total, spread(np.maximum(number[:, 0], 1), total))[:, np.newaxis]
+            for name, total in self.total.items()
+        }
+        return {name: np.where(spread(mask, array), array, 0.0) for name, array in parts.items()}, mask
 
 
 class Shares:
@@ -221,8 +240,8 @@ class Shares:
 
 
 def spread(each: Array, array: Array) -> Array:
-    """Returns an array ``(replicas, agents)`` with further axes, so that it broadcasts with ``array``."""
-    return each.reshape(each.shape + (1,) * (array.ndim - 2))
+    """Returns ``each`` with further axes, so that it broadcasts with ``array``, which has the same first axes."""
+    return each.reshape(each.shape + (1,) * (array.ndim - each.ndim))
 
 
 def _shuffler(colluders: int = 0) -> Stage:

@@ -11,23 +11,21 @@ from gymnasium.error import ResetNeeded
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.core.action_formats import WithEntry, add_entry, require_action_entries, take_entry
 from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.wrapper import FederatedWrapper, find_layer
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
-from fedbandit_envs.wrappers.transport.sending import FlatSending, Sending
+from fedbandit_envs.wrappers.transport.sending import FlatSending
 from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, make_stage
 
 HEADER_BYTES = 16
 """Bytes of a message besides its numbers: sender (4), round in which it was sent (8), remaining hops (4)."""
 
 BYTES_PER_NUMBER = 8
-
-
-class SendRequiredError(TypeError):
-    """An action lacks the choice of whether to send, under a schedule that lets agents choose when to send."""
+"""Bytes of each number in a message, except of authored messages, which declare theirs."""
 
 
 class Transport(FederatedWrapper):
@@ -48,10 +46,11 @@ class Transport(FederatedWrapper):
 
     With a schedule that is not fixed in advance, actions become ``Dict({"action": <the environment's>,
     "send": Discrete(2)})``: in the batch API a mapping of ``action`` and of ``send``, bool or integers 0
-    and 1 ``(replicas, agents)``. The action formats for learning agents gain the entry ``send``, too, see
-    :class:`~fedbandit_envs.wrappers.transport.sending.Sending`; the format ``"{name}_and_send"`` has both choices in
-    one flat space, see :class:`~fedbandit_envs.wrappers.transport.sending.FlatSending`. Agents that choose when to send
-    may base the choice on raw data, so that no privacy is claimed for such a federation, however much noise it adds.
+    and 1 ``(replicas, agents)``. If actions are a mapping already, as with :class:`~fedbandit_envs.wrappers.Messages`,
+    ``send`` is a further entry. The action formats for learning agents gain the entry ``send``, too; the format
+    ``"{name}_and_send"`` has all choices in one flat space, see
+    :class:`~fedbandit_envs.wrappers.transport.sending.FlatSending`. Agents that choose when to send may base the choice
+    on raw data, so that no privacy is claimed for such a federation, however much noise it adds.
 
     With a ``stage`` (:mod:`fedbandit_envs.wrappers.transport.stages`: a shuffler, a secure sum or a trusted server) the
     releases of a round are replaced by their sum, which all agents receive: inboxes have one entry for senders. Without
@@ -59,8 +58,9 @@ class Transport(FederatedWrapper):
     releases anything. The data of a lost upload are lost, with their noise: the agent counts as absent.
 
     The info gains ``messages`` and ``bytes``, int64: the traffic of this round, counted for the agent that caused it as
-    the subclass defines. A message has :data:`HEADER_BYTES` bytes and 8 more for each number in it. :attr:`traffic` has
-    the totals of the episode.
+    the subclass defines. A message has :data:`HEADER_BYTES` bytes and 8 more for each number in it; numbers of authored
+    messages have the size of their declared dtype, and all bits of a message are rounded up to whole bytes.
+    :attr:`traffic` has the totals of the episode.
     """
 
     layer = "transport"
@@ -112,8 +112,11 @@ class Transport(FederatedWrapper):
         self._echo, self._delay = bool(echo), int(delay)
         self._loss, self._duplication = float(loss), float(duplication)
         released = env.single_release_space
-        numbers = sum(int(np.prod(space.shape or ())) for space in released.values())
-        self._bytes_per_message = HEADER_BYTES + BYTES_PER_NUMBER * numbers
+        bits = sum(
+            int(np.prod(space.shape or ())) * env.message_bits.get(name, 8 * BYTES_PER_NUMBER)
+            for name, space in released.items()
+        )
+        self._bytes_per_message = HEADER_BYTES + -(-bits // 8)
         senders = 1 if self._stage is not None else self.max_num_agents if senders is None else senders
         # The spaces of inboxes have infinite bounds, since noise is unbounded.
         self._inbox_spaces: dict[str, spaces.Space[Any]] = {
@@ -127,11 +130,10 @@ class Transport(FederatedWrapper):
             {**env.single_observation_space.spaces, **self._inbox_spaces}
         )
         if not self._schedule.fixed_in_advance:
-            self.single_action_space = spaces.Dict(
-                {"action": env.single_action_space, "send": spaces.Discrete(2)}
-            )
+            send = spaces.Discrete(2)
+            self.single_action_space = spaces.Dict(add_entry(env.single_action_space, "send", send))
             formats = env.action_formats.items()
-            self.action_formats = {name: Sending(action_format) for name, action_format in formats} | {
+            self.action_formats = {name: WithEntry(each, "send", send) for name, each in formats} | {
                 f"{name}_and_send": FlatSending(action_format)
                 for name, action_format in formats
                 if FlatSending.fits(action_format.space)
@@ -171,7 +173,7 @@ class Transport(FederatedWrapper):
             raise ResetNeeded("traffic is counted from the first reset on")
         return {
             "messages": self._total_messages.copy(),
-            "bytes": self._total_messages * self._bytes_per_message,
+            "bytes": self._total_bytes.copy(),
         }
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
@@ -190,7 +192,7 @@ class Transport(FederatedWrapper):
         self._inbox_buffers = Buffers(zeros(self._inbox_spaces, rows))
         self._traffic_buffers = Buffers({name: np.zeros(rows, np.int64) for name in self._counted})
         self._inbox, self._traffic = self._inbox_buffers.arrays, self._traffic_buffers.arrays
-        self._total_messages = np.zeros(rows, np.int64)
+        self._total_messages, self._total_bytes = np.zeros((2, *rows), np.int64)
         self._dirty = False
         return BatchReset(
             {**reset.observation, **self._inbox_buffers.views}, {**reset.info, **self._traffic_buffers.views}
@@ -221,11 +223,9 @@ class Transport(FederatedWrapper):
             self._dirty = False
         wants = self._schedule.senders(self._round, asked)
         if wants.any():
-            senders = self.env.allowed_senders(wants)
-            if self._stage is not None:
-                senders = senders & (senders.sum(axis=1, keepdims=True) >= self._stage.honest)
-                if senders.any():
-                    self._synchronise(senders)
+            senders = self._gated(self.env.allowed_senders(wants))
+            if self._stage is not None and senders.any():
+                self._send_sum(*self._combined(senders))
             elif senders.any():
                 # astype copies: messages in transit are still needed when the next release overwrites the buffers.
                 statistic = {
@@ -248,12 +248,10 @@ class Transport(FederatedWrapper):
         """
         if not hasattr(self, "_everyone"):
             raise ResetNeeded("step was called before reset")
-        if not isinstance(action, Mapping) or action.keys() != {"action", "send"}:
-            raise SendRequiredError(
-                f"action is a {type(action).__name__}; a mapping of 'action' and 'send' is required, since the "
-                "schedule lets agents choose when to send"
-            )
-        send = np.asarray(action["send"])
+        names = list(self.single_action_space)  # type: ignore[call-overload]
+        require_action_entries(action, names, "the schedule lets agents choose when to send")
+        own, send = take_entry(action, "send")
+        send = np.asarray(send)
         if send.shape != self._everyone.shape:
             raise ValueError(
                 f"action['send'] has shape {send.shape}; (replicas, agents) = {self._everyone.shape} "
@@ -268,19 +266,33 @@ class Transport(FederatedWrapper):
                 raise ValueError(
                     f"action['send'] lies between {send.min()} and {send.max()}; 0 or 1 is required"
                 )
-        return action["action"], send.astype(np.bool_)
+        return own, send.astype(np.bool_)
 
-    def _synchronise(self, senders: Array) -> None:
-        """Releases data of the senders, and sends the sum of the uploads that arrive through the stage."""
+    def _gated(self, senders: Array) -> Array:
+        """Returns the senders without those of replicas in which there are fewer than the stage needs."""
+        if self._stage is None:
+            return senders
+        return senders & (senders.sum(axis=1, keepdims=True) >= self._stage.honest)
+
+    def _combined(self, senders: Array, exchange: int = 0) -> tuple[Combined, Array, Array]:
+        """Releases data of the senders and passes the uploads that arrive through the stage.
+
+        Args:
+            senders: Which agents send, bool ``(replicas, agents)``.
+            exchange: Number of a server's question in this round; 0 without one.
+
+        Returns:
+            The arguments of :meth:`_send_sum`.
+        """
         assert self._stage is not None
         released = self.env.release(senders)
-        lost, doubled = self._faults(senders, upwards=True)
+        lost, doubled = self._faults(senders, True, exchange)
         combined = self._stage.combined(released, senders & ~lost)
         if self._noise is not None:
             combined = combined._replace(total=self._noise.synchronise(combined, senders))
-        self._send_sum(combined, senders + doubled.astype(np.int64), lost)
+        return combined, senders + doubled.astype(np.int64), lost
 
-    def _faults(self, rows: Array, upwards: bool) -> tuple[Array, Array]:
+    def _faults(self, rows: Array, upwards: bool, exchange: int = 0) -> tuple[Array, Array]:
         """Returns whether each agent's message is lost, and whether it is doubled, each bool ``(replicas, agents)``.
 
         Random numbers are drawn for all agents, whether they send or not, so that they do not depend on actions.
@@ -289,7 +301,7 @@ class Transport(FederatedWrapper):
             return np.zeros_like(rows), np.zeros_like(rows)
         drawn = np.stack(
             [
-                stream(seed, Purpose.CHANNEL, self._round, int(upwards)).random((2, rows.shape[1]))
+                stream(seed, Purpose.CHANNEL, self._round, 2 * exchange + upwards).random((2, rows.shape[1]))
                 for seed in self._seeds
             ],
             axis=1,
@@ -325,14 +337,21 @@ class Transport(FederatedWrapper):
         for name, array in content.items():
             self._inbox[f"inbox_{name}"][:, :, 0] += array
 
-    def _book(self, messages: Array) -> None:
-        """Adds numbers of messages, int64 ``(replicas, agents)``, to the traffic of this round and of the episode."""
+    def _book(self, messages: Array, size: int | None = None) -> None:
+        """Adds messages to the traffic of this round and of the episode.
+
+        Args:
+            messages: Numbers of messages, int64 ``(replicas, agents)``.
+            size: Bytes of each message; None for those of a release.
+        """
         # The inboxes are cleared before the next round if this is set. It is enough to set it here, since every round
         # with a delivery also counts messages.
         self._dirty = True
         self._traffic["messages"] += messages
-        self._traffic["bytes"] += messages * self._bytes_per_message
+        num_bytes = messages * (self._bytes_per_message if size is None else size)
+        self._traffic["bytes"] += num_bytes
         self._total_messages += messages
+        self._total_bytes += num_bytes
 
 
 @kernel

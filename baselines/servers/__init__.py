@@ -1,0 +1,12 @@
+"""Server policies, which compute what a :class:`~fedbandit_envs.wrappers.Server` answers, by name.
+
+The interface is :class:`~fedbandit_envs.wrappers.transport.server_policy.ServerPolicy`.
+"""
+
+from fedbandit_envs.baselines.servers.average import AverageServer
+from fedbandit_envs.baselines.servers.ridge import RidgeServer
+
+SERVERS = {"average": AverageServer, "ridge": RidgeServer}
+"""The server policies by the names that ``Server(policy=...)`` accepts."""
+
+__all__ = ["SERVERS", "AverageServer", "RidgeServer"]

@@ -1,0 +1,544 @@
+"""Servers that compute: their answers by hand, conversations, what both cost, and policies that break the rules."""
+
+import json
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+from channels import assert_same
+
+from fedbandit_envs.arms_v0 import parallel_env as arms
+from fedbandit_envs.core.stack import build
+from fedbandit_envs.linear_v0 import parallel_env as linear
+from fedbandit_envs.testing import check_server_policy
+from fedbandit_envs.wrappers import GaussianPrivatizer, Messages, Quota, Server
+from fedbandit_envs.wrappers.transport import server_policy
+from fedbandit_envs.wrappers.transport.server_policy import Ask, ServerFunction
+from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
+
+small_linear = partial(linear, num_agents=4, num_arms=3, dim=2, max_cycles=200)
+small_arms = partial(arms, num_agents=4, num_arms=10, max_cycles=200)
+
+
+def pulls(env, t, replicas=1):
+    """Everybody pulls another arm, and another one in each round."""
+    rows = replicas, env.max_num_agents
+    return (np.arange(rows[0] * rows[1]).reshape(rows) * 7 + t * t) % 3
+
+
+def counts(uploads, mask):
+    """A function policy: bits, small integers and floats."""
+    return {
+        "alive": uploads["pulls"].sum(axis=1) > 0,
+        "senders": mask.sum(axis=1).astype(np.int16),
+        "most": uploads["pulls"].max(axis=(1, 2)).astype(np.float32),
+    }
+
+
+def test_ridge_by_hand():
+    """The estimate on all uploads so far, a round after the server has sent it; between answers the last one stays."""
+    policy = {"name": "ridge", "ridge": 0.5}
+    env = Server(
+        small_linear(), "every_round", answers={"name": "fixed_gap", "gap": 3}, delay=1, policy=policy
+    )
+    reset = env.reset_batch([0, 1])
+    assert not any(
+        reset.observation[name].any() for name in ("server_theta", "server_inverse", "server_mask")
+    )
+    assert "inbox_mask" not in env.single_observation_space.spaces
+    totals = []
+    for t in range(1, 14):
+        seen = env.step_batch(pulls(env, t, 2)).observation
+        totals.append(seen["total_statistic"].sum(axis=1))
+        assert seen["server_mask"].all() == seen["server_mask"].any() == (t % 3 == 1 and t > 3)
+        if t <= 3:
+            assert not seen["server_theta"].any()
+            continue
+        # Uploads of round s reach the server in round s + 1; answers leave in rounds 3, 6, ... and arrive one later.
+        known = totals[(t - 1) // 3 * 3 - 2]
+        for r in range(2):
+            v = known[r, :2, :2] + 0.5 * np.eye(2)
+            expected = np.linalg.solve(v, known[r, :2, 2]), np.linalg.inv(v)
+            for j in range(4):
+                np.testing.assert_allclose(seen["server_theta"][r, j], expected[0], rtol=1e-10)
+                np.testing.assert_allclose(seen["server_inverse"][r, j], expected[1], rtol=1e-10)
+
+
+def test_ridge_on_noise_is_no_worse_than_its_ridge():
+    """Noise makes Gram matrices with negative eigenvalues; V is at least ridge I all the same."""
+    env = Server(GaussianPrivatizer(small_linear(), epsilon=0.1), "every_round", policy="ridge")
+    env.reset_batch([0])
+    negative = 0
+    for t in range(20):
+        seen = env.step_batch(pulls(env, t)).observation
+        values = np.linalg.eigvalsh(seen["server_inverse"][0, 0])
+        assert (values > 0).all()
+        assert (values <= 1 + 1e-9).all()
+        negative += values.max() > 0.99
+    assert negative, "no Gram matrix had a negative eigenvalue"
+
+
+def test_average_by_hand():
+    env = Server(small_arms(), "on_request", policy="average")
+    env.reset_batch([0])
+    last, seen_from = np.zeros((4, 10)), np.zeros(4, bool)
+    released = np.zeros((4, 10))
+    luck = np.random.default_rng(0)
+    expected = np.zeros((4, 10))
+    for t in range(60):
+        send = luck.random((1, 4)) < 0.3
+        seen = env.step_batch({"action": pulls(env, t), "send": send}).observation
+        for j in np.flatnonzero(send[0]):
+            last[j] = seen["total_pulls"][0, j] - released[j]
+            released[j] = seen["total_pulls"][0, j]
+        seen_from |= send[0]
+        if send.any():
+            expected[send[0]] = last[seen_from].mean(axis=0)
+        np.testing.assert_allclose(seen["server_pulls"][0], expected, rtol=1e-12)
+        np.testing.assert_array_equal(seen["server_mask"][0, :, 0], send[0])
+
+
+def test_the_mean_announces_its_noise():
+    env = Server(GaussianPrivatizer(small_arms(), epsilon=1.0), "every_round", policy="average")
+    alone = GaussianPrivatizer(small_arms(), epsilon=1.0)
+    env.reset_batch([0])
+    alone.reset_batch([0])
+    alone.step_batch(pulls(alone, 0))
+    single = alone.release(np.ones((1, 4), bool))["pulls_noise_variance"][0]
+    found = env.step_batch(pulls(env, 0)).observation["server_pulls_noise_variance"][0]
+    np.testing.assert_allclose(found[0], single.sum(axis=0) / 16)
+
+
+def test_downloads_cost_what_is_declared():
+    """Ten bits, an int16 and a float32: eight bytes and a header, instead of twenty numbers of eight bytes."""
+    env = Server(small_arms(), "every_round", policy=counts)
+    space = env.single_observation_space
+    assert [space[f"server_{name}"].dtype for name in ("alive", "senders", "most")] == [
+        np.bool_,
+        np.int16,
+        np.float32,
+    ]
+    env.reset_batch([0])
+    step = env.step_batch(pulls(env, 1))
+    up, down = HEADER_BYTES + 8 * 20, HEADER_BYTES + 8
+    assert step.info["messages"].tolist() == [[2] * 4]
+    assert step.info["bytes"].tolist() == [[up + down] * 4]
+    env.step_batch(pulls(env, 2))
+    assert env.traffic["bytes"].tolist() == [[2 * (up + down)] * 4]
+    assert step.observation["server_senders"].tolist() == [[4] * 4]
+
+
+def test_noise_comes_before_what_the_server_computes():
+    """Claims are those of the same federation without a policy: what is computed from noisy uploads is free."""
+    claims = []
+    for policy in (None, "ridge"):
+        env = Server(GaussianPrivatizer(small_linear(), epsilon=1.0), "every_round", policy=policy)
+        env.reset_batch([0])
+        for t in range(5):
+            env.step_batch(pulls(env, t))
+        claims.append(env.privacy())
+    assert claims[0] == claims[1]
+    assert 0 < claims[0].epsilon < np.inf
+
+
+class Rounds:
+    """Answers how many rounds had uploads, to each agent plus its own index."""
+
+    downloads = {"rounds": {"shape": [], "dtype": "int64"}}  # noqa: RUF012 - JSON
+
+    def reset(self, spec, seeds):
+        self._rounds, self._agents = np.zeros(len(seeds), np.int64), np.arange(spec.agents)
+
+    def answer(self, uploads, mask):
+        self._rounds += mask.any(axis=1)
+        return {"rounds": self._rounds[:, np.newaxis] * 10 + self._agents}
+
+
+def test_lost_answers_leave_the_last_one_and_the_next_is_the_latest():
+    """Each agent sees an answer of its own, never a later one than the server's, and the newest where one arrives."""
+    env = Server(small_arms(), "every_round", policy=Rounds(), loss=0.4, delay=2)
+    env.reset_batch([0, 5])
+    known = np.zeros((2, 4), np.int64)
+    arrived = missed = 0
+    for t in range(1, 101):
+        step = env.step_batch(pulls(env, t, 2))
+        rounds, agent = np.divmod(step.observation["server_rounds"], 10)
+        mask = step.observation["server_mask"][..., 0]
+        np.testing.assert_array_equal(rounds[~mask], known[~mask])
+        assert (agent == np.arange(4))[rounds > 0].all()
+        assert (rounds >= known).all()
+        # With four uploads a round, all but 1 in 39 rounds have one that arrives; two rounds up, two rounds down.
+        assert (rounds <= max(t - 4 + 1, 0)).all()
+        known = rounds.copy()
+        arrived, missed = arrived + mask.sum(), missed + (~mask).sum()
+        assert (step.info["lost"] >= 0).all()
+    assert arrived > 200
+    assert missed > 100
+    assert (known > 70).all()
+
+
+class Pooled:
+    """Asks for gradients of the squared error until the model of all data is found; each replica stops by itself."""
+
+    def __init__(self, rate=0.1, tolerance=1e-10, most=np.inf):
+        self._rate, self._tolerance, self._most = rate, tolerance, most
+
+    def downloads(self, spec):
+        return {"model": {"shape": spec.release["gradient"].shape, "dtype": "float64"}}
+
+    def reset(self, spec, seeds):
+        self._model = np.zeros((len(seeds), *spec.release["gradient"].shape))
+        self._number = np.zeros(len(seeds), np.int64)
+        self._busy = np.zeros(len(seeds), bool)
+        self._talking = False
+
+    def answer(self, uploads, mask):
+        if not self._talking:
+            # The first reports are replies to no question, and say only who takes part.
+            self._busy = mask.any(axis=1)
+            self._who, self._steps = mask.copy(), np.zeros(len(mask))
+        else:
+            gradient = uploads["gradient"].sum(axis=1)
+            norm = np.linalg.norm(gradient, axis=1)
+            # Without any report the question is asked again.
+            heard = mask.any(axis=1) & self._busy
+            self._model[heard] -= (
+                self._rate * gradient[heard] / np.maximum(1, uploads["n"].sum(axis=1))[heard, None]
+            )
+            self._steps += heard
+            self._busy &= ~(heard & ((norm <= self._tolerance) | (self._steps >= self._most)))
+        self._talking = bool(self._busy.any())
+        if self._talking:
+            return Ask({"model": self._model[:, np.newaxis].copy()}, self._who & self._busy[:, np.newaxis])
+        return {"model": self._model.copy()}
+
+
+class Gradients:
+    """The agents' side: the gradient of the ridge-regularised squared error over an agent's own rows, and its rows."""
+
+    def reset(self, spec, seeds):
+        (dim,) = spec.release["gradient"].shape
+        self._gram, self._moment = np.zeros((*seeds.shape, dim, dim)), np.zeros((*seeds.shape, dim))
+        self._rows = np.zeros(seeds.shape)
+
+    def observe(self, observation):
+        if observation["round"].any():
+            x, y = observation["pulled_context"], observation["last_reward"]
+            self._gram += x[..., :, np.newaxis] * x[..., np.newaxis, :]
+            self._moment += x * y.reshape(*x.shape[:2], 1)
+            self._rows += 1
+
+    def report(self, question):
+        if question is None:
+            return {"gradient": np.zeros_like(self._moment), "n": self._rows}
+        product = (self._gram @ question["model"][..., np.newaxis])[..., 0]
+        return {"gradient": product + question["model"] - self._moment, "n": self._rows}
+
+
+ARRAYS = {"gradient": {"shape": [2], "dtype": "float64"}, "n": {"shape": [], "dtype": "float32"}}
+
+
+def talking(inside=lambda env: env, **server):
+    env = inside(Messages(small_linear(), ARRAYS, reporter=Gradients()))
+    return Server(env, **{"schedule": {"name": "fixed_gap", "gap": 4}, "policy": Pooled(), **server})
+
+
+def test_a_conversation_finds_the_model_of_all_data():
+    """Against the normal equations; agents' regularisers add up, one each."""
+    env = talking()
+    env.reset_batch([0, 1, 2])
+    total = np.zeros((3, 3, 3))
+    for t in range(1, 13):
+        step = env.step_batch(pulls(env, t, 3))
+        rows = np.concatenate(
+            [step.observation["pulled_context"], step.observation["last_reward"].reshape(3, 4, 1)], axis=-1
+        )
+        total += np.einsum("raj,rak->rjk", rows, rows)
+        if t % 4:
+            continue
+        expected = np.linalg.solve(total[:, :2, :2] + 4 * np.eye(2), total[:, :2, 2:])[..., 0]
+        for j in range(4):
+            np.testing.assert_allclose(step.observation["server_model"][:, j], expected, atol=1e-9)
+
+
+def test_a_conversation_is_counted_and_booked():
+    """A question is a download, a report an upload of its own size; each report is a release."""
+    env = talking()
+    env.reset_batch([0, 1])
+    for t in range(1, 4):
+        assert not env.step_batch(pulls(env, t, 2)).info["messages"].any()
+    step = env.step_batch(pulls(env, 4, 2))
+    released = env._ledger.left(env.env._height)[1]
+    messages, size = step.info["messages"], step.info["bytes"]
+    # Uploads and answers without a question, then a question for each of the further reports.
+    np.testing.assert_array_equal(messages, 2 * released)
+    upload, question = HEADER_BYTES + 8 * 2 + 4, HEADER_BYTES + 8 * 2
+    np.testing.assert_array_equal(size, released * upload + released * question)
+    assert (released > 20).all()
+    assert len(set(released[:, 0])) == 2, "both replicas have stopped at the same time"
+    assert env.privacy().epsilon == np.inf
+
+
+def test_quotas_limit_conversations(monkeypatch):
+    monkeypatch.setattr(server_policy, "MOST_EXCHANGES", 100)
+    env = talking(lambda env: Quota(env, releases=6), schedule={"name": "fixed_gap", "gap": 1})
+    env.reset_batch([0])
+    with pytest.raises(RuntimeError, match="policy asked 100 questions in one round and still has no answer"):
+        env.step_batch(pulls(env, 1))
+    assert (env._ledger.left(env.env._height)[1] == 6).all()
+
+
+def test_conversations_in_one_replica_do_not_depend_on_others():
+    def run(seeds):
+        env = talking(loss=0.3, duplication=0.2, policy=Pooled(most=4))
+        env.reset_batch(seeds)
+        kept = []
+        for t in range(12):
+            step = env.step_batch(np.broadcast_to(pulls(env, t), (len(seeds), 4)))
+            kept.append({name: array.copy() for name, array in (step.observation | step.info).items()})
+        return kept
+
+    found = 0
+    for whole, alone in zip(run([4, 8, 9]), run([8]), strict=True):
+        assert_same({name: array[1:2] for name, array in whole.items()}, alone)
+        found += alone["server_mask"].any()
+    assert found
+
+
+@pytest.mark.parametrize(
+    "make", [talking, lambda: Server(small_linear(), "every_round", policy="ridge", delay=1)]
+)
+def test_pickling_in_mid_episode(make):
+    env = make()
+    env.reset_batch([1, 2])
+    for t in range(5):
+        env.step_batch(pulls(env, t, 2))
+    twin = pickle.loads(pickle.dumps(env))
+    for t in range(5, 12):
+        first, second = (each.step_batch(pulls(env, t, 2)) for each in (env, twin))
+        assert_same(first._asdict(), second._asdict())
+
+
+def test_a_policy_is_data():
+    """By name or as module:Class, with arguments, in a stack written as JSON."""
+    path = "fedbandit_envs.baselines.servers.ridge:RidgeServer"
+    for name in ("ridge", path):
+        stack = [["Server", {"schedule": "every_round", "policy": {"name": name, "ridge": 2.0}}]]
+        env = build("fedbandit_envs.linear.env:LinearEnv", json.loads(json.dumps(stack)), num_agents=2)
+        env.reset_batch([0])
+        seen = env.step_batch(np.zeros((1, 2), np.int64)).observation
+        gram = seen["total_statistic"].sum(axis=1)[0, :-1, :-1]
+        np.testing.assert_allclose(
+            np.linalg.inv(seen["server_inverse"][0, 0]), gram + 2 * np.eye(len(gram)), atol=1e-9
+        )
+
+
+class Broken(Rounds):
+    """A policy with another answer."""
+
+    def __init__(self, answer):
+        self._answer = answer
+
+    def answer(self, uploads, mask):
+        return self._answer(super().answer(uploads, mask), mask)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        (lambda right, mask: None, TypeError, r"policy answers a NoneType; \['rounds'\], as declared"),
+        (lambda right, mask: {}, ValueError, r"policy answers the names \[\]"),
+        (lambda right, mask: right | {"more": 1}, ValueError, r"the names \['more', 'rounds'\]"),
+        (
+            lambda right, mask: {"rounds": right["rounds"][:, :2]},
+            ValueError,
+            r"of shape \(1, 2\); \(1,\) for all",
+        ),
+        (lambda right, mask: {"rounds": right["rounds"] * 1.0}, TypeError, "'rounds' as float64; int64"),
+        (lambda right, mask: Ask({"x": np.zeros((1, 4))}), TypeError, "Messages with a reporter"),
+        (lambda right, mask: Ask({"x": np.zeros((1, 4))}, ~mask), ValueError, "asks nobody"),
+        (lambda right, mask: Ask({"x": np.zeros((1, 4))}, mask[0]), ValueError, r"who is bool \(4,\)"),
+        (lambda right, mask: Ask({"x": np.zeros(4)}), ValueError, r"asks 'x' of shape \(4,\)"),
+        (lambda right, mask: Ask({"x": np.full((1, 1), np.nan)}), ValueError, "asks 'x' that is not finite"),
+    ],
+)
+def test_wrong_answers_are_named(answer, error, message):
+    env = Server(small_arms(), "every_round", policy=Broken(answer))
+    env.reset_batch([0])
+    with pytest.raises(error, match=message):
+        env.step_batch(pulls(env, 0))
+
+
+def test_answers_are_finite():
+    env = Server(
+        small_arms(),
+        "every_round",
+        policy=lambda up, mask: {"x": np.where(up["pulls"].any(), np.inf, 0.0) * mask[:, 0]},
+    )
+    env.reset_batch([0])
+    with pytest.raises(ValueError, match="policy answers 'x' that is not finite"):
+        env.step_batch(pulls(env, 0))
+
+
+def test_no_conversation_across_rounds():
+    env = talking(delay=1, schedule={"name": "fixed_gap", "gap": 1})
+    env.reset_batch([0])
+    env.step_batch(pulls(env, 0))
+    with pytest.raises(ValueError, match="delay is 1, and policy asks a question; 0 is required"):
+        env.step_batch(pulls(env, 1))
+
+
+class Declares(Rounds):
+    """A policy with another declaration."""
+
+    def __init__(self, declared):
+        self.downloads = declared
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            {"policy": "oracle"},
+            ValueError,
+            "policy name is 'oracle'; one of .'average', 'ridge'., 'module:Class'",
+        ),
+        ({"policy": 3}, TypeError, "policy is 3"),
+        ({"policy": Rounds}, TypeError, "policy is <class"),
+        ({"policy": {"name": "ridge", "ridge": 0}}, ValueError, "ridge is 0"),
+        ({"policy": {"name": "ridge", "rigde": 1}}, TypeError, "policy 'ridge' with arguments {'rigde': 1}"),
+        ({"policy": "ridge"}, ValueError, "one square matrix is required"),
+        ({"policy": "average", "echo": False}, ValueError, "echo is False; True is required with a policy"),
+        ({"policy": Declares({"x": 3})}, TypeError, r"downloads\['x'\] is 3"),
+        ({"policy": Declares({"x": {"shape": []}})}, TypeError, r"downloads\['x'\] is {'shape': \[\]}"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, error, message):
+    with pytest.raises(error, match=message):
+        Server(small_arms(), **arguments)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["average", {"name": "ridge"}, Rounds(), ServerFunction(lambda uploads, mask: {"n": mask.sum(axis=1)})],
+)
+def test_good_policies_pass(policy):
+    check_server_policy(policy, small_linear)
+
+
+def test_a_good_conversation_passes():
+    check_server_policy(
+        Pooled(tolerance=1e-3), lambda: Messages(small_linear(), ARRAYS, reporter=Gradients())
+    )
+
+
+class Mixing(Rounds):
+    """Replicas share a counter."""
+
+    def answer(self, uploads, mask):
+        return {
+            "rounds": super().answer(uploads, mask)["rounds"].max(axis=0, keepdims=True).repeat(len(mask), 0)
+        }
+
+
+class Restless(Rounds):
+    """Counts calls, not rounds with uploads."""
+
+    def answer(self, uploads, mask):
+        self._rounds += 1
+        return {"rounds": self._rounds.copy()}
+
+
+class Forgetless(Rounds):
+    """Reset forgets nothing."""
+
+    def reset(self, spec, seeds):
+        if not hasattr(self, "_rounds") or len(self._rounds) != len(seeds):
+            super().reset(spec, seeds)
+
+
+class Keeping(Rounds):
+    """Keeps the array of the last call's marks."""
+
+    _last = None
+
+    def reset(self, spec, seeds):
+        super().reset(spec, seeds)
+        self._last = None
+
+    def answer(self, uploads, mask):
+        right = super().answer(uploads, mask)["rounds"]
+        if self._last is not None:
+            right = right + self._last * mask.any(axis=1, keepdims=True)
+        self._last = mask
+        return {"rounds": right}
+
+
+class Writing(Rounds):
+    """Writes into its uploads."""
+
+    def answer(self, uploads, mask):
+        uploads["statistic"][...] = 0
+        return super().answer(uploads, mask)
+
+
+class Random(Rounds):
+    """Draws from no seed of its own."""
+
+    def answer(self, uploads, mask):
+        return {"rounds": np.random.default_rng().integers(0, 10**9, mask.shape)}
+
+
+class OtherType(Rounds):
+    """Answers other integers than declared."""
+
+    def answer(self, uploads, mask):
+        return {"rounds": super().answer(uploads, mask)["rounds"].astype(np.int32)}
+
+
+class OneSeed(Rounds):
+    """Draws for all replicas from the first one's seed."""
+
+    def reset(self, spec, seeds):
+        super().reset(spec, seeds)
+        self._draw = int(seeds[0] % 1000)
+
+    def answer(self, uploads, mask):
+        return {"rounds": super().answer(uploads, mask)["rounds"] + self._draw}
+
+
+class Everybody(Pooled):
+    """Stops all conversations when the first replica is done."""
+
+    def answer(self, uploads, mask):
+        reply = super().answer(uploads, mask)
+        if self._talking and not self._busy.all():
+            self._talking = False
+            return {"model": self._model.copy()}
+        return reply
+
+
+@pytest.mark.parametrize(
+    ("mutant", "message"),
+    [
+        (Mixing, "replica 0, alone|replica 1, alone|replica 2, alone"),
+        (Restless, "alone and among the others"),
+        (Forgetless, "after reset"),
+        (Keeping, "overwritten after each call"),
+        (Writing, "read-only"),
+        (Random, "after reset"),
+        (OtherType, "answer 'rounds' is int32"),
+        (OneSeed, "alone and among the others"),
+    ],
+)
+def test_policies_that_break_the_rules_are_caught(mutant, message):
+    with pytest.raises(AssertionError, match=message):
+        check_server_policy(mutant(), small_linear)
+
+
+def test_a_conversation_that_ends_for_all_at_once_is_caught():
+    with pytest.raises(AssertionError, match="alone and among the others"):
+        check_server_policy(
+            Everybody(tolerance=1e-3), lambda: Messages(small_linear(), ARRAYS, reporter=Gradients())
+        )
