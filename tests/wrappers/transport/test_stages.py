@@ -13,12 +13,13 @@ import pytest
 from registered import PROBLEMS
 
 from fedbandit_envs.arms.env import ArmsEnv
+from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.noise_variance import variance_of
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.registry.registration import make_federation
-from fedbandit_envs.testing import check_wrapper
+from fedbandit_envs.testing import check_policy, check_wrapper
 from fedbandit_envs.testing.assertions import difference
 from fedbandit_envs.testing.episodes import Trial, random_choices
 from fedbandit_envs.wrappers import (
@@ -326,6 +327,8 @@ def test_claims_of_a_trusted_server(transport, noise):
         ("server", "public"): local.privacy().epsilon,
     }
     assert claims["local", "wire"].reason == "released without noise"
+    # The accounts are those of the server's noise, and say so.
+    assert env.env.accountant.epsilon().trust == "server"
     assert env.privacy() == claims["server", "fellow"]
 
 
@@ -645,6 +648,20 @@ def test_memory_of_a_server_grows_linearly_with_agents():
 
     peak(10)
     assert peak(1000) < 6 * peak(250)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize(
+    "baseline", ["UCB1-weighted", "FedUCB-weighted", "P-FCB-weighted", "Priv-FairX-weighted"]
+)
+def test_policies_that_weigh_by_noise_run_on_every_stage(baseline, stage):
+    """Received sums announce the variance of their noise, so that policies weigh them as they weigh messages."""
+    registered = BASELINES[baseline]
+    make = partial(registered.federation, **PROBLEMS[registered.federation].small)
+    check_policy(
+        registered.make_policy,
+        lambda: Channel(ContinualPrivatizer(make(), 1.0, DELTA), schedule="every_round", stage=STAGES[stage]),
+    )
 
 
 # Arguments.
