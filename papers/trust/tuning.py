@@ -1,0 +1,52 @@
+"""Tunes clips and numbers of releases for the panels that protect all data of an agent; writes ``tuned.json``.
+
+python -m fedbandit_envs.papers.trust.tuning [--rounds 10000] [--agents 30] [--seeds 4]
+"""
+
+import argparse
+import json
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from fedbandit_envs.leaderboard.tuning import FIRST_SEED
+from fedbandit_envs.papers.trust.experiments import AGENT, LOCAL, PROBLEMS, SERVER, SHUFFLER, run
+
+GRID = tuple(product((0.25, 0.5, 1.0), (1, 2, 4)))
+"""The clips, in units of what a statistic grows by between two releases, and numbers of releases that are tried."""
+
+EPSILONS = (0.1, 1.0, 10.0)
+
+
+def best(name: str, line: str, epsilon: float, rounds: int, agents: int, seeds: int) -> tuple[float, int]:
+    """Returns the clip and the number of releases with the least mean regret, on seeds that no experiment plays."""
+    rounds = max(2, round(rounds * PROBLEMS[name].rounds))
+    regret = [
+        run(name, AGENT, line, rounds, seeds, agents, epsilon, constants=constants, first_seed=FIRST_SEED)
+        .run()
+        .regret[-1]
+        .mean()
+        for constants in GRID
+    ]
+    return GRID[int(np.argmin(regret))]
+
+
+def main() -> None:
+    """Tunes all problems, lines and epsilons, and writes the constants beside this file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=10_000)
+    parser.add_argument("--agents", type=int, default=30)
+    parser.add_argument("--seeds", type=int, default=4)
+    sizes = vars(parser.parse_args())
+    tasks = list(product(PROBLEMS, (LOCAL, SHUFFLER, SERVER), EPSILONS))
+    found = Parallel(n_jobs=2, verbose=5)(delayed(best)(*task, **sizes) for task in tasks)
+    tuned: dict[str, dict[str, tuple[float, int]]] = {name: {} for name in PROBLEMS}
+    for (name, line, epsilon), constants in zip(tasks, found, strict=True):
+        tuned[name][f"{line}, epsilon {epsilon:g}"] = constants
+    Path(__file__).with_name("tuned.json").write_text(json.dumps(tuned, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

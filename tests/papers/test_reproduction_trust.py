@@ -1,0 +1,76 @@
+"""The page on trust: every line's claim is the epsilon asked for, by the stage's own reckoning; pages at a tiny scale."""
+
+from itertools import product
+
+import pytest
+from pages import check_page
+from typer.testing import CliRunner
+
+from fedbandit_envs.baselines.comparison_lines import PLACEBO, TRUE, TUNED
+from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.leaderboard.reproduction.experiment import Plan
+from fedbandit_envs.papers.trust import experiments
+from fedbandit_envs.papers.trust.experiments import (
+    AGENT,
+    EVENT,
+    EXPERIMENTS,
+    HALF,
+    LADDER,
+    LOCAL,
+    MOST,
+    PROBLEMS,
+    SCALES,
+    SERVER,
+    SHUFFLER,
+)
+from fedbandit_envs.papers.trust.tuning import EPSILONS, GRID
+
+TRUST = {LOCAL: "local", SHUFFLER: "shuffler", HALF: "aggregator", MOST: "aggregator", SERVER: "server"}
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize(
+    ("level", "line"), [pair for pair in product((EVENT, AGENT), TRUST) if pair != (EVENT, SHUFFLER)]
+)
+def test_a_line_claims_the_epsilon_that_is_asked_for(level, line, epsilon):
+    spec = experiments.run("arms", level, line, 300, 2, 40, epsilon, constants=(0.5, 2))
+    claim = spec.run().privacy
+    assert claim.trust == TRUST[line]
+    assert claim.adjacency == (AGENT if level == AGENT else "one-observation")
+    assert (claim.delta, claim.composition) == (experiments.DELTA, "exact")
+    # Half of the agents are promised to be honest, and all are, so that the claim is better than asked for.
+    most, least = epsilon * (1 + 1e-6), epsilon * (0.4 if line == HALF else 1 - 1e-3)
+    assert least <= claim.epsilon <= most
+
+
+def test_each_step_of_trust_needs_less_noise():
+    noise = [experiments._noise_multiplier(line, 1.0, 100, 1) for line in (LOCAL, SHUFFLER)]
+    assert noise[0] > noise[1]
+    with pytest.raises(KeyError):
+        experiments._constants("arms", LOCAL, 0.3)
+
+
+def test_constants_are_tuned_for_every_line_and_epsilon():
+    for name, line, epsilon in product(PROBLEMS, (*TRUST, PLACEBO), EPSILONS):
+        assert experiments._constants(name, line, epsilon) in GRID
+    for scale in ("small", "paper"):
+        assert set(SCALES[scale].sweeps["epsilon"]) <= set(EPSILONS)
+
+
+@pytest.mark.parametrize("panel", EXPERIMENTS["trust"].panels)
+def test_a_panel_has_all_lines_at_all_numbers_of_agents(panel):
+    found = {(run.labels["line"], run.labels["agents"], run.labels.get("epsilon")) for run in
+             experiments.runs(Plan(panel, SCALES["tiny"], "default"))}  # fmt: skip
+    lines = {line for line, _, _ in found}
+    assert lines == {*LADDER, TUNED, PLACEBO} - ({SHUFFLER} if panel.endswith(EVENT) else set())
+    assert {epsilon for line, _, epsilon in found if line in (TUNED, TRUE)} == {None}
+
+
+@pytest.mark.parametrize("panel", ["procurement-event", "arms-agent"])
+def test_the_page_is_made(tmp_path, panel):
+    words = ["reproduce", "trust", "--scale", "tiny", "--panel", panel, "--out", str(tmp_path)]
+    found = CliRunner().invoke(app, words)
+    assert found.exit_code == 0, found.output
+    page = next(tmp_path.glob("trust-tiny*.md")).read_text()
+    check_page(page)
+    assert all(line in page for line in LADDER if line != SHUFFLER)
