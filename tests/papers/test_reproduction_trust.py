@@ -35,7 +35,8 @@ TRUST = {LOCAL: "local", SHUFFLER: "shuffler", HALF: "aggregator", MOST: "aggreg
 def test_a_line_claims_the_epsilon_that_is_asked_for(level, line, epsilon):
     spec = experiments.run("arms", level, line, 300, 2, 40, epsilon, constants=(0.5, 2))
     claim = spec.run().privacy
-    assert claim.trust == TRUST[line]
+    # Among few agents shuffling buys nothing, and then the claim needs no shuffler.
+    assert claim.trust == TRUST[line] or (line, claim.trust) == (SHUFFLER, "local")
     assert claim.adjacency == (AGENT if level == AGENT else "one-observation")
     assert (claim.delta, claim.composition) == (experiments.DELTA, "exact")
     # Half of the agents are promised to be honest, and all are, so that the claim is better than asked for.
@@ -69,8 +70,8 @@ def test_a_panel_has_all_lines_at_all_numbers_of_agents(panel):
 @pytest.mark.parametrize("panel", ["procurement-event", "arms-agent"])
 def test_the_page_is_made(tmp_path, panel):
     words = ["reproduce", "trust", "--scale", "tiny", "--panel", panel, "--out", str(tmp_path)]
-    found = CliRunner().invoke(app, words)
+    found = CliRunner().invoke(app, words, env={"TERM": "dumb"})
     assert found.exit_code == 0, found.output
-    page = next(tmp_path.glob("trust-tiny*.md")).read_text()
+    page = tmp_path / f"trust-tiny-{panel}.md"
     check_page(page)
-    assert all(line in page for line in LADDER if line != SHUFFLER)
+    assert all(line in page.read_text() for line in LADDER if line != SHUFFLER)
