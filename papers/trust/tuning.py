@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from fedbandit_envs.leaderboard.tuning import FIRST_SEED
 from fedbandit_envs.papers.trust.experiments import AGENT, LOCAL, PROBLEMS, SERVER, SHUFFLER, run
 
-GRID = tuple(product((0.25, 0.5, 1.0), (1, 2, 4)))
+GRID = tuple(product((0.03, 0.1, 0.3, 1.0), (1, 2, 4, 8)))
 """The clips, in units of what a statistic grows by between two releases, and numbers of releases that are tried."""
 
 EPSILONS = (0.1, 1.0, 10.0)
