@@ -101,6 +101,17 @@ def test_all_data_of_an_agent_under_a_matrix_mechanism(name):
     assert equal > 20
 
 
+def test_only_agents_in_all_sums_of_the_victim_count_for_all_of_its_data():
+    generator = np.random.default_rng(5)
+    for _ in range(100):
+        present = generator.random((4, 6)) < 0.7
+        for known in (0, 2):
+            said = unknown_shares(present, known, every_release=True)
+            for victim in range(6):
+                own = present[present[:, victim]]
+                assert said[victim] == max(own.all(axis=0).sum() - known, 1)
+
+
 def test_an_agent_in_no_sum_and_errors():
     absent = np.array([[True, True, False]])
     assert unknown_shares(absent).tolist() == [2, 2, 3]

@@ -1,6 +1,7 @@
 """Shuffled batches against enumeration of what an observer can see, and against the published reduction's numbers."""
 
 import math
+from collections import Counter
 from functools import cache, lru_cache
 from itertools import product
 
@@ -118,6 +119,8 @@ def test_rounding_of_many_clones_only_adds():
     for epsilon in (0.0, 0.01, 0.03, 0.05):
         exact = stick(epsilon, p, q)
         assert exact <= shuffled_delta(epsilon, 10_000, 0.5) <= 1.01 * exact
+    # Here delta is below every floating-point number for as many clones as there are; so few as to matter are counted.
+    assert 0 < shuffled_delta(0.49, 10_000, 0.5) < 1e-17
 
 
 def test_twenty_rounds():
@@ -183,6 +186,32 @@ def test_gaussian_messages_pay_for_what_is_not_pure(n, delta, mu):
         if beyond(2 * said, eps0, delta0) < 0:
             best = min(best, brentq(beyond, 0, 2 * said, args=(eps0, delta0)))
     assert best - 1e-9 <= said <= 1.01 * best
+
+
+def test_what_is_not_pure_adds_up_over_batches(monkeypatch):
+    """One delta0 for five batches: the epsilon at which all second terms and the composed first term are delta."""
+    pytest.importorskip("dp_accounting")
+    delta, part, counts = 1e-2, 1 / 8, {60: 3, 90: 2}
+    monkeypatch.setattr(shuffling, "_PARTS", (part,))
+    shuffling._epsilon.cache_clear()
+    said = shuffled_epsilon(delta, [Batch(n, 0.1) for n, times in counts.items() for _ in range(times)])
+    shuffling._epsilon.cache_clear()
+    pure, second = Counter(), 0.0
+    for n, times in counts.items():
+        delta0 = part * delta / (5 * n)
+        eps0 = float(gaussian_epsilon(delta0, 0.1))
+        pure[n, eps0] = times
+        second += times * (math.exp(said) + 1) * (1 + math.exp(-eps0) / 2) * n * delta0
+    assert said < gaussian_epsilon(delta, 0.1 * math.sqrt(5))
+    assert shuffling._curve(pure)(said) + second == pytest.approx(delta, rel=1e-6)
+
+
+def test_large_losses_are_not_amplified():
+    large = [Batch(100, 60.0), Batch(100, 0.01)]
+    assert shuffled_epsilon(1e-3, large) == pytest.approx(gaussian_epsilon(1e-3, math.hypot(60, 0.01)))
+    assert shuffled_epsilon(1e-3, [Batch(100, 1e3, "pure")] * 2) == 2e3
+    tiny = shuffled_epsilon(1e-3, [Batch(100, 1e-9, "pure"), Batch(100, 2.0, "pure")])
+    assert tiny == pytest.approx(shuffled_epsilon(1e-3, [Batch(100, 2.0, "pure")]), rel=0.02)
 
 
 @pytest.mark.parametrize(("n", "delta", "mu"), [(100, 1e-3, 0.5), (1000, 1e-5, 1.0), (1, 1e-2, 0.3)])
