@@ -111,6 +111,7 @@ def _epsilon(delta: float, counted: tuple[tuple[Batch, int], ...]) -> float:
     least += sum(times * batch.loss for batch, times in counted if batch.kind != "gaussian")
     if total > 1 and not loss_distributions.available():
         return min(least, sum(times * _epsilon(delta / total, ((batch, 1),)) for batch, times in counted))
+    improved = False
     for part in _PARTS if mu > 0 else (0.0,):
         pure: Counter[tuple[int, float]] = Counter()
         failures = 0.0
@@ -120,7 +121,11 @@ def _epsilon(delta: float, counted: tuple[tuple[Batch, int], ...]) -> float:
             pure[messages, local] += times
             failures += (1 + exp(-local) / 2) * messages * delta0 * times
         if max((local for _, local in pure), default=0.0) <= _LARGEST_LOSS:
-            least = min(least, _least_epsilon(delta, _curve(pure), failures, least))
+            found = _least_epsilon(delta, _curve(pure), failures, least)
+            if found == inf and improved:
+                # Parts smaller than the best one only get worse.
+                break
+            improved, least = found < inf, min(least, found)
     return least
 
 
