@@ -1,7 +1,6 @@
 """Authored messages: who writes them, what leaves, what is counted, and what is refused."""
 
 import json
-import pickle
 from functools import partial
 
 import gymnasium
@@ -14,10 +13,9 @@ from registered import PROBLEMS
 from typer.testing import CliRunner
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
-from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.core.action_formats import EntryRequiredError
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy, check_reporter, check_wrapper
@@ -32,7 +30,6 @@ from fedbandit_envs.wrappers import (
     Participation,
     Placebo,
     Quota,
-    Reveal,
     Server,
 )
 
@@ -57,7 +54,9 @@ class Sums:
 
     def observe(self, observation):
         self.rounds += 1
-        self.sums = sum(observation[name].sum(axis=tuple(range(2, observation[name].ndim))) for name in self.names)
+        self.sums = sum(
+            observation[name].sum(axis=tuple(range(2, observation[name].ndim))) for name in self.names
+        )
 
     def report(self, question):
         told = self.sums + self.luck + self.rounds
@@ -87,7 +86,9 @@ def test_reporters_around_problems(problem):
     entry = PROBLEMS[problem]
     make = partial(make_federation, next(iter(entry.presets)), **entry.small, num_agents=3)
     check_wrapper(with_sums, make)
-    check_reporter(Sums, lambda: with_sums(make()), spaces.Dict({"of": spaces.Box(-1.0, 1.0, (1,), np.float64)}))
+    check_reporter(
+        Sums, lambda: with_sums(make()), spaces.Dict({"of": spaces.Box(-1.0, 1.0, (1,), np.float64)})
+    )
 
 
 STACKS = {
@@ -127,7 +128,9 @@ def test_the_message_written_last_leaves():
                 if active[t, r, j] and who is not None:
                     written[r][j] = {name: array[r, j] for name, array in action["message"].items()}
                 for name in ARRAYS:
-                    told = None if who is None or not who[r, j] or written[r][j] is None else written[r][j][name]
+                    told = (
+                        None if who is None or not who[r, j] or written[r][j] is None else written[r][j][name]
+                    )
                     np.testing.assert_array_equal(released[name][r, j], 0 if told is None else told)
                     assert released[name].dtype == np.float64
                 if who is not None and who[r, j]:
@@ -135,10 +138,18 @@ def test_the_message_written_last_leaves():
 
 
 def test_numbers_are_rounded_to_what_is_declared():
-    kinds = {"float16": "float64", "float32": "float64", "float64": "float64", "int8": "int64", "bool": "bool"}
+    kinds = {
+        "float16": "float64",
+        "float32": "float64",
+        "float64": "float64",
+        "int8": "int64",
+        "bool": "bool",
+    }
     env = Messages(ArmsEnv(), {kind: {"shape": [4], "dtype": kind} for kind in kinds})
     env.reset_batch([0])
-    numbers = {kind: np.full((1, 3, 4), 1 / 3 if kind[0] == "f" else 1, given) for kind, given in kinds.items()}
+    numbers = {
+        kind: np.full((1, 3, 4), 1 / 3 if kind[0] == "f" else 1, given) for kind, given in kinds.items()
+    }
     env.step_batch({"action": np.zeros((1, 3), np.int64), "message": numbers})
     released = env.release(np.ones((1, 3), bool))
     for kind in ("float16", "float32", "float64"):
@@ -154,8 +165,14 @@ def test_numbers_are_rounded_to_what_is_declared():
         ("model", np.nan, ValueError, r"message 'model' of agent_1 \(replica 1\), entry \[1, 2\], is nan"),
         ("model", np.inf, ValueError, "message 'model' of agent_1 .* is inf"),
         ("model", 1e39, ValueError, "message 'model' of agent_1 .* is 1e.39"),
-        ("age", 2**15, ValueError, r"message 'age' of agent_1 \(replica 1\) is 32768; an integer in \[-32768, 32767\]"),
-        ("age", 0.5, TypeError, "message 'age' has dtype float64; an integer dtype is required"),
+        (
+            "age",
+            2**15,
+            ValueError,
+            r"message 'age' of agent_1 \(replica 1\) is 32768; an integer in \[-32768, 32767\]",
+        ),
+        ("age", 0.5, ValueError, r"message 'age' of agent_1 \(replica 1\) is 0.5; an integer in"),
+        ("age", 2.0, TypeError, "message 'age' has dtype float64; an integer dtype is required"),
         ("votes", 2, ValueError, r"message 'votes' of agent_1 \(replica 1\), entry 4, is 2"),
     ],
 )
@@ -174,17 +191,31 @@ def test_bad_messages_are_refused_before_anything_changes(name, bad, error, mess
         env.step_batch({"action": good[1]["action"] - 99, "message": good[1]["message"]})
     everyone = np.ones((2, 3), bool)
     for part, same in env.release(everyone).items():
-        np.testing.assert_array_equal(same, twin.release(everyone)[part] if part == "age" else good[0]["message"][part])
+        np.testing.assert_array_equal(
+            same, twin.release(everyone)[part] if part == "age" else good[0]["message"][part]
+        )
     np.testing.assert_array_equal(env.hidden()["mean"], twin.hidden()["mean"])
 
 
 @pytest.mark.parametrize(
     ("action", "error", "message"),
     [
-        (np.zeros((1, 3), np.int64), EntryRequiredError, "without 'message'; a mapping of 'action' and 'message'"),
+        (
+            np.zeros((1, 3), np.int64),
+            EntryRequiredError,
+            "without 'message'; a mapping of 'action' and 'message'",
+        ),
         ({"action": np.zeros((1, 3), np.int64)}, EntryRequiredError, "without 'message'"),
-        ({"action": 0, "message": {}, "send": 1}, EntryRequiredError, r"a mapping of \['action', 'message', 'send'\];"),
-        ({"action": 0, "message": {}}, ValueError, r"message is \[\]; a mapping of \['gradient'\] is required"),
+        (
+            {"action": 0, "message": {}, "send": 1},
+            EntryRequiredError,
+            r"a mapping of \['action', 'message', 'send'\];",
+        ),
+        (
+            {"action": 0, "message": {}},
+            ValueError,
+            r"message is \[\]; a mapping of \['gradient'\] is required",
+        ),
         ({"action": 0, "message": 3}, ValueError, "message is 3; a mapping of"),
         ({"action": 0, "message": {"gradient": [0, 1]}}, TypeError, "message 'gradient' is a list"),
         ({"action": 0, "message": {"gradient": np.zeros((1, 2, 2))}}, ValueError, r"has shape \(1, 2, 2\)"),
@@ -206,7 +237,11 @@ def test_actions_without_a_message_are_named(action, error, message):
         ({"mask": {"shape": [1]}}, ValueError, "arrays has the name 'mask'"),
         ({"x_noise_variance": {"shape": [1]}}, ValueError, "arrays has the name 'x_noise_variance'"),
         ({"x": [1]}, TypeError, r"arrays\['x'\] is \[1\]; a mapping of 'shape' and 'dtype'"),
-        ({"x": {"shape": [1], "low": 0}}, TypeError, r"arrays\['x'\] is .*; a mapping of 'shape' and 'dtype'"),
+        (
+            {"x": {"shape": [1], "low": 0}},
+            TypeError,
+            r"arrays\['x'\] is .*; a mapping of 'shape' and 'dtype'",
+        ),
         ({"x": {"shape": 3}}, TypeError, r"arrays\['x'\]\['shape'\] is 3; a sequence"),
         ({"x": {"shape": [2, 0]}}, ValueError, r"arrays\['x'\]\['shape'\]\[1\] is 0"),
         ({"x": {"shape": [1], "dtype": "complex64"}}, ValueError, r"arrays\['x'\]\['dtype'\] is 'complex64'"),
@@ -271,7 +306,9 @@ def test_placebo_byzantine_quota_participation():
         np.testing.assert_array_equal(released["gradient"], action["message"]["gradient"])
     for _, released, _ in played(Placebo(Messages(ArmsEnv(), ONE))):
         assert not released["gradient"].any()
-    for action, released, _ in played(Byzantine(Messages(ArmsEnv(), ONE), [1], {"name": "scaled", "scale": -3})):
+    for action, released, _ in played(
+        Byzantine(Messages(ArmsEnv(), ONE), [1], {"name": "scaled", "scale": -3})
+    ):
         honest = action["message"]["gradient"] * np.array([1.0, -3.0, 1.0])[:, np.newaxis]
         np.testing.assert_allclose(released["gradient"], honest, rtol=1e-9, atol=1e-9)
     for t, (action, released, _) in enumerate(played(Quota(Messages(ArmsEnv(), ONE), 2))):
@@ -294,7 +331,10 @@ class Author:
 
     def act(self, observation):
         pulls = observation["total_pulls"]
-        action = {"action": np.zeros(pulls.shape[:2], np.int64), "message": {"gradient": pulls[..., :2] + 0.5}}
+        action = {
+            "action": np.zeros(pulls.shape[:2], np.int64),
+            "message": {"gradient": pulls[..., :2] + 0.5},
+        }
         return action | ({"send": np.ones(pulls.shape[:2], bool)} if self.asks else {})
 
 
@@ -313,9 +353,7 @@ def test_all_apis_take_messages(schedule):
     """PettingZoo, Gymnasium and its vectors tell the same as the batch API."""
     stack = [[ENTRY, {"arrays": ONE}], [CHANNEL, {"schedule": schedule, "echo": True}]]
     settings = {"num_agents": 3, "num_arms": 4, "max_cycles": 5}
-    env, keyed = (
-        Channel(Messages(arms(**settings), ONE), schedule=schedule, echo=True) for _ in range(2)
-    )
+    env, keyed = (Channel(Messages(arms(**settings), ONE), schedule=schedule, echo=True) for _ in range(2))
     single = gymnasium.make("FedArms-v0", stack=stack, peers=Author(), **settings)
     vector = gymnasium.make_vec(
         "FedArms-v0", 2, vectorization_mode="vector_entry_point", stack=stack, peers=Author(), **settings
@@ -352,7 +390,9 @@ def test_flat_formats_say_what_dicts_say(schedule):
     np.testing.assert_array_equal(flat.space.low[2:14], [-(2**15)] + [-1] * 6 + [0] * 5)
     np.testing.assert_array_equal(flat.space.high[2:14], [2**15 - 1] + [1] * 11)
     seen = env.reset_batch([0]).observation
-    choice = np.tile(np.float32([0.5, -1, 2.6, *np.arange(6) / 8, 0.6, 0.5, 0, 1, 0.4] + [1] * asks), (1, 2, 1))
+    choice = np.tile(
+        np.float32([0.5, -1, 2.6, *np.arange(6) / 8, 0.6, 0.5, 0, 1, 0.4] + [1] * asks), (1, 2, 1)
+    )
     choice[0, 1, 2] = 1e9
     action = flat.to_action(choice, seen)
     found = {name: array[0].tolist() for name, array in action["message"].items()}
@@ -368,7 +408,6 @@ def test_flat_formats_say_what_dicts_say(schedule):
     choice[0, 1, 5] = np.nan
     with pytest.raises(ValueError, match="entry 5 of the choice of row 1"):
         flat.to_action(choice, seen)
-    assert [name for name in env.action_formats if "message" in name][0] == "parameter_and_message"
 
 
 def test_learners_write_messages():
@@ -380,12 +419,17 @@ def test_learners_write_messages():
     env = Channel(Messages(linear(num_agents=2, dim=2, max_cycles=20), ARRAYS))
     model = PPO("MlpPolicy", to_sb3(env, "parameter_and_message", replicas=1), n_steps=8, batch_size=8)
     model.learn(32)
-    with pytest.raises(ValueError, match="'parameter_and_message'.* is required"):
+    with pytest.raises(ValueError, match=r"'parameter_and_message'.* is required"):
         to_sb3(env, "parameter", replicas=1)
 
 
 def test_joint_control_writes_messages_in_a_flat_format():
-    settings = {"stack": [[ENTRY, {"arrays": ONE}], [CHANNEL, {}]], "joint": True, "num_agents": 2, "num_arms": 3}
+    settings = {
+        "stack": [[ENTRY, {"arrays": ONE}], [CHANNEL, {}]],
+        "joint": True,
+        "num_agents": 2,
+        "num_arms": 3,
+    }
     with pytest.raises(ValueError, match=r"mappings of \['action', 'message'\].*'values_and_message'"):
         FederationEnv("fedbandit_envs.arms.env:ArmsEnv", **settings)
     env = FederationEnv("fedbandit_envs.arms.env:ArmsEnv", action_format="values_and_message", **settings)
@@ -399,13 +443,24 @@ def test_joint_control_writes_messages_in_a_flat_format():
 @pytest.mark.parametrize("schedule", ["every_round", "on_request"])
 def test_baselines_that_write_nothing_are_told(schedule):
     stack = [[ENTRY, {"arrays": ONE}], [CHANNEL, {"schedule": schedule}]]
-    spec = RunSpec("ucb1", "FedArms-v0", 5, 1, stack=stack) if False else None
-    del spec
-    env = gymnasium.make("FedArms-v0", stack=stack, num_agents=3, num_arms=4)
+    silent = "fedbandit_envs.baselines.procurement.silent:SSUCB"
+    lacking = "without 'message'" + ", without 'send'" * (schedule == "on_request")
+    with pytest.raises(SettingsError, match=f"{lacking}; a mapping of .*'message'"):
+        RunSpec(silent, "FedProcurement-v0", 5, 1, stack=stack).run()
+    told = CliRunner().invoke(
+        app, ["run", silent, "FedProcurement-v0", "--rounds", "5", "--stack", json.dumps(stack)]
+    )
+    assert told.exit_code == 2
+    assert "without 'message'" in told.output
+    # Those that pool statistics do not get as far.
+    with pytest.raises(
+        SettingsError, match=r"messages contain \['gradient'\]; \['pulls', 'successes'\] is required"
+    ):
+        RunSpec("fedbandit_envs.baselines.arms:UCB1", "FedArms-v0", 5, 1, stack=stack).run()
+    env = gymnasium.make("FedProcurement-v0", stack=stack, num_agents=3, peers=silent)
     env.reset(seed=0)
-    message = {"gradient": np.zeros(2)}
-    with pytest.raises(EntryRequiredError, match="'message'"):
-        env.step({"action": 0, "message": message, **({"send": 1} if schedule == "on_request" else {})})
+    with pytest.raises(EntryRequiredError, match="without 'message'"):
+        env.step({**env.action_space.sample()})
 
 
 def test_no_claim_without_a_clip():
@@ -413,7 +468,7 @@ def test_no_claim_without_a_clip():
     env.reset_batch([0])
     scale, changes, symmetric, pair = env.sensitivity()
     assert (scale["gradient"] == np.inf).all()
-    assert changes == dict.fromkeys(ArmsEnv.neighbours.__self__ if False else ("one-observation", "one-outcome"), (2, np.inf))
+    assert changes == {"one-observation": (2, np.inf), "one-outcome": (2, np.inf)}
     assert not symmetric
     assert pair is None
     assert env.privacy().epsilon == 0
