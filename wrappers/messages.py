@@ -19,7 +19,7 @@ from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEn
 from fedbandit_envs.core.noise_variance import COVARIANCE, variance_of
 from fedbandit_envs.core.policy_spec import ActionFormat, Reporter
 from fedbandit_envs.core.problem import MOST
-from fedbandit_envs.core.sensitivity import Change, Sensitivity
+from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.core.simplex import Simplex
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Purpose, row_keys
@@ -48,8 +48,11 @@ class Messages(FederatedWrapper):
     are not finite, or do not fit the dtype, are errors, and the state does not change. Transports count their numbers
     by the declared size: an array of bool has one bit for each entry.
 
-    How a message depends on one event is unknown, so that its sensitivity is infinite under every adjacency, and a
-    privatizer refuses it ("authored message without a clip"), unless it clips messages: noise has no scale otherwise.
+    How a message depends on the agent's data is unknown, so that its sensitivity is infinite, and a privatizer without
+    ``clip`` refuses it ("authored message without a clip"): nothing could be claimed, and noise would have no scale.
+    Without a privatizer epsilon is infinite. With a clip claims hold under the adjacency ``agent``. Under the
+    environment's own adjacencies they have the same epsilon, and a reason that says so: one event may change this
+    message and all later ones.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -211,16 +214,13 @@ class Messages(FederatedWrapper):
             raise ResetNeeded(f"no episode is running in {type(self).__name__}; call reset first")
 
     def sensitivity(self) -> Sensitivity:
-        """Returns the sensitivity of a message: infinite, under each of the wrapped environment's adjacencies.
-
-        See :meth:`FederatedEnv.sensitivity`.
-        """
-        shapes = {name: space.shape or () for name, space in self.single_release_space.items()}
-        change = Change(sum(map(prod, shapes.values())), np.inf)
-        return Sensitivity(
-            {name: np.full((*self._ledger.shape, *shape), np.inf) for name, shape in shapes.items()},
-            dict.fromkeys(self.env.sensitivity().changes, change),
-        )
+        """Returns the sensitivity of a message: infinite scales, and no adjacency; see :class:`Sensitivity`."""
+        self._require_episode()
+        shapes = {
+            name: (*self._ledger.shape, *(space.shape or ()))
+            for name, space in self.single_release_space.items()
+        }
+        return Sensitivity({name: np.full(shape, np.inf) for name, shape in shapes.items()}, {})
 
 
 class FlatMessage:

@@ -10,6 +10,7 @@ from arms_env import ArmsEnv
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from registered import PROBLEMS
+from scipy.stats import norm
 from typer.testing import CliRunner
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
@@ -24,8 +25,10 @@ from fedbandit_envs.views.single import FederationEnv
 from fedbandit_envs.wrappers import (
     Byzantine,
     Channel,
+    ContinualPrivatizer,
     GaussianPrivatizer,
     Interleaved,
+    LaplacePrivatizer,
     Messages,
     Participation,
     Placebo,
@@ -468,9 +471,64 @@ def test_no_claim_without_a_clip():
     env.reset_batch([0])
     scale, changes, symmetric, pair = env.sensitivity()
     assert (scale["gradient"] == np.inf).all()
-    assert changes == {"one-observation": (2, np.inf), "one-outcome": (2, np.inf)}
+    assert changes == {}
     assert not symmetric
     assert pair is None
     assert env.privacy().epsilon == 0
     env.release(np.ones((1, 3), bool))
     assert env.privacy().epsilon == np.inf
+
+
+def test_privatizers_without_a_clip_refuse_messages():
+    private = GaussianPrivatizer(Messages(ArmsEnv(), ONE), 0.9)
+    with pytest.raises(ValueError, match=r"'gradient' lies .* \(authored message without a clip\)"):
+        private.reset_batch([0])
+
+
+PRIVATIZERS = {
+    "gaussian": partial(GaussianPrivatizer, noise_multiplier=8.0, releases=30, clip=0.5),
+    "laplace": partial(LaplacePrivatizer, epsilon=1.0, clip=0.5),
+    "continual": partial(ContinualPrivatizer, epsilon=1.0, delta=0.1, clip=0.5),
+}
+
+
+@pytest.mark.parametrize("privatizer", PRIVATIZERS)
+def test_questions_about_events_get_the_agents_number(privatizer):
+    """An event may change this message and all later ones: what is claimed of all of an agent's data covers it."""
+    env = PRIVATIZERS[privatizer](Messages(ArmsEnv(), ONE))
+    env.reset_batch([0])
+    assert env.privacy().epsilon == 0
+    for action in random_choices(env.single_action_space, (1, 3), 3):
+        env.step_batch(action)
+        env.release(np.ones((1, 3), bool))
+    accountant = env.accountant
+    for composition in ("basic", "exact", "zcdp", "parallel"):
+        agent = accountant.epsilon(1e-3, composition=composition, adjacency="agent")
+        for adjacency in ("one-observation", "one-outcome"):
+            event = accountant.epsilon(1e-3, composition=composition, adjacency=adjacency)
+            assert event.epsilon == agent.epsilon
+            assert event.adjacency == adjacency
+            assert event.reason.startswith("authored messages: ")
+            assert "'agent'" in event.reason
+            np.testing.assert_array_equal(
+                accountant.epsilon_by_agent(1e-3, composition=composition, adjacency=adjacency),
+                accountant.epsilon_by_agent(1e-3, composition=composition, adjacency="agent"),
+            )
+        assert composition == "parallel" or "authored" not in agent.reason
+    assert env.privacy().adjacency == "agent"
+    if privatizer == "gaussian":
+        # Three releases of 2 C at sd 8 C: mu = sqrt(3) / 4, whose epsilon at 1e-3 follows from Phi.
+        mu = np.sqrt(3) / 4
+        epsilon = accountant.epsilon(1e-3, composition="exact", adjacency="one-outcome").epsilon
+        delta = norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+        assert delta == pytest.approx(1e-3, rel=1e-6)
+    with pytest.raises(ValueError, match="adjacency is 'one-quantity'"):
+        accountant.epsilon(adjacency="one-quantity")
+
+
+@pytest.mark.parametrize("privatizer", PRIVATIZERS)
+@pytest.mark.parametrize("author", ["policy", "reporter"])
+def test_privatizers_around_messages(privatizer, author):
+    inner = with_sums if author == "reporter" else partial(Messages, arrays=ARRAYS)
+    check_wrapper(PRIVATIZERS[privatizer], lambda: inner(ArmsEnv()))
+    check_wrapper(lambda env: Channel(PRIVATIZERS[privatizer](inner(env))), ArmsEnv)
