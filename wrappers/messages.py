@@ -20,9 +20,9 @@ from fedbandit_envs.core.noise_variance import COVARIANCE, variance_of
 from fedbandit_envs.core.policy_spec import ActionFormat, Reporter
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.sensitivity import Sensitivity
-from fedbandit_envs.core.simplex import Simplex
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Purpose, row_keys
+from fedbandit_envs.wrappers.transport.sending import FlatSending
 
 _RESERVED = ("mask", "own", COVARIANCE)
 
@@ -106,18 +106,20 @@ class Messages(FederatedWrapper):
                 f"arrays is {arrays!r}; a mapping of at least one name to its shape and dtype is required"
             )
         self._dtypes = {name: _dtype(name, declared) for name, declared in arrays.items()}
-        self._spaces, self._checks, released = {}, {}, {}
-        for name, dtype in self._dtypes.items():
-            self._spaces[name], limits, released[name] = _message_spaces(tuple(arrays[name]["shape"]), dtype)
-            self._checks[name] = ActionCheck(limits, env.possible_agents, what=f"message {name!r}")
-        self.single_release_space = spaces.Dict(released)
+        limits = {name: _limits(tuple(arrays[name]["shape"]), dtype) for name, dtype in self._dtypes.items()}
+        self._checks = {
+            name: ActionCheck(box, env.possible_agents, what=f"message {name!r}")
+            for name, box in limits.items()
+        }
+        unbounded = {name: spaces.Box(-np.inf, np.inf, box.shape, np.float64) for name, box in limits.items()}
+        self.single_release_space = spaces.Dict(unbounded)
         self._reporter = None if reporter is None else deepcopy(make("reporter", reporter, {}, Reporter))
         if self._reporter is None:
-            message = spaces.Dict(self._spaces)
+            message = spaces.Dict({name: _written(box, self._dtypes[name]) for name, box in limits.items()})
             self.single_action_space = spaces.Dict(add_entry(env.single_action_space, "message", message))
             formats = env.action_formats.items()
             self.action_formats = {name: WithEntry(each, "message", message) for name, each in formats} | {
-                f"{name}_and_message": FlatMessage(each, message)
+                f"{name}_and_message": FlatMessage(each, limits)
                 for name, each in formats
                 if FlatMessage.fits(each.space)
             }
@@ -227,33 +229,34 @@ class FlatMessage:
     """An action format that consists of another format's choice and a message, in one flat box.
 
     It serves learners that accept no ``Dict`` space, and control of all agents at once. The box has the other format's
-    m entries and then those of the message's arrays, in the order of their names. The message's entries lie in [-1, 1];
-    in [0, 1] for bits, which are 1 if the entry exceeds 0.5; and within the declared range for integers, to which
-    entries are rounded.
+    m entries and then those of the message's arrays, in the order of their names. Entries of floating-point arrays lie
+    in [-1, 1]. Entries of other arrays lie within the declared range, which is [0, 1] for bits, and are rounded.
     """
 
-    def __init__(self, action_format: ActionFormat, message: spaces.Dict) -> None:
+    def __init__(self, action_format: ActionFormat, arrays: Mapping[str, spaces.Box]) -> None:
         """Sets the space.
 
         Args:
             action_format: The format to extend; :meth:`fits` must be true for its space.
-            message: Space of one message: ``Box`` and ``MultiBinary`` spaces by name.
+            arrays: Spaces of a message's arrays by name; bits are integers in [0, 1].
         """
-        self._format, self._message = action_format, message
+        self._format, self._arrays = action_format, dict(sorted(arrays.items()))
         inner = action_format.space
-        low, high = [inner.low], [inner.high]
-        for part in message.values():
-            whole = isinstance(part, spaces.MultiBinary) or np.issubdtype(part.dtype, np.integer)
-            bounds = _ends(part) if whole else (-1.0, 1.0)
-            for ends, end in zip((low, high), bounds, strict=True):
-                ends.append(np.full(prod(part.shape), end))
-        ends = (np.concatenate(each).astype(inner.dtype) for each in (low, high))
-        self.space: spaces.Space[Any] = spaces.Box(*ends, dtype=inner.dtype.type)
+        assert isinstance(inner, spaces.Box)
+        parts = [
+            inner,
+            *(spaces.Box(-1, 1, box.shape) if _is_real(box) else box for box in self._arrays.values()),
+        ]
+        low, high = (
+            np.concatenate([getattr(part, end).ravel() for part in parts]).astype(inner.dtype)
+            for end in ("low", "high")
+        )
+        self.space: spaces.Space[Any] = spaces.Box(low, high, dtype=inner.dtype.type)
 
     @staticmethod
     def fits(space: spaces.Space[Any]) -> bool:
         """Returns whether a message can be added to a space: it is a box with one axis, and no simplex."""
-        return isinstance(space, spaces.Box) and len(space.shape) == 1 and not isinstance(space, Simplex)
+        return isinstance(space, spaces.Box) and FlatSending.fits(space)
 
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Mapping[str, Any]:
         """Returns the environment's action, a mapping with the entry ``message``, from an element of the flat space.
@@ -261,20 +264,20 @@ class FlatMessage:
         Raises:
             ValueError: A number is not finite, or the other format refuses its part.
         """
-        start = (self._format.space.shape or ())[0]
+        start = prod(self._format.space.shape or ())
         action = self._format.to_action(choice[..., :start], observation)
         require_finite("choice", choice)
         message = {}
-        for name, part in self._message.items():
-            shape = part.shape or ()
-            numbers = choice[..., start : start + prod(shape)].reshape(*choice.shape[:2], *shape)
-            start += prod(shape)
-            if isinstance(part, spaces.MultiBinary):
-                numbers = numbers > 0.5
-            elif np.issubdtype(part.dtype, np.integer):
-                numbers = np.clip(np.rint(numbers.astype(np.float64)), *_ends(part))
-            message[name] = numbers.astype(part.dtype)
+        for name, box in self._arrays.items():
+            stop = start + prod(box.shape)
+            numbers = choice[..., start:stop].reshape(*choice.shape[:2], *box.shape).astype(np.float64)
+            rounded = numbers if _is_real(box) else np.clip(np.rint(numbers), box.low, box.high)
+            message[name], start = rounded.astype(box.dtype), stop
         return add_entry(action, "message", message)
+
+
+def _is_real(space: spaces.Box) -> bool:
+    return np.issubdtype(space.dtype, np.floating)
 
 
 def _dtype(name: Any, declared: Any) -> np.dtype[Any]:
@@ -303,36 +306,22 @@ def _dtype(name: Any, declared: Any) -> np.dtype[Any]:
     return dtype
 
 
-def _message_spaces(
-    shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> tuple[spaces.Space[Any], spaces.Box, spaces.Box]:
-    """Returns the space of an array in actions, a space with finite bounds to check it, and its space in releases."""
-    if dtype == np.bool_:
-        return (
-            spaces.MultiBinary(shape),
-            spaces.Box(0, 1, shape, np.int8),
-            spaces.Box(0, 1, shape, np.float64),
-        )
+def _limits(shape: tuple[int, ...], dtype: np.dtype[Any]) -> spaces.Box:
+    """Returns the box of the finite numbers of a dtype; of integers only those that float64 represents."""
     if dtype.kind == "f":
         most = float(np.finfo(dtype).max)
-        limits = spaces.Box(-most, most, shape, np.float64)
-        return (
-            spaces.Box(-np.inf, np.inf, shape, dtype.type),
-            limits,
-            spaces.Box(-np.inf, np.inf, shape, np.float64),
-        )
-    # Larger integers have no exact float64.
+        return spaces.Box(-most, most, shape, np.float64)
+    if dtype == np.bool_:
+        return spaces.Box(0, 1, shape, np.int8)
     low, high = max(np.iinfo(dtype).min, -MOST), min(np.iinfo(dtype).max, MOST)
-    space = spaces.Box(low, high, shape, dtype.type)
-    return space, space, spaces.Box(low, high, shape, np.float64)
+    return spaces.Box(low, high, shape, dtype.type)
 
 
-def _ends(space: spaces.Space[Any]) -> tuple[float, float]:
-    """Returns the smallest and the largest number of a space of integers or bits."""
-    if isinstance(space, spaces.MultiBinary):
-        return 0, 1
-    assert isinstance(space, spaces.Box)
-    return float(space.low.min()), float(space.high.max())
+def _written(limits: spaces.Box, dtype: np.dtype[Any]) -> spaces.Space[Any]:
+    """Returns the space of an array in actions, which has no bounds for floating-point numbers."""
+    if dtype == np.bool_:
+        return spaces.MultiBinary(limits.shape)
+    return spaces.Box(-np.inf, np.inf, limits.shape, dtype.type) if dtype.kind == "f" else limits
 
 
 def _beside(rows: Array, array: Array) -> Array:
