@@ -1,6 +1,7 @@
 """Authored messages: agents release what their policy, or a reporter, has written, in place of statistics."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from math import prod
 from typing import Any
@@ -105,13 +106,16 @@ class Messages(FederatedWrapper):
             raise TypeError(
                 f"arrays is {arrays!r}; a mapping of at least one name to its shape and dtype is required"
             )
+        self._question: Arrays | None = None
         self._dtypes = {name: _dtype(name, declared) for name, declared in arrays.items()}
         limits = {name: _limits(tuple(arrays[name]["shape"]), dtype) for name, dtype in self._dtypes.items()}
         self._checks = {
             name: ActionCheck(box, env.possible_agents, what=f"message {name!r}")
             for name, box in limits.items()
         }
-        unbounded = {name: spaces.Box(-np.inf, np.inf, box.shape, np.float64) for name, box in limits.items()}
+        unbounded: dict[str, spaces.Space[Any]] = {
+            name: spaces.Box(-np.inf, np.inf, box.shape, np.float64) for name, box in limits.items()
+        }
         self.single_release_space = spaces.Dict(unbounded)
         self._reporter = None if reporter is None else deepcopy(make("reporter", reporter, {}, Reporter))
         if self._reporter is None:
@@ -154,7 +158,7 @@ class Messages(FederatedWrapper):
         """Starts one episode for each seed, in which nothing has been written; see :meth:`FederatedEnv.reset_batch`."""
         reset = self.env.reset_batch(seeds)
         self._written = zeros(self.single_release_space, self._ledger.shape)
-        self._question: Arrays | None = None
+        self._question = None
         if self._reporter is not None:
             keys = row_keys([int(seed) for seed in seeds], self.max_num_agents, Purpose.REPORT)
             self._reporter.reset(self.policy_spec, keys.view(np.uint64)[..., 0])
@@ -294,10 +298,9 @@ def _dtype(name: Any, declared: Any) -> np.dtype[Any]:
         raise TypeError(f"arrays[{name!r}]['shape'] is {shape!r}; a sequence of integers >= 1 is required")
     for place, size in enumerate(shape):
         require_integer(f"arrays[{name!r}]['shape'][{place}]", size, 1)
-    try:
+    dtype: np.dtype[Any] = np.dtype(object)
+    with suppress(TypeError):
         dtype = np.dtype(declared.get("dtype", "float64"))
-    except TypeError:
-        dtype = np.dtype(object)
     if dtype.kind not in "fiub" or dtype.itemsize > 8:
         raise ValueError(
             f"arrays[{name!r}]['dtype'] is {declared['dtype']!r}; a floating-point type of at most 64 bits, an integer "

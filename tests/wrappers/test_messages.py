@@ -1,6 +1,7 @@
 """Authored messages: who writes them, what leaves, what is counted, and what is refused."""
 
 import json
+import pickle
 from functools import partial
 
 import gymnasium
@@ -532,3 +533,141 @@ def test_privatizers_around_messages(privatizer, author):
     inner = with_sums if author == "reporter" else partial(Messages, arrays=ARRAYS)
     check_wrapper(PRIVATIZERS[privatizer], lambda: inner(ArmsEnv()))
     check_wrapper(lambda env: Channel(PRIVATIZERS[privatizer](inner(env))), ArmsEnv)
+
+
+def test_reporters_answer_questions_within_a_round():
+    """A question holds for one release; without one, reports tell what the agent has seen; nothing else moves."""
+    env = Byzantine(with_sums(ArmsEnv()), [2], {"name": "scaled", "scale": 2.0})
+    env.reset_batch([0, 1])
+    everyone, nobody = np.ones((2, 3), bool), np.zeros((2, 3), bool)
+    env.step_batch(np.zeros((2, 3), np.int64))
+    silent = env.release(everyone)["sums"]
+    hidden = env.hidden()["mean"].copy()
+    question = np.arange(6.0).reshape(2, 3, 1) * 100
+    env.env.ask({"of": question})
+    assert not env.release(nobody)["sums"].any()
+    told = env.release(np.array([[True, False, False], [True, True, False]]))["sums"]
+    np.testing.assert_array_equal(told[:, 0], silent[:, 0] + question[:, 0])
+    np.testing.assert_array_equal(told[1, 1], silent[1, 1] + question[1, 1])
+    assert not told[0, 1].any()
+    np.testing.assert_array_equal(env.release(everyone)["sums"][:, :2], silent[:, :2])
+    np.testing.assert_array_equal(env.hidden()["mean"], hidden)
+    with pytest.raises(ValueError, match=r"question 'of' has shape \(2, 1\); .*\(2, 3\)"):
+        env.env.ask({"of": question[:, 0]})
+    writes = Messages(ArmsEnv(), ONE)
+    with pytest.raises(ResetNeeded):
+        writes.ask(None)
+    writes.reset_batch([0])
+    with pytest.raises(ValueError, match="reporter is None"):
+        writes.ask({"of": question})
+
+
+class Broken(Sums):
+    """Reports what is not finite for one agent."""
+
+    def report(self, question):
+        told = super().report(question)
+        told["sums"][1, 2, 0] = np.nan
+        return told
+
+
+def test_bad_reports_are_refused_before_anything_leaves():
+    env = Messages(ArmsEnv(), SUMS, {"name": f"{__name__}:Broken"})
+    env.reset_batch([0, 1])
+    with pytest.raises(ValueError, match=r"message 'sums' of agent_2 \(replica 1\), entry 0, is nan"):
+        env.release(np.ones((2, 3), bool))
+    assert env.privacy().epsilon == 0
+    assert env.single_action_space == ArmsEnv().single_action_space
+    assert list(env.action_formats) == ["arm"]
+    for bad, error in ((Author(), TypeError), (3, TypeError), (Sums, TypeError), ("often", ValueError)):
+        with pytest.raises(error, match="reporter"):
+            Messages(ArmsEnv(), SUMS, bad)
+
+
+def test_a_reporter_serves_several_federations():
+    reporter = Sums()
+    first, second = (Messages(ArmsEnv(), SUMS, reporter) for _ in range(2))
+    for env in (first, second):
+        env.reset_batch([0])
+    first.step_batch(np.zeros((1, 3), np.int64))
+    everyone = np.ones((1, 3), bool)
+    again = pickle.loads(pickle.dumps(first))
+    assert (first.release(everyone)["sums"] != second.release(everyone)["sums"]).all()
+    np.testing.assert_array_equal(again.release(everyone)["sums"], first.release(everyone)["sums"])
+
+
+class Mixing(Sums):
+    """a row may depend on the same row"""
+
+    def observe(self, observation):
+        super().observe(observation)
+        self.sums = self.sums + self.sums.sum()
+
+
+class Remembering(Sums):
+    """let reset forget everything"""
+
+    past = 0
+
+    def reset(self, spec, seeds):
+        super().reset(spec, seeds)
+        self.luck = self.luck + self.past
+
+    def observe(self, observation):
+        super().observe(observation)
+        self.past += 1
+
+
+class Incremental(Sums):
+    """report must not change what later reports are"""
+
+    def report(self, question):
+        told = super().report(None)
+        self.luck = self.luck + 1
+        return told
+
+
+class Keeping(Sums):
+    """copy what is to be kept of an observation"""
+
+    def reset(self, spec, seeds):
+        super().reset(spec, seeds)
+        self.seen = []
+
+    def observe(self, observation):
+        super().observe(observation)
+        self.seen.append(observation["total_pulls"])
+        self.sums = self.sums + sum(array.sum(axis=-1) for array in self.seen)
+
+
+class Writing(Sums):
+    """observe writes into its observation"""
+
+    def observe(self, observation):
+        observation["total_pulls"][...] = 0
+
+
+class Wide(Sums):
+    """report has arrays of the shapes"""
+
+    def report(self, question):
+        return {"sums": np.zeros((*self.sums.shape, 3))}
+
+
+class MixingAnswers(Sums):
+    """a row may depend on the same row"""
+
+    def report(self, question):
+        told = super().report(question)
+        return told if question is None else {"sums": told["sums"] + question["of"].sum()}
+
+
+@pytest.mark.parametrize(
+    "reporter",
+    [Mixing, Remembering, Incremental, Keeping, Writing, Wide, MixingAnswers],
+    ids=lambda kind: kind.__name__,
+)
+def test_reporters_that_break_the_rules_are_caught(reporter):
+    question = spaces.Dict({"of": spaces.Box(-1.0, 1.0, (1,), np.float64)})
+    with pytest.raises(AssertionError, match=reporter.__doc__):
+        check_reporter(reporter, lambda: Messages(ArmsEnv(), SUMS), question)
