@@ -61,6 +61,7 @@ class Privatizer(FederatedWrapper):
     # Empty, so that tests and the registry of wrappers skip this class and use its subclasses, such as
     # GaussianPrivatizer, which need no mechanism as an argument.
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
+    _accountant: Accountant
 
     def __init__(
         self,
