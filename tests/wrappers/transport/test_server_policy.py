@@ -334,6 +334,16 @@ def test_a_policy_is_data():
         )
 
 
+def test_a_policy_is_copied():
+    """Two servers with one object play as if each had its own."""
+    policy = Rounds()
+    envs = [Server(small_arms(), "every_round", policy=policy) for _ in range(2)]
+    for env in envs:
+        env.reset_batch([0])
+        env.step_batch(pulls(env, 0))
+    assert [env.step_batch(pulls(env, 1)).observation["server_rounds"][0, 0] for env in envs] == [20, 20]
+
+
 class Broken(Rounds):
     """A policy with another answer."""
 
@@ -428,7 +438,9 @@ def test_good_policies_pass(policy):
 
 
 def test_a_good_conversation_passes():
-    check_server_policy(Pooled(tolerance=1e-3), lambda: Messages(small_linear(), ARRAYS, reporter=Gradients()))
+    check_server_policy(
+        Pooled(tolerance=1e-3), lambda: Messages(small_linear(), ARRAYS, reporter=Gradients())
+    )
 
 
 class Mixing(Rounds):
@@ -537,4 +549,6 @@ def test_policies_that_break_the_rules_are_caught(mutant, message):
 
 def test_a_conversation_that_ends_for_all_at_once_is_caught():
     with pytest.raises(AssertionError, match="alone and among the others"):
-        check_server_policy(Everybody(tolerance=1e-3), lambda: Messages(small_linear(), ARRAYS, reporter=Gradients()))
+        check_server_policy(
+            Everybody(tolerance=1e-3), lambda: Messages(small_linear(), ARRAYS, reporter=Gradients())
+        )
