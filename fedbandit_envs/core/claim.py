@@ -17,6 +17,16 @@ own names, or these:
   possible one.
 * ``one-observation-added``: one such observation, which is part of one history and missing in the other.
 * ``one-outcome``: one binary outcome, good or defective; quantities are the same.
+* ``agent``: all data of the agent in the whole episode, replaced by any other data (:data:`AGENT`).
+"""
+
+AGENT: Adjacency = "agent"
+"""The adjacency ``agent``: the two histories of the agent may differ in everything that it ever did and observed.
+
+It covers whatever computed the agent's releases and whatever its earlier data led to later, such as other actions. The
+times and the number of its releases must be the same in both histories. No statistic bounds by itself how much it
+differs between two such histories, so releases must be clipped (:class:`~fedbandit_envs.wrappers.Privatizer` with
+``clip=C``): two vectors of Euclidean norm C at most differ by at most 2 C in each release.
 """
 
 Composition = Literal["basic", "zcdp", "exact", "parallel"]
@@ -33,10 +43,13 @@ class Claim:
         adjacency: The neighbouring histories that an observer cannot distinguish.
         composition: How the releases were composed.
         reason: Why epsilon is None or infinite, or was not computed as requested; empty otherwise.
-        trust: Whom an agent must trust for the guarantee. ``local``: nobody but itself. A mechanism that needs a silo,
-            a shuffler, a server or cryptography uses another word.
+        trust: Whom an agent must trust for the guarantee. ``local``: nobody but itself. Others are a ``shuffler``, an
+            ``aggregator`` (a secure sum), a ``server``, or ``cryptography``.
         noise: ``none`` without noise; ``repeatable`` if the noise follows from a seed that others may know or find, so
             that the guarantee holds only against those who do not; ``secret`` if it follows from a secret seed.
+        observer: Against whom the guarantee holds: ``everybody`` (but the agent itself), or those who see an agent's
+            uploads (``wire``), what the ``server`` sees, what a ``fellow`` agent receives and has itself, or what is
+            sent to all agents (``public``).
     """
 
     epsilon: float | None
@@ -46,7 +59,12 @@ class Claim:
     reason: str = ""
     trust: str = "local"
     noise: str = "none"
+    observer: str = "everybody"
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the attributes by name; an infinite epsilon, which JSON does not have, becomes ``"infinity"``."""
-        return {**asdict(self), "epsilon": "infinity" if self.epsilon == inf else self.epsilon}
+        """Returns the attributes by name; an infinite epsilon, which JSON does not have, becomes ``"infinity"``.
+
+        An ``observer`` that is everybody is left out.
+        """
+        written = {**asdict(self), "epsilon": "infinity" if self.epsilon == inf else self.epsilon}
+        return {name: value for name, value in written.items() if (name, value) != ("observer", "everybody")}

@@ -203,7 +203,9 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
         """Returns the privacy guarantee of this episode's releases, for the agent with the largest loss. Final.
 
         Every wrapper of a stack returns the same claim. Without a privatizer, epsilon is 0 if no agent has released
-        anything and infinite otherwise, under any adjacency; the claim then names the environment's first adjacency.
+        anything and infinite otherwise, under any adjacency; the claim then names the environment's first adjacency. If
+        the transport has a stage (a shuffler, a secure sum or a trusted server), the claim holds against fellow agents;
+        :meth:`privacy_claims` returns those against all observers.
 
         Raises:
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
@@ -211,6 +213,20 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
         if self._ledger.episode is None:
             raise ResetNeeded("privacy() was called before reset()")
         return self._ledger.claim()
+
+    @final
+    def privacy_claims(self) -> list[Claim]:
+        """Returns the privacy guarantees against every observer, those that trust least first. Final.
+
+        Without a stage in the transport it is the claim of :meth:`privacy` alone, which trusts nobody. With a stage
+        there is one claim for each observer, with the trust that it needs: infinite where the observer sees data
+        without noise, and None, with the reason, where nothing can be said.
+
+        Raises:
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
+        claim = self.privacy()
+        return [claim] if self._ledger.claims_fn is None else self._ledger.claims_fn()
 
     @abstractmethod
     def hidden(self) -> Arrays:

@@ -14,11 +14,16 @@ from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.buffers import Buffers
 from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.core.noise_variance import independent
+from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.core.wrapper import FederatedWrapper
-from fedbandit_envs.randomness.streams import Entropy, is_secret, noise_streams
+from fedbandit_envs.randomness.streams import Entropy, is_secret, noise_names, noise_streams
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
+from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import Budget, BudgetExhaustedError, GivenBudget
-from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Mechanism
+from fedbandit_envs.wrappers.privacy.clip import Clip
+from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, Mechanism
+from fedbandit_envs.wrappers.transport.stages import Combined, Shares, Stage
 
 OnExhausted = Literal["raise", "silence"]
 
@@ -27,7 +32,7 @@ class Privatizer(FederatedWrapper):
     """A wrapper that adds noise to every release by a mechanism and records the release's privacy loss.
 
     A reset starts a new federation: its agents, data and privacy accounts are new. If several episodes use the data of
-    the same people, users have to add up the privacy losses of the episodes themselves. Guarantees are proven for real
+    the same people, users have to add up the episodes' :attr:`accountant` objects. Guarantees are proven for real
     numbers, while noise is computed in floating-point arithmetic.
 
     Unless ``noise_seed`` is given, the noise follows from the episode's seed. Then runs can be repeated, and whoever
@@ -40,6 +45,13 @@ class Privatizer(FederatedWrapper):
     same shape (:mod:`fedbandit_envs.core.noise_variance`). The variance depends only on quantities that claims treat as
     public: sensitivities (in procurement they follow from capacities, which are public there) and the number of
     releases so far.
+
+    If the transport around it has a stage (:mod:`fedbandit_envs.wrappers.transport.stages`), the privatizer makes the
+    noise of that stage, whose scale is the same for all agents. For an ``aggregator`` each agent adds its share of one
+    Gaussian noise, and the mechanism's arguments are about a sum of ``honest`` shares; other noise is not shared. For a
+    ``server`` agents release without noise, and the mechanism adds one noise to their sum. Then the accounts are those
+    of each agent's own share, or of the server's noise. Budgets and ``epsilon_spent`` are measured for a fellow agent
+    as the observer, of sums with as few shares as the stage lets pass; under a shuffler for everybody.
 
     Example:
         >>> from fedbandit_envs.procurement_v0 import parallel_env
@@ -68,6 +80,7 @@ class Privatizer(FederatedWrapper):
         budget: GivenBudget = None,
         on_exhausted: OnExhausted = "raise",
         noise_seed: Entropy | None = None,
+        clip: float | None = None,
     ) -> None:
         """Wraps ``env``.
 
@@ -84,12 +97,17 @@ class Privatizer(FederatedWrapper):
                 ``"silence"`` lets the agent not send (:meth:`allowed_senders` leaves it out).
             noise_seed: Seed of the noise: a non-negative integer of any size, or a sequence of them. None derives the
                 noise from the episode's seed.
+            clip: The largest Euclidean norm C of a release, of all its numbers together, > 0. Larger releases are
+                scaled down to it before noise is added (:class:`~fedbandit_envs.wrappers.privacy.clip.Clip`), and the
+                noise is in proportion to C instead of the environment's sensitivities. Claims can then be made under
+                the adjacency ``agent``. None clips nothing.
 
         Raises:
             TypeError: An argument has the wrong type.
-            ValueError: An argument is out of its range, or ``env`` is already privatized.
+            ValueError: An argument is out of its range, ``env`` is already privatized, or the mechanism cannot
+                randomise clipped releases.
         """
-        super().__init__(env)
+        super().__init__(env if clip is None else Clip(env, clip))
         require_choice("on_exhausted", on_exhausted, ("raise", "silence"))
         require_seeds("noise_seed", noise_seed)
         self.budget = Budget.of(budget)
@@ -97,12 +115,19 @@ class Privatizer(FederatedWrapper):
         # which import this one.
         known = resolve("fedbandit_envs.wrappers.privacy.mechanisms.registry:MECHANISMS")
         self.mechanism: Mechanism = deepcopy(make("mechanism", mechanism, known, Mechanism))
-        self.mechanism.prepare(env)
+        if clip is not None and not self.mechanism.takes_clip:
+            raise ValueError(
+                f"clip is {clip!r} and mechanism a {type(self.mechanism).__name__}, which does not randomise clipped "
+                "releases (Mechanism.takes_clip); None is required"
+            )
+        self.mechanism.prepare(self.env)
         self.single_release_space = self.mechanism.release_space(env.single_release_space)
         self._on_exhausted = on_exhausted
         self._noise_seed = noise_seed
         self._episodes = 0
         self._copied = False
+        self._stage: Stage | None = None
+        self._next_stage: Stage | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns the state for a copy; from here on claims say that noise is repeatable, since both draw the same."""
@@ -133,13 +158,23 @@ class Privatizer(FederatedWrapper):
             raise ResetNeeded("a privatizer keeps accounts from its first reset on; call reset first")
         return self._accountant
 
+    def enter(self, stage: Stage | None) -> None:
+        """Sets the transport's stage for the episode that the next reset starts; transports call it before each reset.
+
+        An episode that is started without a transport has no stage.
+        """
+        self._next_stage = stage
+
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with new noise and without recorded releases.
 
         Raises:
             ValueError: The mechanism cannot randomise the environment's statistic.
         """
+        ended = self._accountant.unrecorded() if hasattr(self, "_accountant") else None
         reset = self.env.reset_batch(seeds)
+        if ended is not None:
+            self._accountant.close(ended)
         sensitivity = self.env.sensitivity()
         for name, array in sensitivity.scale.items():
             if not (np.isfinite(array).all() and (array >= 0).all() and array.any()):
@@ -147,15 +182,20 @@ class Privatizer(FederatedWrapper):
                     f"sensitivity of {name!r} lies between {array.min()} and {array.max()}; finite "
                     "numbers >= 0 that are not all 0 are required"
                 )
-        streams = noise_streams(
-            [int(seed) for seed in seeds], self.max_num_agents, self._noise_seed, self._episodes
-        )
+        stage, self._next_stage = self._next_stage, None
+        self._stage, self._shares_each = stage, 1
+        noises = 1 if stage is not None and stage.trust == "server" else self.max_num_agents
+        streams = noise_streams([int(seed) for seed in seeds], noises, self._noise_seed, self._episodes)
+        drawn = noise_names([int(seed) for seed in seeds], self._noise_seed, self._episodes)
         self._episodes += 1
+        rows = (len(seeds), self.max_num_agents)
         # The mechanism is started before the budget's adjacency is checked: an unsuitable statistic should be the
         # error, and not the adjacency, which may have been chosen by the mechanism's privatizer.
-        self.mechanism.start(
-            sensitivity, self.env.max_cycles, [generator for replica in streams for generator in replica]
-        )
+        generators = [generator for replica in streams for generator in replica]
+        if stage is None:
+            self.mechanism.start(sensitivity, self.env.max_cycles, generators)
+        else:
+            self._start_stage(stage, sensitivity, generators, rows)
         self.single_release_space = self.mechanism.release_space(self.env.single_release_space)
         adjacencies = tuple(sensitivity.changes)
         adjacency = adjacencies[0] if self.budget.adjacency is None else self.budget.adjacency
@@ -165,15 +205,32 @@ class Privatizer(FederatedWrapper):
             "composition": self.budget.composition,
             "adjacency": adjacency,
         }
-        rows = (len(seeds), self.max_num_agents)
         noise = "secret" if is_secret(self._noise_seed) and not self._copied else "repeatable"
-        self._accountant = Accountant(*rows, self._ledger, self._height, adjacencies, noise)
+        self._accountant = Accountant(*rows, self._ledger, self._height, adjacencies, noise, drawn)
         self._sent = np.zeros(rows, np.int64)
         self._shown = Buffers({"epsilon_spent": np.zeros(rows)})
         self._epsilon_spent = self._shown.arrays["epsilon_spent"]
         self._measured_at = -1
         self._ledger.claim_fn = self._claim
+        if stage is not None:
+            self._ledger.claims_fn = self._claims
         return reset._replace(info={**reset.info, **self._shown.views})
+
+    def _start_stage(
+        self, stage: Stage, sensitivity: Sensitivity, generators: Generators, rows: tuple[int, int]
+    ) -> None:
+        """Starts the mechanism for a stage, with one scale for all agents, and the count of shares of noise."""
+        sensitivity, horizon = stage.common(sensitivity), self.env.max_cycles
+        self.mechanism.start(sensitivity, horizon, generators)
+        first = self.mechanism.events(np.ones(rows, np.bool_), np.zeros(rows, np.int64))
+        if stage.trust == "aggregator" and all(event.kind == "gaussian" for event in first):
+            self._shares_each = stage.honest
+            share = {name: array / np.sqrt(stage.honest) for name, array in sensitivity.scale.items()}
+            self.mechanism.start(sensitivity._replace(scale=share), horizon, generators)
+        self._shares = Shares(rows)
+        # Correlated noise of agents that do not send is kept here until they send again, so that the variances which
+        # releases announce still add up to the variance of the sum of releases.
+        self._kept: Arrays = {}
 
     def step_batch(self, action: Array) -> BatchStep:
         """Plays one round; see :meth:`FederatedEnv.step_batch`.
@@ -207,9 +264,22 @@ class Privatizer(FederatedWrapper):
                 f"another one is beyond what is allowed: {self.budget}, releases={self.mechanism.max_releases}"
             )
         statistic = self.env._release(sends)
-        randomised = self.mechanism.randomise(statistic, sends, self._sent)
-        for event, times in self.mechanism.events(sends, self._sent).items():
-            self._accountant.record(event, times)
+        index, counted = self._index, sends
+        if self._stage is not None and self._correlated:
+            counted = np.repeat(sends.any(axis=1, keepdims=True), sends.shape[1], axis=1)
+            self._accountant.skip(counted & ~sends)
+        if self._stage is not None and self._stage.trust == "server":
+            shapes = {name: space.shape or () for name, space in self.single_release_space.items()}
+            bare = {name: np.zeros((*sends.shape, *shape)) for name, shape in shapes.items()}
+            randomised = {**bare, **statistic}
+        else:
+            randomised = self.mechanism.randomise(statistic, counted, index)
+            if counted is not sends:
+                self._keep(randomised, sends, counted)
+        for event, times in self.mechanism.events(counted, index).items():
+            self._accountant.record(self._booked(event), times)
+        if self._stage is not None:
+            self._shares.times += sends.any(axis=1)
         self._sent += sends
         if sends.any():
             # Epsilon is measured now: a transport outside of this wrapper releases after step_batch has made the
@@ -224,12 +294,73 @@ class Privatizer(FederatedWrapper):
             for name, array in randomised.items()
         }
 
+    @property
+    def _correlated(self) -> bool:
+        return self.mechanism.correlated or not independent(self.single_release_space)
+
+    @property
+    def _index(self) -> Array:
+        """How often each agent has released before; with a stage, how often any agent of its replica has."""
+        return (
+            self._sent
+            if self._stage is None
+            else np.repeat(self._shares.times[:, np.newaxis], self._sent.shape[1], axis=1)
+        )
+
+    def _booked(self, event: Event) -> Event:
+        """Returns the event of an agent's own noise, given that of the noise for which the mechanism was made."""
+        return event if self._shares_each == 1 else event.rescaled(self._shares_each)
+
+    def _keep(self, randomised: Arrays, sends: Array, counted: Array) -> None:
+        """Adds the kept noise of agents that send to their releases, and keeps that of agents that do not."""
+        for name, array in randomised.items():
+            kept = self._kept.setdefault(name, np.zeros(array.shape))
+            array[sends] += kept[sends]
+            kept[sends] = 0.0
+            kept[counted & ~sends] += array[counted & ~sends]
+
+    def synchronise(self, combined: Combined, senders: Array) -> Arrays:
+        """Counts a synchronisation, and returns the sums that leave the stage, to which a server adds its noise.
+
+        The transport calls it once after each release.
+
+        Args:
+            combined: What leaves the stage.
+            senders: Which agents have released data for it, bool ``(replicas, agents)``.
+        """
+        synchronised = senders.any(axis=1)
+        self._shares.pass_on(synchronised, combined)
+        if self._stage is None or self._stage.trust != "server":
+            return combined.total
+        sums = {name: combined.total[name][:, np.newaxis] for name in self.env.single_release_space}
+        index = (self._shares.times - 1)[:, np.newaxis]
+        noisy = self.mechanism.randomise(sums, synchronised[:, np.newaxis], index)
+        return {name: array[:, 0] for name, array in noisy.items()}
+
+    def _spent(self, accounts: Accountant) -> Array:
+        """Returns the epsilon of each agent, measured as :attr:`budget` says, ``(replicas, agents)``."""
+        if self._shares_each > 1 and self._stage is not None:
+            accounts = accounts.rescaled(np.array(1 / max(self._stage.honest - 1 - self._stage.colluders, 1)))
+        return accounts.epsilon_by_agent(**self._measured)
+
     def _measure(self) -> None:
-        self._epsilon_spent[...] = self._accountant.epsilon_by_agent(**self._measured)
+        self._epsilon_spent[...] = self._spent(self._accountant)
 
     def _claim(self) -> Claim:
-        """Returns the privacy claim for the releases so far, measured as :attr:`budget` says."""
-        return self.accountant.epsilon(**self._measured)
+        """Returns the privacy claim for the releases so far, measured as :attr:`budget` says.
+
+        With a stage it is the claim for a fellow agent; the one for everybody where the stage has none.
+        """
+        if self._stage is None:
+            return self.accountant.epsilon(**self._measured)
+        claims = self._claims()
+        fellow = next(claim for claim in claims if claim.observer == "fellow")
+        return claims[0] if fellow.epsilon is None and self._stage.trust != "server" else fellow
+
+    def _claims(self) -> list[Claim]:
+        """Returns the claims for all observers, with a stage, least trust first."""
+        assert self._stage is not None
+        return self._stage.claims(self.accountant, self._shares, self._correlated, **self._measured)
 
     def _can_afford(self, senders: Array) -> Array:
         """Returns whether each agent can afford its release, bool ``(replicas, agents)``; true if it does not send.
@@ -239,10 +370,12 @@ class Privatizer(FederatedWrapper):
         """
         accountant, sends = self.accountant, np.asarray(senders, np.bool_)
         most = self.mechanism.max_releases
-        affordable = np.ones_like(sends) if most is None else self._sent < most
+        index = self._index
+        affordable = np.ones_like(sends) if most is None else index < most
         if np.isfinite(self.budget.epsilon):
             # The comparison below has a tolerance, since rounding may let the sum of equal shares exceed the budget.
-            events = self.mechanism.events(sends & affordable, self._sent)
-            spent = accountant.after(events).epsilon_by_agent(**self._measured)
+            events = self.mechanism.events(sends & affordable, index)
+            booked = {self._booked(event): times for event, times in events.items()}
+            spent = self._spent(accountant.after(booked))
             affordable &= spent <= self.budget.epsilon * (1 + 1e-12)
         return affordable | ~sends

@@ -11,6 +11,7 @@ from fedbandit_envs.basics.checks import require_flag, require_integer
 from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
 from fedbandit_envs.wrappers.transport.network import Network
 from fedbandit_envs.wrappers.transport.schedule import Schedule
+from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, spread
 from fedbandit_envs.wrappers.transport.topology import Topology
 from fedbandit_envs.wrappers.transport.transport import Transport
 
@@ -29,6 +30,10 @@ class Channel(Transport):
     Each transmission along an edge counts as one message, whether it is lost or not; a doubled one counts as two. It is
     counted for the agent that released the data, whichever node passes them on.
 
+    With a ``stage``, which needs the complete graph, one message to each other agent is counted for a release. Loss
+    hits a release on its way to the stage, for all agents, and the sum on its way to each agent; ``delay`` is that of
+    the sum.
+
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
         >>> env = Channel(parallel_env(num_agents=4), topology="ring", schedule="every_round", time_to_live=1)
@@ -44,6 +49,13 @@ class Channel(Transport):
         {},
         {"topology": "star", "schedule": {"name": "fixed_gap", "gap": 2}, "delay": 1, "loss": 0.1},
         {"topology": "ring", "schedule": "on_request", "echo": True, "duplication": 0.1},
+        {"stage": "shuffler", "loss": 0.2},
+        {
+            "stage": {"name": "aggregator", "honest": 2},
+            "schedule": {"name": "fixed_gap", "gap": 2},
+            "delay": 1,
+        },
+        {"stage": "server", "echo": True, "duplication": 0.1},
     )
 
     def __init__(
@@ -57,6 +69,7 @@ class Channel(Transport):
         duplication: float = 0.0,
         echo: bool = False,
         cliques: bool = False,
+        stage: StageSpec = None,
     ) -> None:
         """Wraps ``env``; a privatizer, if any, must be inside.
 
@@ -79,10 +92,13 @@ class Channel(Transport):
                 and the resulting graph is partitioned into few cliques, see
                 :func:`~fedbandit_envs.wrappers.transport.network.clique_cover`. Messages still flood the whole graph
                 and are counted as without cliques.
+            stage: Who adds up the releases of a round before anybody receives them, see
+                :mod:`fedbandit_envs.wrappers.transport.stages`; None for nobody.
 
         Raises:
             TypeError: An argument has the wrong type.
-            ValueError: An argument is out of its range, ``env`` has a transport already, or the schedule needs
+            ValueError: An argument is out of its range, ``env`` has a transport already, a stage is given and the
+                topology is not complete, or the schedule needs
                 every agent to reach every other and one does not (where graphs are drawn, ``reset_batch`` raises this
                 error).
         """
@@ -94,8 +110,17 @@ class Channel(Transport):
                 "time_to_live is None; with cliques=True an integer >= 1 is required, since cliques are made of agents "
                 "within that many hops of each other"
             )
-        super().__init__(env, schedule, echo, delay, loss, duplication)
+        super().__init__(env, schedule, echo, delay, loss, duplication, stage=stage)
         graph = Topology(topology, env.possible_agents)
+        complete = (
+            graph.fixed is not None
+            and not graph.relays
+            and graph.fixed.sum() == len(graph.fixed) ** 2 - len(graph.fixed)
+        )
+        if self._stage is not None and not complete:
+            raise ValueError(
+                f"topology is {topology!r}; 'complete' is required with a stage, since all agents receive the same sum"
+            )
         if graph.relays and time_to_live == 1:
             raise ValueError(
                 "time_to_live is 1; None or at least 2 is required where a controller passes messages on"
@@ -116,7 +141,19 @@ class Channel(Transport):
         # Key: the round in which a hop ends. Value: the releases, the agents at which they then arrive for the first
         # time, bool (replicas, agents, senders), and the number of transmissions of the next hop, (replicas, senders).
         self._in_transit: dict[int, list[tuple[Arrays, Array, Array]]] = {}
+        self._sums: dict[int, tuple[Array, Arrays, Array]] = {}
         return reset
+
+    def _send_sum(self, combined: Combined, messages: Array, lost: Array) -> None:
+        self._book(messages * (self.max_num_agents - 1))
+        everyone = combined.went[:, np.newaxis] & self._everyone
+        received = everyone & ~self._faults(everyone, upwards=False)[0]
+        own = {name: 0.0 if self._echo else array for name, array in combined.content.items()}
+        content = {
+            name: np.where(spread(received, total[:, np.newaxis]), total[:, np.newaxis] - own[name], 0.0)
+            for name, total in combined.total.items()
+        }
+        self._sums[self._round + self._delay] = received, content, combined.arrived & received
 
     def _send(self, statistic: Arrays, senders: Array) -> None:
         if self._echo:
@@ -141,6 +178,8 @@ class Channel(Transport):
                 due.append((statistic, arrives, follows))
 
     def _arrive(self) -> None:
+        if self._round in self._sums:
+            self._give(*self._sums.pop(self._round))
         for statistic, arrives, follows in self._in_transit.pop(self._round, ()):
             self._deliver(statistic, arrives)
             self._book(follows)

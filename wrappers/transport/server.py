@@ -9,10 +9,10 @@ from gymnasium import spaces
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.transport.answers import Answers, make_answers
 from fedbandit_envs.wrappers.transport.schedule import Schedule
 from fedbandit_envs.wrappers.transport.server_policy import ServerComputation, ServerPolicy, packed_bytes
+from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES, Transport
 
 
@@ -32,6 +32,9 @@ class Server(Transport):
     once, a doubled one twice. Messages are numbered, so that no data are added twice. The data of a lost upload are
     part of the agent's next upload, and the data of a lost download part of its next download. The info gains ``lost``,
     int64, the number of the agent's messages that were lost in this round.
+
+    With a ``stage`` the server computes with the sums of the stage alone. All agents download, whoever has uploaded:
+    with ``answers="uploads"`` whenever a sum has left the stage.
 
     When agents upload on request, the times of uploads may depend on raw data. The server decides on downloads from
     uploads alone, so that the times of downloads reveal nothing that the uploads do not.
@@ -58,6 +61,20 @@ class Server(Transport):
         {"schedule": "every_round", "answers": "every_round", "echo": False},
         {"schedule": {"name": "fixed_gap", "gap": 2}, "answers": "every_round", "delay": 1, "loss": 0.2},
         {"schedule": "on_request", "answers": "every_round", "duplication": 0.3},
+        {"schedule": "every_round", "stage": "server", "echo": False},
+        {
+            "schedule": "every_round",
+            "stage": {"name": "aggregator", "honest": 2, "colluders": 1},
+            "loss": 0.2,
+            "delay": 1,
+        },
+        {
+            "schedule": {"name": "fixed_gap", "gap": 2},
+            "answers": "every_round",
+            "stage": "shuffler",
+            "echo": False,
+            "loss": 0.2,
+        },
         {"schedule": {"name": "fixed_gap", "gap": 2}, "policy": "average", "delay": 1, "loss": 0.2},
     )
 
@@ -70,6 +87,7 @@ class Server(Transport):
         delay: int = 0,
         loss: float = 0.0,
         duplication: float = 0.0,
+        stage: StageSpec = None,
         policy: ServerPolicy | Callable[..., Any] | str | Mapping[str, Any] | None = None,
     ) -> None:
         """Wraps ``env``; a privatizer, if any, must be inside.
@@ -82,6 +100,9 @@ class Server(Transport):
             delay: Rounds that a message takes, each way; with 0 it arrives in the observation of the same round.
             loss: Probability, in [0, 1), that a message is lost.
             duplication: Probability, in [0, 1), that a message which is not lost is doubled.
+            stage: Who adds up the uploads of a round and, as a trusted server, adds noise to the sum, see
+                :mod:`fedbandit_envs.wrappers.transport.stages`. None if the server receives each upload by itself. A
+                policy then sees sorted messages without names (shuffler), or equal parts of a sum as uploads.
             policy: What the server computes from uploads and answers: a server policy, a function of uploads and mask,
                 a name (``"average"``, ``"ridge"``, ``"module:Class"``) or a mapping of the name and arguments. None
                 for a server that answers the sum of uploads.
@@ -91,7 +112,7 @@ class Server(Transport):
             ValueError: An argument is out of its range, ``env`` has a transport already, the answer rule or the policy
                 does not fit its statistics, or there is a policy and ``echo`` is False.
         """
-        super().__init__(env, schedule, echo, delay, loss, duplication, senders=1)
+        super().__init__(env, schedule, echo, delay, loss, duplication, 1, stage)
         self._answers = make_answers(answers, env.single_release_space)
         self._computation = None if policy is None else ServerComputation(policy, env.policy_spec)
         if self._computation is not None:
@@ -108,7 +129,6 @@ class Server(Transport):
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with an empty server and no messages in transit."""
         reset = super().reset_batch(seeds)
-        self._seeds = [int(seed) for seed in seeds]
         released, rows = self.env.single_release_space, self._everyone.shape
         self._held = zeros(released, (len(seeds),), np.float64)
         # _up: releases that the server has not received. _down: uploads that agents have not received.
@@ -118,6 +138,9 @@ class Server(Transport):
         self._on_the_way_up = np.zeros(rows, np.int64)
         # Messages in transit, by the round in which they arrive; all uploads (or downloads) of a round arrive together.
         self._uploads: dict[int, tuple[Array, Arrays]] = {}
+        self._sums: dict[int, Combined] = {}
+        # _own: own uploads in the sums of a stage that wait for an agent, which it subtracts.
+        self._own = zeros(released, rows if self._stage and not self._echo else (0, 0), np.float64)
         self._downloads: dict[int, tuple[Array, Arrays, Array]] = {}
         if self._computation is None:
             return reset
@@ -138,6 +161,12 @@ class Server(Transport):
         sent, _ = self._uploads[self._round + self._delay] = self._carried(self._up, senders, upwards=True)
         self._on_the_way_up += sent
 
+    def _send_sum(self, combined: Combined, messages: Array, lost: Array) -> None:
+        self._book(messages)
+        self._traffic["lost"] += lost
+        self._on_the_way_up += combined.arrived
+        self._sums[self._round + self._delay] = combined
+
     def _arrive(self) -> None:
         uploaded = np.zeros_like(self._everyone)
         if self._round in self._uploads:
@@ -146,11 +175,17 @@ class Server(Transport):
             self._take_in(uploaded, content)
             if self._computation is not None:
                 self._computation.compute(content, uploaded, self._converse)
+        elif self._round in self._sums:
+            uploaded = self._take_in_sum(self._sums.pop(self._round))
         answered = self._down.something & self._answers(self._round, uploaded, self._held, self._down.arrays)
         if answered.any():
             sent, content = self._carried(self._down, answered, upwards=False)
             if self._computation is not None:
                 content = self._computation.latest(sent)
+            elif self._stage is not None and not self._echo:
+                for name, array in self._own.items():
+                    content[name][sent] -= array[sent]
+                    array[sent] = 0.0
             complete = sent & ~self._up.something & (self._on_the_way_up == 0)
             self._downloads[self._round + self._delay] = sent, content, complete
         if self._round in self._downloads:
@@ -165,25 +200,38 @@ class Server(Transport):
         others = uploaded.sum(axis=1, keepdims=True) - (0 if self._echo else uploaded)
         self._down.something[np.broadcast_to(others > 0, uploaded.shape)] = True
 
-    def _give(self, received: Array, content: Arrays, complete: Array) -> None:
-        """Adds downloads to inboxes.
+    def _take_in_sum(self, combined: Combined) -> Array:
+        """Adds the sum of a stage to the server's, and to the data that waits for every agent.
 
-        Args:
-            received: Which agents receive a download, bool ``(replicas, agents)``.
-            content: The downloads by name, ``(replicas, agents, ...)``, 0 where there is none; with a policy the
-                answers to those that receive one, ``(receivers, ...)``.
-            complete: Whether all that the agent has released is in this download or an earlier one, bool ``(replicas,
-                agents)``.
+        The server decides on answers by these sums, which is why agents subtract their own uploads when they download.
+
+        Returns:
+            Which agents are in a replica in which a sum has arrived, bool ``(replicas, agents)``.
         """
-        self._dirty = True
-        self._inbox["inbox_mask" if self._computation is None else "server_mask"][..., 0] |= received
-        if self._echo:
-            self._inbox["sent"][..., 0] |= complete
-        if self._computation is not None:
-            self._computation.deliver(received, content)
+        self._on_the_way_up -= combined.arrived
+        for name, total in combined.total.items():
+            self._held[name] += total
+            self._down.arrays[name] += total[:, np.newaxis]
+            if not self._echo:
+                self._own[name] += combined.content[name]
+        everyone = combined.went[:, np.newaxis] & self._everyone
+        self._down.something[everyone] = True
+        if self._computation is not None and everyone.any():
+            self._computation.compute(*combined.uploads(), self._converse)
+        return everyone
+
+    def _give(self, received: Array, content: Arrays, complete: Array) -> None:
+        """Shows agents downloads; see :meth:`Transport._give`.
+
+        With a policy, ``content`` are the answers to the agents that receive one, ``(receivers, ...)``.
+        """
+        if self._computation is None:
+            super()._give(received, content, complete)
             return
-        for name, array in content.items():
-            self._inbox[f"inbox_{name}"][:, :, 0] += array
+        self._dirty = True
+        self._inbox["server_mask"][..., 0] |= received
+        self._inbox["sent"][..., 0] |= complete
+        self._computation.deliver(received, content)
 
     def _carried(self, waiting: "_Waiting", rows: Array, upwards: bool) -> tuple[Array, Arrays]:
         """Sends the waiting data of some agents and counts the messages; data of lost messages keep waiting.
@@ -228,11 +276,16 @@ class Server(Transport):
             raise ValueError(f"delay is {self._delay}, and policy asks a question; 0 is required")
         of_question = {name: (array.shape[2:], array.dtype) for name, array in question.items()}
         asked = self._transmitted(who, False, HEADER_BYTES + packed_bytes(of_question), exchange)
-        asked = self.env.allowed_senders(asked)
+        asked = self._gated(self.env.allowed_senders(asked))
         reports = zeros(self.env.single_release_space, asked.shape, np.float64)
         if not asked.any():
             return reports, asked
         ask(question)
+        if self._stage is not None:
+            combined, messages, lost = self._combined(asked, exchange)
+            self._book(messages)
+            self._traffic["lost"] += lost
+            return combined.uploads()
         released = self.env.release(asked)
         arriving = self._transmitted(asked, True, None, exchange)
         for name, array in reports.items():
@@ -252,23 +305,6 @@ class Server(Transport):
         self._book(rows.astype(np.int64) + doubled, size)
         self._traffic["lost"] += lost
         return rows & ~lost
-
-    def _faults(self, rows: Array, upwards: bool, exchange: int) -> tuple[Array, Array]:
-        """Returns whether each agent's message is lost, and whether it is doubled, each bool ``(replicas, agents)``.
-
-        Random numbers are drawn for all agents, whether they send or not, so that they do not depend on actions.
-        """
-        if not (self._loss or self._duplication):
-            return np.zeros_like(rows), np.zeros_like(rows)
-        drawn = np.stack(
-            [
-                stream(seed, Purpose.CHANNEL, self._round, 2 * exchange + upwards).random((2, rows.shape[1]))
-                for seed in self._seeds
-            ],
-            axis=1,
-        )
-        lost = rows & (drawn[0] < self._loss)
-        return lost, rows & ~lost & (drawn[1] < self._duplication)
 
 
 class _Waiting(NamedTuple):

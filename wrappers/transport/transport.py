@@ -14,9 +14,12 @@ from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.action_formats import WithEntry, add_entry, require_action_entries, take_entry
 from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.core.wrapper import FederatedWrapper
+from fedbandit_envs.core.wrapper import FederatedWrapper, find_layer
+from fedbandit_envs.randomness.streams import Purpose, stream
+from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 from fedbandit_envs.wrappers.transport.sending import FlatSending
+from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, make_stage
 
 HEADER_BYTES = 16
 """Bytes of a message besides its numbers: sender (4), round in which it was sent (8), remaining hops (4)."""
@@ -49,6 +52,11 @@ class Transport(FederatedWrapper):
     :class:`~fedbandit_envs.wrappers.transport.sending.FlatSending`. Agents that choose when to send may base the choice
     on raw data, so that no privacy is claimed for such a federation, however much noise it adds.
 
+    With a ``stage`` (:mod:`fedbandit_envs.wrappers.transport.stages`: a shuffler, a secure sum or a trusted server) the
+    releases of a round are replaced by their sum, which all agents receive: inboxes have one entry for senders. Without
+    ``echo`` an agent subtracts its own release from the sum. Where fewer agents send than the stage needs, nobody
+    releases anything. The data of a lost upload are lost, with their noise: the agent counts as absent.
+
     The info gains ``messages`` and ``bytes``, int64: the traffic of this round, counted for the agent that caused it as
     the subclass defines. A message has :data:`HEADER_BYTES` bytes and 8 more for each number in it; numbers of authored
     messages have the size of their declared dtype, and all bits of a message are rounded up to whole bytes.
@@ -68,6 +76,7 @@ class Transport(FederatedWrapper):
         loss: float,
         duplication: float,
         senders: int | None = None,
+        stage: StageSpec = None,
     ) -> None:
         """Wraps ``env``.
 
@@ -79,10 +88,13 @@ class Transport(FederatedWrapper):
             loss: Probability, in [0, 1), that a transmission loses the message.
             duplication: Probability, in [0, 1), that a transmission which does not lose the message doubles it.
             senders: Number of senders that an inbox distinguishes; None for all agents.
+            stage: Who adds up releases before anybody receives them, see
+                :mod:`fedbandit_envs.wrappers.transport.stages`; None for nobody.
 
         Raises:
             TypeError: An argument has the wrong type.
-            ValueError: An argument is out of its range, or ``env`` has a transport already.
+            ValueError: An argument is out of its range, ``env`` has a transport already, or a noise layer that is no
+                privatizer, and so cannot make the noise of a stage.
         """
         require_flag("echo", echo)
         require_integer("delay", delay, 0)
@@ -90,6 +102,13 @@ class Transport(FederatedWrapper):
             require_number(name, value, 0, 1, open_above=True)
         super().__init__(env)
         self._schedule = make_schedule(schedule)
+        self._stage = make_stage(stage, self.max_num_agents)
+        noise = find_layer(env, "noise")
+        self._noise = noise if isinstance(noise, Privatizer) else None
+        if self._stage is not None and noise is not self._noise:
+            raise ValueError(
+                f"stage is {stage!r} around {type(noise).__name__}; a Privatizer, or no noise layer, is required"
+            )
         self._echo, self._delay = bool(echo), int(delay)
         self._loss, self._duplication = float(loss), float(duplication)
         released = env.single_release_space
@@ -98,7 +117,7 @@ class Transport(FederatedWrapper):
             for name, space in released.items()
         )
         self._bytes_per_message = HEADER_BYTES + -(-bits // 8)
-        senders = self.max_num_agents if senders is None else senders
+        senders = 1 if self._stage is not None else self.max_num_agents if senders is None else senders
         # The spaces of inboxes have infinite bounds, since noise is unbounded.
         self._inbox_spaces: dict[str, spaces.Space[Any]] = {
             f"inbox_{name}": spaces.Box(-np.inf, np.inf, (senders, *(space.shape or ())), np.float64)
@@ -130,6 +149,16 @@ class Transport(FederatedWrapper):
         """
 
     @abstractmethod
+    def _send_sum(self, combined: Combined, messages: Array, lost: Array) -> None:
+        """Sends the sum that leaves a stage, so that :meth:`_arrive` delivers it, and counts the uploads.
+
+        Args:
+            combined: What has left the stage.
+            messages: Number of messages of each agent's upload, int64 ``(replicas, agents)``; 2 for a doubled one.
+            lost: Whose upload is lost, bool ``(replicas, agents)``.
+        """
+
+    @abstractmethod
     def _arrive(self) -> None:
         """Delivers the messages of earlier rounds that arrive in this round."""
 
@@ -149,7 +178,10 @@ class Transport(FederatedWrapper):
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with empty inboxes; see :meth:`FederatedEnv.reset_batch`."""
+        if self._noise is not None:
+            self._noise.enter(self._stage)
         reset = self.env.reset_batch(seeds)
+        self._seeds = [int(seed) for seed in seeds]
         rows = (len(seeds), self.max_num_agents)
         if not self._schedule.fixed_in_advance:
             self._ledger.unclaimable_reason = (
@@ -191,8 +223,10 @@ class Transport(FederatedWrapper):
             self._dirty = False
         wants = self._schedule.senders(self._round, asked)
         if wants.any():
-            senders = self.env.allowed_senders(wants)
-            if senders.any():
+            senders = self._gated(self.env.allowed_senders(wants))
+            if self._stage is not None and senders.any():
+                self._send_sum(*self._combined(senders))
+            elif senders.any():
                 # astype copies: messages in transit are still needed when the next release overwrites the buffers.
                 statistic = {
                     name: array.astype(np.float64).reshape(*array.shape[:2], -1)
@@ -234,6 +268,47 @@ class Transport(FederatedWrapper):
                 )
         return own, send.astype(np.bool_)
 
+    def _gated(self, senders: Array) -> Array:
+        """Returns the senders without those of replicas in which there are fewer than the stage needs."""
+        if self._stage is None:
+            return senders
+        return senders & (senders.sum(axis=1, keepdims=True) >= self._stage.honest)
+
+    def _combined(self, senders: Array, exchange: int = 0) -> tuple[Combined, Array, Array]:
+        """Releases data of the senders and passes the uploads that arrive through the stage.
+
+        Args:
+            senders: Which agents send, bool ``(replicas, agents)``.
+            exchange: Number of a server's question in this round; 0 without one.
+
+        Returns:
+            The arguments of :meth:`_send_sum`.
+        """
+        assert self._stage is not None
+        released = self.env.release(senders)
+        lost, doubled = self._faults(senders, True, exchange)
+        combined = self._stage.combined(released, senders & ~lost)
+        if self._noise is not None:
+            combined = combined._replace(total=self._noise.synchronise(combined, senders))
+        return combined, senders + doubled.astype(np.int64), lost
+
+    def _faults(self, rows: Array, upwards: bool, exchange: int = 0) -> tuple[Array, Array]:
+        """Returns whether each agent's message is lost, and whether it is doubled, each bool ``(replicas, agents)``.
+
+        Random numbers are drawn for all agents, whether they send or not, so that they do not depend on actions.
+        """
+        if not (self._loss or self._duplication):
+            return np.zeros_like(rows), np.zeros_like(rows)
+        drawn = np.stack(
+            [
+                stream(seed, Purpose.CHANNEL, self._round, 2 * exchange + upwards).random((2, rows.shape[1]))
+                for seed in self._seeds
+            ],
+            axis=1,
+        )
+        lost = rows & (drawn[0] < self._loss)
+        return lost, rows & ~lost & (drawn[1] < self._duplication)
+
     def _deliver(self, statistic: Arrays, arrives: Array) -> None:
         """Adds messages to the inboxes of the agents that receive them.
 
@@ -245,6 +320,22 @@ class Transport(FederatedWrapper):
         for name, array in statistic.items():
             inbox = self._inbox[f"inbox_{name}"]
             _add_arrivals(array, arrives, inbox.reshape(*inbox.shape[:3], -1))
+
+    def _give(self, received: Array, content: Arrays, complete: Array) -> None:
+        """Adds sums to inboxes that have a single sender.
+
+        Args:
+            received: Which agents receive a sum, bool ``(replicas, agents)``.
+            content: The sums by name, ``(replicas, agents, ...)``, 0 where there is none.
+            complete: With ``echo``: whether all that the agent has released is in this sum or an earlier one, bool
+                ``(replicas, agents)``.
+        """
+        self._dirty = True
+        self._inbox["inbox_mask"][..., 0] |= received
+        if self._echo:
+            self._inbox["sent"][..., 0] |= complete
+        for name, array in content.items():
+            self._inbox[f"inbox_{name}"][:, :, 0] += array
 
     def _book(self, messages: Array, size: int | None = None) -> None:
         """Adds messages to the traffic of this round and of the episode.

@@ -1,7 +1,7 @@
 """Privacy events: descriptions of releases from which the accountant composes the privacy of an episode."""
 
-from dataclasses import dataclass
-from math import isinf
+from dataclasses import dataclass, replace
+from math import ceil, isinf, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -71,6 +71,20 @@ class Event:
     def change(self, adjacency: Adjacency) -> Change:
         """Returns by how much neighbours under an adjacency differ in the release; infinite if it is not protected."""
         return dict(self.changes).get(adjacency, UNPROTECTED)
+
+    def rescaled(self, ratio: float) -> "Event":
+        """Returns the event of the same Gaussian release whose noise has ``1/ratio`` times the variance.
+
+        The norms of changes become sqrt(ratio) times as large, in units of the standard deviation. Gaussian noise is
+        then as private as ``ratio`` such releases together, so that as many more numbers count as changed.
+        """
+        return replace(
+            self,
+            changes=tuple(
+                (name, Change(max(1, ceil(change.values * ratio - 1e-9)), change.norm * sqrt(ratio)))
+                for name, change in self.changes
+            ),
+        )
 
     def mu(self, adjacency: Adjacency) -> float:
         """Returns the mu of Gaussian differential privacy for neighbours under an adjacency.

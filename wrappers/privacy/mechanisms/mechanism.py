@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -27,9 +28,14 @@ class Mechanism(ABC):
 
     Attributes:
         max_releases: The most releases of an agent in an episode; None for no limit. Known from :meth:`start` on.
+        correlated: Whether the noises of an agent's releases are correlated.
+        takes_clip: Whether the mechanism can randomise clipped releases, in which single numbers may differ by twice
+            their scale (:meth:`.Sensitivity.clipped`), and its events state what they guarantee then.
     """
 
     max_releases: int | None = None
+    correlated: ClassVar[bool] = False
+    takes_clip: ClassVar[bool] = False
 
     @abstractmethod
     def prepare(self, env: FederatedEnv) -> None:

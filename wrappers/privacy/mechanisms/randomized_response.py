@@ -67,6 +67,7 @@ class RandomizedResponse(SharingMechanism):
         """Flips outcomes and estimates how many were good; see :meth:`Mechanism.randomise`."""
         # A Byzantine agent may release negative counts, or more good outcomes than outcomes. Such counts are clipped,
         # since only real outcomes can be flipped.
+        statistic = {name: array.astype(np.int64) for name, array in statistic.items()}
         total = np.maximum(statistic[self._names.total], 0)
         good = np.clip(statistic[self._names.good], 0, total)
         # The share gets as many axes as the counts have, so that arrays broadcast.
