@@ -193,7 +193,7 @@ class ServerComputation:
         """Has the policy compute new answers for replicas with uploads, after any questions it asks.
 
         Raises:
-            TypeError: The policy returns neither arrays by name nor a question, or arrays of a wrong dtype.
+            TypeError: The policy returns an array of a wrong dtype.
             ValueError: Arrays have wrong names or shapes, or are not finite.
             RuntimeError: The policy keeps asking.
         """
@@ -224,10 +224,10 @@ class ServerComputation:
     def _checked_answer(self, answer: Any, rows: tuple[int, ...]) -> Arrays:
         """Returns an answer with the axes ``(replicas, agents or 1, ...)`` after checking it."""
         if not isinstance(answer, Mapping) or answer.keys() != self.spaces.keys():
-            what = (
-                f"the names {sorted(answer)}" if isinstance(answer, Mapping) else f"a {type(answer).__name__}"
+            found = sorted(answer) if isinstance(answer, Mapping) else answer
+            raise ValueError(
+                f"policy answers {found!r}; arrays {sorted(self.spaces)}, as declared, are required"
             )
-            raise _error(answer)(f"policy answers {what}; {sorted(self.spaces)}, as declared, are required")
         checked = {}
         for name, box in self.spaces.items():
             array = np.asarray(answer[name])
@@ -245,10 +245,6 @@ class ServerComputation:
                 raise ValueError(f"policy answers {name!r} that is not finite; finite numbers are required")
             checked[name] = array[:, np.newaxis] if to_all else array
         return checked
-
-
-def _error(answer: Any) -> type[Exception]:
-    return ValueError if isinstance(answer, Mapping) else TypeError
 
 
 def _checked_question(asked: Ask, mask: Array) -> tuple[Arrays, Array]:

@@ -429,9 +429,9 @@ class Broken(Rounds):
 @pytest.mark.parametrize(
     ("answer", "error", "message"),
     [
-        (lambda right, mask: None, TypeError, r"policy answers a NoneType; \['rounds'\], as declared"),
-        (lambda right, mask: {}, ValueError, r"policy answers the names \[\]"),
-        (lambda right, mask: right | {"more": 1}, ValueError, r"the names \['more', 'rounds'\]"),
+        (lambda right, mask: None, ValueError, r"policy answers None; arrays \['rounds'\], as declared"),
+        (lambda right, mask: {}, ValueError, r"policy answers \[\]; arrays"),
+        (lambda right, mask: right | {"more": 1}, ValueError, r"policy answers \['more', 'rounds'\]"),
         (
             lambda right, mask: {"rounds": right["rounds"][:, :2]},
             ValueError,
