@@ -184,7 +184,8 @@ class Privatizer(FederatedWrapper):
                 )
         stage, self._next_stage = self._next_stage, None
         self._stage, self._shares_each = stage, 1
-        noises = 1 if stage is not None and stage.trust == "server" else self.max_num_agents
+        central = stage is not None and stage.trust == "server"
+        noises = 1 if central else self.max_num_agents
         streams = noise_streams([int(seed) for seed in seeds], noises, self._noise_seed, self._episodes)
         drawn = noise_names([int(seed) for seed in seeds], self._noise_seed, self._episodes)
         self._episodes += 1
@@ -206,7 +207,9 @@ class Privatizer(FederatedWrapper):
             "adjacency": adjacency,
         }
         noise = "secret" if is_secret(self._noise_seed) and not self._copied else "repeatable"
-        self._accountant = Accountant(*rows, self._ledger, self._height, adjacencies, noise, drawn)
+        self._accountant: Accountant = Accountant(*rows, self._ledger, self._height, adjacencies, noise, drawn)
+        if central:
+            self._accountant.trust = "server"
         self._sent = np.zeros(rows, np.int64)
         self._shown = Buffers({"epsilon_spent": np.zeros(rows)})
         self._epsilon_spent = self._shown.arrays["epsilon_spent"]
@@ -328,7 +331,7 @@ class Privatizer(FederatedWrapper):
             combined: What leaves the stage.
             senders: Which agents have released data for it, bool ``(replicas, agents)``.
         """
-        synchronised = senders.any(axis=1)
+        synchronised = np.any(senders, axis=1)
         self._shares.pass_on(synchronised, combined)
         if self._stage is None or self._stage.trust != "server":
             return combined.total

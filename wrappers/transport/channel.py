@@ -32,7 +32,7 @@ class Channel(Transport):
 
     With a ``stage``, which needs the complete graph, one message to each other agent is counted for a release. Loss
     hits a release on its way to the stage, for all agents, and the sum on its way to each agent; ``delay`` is that of
-    the sum.
+    the sum. With ``echo`` the sum contains the agent's own release, and ``inbox_own`` is always false.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env

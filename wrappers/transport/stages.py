@@ -30,7 +30,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.basics.config import make
-from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.core.claim import AGENT, Claim
 from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import Batch, shuffled_epsilon
@@ -107,6 +107,7 @@ class Stage:
         elif self.trust == "server":
             if shares.times.any():
                 local = replace(own, epsilon=inf, reason="released without noise", noise="none")
+            local = replace(local, trust="local")
             claims = [replace(local, observer=observer) for observer in ("wire", "server")]
         settled = self.trust == "server" or own.epsilon in (0, inf) or accounts.unclaimable
         for observer, known in (("server", self.colluders), ("fellow", self.colluders + 1), ("public", 0)):
@@ -115,7 +116,7 @@ class Stage:
             elif settled:
                 claim = replace(own, trust=self.trust)
             elif self.trust == "aggregator":
-                unknown = shares.unknown(known, correlated and asked["adjacency"] == "agent")
+                unknown = shares.unknown(known, correlated and asked["adjacency"] == AGENT)
                 claim = self._summed(accounts, own, unknown, asked)
             else:
                 # The public sees a function of what the server sees, and may know the colluders, too.
@@ -142,13 +143,13 @@ class Stage:
             reason = "the noise of an agent's messages is correlated"
         elif any(event.kind != "gaussian" for event in accounts.events):
             reason = "shuffled batches are accounted for Gaussian noise only"
-        elif any(event.change("agent").norm == inf for event in accounts.events):
+        elif any(event.change(AGENT).norm == inf for event in accounts.events):
             reason = "shuffling hides whole payloads only, which must have a clip"
         elif not own.delta:
             reason = "shuffled Gaussian noise gives no finite epsilon at delta 0"
         if reason:
             return replace(own, epsilon=None, reason=reason, trust=self.trust)
-        losses = [event.mu("agent") for event in accounts.events]
+        losses = [event.mu(AGENT) for event in accounts.events]
         rows = np.concatenate([unknown[np.newaxis], accounts.counts]).reshape(len(losses) + 1, -1)
         amplified = max(
             shuffled_epsilon(

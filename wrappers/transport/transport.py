@@ -93,8 +93,7 @@ class Transport(FederatedWrapper):
 
         Raises:
             TypeError: An argument has the wrong type.
-            ValueError: An argument is out of its range, ``env`` has a transport already, or a noise layer that is no
-                privatizer, and so cannot make the noise of a stage.
+            ValueError: An argument is out of its range, or ``env`` has a transport already.
         """
         require_flag("echo", echo)
         require_integer("delay", delay, 0)
@@ -104,11 +103,8 @@ class Transport(FederatedWrapper):
         self._schedule = make_schedule(schedule)
         self._stage = make_stage(stage, self.max_num_agents)
         noise = find_layer(env, "noise")
+        # Other noise layers make noise for single releases only; their claims hold for sums as well.
         self._noise = noise if isinstance(noise, Privatizer) else None
-        if self._stage is not None and noise is not self._noise:
-            raise ValueError(
-                f"stage is {stage!r} around {type(noise).__name__}; a Privatizer, or no noise layer, is required"
-            )
         self._echo, self._delay = bool(echo), int(delay)
         self._loss, self._duplication = float(loss), float(duplication)
         released = env.single_release_space

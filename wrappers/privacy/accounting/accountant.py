@@ -44,7 +44,13 @@ from fedbandit_envs.wrappers.privacy.accounting.event import PROVEN, Event
 
 
 class Accountant:
-    """Counts the releases of every agent in every replica."""
+    """Counts the releases of every agent in every replica.
+
+    Attributes:
+        trust: Whom agents must trust for its claims; ``local``, unless the noise is a trusted server's.
+    """
+
+    trust: str = "local"
 
     def __init__(
         self,
@@ -152,6 +158,7 @@ class Accountant:
             return NotImplemented
         for what, own, others in (
             ("(replicas, agents)", self._shape, other._shape),
+            ("trust", self.trust, other.trust),
             ("adjacencies", [*self._adjacencies], [*other._adjacencies]),
         ):
             if own != others:
@@ -165,6 +172,7 @@ class Accountant:
         total = Accountant(
             *self._shape, adjacencies=self._adjacencies, noise=noise, drawn=self._drawn | other._drawn
         ).after(self._counts)
+        total.trust = self.trust
         own_exposed, own_why, own_reason = self.unrecorded()
         exposed, why, reason = other.unrecorded()
         total.close((own_exposed | exposed, own_why or why, own_reason or reason))
@@ -250,7 +258,7 @@ class Accountant:
         epsilon = None
         if np.isinf(rows).any() or not np.isnan(rows).any():
             epsilon = float(np.nanmax(rows, initial=0.0))
-        return Claim(epsilon, delta, adjacency, composition, reason, noise=self._noise)
+        return Claim(epsilon, delta, adjacency, composition, reason, self.trust, self._noise)
 
     def epsilon_by_agent(
         self,
