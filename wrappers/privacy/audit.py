@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from gymnasium import spaces
@@ -138,11 +138,12 @@ def attack(
     Raises:
         ValueError: The problem has no neighbouring histories under ``adjacency``.
     """
-    pairs, make = problem.neighbours(adjacency), partial(problem, max_cycles=horizon)
+    pairs = problem.neighbours(adjacency)
+    make: Callable[..., FederatedEnv] = partial(cast(Any, problem), max_cycles=horizon)
     if adjacency == AGENT and not pairs:
         action = np.asarray(make(num_agents=1).single_action_space.sample())
-        both = (History({"number": number}, action) for number in (_LARGE, -_LARGE))
-        pairs, make = [Neighbours(*both, action)], partial(_opposed, make)
+        before, after = (History({"number": number}, action) for number in (_LARGE, -_LARGE))
+        pairs, make = [Neighbours(before, after, action)], partial(_opposed, make)
     if not pairs:
         raise ValueError(
             f"adjacency is {adjacency!r}, in which no neighbouring histories of {problem.__name__} are known to differ"
@@ -164,12 +165,12 @@ def attack(
             for part, number in enumerate((max(samples // 4, 2), samples))
         )
         env = test[0].env
-        before, after = (some.clear for some in test)
-        differs = before != after
+        clear = [some.clear for some in test]
+        differs = clear[0] != clear[1]
         if weights is None:
             released = [np.concatenate([np.stack(list(z)) for z in some.draw()], axis=1) for some in training]
             if adjacency == AGENT:
-                known = after - before
+                known = clear[1] - clear[0]
                 filter_ = known * _matched_filter(
                     *(np.einsum("zsv,zv->zs", windows, known)[..., np.newaxis] for windows in released)
                 )
@@ -180,7 +181,7 @@ def attack(
             filter_ = _side_by_side(weights, env.single_release_space)
             trained = [_observe(some.draw(), filter_, differs) for some in training]
         tested = [_observe(some.draw(), filter_, differs) for some in test]
-        seen = (trained[0], trained[1]), (tested[0], tested[1]), (before[differs], after[differs])
+        seen = (trained[0], trained[1]), (tested[0], tested[1]), (clear[0][differs], clear[1][differs])
         # Pairs of histories get equal parts of the error probability. Half of each part is for the one alarm that is
         # best for the kind of noise, half for the alarms in the tails.
         share = error / len(pairs) / 2

@@ -72,6 +72,7 @@ class Privatizer(FederatedWrapper):
     # Empty, so that tests and the registry of wrappers skip this class and use its subclasses, such as
     # GaussianPrivatizer, which need no mechanism as an argument.
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
+    _accountant: Accountant
 
     def __init__(
         self,
@@ -178,8 +179,9 @@ class Privatizer(FederatedWrapper):
         sensitivity = self.env.sensitivity()
         for name, array in sensitivity.scale.items():
             if not (np.isfinite(array).all() and (array >= 0).all() and array.any()):
+                authored = " (authored message without a clip)" if self.env.message_bits else ""
                 raise ValueError(
-                    f"sensitivity of {name!r} lies between {array.min()} and {array.max()}; finite "
+                    f"sensitivity of {name!r} lies between {array.min()} and {array.max()}{authored}; finite "
                     "numbers >= 0 that are not all 0 are required"
                 )
         stage, self._next_stage = self._next_stage, None
@@ -200,14 +202,17 @@ class Privatizer(FederatedWrapper):
         self.single_release_space = self.mechanism.release_space(self.env.single_release_space)
         adjacencies = tuple(sensitivity.changes)
         adjacency = adjacencies[0] if self.budget.adjacency is None else self.budget.adjacency
-        require_choice("budget adjacency", adjacency, adjacencies)
+        as_agent = tuple(self.unwrapped.sensitivity().changes) if self.env.message_bits else ()
+        require_choice("budget adjacency", adjacency, (*adjacencies, *as_agent))
         self._measured: dict[str, Any] = {
             "delta": self.budget.delta,
             "composition": self.budget.composition,
             "adjacency": adjacency,
         }
         noise = "secret" if is_secret(self._noise_seed) and not self._copied else "repeatable"
-        self._accountant: Accountant = Accountant(*rows, self._ledger, self._height, adjacencies, noise, drawn)
+        self._accountant: Accountant = Accountant(
+            *rows, self._ledger, self._height, adjacencies, noise, drawn, as_agent
+        )
         if central:
             self._accountant.trust = "server"
         self._sent = np.zeros(rows, np.int64)
