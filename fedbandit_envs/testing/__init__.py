@@ -1,9 +1,9 @@
-"""Conformance checks for your own environments, wrappers, policies and reporters.
+"""Conformance checks for your own environments, wrappers, policies, reporters and server policies.
 
 ``check_federation(MyEnv)``, ``check_wrapper(MyWrapper, MyEnv)``, ``check_policy(MyPolicy, MyEnv)``,
-``check_server_policy(MyServerPolicy(), MyEnv)`` and
-``check_reporter(MyReporter, MyEnvWithMessages)`` return if all requirements hold. Otherwise they raise an
-``AssertionError`` with what was found, what is required and where to correct it.
+``check_reporter(MyReporter, MyEnvWithMessages)`` and ``check_server_policy(MyServerPolicy(), MyEnv)`` return if all
+requirements hold. Otherwise they raise an ``AssertionError`` with what was found, what is required and where to correct
+it.
 
 Example:
     >>> from fedbandit_envs import arms_v0

@@ -211,6 +211,7 @@ class RunSpec:
             self.env_kwargs,
             self.policy_kwargs,
             self.wrapper_kwargs,
+            *(wrapper.kwargs for wrapper in baseline.wrappers.values()),
         ]
         foreign = {module for module in modules if is_foreign(module)} | {*foreign_modules(given)}
         return {module.partition(".")[0]: package_digest(module) for module in sorted(foreign)}

@@ -149,7 +149,7 @@ def missing_entries(root: Path) -> list[str]:
         if (found := [path for path in sorted(folder.glob(pattern)) if path.name != "__init__.py"])
         and not (folder / "registered.py").exists()
         # Parts of policies, and others' agents as policies: users say which.
-        and folder.name not in ("adapters", "aggregators")
+        and folder.name not in ("adapters", "aggregators", "servers")
     ]
     missing += [
         f"{folder} is a problem, but there is no {root / 'baselines' / folder.name}: add its baselines' registered.py, "
