@@ -102,7 +102,11 @@ class Stage:
         own = accounts.epsilon(**asked)
         local, claims = own, [own]
         if self.trust == "aggregator":
-            masked = replace(own, epsilon=0.0, reason="a secure sum shows no single release", noise="none")
+            masked = own
+            if own.epsilon != inf and not (shares.bypassed or accounts.unclaimable):
+                masked = replace(
+                    own, epsilon=0.0, reason="a secure sum shows no single release", noise="none"
+                )
             claims.append(replace(masked, trust="cryptography", observer="wire"))
         elif self.trust == "server":
             if shares.times.any():
