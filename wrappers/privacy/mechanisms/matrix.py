@@ -56,7 +56,8 @@ class MatrixMechanism(Mechanism):
     get symmetric noise N = (Nhat + Nhat^T)/sqrt(2), where Nhat has independent entries of standard deviation
     sigma_N = s/sqrt(2): so entries on the diagonal of N have the standard deviation s, and all others sigma_N. A
     symmetric change of Frobenius norm F then has the privacy loss mu = F/s if it affects one draw, and F/s times the
-    largest column norm of the factor C (:mod:`.prefix_noise`) over all releases.
+    largest column norm of the factor C (:mod:`.prefix_noise`) over all releases. Under the adjacency ``agent``, where
+    F bounds the change of every release, it is F/s times the norm of the sum of all columns.
 
     The variance that a release contains is the growth of the variance of the noise in the sum of the agent's releases;
     it is half as large off the diagonal of a symmetric statistic as on it. The bounds of its space are plus and minus
@@ -139,11 +140,10 @@ class MatrixMechanism(Mechanism):
         # With 0 planned releases nothing will be released; the noise still needs a size of at least 1.
         planned = max(self.max_releases, 1)
         self._noise = NOISES[self.matrix or ("sqrt_toeplitz" if planned <= _FEW else "blt")](planned)
-        norm = sensitivity.changes[protected].norm
-        # L2 sensitivity of all planned releases together, in units of the scale of the statistic: the change in one
-        # window times the largest column norm of C. It would be mu if each draw had a standard deviation of one scale;
-        # below, the standard deviation is chosen.
-        shown = norm * sqrt(self._noise.column_square(planned))
+        # L2 sensitivity of all planned releases together, in units of the scale of the statistic. It would be mu if
+        # each draw had a standard deviation of one scale; below, the standard deviation is chosen.
+        norm, square = sensitivity.changes[protected].norm, self._square(protected, planned)
+        shown = norm * sqrt(square)
         if self.sigma == "exact":
             # Slightly more noise than needed, so that rounding cannot make the claimed epsilon exceed the given one.
             self._noise_multiplier = shown * analytic_noise_multiplier(self.epsilon, self.delta) * (1 + 1e-11)
@@ -161,10 +161,11 @@ class MatrixMechanism(Mechanism):
                 )
         self._changes = tuple(
             # A Gaussian mechanism whose privacy parameter is k mu is as private as k^2 Gaussian mechanisms with mu
-            # together. So under an adjacency whose change has k times the norm of the protected one, basic composition
-            # counts epsilon k^2 times.
-            (adjacency, Change(max(1, ceil((change.norm / norm) ** 2 - 1e-9)), change.norm))
+            # together. So under an adjacency whose change of all planned releases together has k times the norm of the
+            # protected one, basic composition counts epsilon k^2 times.
+            (adjacency, Change(max(1, ceil(times - 1e-9)), change.norm))
             for adjacency, change in sensitivity.changes.items()
+            for times in ((change.norm / norm) ** 2 * (self._square(adjacency, planned) / square),)
         )
         largest = max(float(array.max()) for array in sensitivity.scale.values())
         self._worst_variance = self._noise.worst_variance * (self._noise_multiplier * largest) ** 2
@@ -207,12 +208,28 @@ class MatrixMechanism(Mechanism):
                     changed[event] = changed.get(event, 0) + times
         return changed
 
+    def _square(self, adjacency: Adjacency, z: int) -> float:
+        """Returns the squared norm of the joint change of an agent's first z releases, for windows of change 1.
+
+        One window changes, or under the adjacency ``agent`` every window.
+        """
+        return self._noise.sum_square(z) if adjacency == "agent" else self._noise.column_square(z)
+
     def _event(self, z: int) -> Event:
-        """Returns the event of an agent's first z releases, which are one Gaussian mechanism."""
+        """Returns the event of an agent's first z releases, which are one Gaussian mechanism.
+
+        Its loss is that of a change of norm 1 in one window. The norms of its changes are those of one window; under
+        the adjacency ``agent``, of the one window whose change would have the loss of the change of all windows.
+        """
         if self._noise_multiplier == 0:
             return Event("gaussian", np.inf, np.inf, 0.0, self._changes, releases=z)
-        loss = sqrt(self._noise.column_square(z)) / self._noise_multiplier
-        return Event("gaussian", loss, self.epsilon, self.delta, self._changes, releases=z)
+        one = self._noise.column_square(z)
+        changes = tuple(
+            (adjacency, change._replace(norm=change.norm * sqrt(self._square(adjacency, z) / one)))
+            for adjacency, change in self._changes
+        )
+        loss = sqrt(one) / self._noise_multiplier
+        return Event("gaussian", loss, self.epsilon, self.delta, changes, releases=z)
 
 
 @kernel
