@@ -366,7 +366,7 @@ class Accountant:
         if delta is None:
             delta = float(self._promised_deltas(composition, adjacency).max(initial=0.0))
         if delta >= 1:
-            reason = f"the promised deltas add up to {delta:.3g}, which promises nothing; state a delta"
+            reason = f"no guarantee: the promised deltas add up to {delta:.3g}, which is not below 1"
             return np.where(counts.any(axis=0), np.nan, 0.0), delta, composition, reason
         new = [event.kind for event in self.events if event.kind not in PROVEN]
         numerical = any(e.kind != "gaussian" and not e.exposes(adjacency) for e in self.events) and delta > 0
