@@ -116,7 +116,7 @@ class Stage:
             elif settled:
                 claim = replace(own, trust=self.trust)
             elif self.trust == "aggregator":
-                unknown = shares.unknown(known, correlated and asked["adjacency"] == AGENT)
+                unknown = shares.unknown(known, correlated and accounts.covering(asked["adjacency"]) == AGENT)
                 claim = self._summed(accounts, own, unknown, asked)
             else:
                 # The public sees a function of what the server sees, and may know the colluders, too.
@@ -159,7 +159,8 @@ class Stage:
         )
         if own.epsilon is not None and own.epsilon <= amplified:
             return own
-        return replace(own, epsilon=amplified, composition="exact", reason="", trust=self.trust)
+        reason = "" if own.epsilon is None else own.reason
+        return replace(own, epsilon=amplified, composition="exact", reason=reason, trust=self.trust)
 
 
 class Combined(NamedTuple):

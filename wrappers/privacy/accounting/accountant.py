@@ -266,7 +266,7 @@ class Accountant:
             ValueError: A name is unknown, or delta is out of its range.
         """
         adjacency = self._first_adjacency() if adjacency is None else adjacency
-        rows, delta, composition, reason = self._compose(delta, composition, self._covering(adjacency))
+        rows, delta, composition, reason = self._compose(delta, composition, self.covering(adjacency))
         if adjacency in self._as_agent and self._counts:
             covers = f"authored messages: what an event changes in them is unknown, so this is the epsilon of {AGENT!r}"
             reason = f"{covers}; {reason}" if reason else covers
@@ -290,7 +290,7 @@ class Accountant:
         Returns:
             Epsilons, float64 ``(replicas, agents)``; infinite where the composition gives none.
         """
-        adjacency = self._covering(self._first_adjacency() if adjacency is None else adjacency)
+        adjacency = self.covering(self._first_adjacency() if adjacency is None else adjacency)
         if delta is not None:
             rows = self._compose(delta, composition, adjacency)[0]
         else:
@@ -301,7 +301,7 @@ class Accountant:
                 rows[own] = self._compose(each, composition, adjacency)[0][own]
         return np.where(np.isnan(rows), np.inf, rows)
 
-    def _covering(self, adjacency: Adjacency) -> Adjacency:
+    def covering(self, adjacency: Adjacency) -> Adjacency:
         """Returns the adjacency under which epsilon is computed; for authored messages always ``agent``."""
         return AGENT if adjacency in self._as_agent else adjacency
 
@@ -325,9 +325,7 @@ class Accountant:
             raise ValueError(f"delta is {delta!r}; None or a number in [0, 1) is required")
         exposed, why, unclaimable = self.unrecorded()
         if adjacency == AGENT and self._counts and self._adjacencies and AGENT not in self._adjacencies:
-            unclaimable = (
-                unclaimable or "releases are not clipped: an agent's data may change them by any amount"
-            )
+            unclaimable = unclaimable or "releases are not clipped: data may change them by any amount"
         if unclaimable:
             rows, delta, reason = np.full(self._shape, np.nan), delta or 0.0, unclaimable
         else:
