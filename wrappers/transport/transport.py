@@ -295,7 +295,8 @@ class Transport(FederatedWrapper):
         Random numbers are drawn for all agents, whether they send or not, so that they do not depend on actions.
         """
         if not (self._loss or self._duplication):
-            return np.zeros_like(rows), np.zeros_like(rows)
+            nobody = np.zeros(rows.shape, np.bool_)
+            return nobody, nobody
         drawn = np.stack(
             [
                 stream(seed, Purpose.CHANNEL, self._round, 2 * exchange + upwards).random((2, rows.shape[1]))
