@@ -169,7 +169,7 @@ class Server(Transport):
         self._sums[self._round + self._delay] = combined
 
     def _arrive(self) -> None:
-        uploaded = np.zeros_like(self._everyone)
+        uploaded = np.zeros(self._everyone.shape, np.bool_)
         if self._round in self._uploads:
             uploaded, content = self._uploads.pop(self._round)
             self._on_the_way_up -= uploaded

@@ -169,7 +169,7 @@ class Transport(FederatedWrapper):
             raise ResetNeeded("traffic is counted from the first reset on")
         return {
             "messages": self._total_messages.copy(),
-            "bytes": self._total_bytes.copy(),
+            "bytes": self._total_messages * self._bytes_per_message + self._extra_bytes,
         }
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
@@ -188,7 +188,8 @@ class Transport(FederatedWrapper):
         self._inbox_buffers = Buffers(zeros(self._inbox_spaces, rows))
         self._traffic_buffers = Buffers({name: np.zeros(rows, np.int64) for name in self._counted})
         self._inbox, self._traffic = self._inbox_buffers.arrays, self._traffic_buffers.arrays
-        self._total_messages, self._total_bytes = np.zeros((2, *rows), np.int64)
+        # _extra_bytes: by how much messages of another size than a release exceed that of as many releases.
+        self._total_messages, self._extra_bytes = np.zeros((2, *rows), np.int64)
         self._dirty = False
         return BatchReset(
             {**reset.observation, **self._inbox_buffers.views}, {**reset.info, **self._traffic_buffers.views}
@@ -294,7 +295,8 @@ class Transport(FederatedWrapper):
         Random numbers are drawn for all agents, whether they send or not, so that they do not depend on actions.
         """
         if not (self._loss or self._duplication):
-            return np.zeros_like(rows), np.zeros_like(rows)
+            nobody = np.zeros(rows.shape, np.bool_)
+            return nobody, nobody
         drawn = np.stack(
             [
                 stream(seed, Purpose.CHANNEL, self._round, 2 * exchange + upwards).random((2, rows.shape[1]))
@@ -344,10 +346,10 @@ class Transport(FederatedWrapper):
         # with a delivery also counts messages.
         self._dirty = True
         self._traffic["messages"] += messages
-        num_bytes = messages * (self._bytes_per_message if size is None else size)
-        self._traffic["bytes"] += num_bytes
+        self._traffic["bytes"] += messages * (self._bytes_per_message if size is None else size)
         self._total_messages += messages
-        self._total_bytes += num_bytes
+        if size is not None:
+            self._extra_bytes += messages * (size - self._bytes_per_message)
 
 
 @kernel
