@@ -120,7 +120,7 @@ def attack(
         adjacency: Name of the adjacency under which the histories are neighbours. If there are several pairs, all are
             attacked, and the largest lower bound is taken. Under ``agent``, unless the problem returns pairs for it,
             the agents release in one history always the same large positive numbers, and in the other one their
-            negatives (:class:`Opposed`).
+            negatives.
         releases: Number of releases of an agent. One round is played before each of them; this round is called its
             window.
         altered: The number of windows, from the first on, in which the histories differ. By default they differ in all,
@@ -202,7 +202,7 @@ def _rates(alarms: list[Alarms], error: float) -> list[tuple[float, float, Lower
     ]
 
 
-class Opposed(FederatedWrapper):
+class _Opposed(FederatedWrapper):
     """A wrapper whose agents release one number in place of all their statistics, in every release.
 
     Two such federations with opposite numbers are the worst neighbours under the adjacency ``agent``, if the number is
@@ -235,8 +235,8 @@ class Opposed(FederatedWrapper):
 _LARGE = 1e9
 
 
-def _opposed(make: Callable[..., FederatedEnv], number: float, **settings: Any) -> Opposed:
-    return Opposed(make(**settings), number)
+def _opposed(make: Callable[..., FederatedEnv], number: float, **settings: Any) -> _Opposed:
+    return _Opposed(make(**settings), number)
 
 
 class _Samples:

@@ -101,12 +101,8 @@ _OWN = {
     "honaker": _continual(mechanism="honaker"),
     "blt-exposure": _continual(ExposureEnv, mechanism="blt"),
     "gaussian-agent": AuditTarget(partial(GaussianPrivatizer, clip=1.0), 0.01, _AGENT, releases=_RELEASES),
-    "sqrt-toeplitz-agent": AuditTarget(
-        partial(ContinualPrivatizer, mechanism="sqrt_toeplitz", adjacency=AGENT, clip=1.0),
-        0.1,
-        _AGENT[:1],
-        LinearEnv,
-        releases=6,
+    "sqrt-toeplitz-agent": _continual(mechanism="sqrt_toeplitz", adjacency=AGENT, clip=1.0)._replace(
+        attacks=_AGENT[:1], altered=None
     ),
 }
 

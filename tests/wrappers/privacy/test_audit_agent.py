@@ -18,6 +18,7 @@ from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.core.sensitivity import Change, Sensitivity
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
+from fedbandit_envs.testing.noise import check_noise
 from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer, LaplacePrivatizer
 from fedbandit_envs.wrappers.privacy import audit as audit_module
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
@@ -232,3 +233,5 @@ def test_a_sum_of_differences_as_small_as_their_norm_is_caught(monkeypatch):
     """Laplace noise whose claim leaves out the root of the number of entries."""
     monkeypatch.setattr(laplace_module, "sqrt", lambda entries: 1.0)
     assert not laplace().holds
+    with pytest.raises(AssertionError, match="the booked event 'laplace' of loss"):
+        check_noise(lambda env: LaplacePrivatizer(env, 0.7, releases=3, clip=3.0), Two)

@@ -20,6 +20,7 @@ from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.sensitivity import Change, Sensitivity
 from fedbandit_envs.core.stack import build
 from fedbandit_envs.core.wrapper import find_layer
+from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.testing import check_wrapper
@@ -412,6 +413,23 @@ def test_a_clip_can_be_written_as_json():
     assert round(claim.epsilon, 5) == 0.78289
     named = Privatizer(ValuesEnv(), {"name": "gaussian", "noise_multiplier": 5.0}, clip=1.0)
     assert AGENT in play(named).sensitivity().changes
+
+
+def test_runs_take_a_clip_and_state_the_claim():
+    """Releases after rounds 1, 2, 4, ..., 32 have shares of epsilon that decrease."""
+    spec = RunSpec("P-FCB", "FedProcurement-v0", 40, 2, 0).assigned(
+        [
+            "num_agents=2",
+            "num_producers=3",
+            "privatizer.clip=2.5",
+            'channel.schedule={"name": "doubling", "start": 1}',
+        ]
+    )
+    result = spec.run()
+    claims = {(claim.adjacency, claim.composition): claim.epsilon for claim in result.claims}
+    assert 0 < claims[AGENT, "exact"] < math.inf
+    # Capacities are larger than the clip, so that one quantity may move a release as far as all data.
+    assert claims["one-quantity", "exact"] == claims[AGENT, "exact"]
 
 
 @pytest.mark.parametrize(

@@ -287,9 +287,7 @@ class Accountant:
             raise ValueError(f"delta is {delta!r}; None or a number in [0, 1) is required")
         exposed, why, unclaimable = self.unrecorded()
         if adjacency == AGENT and self._counts and self._adjacencies and AGENT not in self._adjacencies:
-            unclaimable = (
-                unclaimable or "releases are not clipped: an agent's data may change them by any amount"
-            )
+            unclaimable = unclaimable or "releases are not clipped: data may change them by any amount"
         if unclaimable:
             rows, delta, reason = np.full(self._shape, np.nan), delta or 0.0, unclaimable
         else:
