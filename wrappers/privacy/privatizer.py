@@ -23,7 +23,8 @@ from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import Budget, BudgetExhaustedError, GivenBudget
 from fedbandit_envs.wrappers.privacy.clip import Clip
 from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, Mechanism
-from fedbandit_envs.wrappers.transport.stages import Combined, Shares, Stage
+from fedbandit_envs.wrappers.privacy.stage_claims import Shares, stage_claims
+from fedbandit_envs.wrappers.transport.stages import Combined, Stage
 
 OnExhausted = Literal["raise", "silence"]
 
@@ -368,7 +369,7 @@ class Privatizer(FederatedWrapper):
     def _claims(self) -> list[Claim]:
         """Returns the claims for all observers, with a stage, least trust first."""
         assert self._stage is not None
-        return self._stage.claims(self.accountant, self._shares, self._correlated, **self._measured)
+        return stage_claims(self._stage, self.accountant, self._shares, self._correlated, **self._measured)
 
     def _can_afford(self, senders: Array) -> Array:
         """Returns whether each agent can afford its release, bool ``(replicas, agents)``; true if it does not send.

@@ -11,12 +11,12 @@ from gymnasium.error import ResetNeeded
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.action_formats import WithEntry, add_entry, require_action_entries, take_entry
 from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.wrapper import FederatedWrapper, find_layer
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 from fedbandit_envs.wrappers.transport.sending import FlatSending
 from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, make_stage
@@ -104,7 +104,9 @@ class Transport(FederatedWrapper):
         self._stage = make_stage(stage, self.max_num_agents)
         noise = find_layer(env, "noise")
         # Other noise layers make noise for single releases only; their claims hold for sums as well.
-        self._noise = noise if isinstance(noise, Privatizer) else None
+        # The class is resolved by its name: modules of privatizers import modules of transports.
+        privatizer = resolve("fedbandit_envs.wrappers.privacy.privatizer:Privatizer")
+        self._noise: Any = noise if isinstance(noise, privatizer) else None
         self._echo, self._delay = bool(echo), int(delay)
         self._loss, self._duplication = float(loss), float(duplication)
         released = env.single_release_space

@@ -38,9 +38,10 @@ from fedbandit_envs.wrappers.privacy.accounting.secure_sum import unknown_shares
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import Batch, shuffled_epsilon
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.wrappers.privacy.stage_claims import Shares
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.server import Server
-from fedbandit_envs.wrappers.transport.stages import Combined, Shares, Stage, make_stage
+from fedbandit_envs.wrappers.transport.stages import Combined, Stage, make_stage
 
 AGENTS, DELTA, MULTIPLIER = 5, 1e-5, 4.0
 SEEDS = (3, 8)
