@@ -1,7 +1,7 @@
 """Wrappers of federated environments. Every wrapper belongs to one of four layers, listed here from the inside out.
 
-Data: :class:`Byzantine`, :class:`Interleaved`, :class:`Participation`, :class:`Placebo`, :class:`Quota`; :class:`Clip`,
-which privatizers put inside of themselves.
+Data: :class:`Byzantine`, :class:`Interleaved`, :class:`Messages`, :class:`Participation`, :class:`Placebo`,
+:class:`Quota`; :class:`Clip`, which privatizers put inside of themselves.
 Noise: :class:`Privatizer` with any mechanism; :class:`ContinualPrivatizer`, :class:`GaussianPrivatizer`,
 :class:`LaplacePrivatizer`, :class:`RandomizedResponsePrivatizer`. Transport: :class:`Channel`, :class:`Server`.
 Observation: :class:`LearningReward`, :class:`Reveal`.
@@ -10,6 +10,7 @@ Observation: :class:`LearningReward`, :class:`Reveal`.
 from fedbandit_envs.wrappers.byzantine import Byzantine
 from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.learning_reward import LearningReward
+from fedbandit_envs.wrappers.messages import Messages
 from fedbandit_envs.wrappers.participation import Participation
 from fedbandit_envs.wrappers.placebo import Placebo
 from fedbandit_envs.wrappers.privacy.clip import Clip
@@ -32,6 +33,7 @@ __all__ = [
     "Interleaved",
     "LaplacePrivatizer",
     "LearningReward",
+    "Messages",
     "Participation",
     "Placebo",
     "Privatizer",

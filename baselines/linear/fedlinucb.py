@@ -9,7 +9,6 @@ from math import log, log1p, sqrt
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces as gym_spaces
 
 from fedbandit_envs.baselines.aggregators import Sum
 from fedbandit_envs.baselines.aggregators.grams import GRAM, gram_arrays, gram_inbox
@@ -32,7 +31,7 @@ def _require_server(spec: PolicySpec, echo: bool) -> None:
     seen = spec.observation.spaces
     inbox = seen.get("inbox_mask")
     fits = inbox is not None and inbox.shape == (1,) and ("sent" in seen) == echo
-    if not (fits and isinstance(spec.action, gym_spaces.Dict)):
+    if not (fits and spec.chooses_sending):
         raise UnfitError(
             f"a Server with schedule='on_request' and echo={echo} is required around the environment; its observations "
             f"are {sorted(seen)} and its actions {spec.action}"

@@ -8,7 +8,6 @@ from math import log, pi, sqrt
 from typing import Any, Literal, get_args
 
 import numpy as np
-from gymnasium import spaces as gym_spaces
 
 from fedbandit_envs.baselines.aggregators import AggregatorSpec, make_aggregator
 from fedbandit_envs.baselines.aggregators.grams import GRAM, NOISE, gram_arrays, gram_inbox, noise_of
@@ -173,7 +172,7 @@ class FedUCB(LinUCB):
             self._alone = Ridges.without_data(one, dim, self._ridge)
             self._alone_confidence = Confidence.without_noise(one, dim, self._ridge, self._parameter_bound)
             self._alone_bound = np.zeros_like(self._bound)
-        self._asks = isinstance(spec.action, gym_spaces.Dict)
+        self._asks = spec.chooses_sending
         self._due = (
             self._default_threshold(spec.horizon, highest(seen["contexts"]), start)
             if self._threshold is None

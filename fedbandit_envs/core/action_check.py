@@ -1,4 +1,4 @@
-"""Checks of actions against one agent's action space; errors name the agent, the entry and the value."""
+"""Checks of actions, and of messages, against one agent's space; errors name the agent, the entry and the value."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,13 +31,16 @@ def lies_within(values: Array, least: float, most: float) -> bool:
 class ActionCheck:
     """Checks arrays of actions, one action for each agent, against an action space."""
 
-    def __init__(self, space: spaces.Space[Any], agents: Sequence[str], open_above: bool) -> None:
+    def __init__(
+        self, space: spaces.Space[Any], agents: Sequence[str], open_above: bool = False, what: str = "action"
+    ) -> None:
         """Takes the bounds of the space.
 
         Args:
             space: One agent's action space: ``Discrete``, ``MultiDiscrete`` or ``Box``, ``Simplex`` among them.
             agents: The agents' names.
             open_above: Whether values above the upper bound are accepted, because the environment handles them itself.
+            what: What is checked, for errors.
 
         Raises:
             TypeError: The space is of another kind.
@@ -57,6 +60,7 @@ class ActionCheck:
         self._taken = {self._dtype, np.dtype(np.int32)} if self._whole else {self._dtype}
         self._shape = (len(agents), *(space.shape or ()))
         self._agents = list(agents)
+        self._what = what
         self._least: Array = np.asarray(least, self._dtype)
         self._most: Array = np.asarray(most, self._dtype)
         if open_above:
@@ -81,10 +85,10 @@ class ActionCheck:
             ValueError: The shape is not ``(replicas, agents, ...)``, or a value is not allowed.
         """
         if not isinstance(action, np.ndarray):
-            raise TypeError(f"action is a {type(action).__name__}; a numpy array is required")
+            raise TypeError(f"{self._what} is a {type(action).__name__}; a numpy array is required")
         if action.shape != (replicas, *self._shape):
             raise ValueError(
-                f"action has shape {action.shape}; (replicas, agents, ...) = "
+                f"{self._what} has shape {action.shape}; (replicas, agents, ...) = "
                 f"{(replicas, *self._shape)} is required"
             )
         dtype = action.dtype
@@ -105,7 +109,7 @@ class ActionCheck:
         if not right.all():
             replica, agent = (int(i) for i in np.argwhere(~right)[0][:2])
             raise ValueError(
-                f"action of {self._agents[agent]} (replica {replica}) sums to {total[~right][0]:.9g} over its "
+                f"{self._what} of {self._agents[agent]} (replica {replica}) sums to {total[~right][0]:.9g} over its "
                 f"{action.shape[-1]} entries; 1, up to {TOLERANCE:g}, is required"
             )
 
@@ -115,7 +119,7 @@ class ActionCheck:
             within = (action >= self._least) & (action <= self._most)
             self._refuse_values(action, within & (action == np.floor(action)))
         kind = "an integer" if self._whole else "a floating-point"
-        raise TypeError(f"action has dtype {action.dtype}; {kind} dtype is required")
+        raise TypeError(f"{self._what} has dtype {action.dtype}; {kind} dtype is required")
 
     def _refuse_values(self, action: Array, valid: Array) -> None:
         if valid.all():
@@ -127,6 +131,6 @@ class ActionCheck:
         allowed = f"in [{least}, {most}]" if most < (2**63 - 1 if self._whole else np.inf) else f">= {least}"
         place = f", entry {entry if len(entry) > 1 else entry[0]}," if entry else ""
         raise ValueError(
-            f"action of {self._agents[agent]} (replica {replica}){place} is {action[(replica, agent, *entry)]}; "
+            f"{self._what} of {self._agents[agent]} (replica {replica}){place} is {action[(replica, agent, *entry)]}; "
             f"{'an integer' if self._whole else 'a number'} {allowed} is required"
         )

@@ -236,6 +236,11 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
         return {}
 
     @property
+    def message_bits(self) -> Mapping[str, int]:
+        """Bits of each number of an authored message, by array; empty where agents release statistics."""
+        return {}
+
+    @property
     def public(self) -> Mapping[str, Any]:
         """Public constants of the problem by name, part of the :class:`.PolicySpec`; empty by default."""
         return {}

@@ -1,11 +1,11 @@
-"""The description of an environment that a policy is given before an episode."""
+"""The description of an environment that policies are given before an episode, and the interface of reporters."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from gymnasium import spaces
 
-from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.arrays import Array, Arrays
 
 if TYPE_CHECKING:
     from fedbandit_envs.core.features import Features
@@ -63,6 +63,48 @@ class PolicySpec(NamedTuple):
 
     @property
     def own_action(self) -> spaces.Space[Any]:
-        """One agent's action space; where agents choose when to send, without that choice."""
+        """One agent's action space without entries beside the action, such as ``message`` and ``send``."""
         action = self.action
         return action["action"] if isinstance(action, spaces.Dict) else action
+
+    @property
+    def chooses_sending(self) -> bool:
+        """Whether agents choose when to send: actions have the entry ``send``."""
+        return isinstance(self.action, spaces.Dict) and "send" in self.action.spaces
+
+
+@runtime_checkable
+class Reporter(Protocol):
+    """The interface of reporters, which write the messages of all agents in place of their policy.
+
+    A reporter is on the agents' side of a federation. It works row by row like a
+    :class:`~fedbandit_envs.baselines.policy.Policy`: arrays have the leading axes ``(replicas, agents)``, and row
+    (r, j) of a report depends only on row (r, j) of the observations since ``reset``, of the question and of the seeds.
+    """
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets everything and prepares for an episode.
+
+        Args:
+            spec: Public description of the environment; ``spec.release`` has the names and shapes of a report's arrays.
+            seeds: One seed for each agent of each replica, uint64 ``(replicas, agents)``.
+        """
+
+    def observe(self, observation: Arrays) -> None:
+        """Takes the agents' own observations: the first ones, and those after each round.
+
+        Args:
+            observation: Arrays by name with leading axes ``(replicas, agents)``: read-only views of buffers, which the
+                next round overwrites.
+        """
+
+    def report(self, question: Arrays | None) -> Mapping[str, Array]:
+        """Returns a message for each agent, by the names of ``spec.release``, leading axes ``(replicas, agents)``.
+
+        It is called for all rows when any agent sends, possibly several times between two observations, or never. So
+        it must not change what later reports are.
+
+        Args:
+            question: What a server asks each agent, arrays by name with leading axes ``(replicas, agents)``; None for a
+                release that answers no question.
+        """

@@ -141,6 +141,11 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
         return self.env.totals
 
     @property
+    def message_bits(self) -> Mapping[str, int]:
+        """Bits of each number of an authored message, by array; see :attr:`FederatedEnv.message_bits`."""
+        return self.env.message_bits
+
+    @property
     def public(self) -> Mapping[str, Any]:
         """Public constants of the problem; see :attr:`FederatedEnv.public`."""
         return self.env.public

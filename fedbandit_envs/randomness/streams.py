@@ -33,6 +33,7 @@ class Purpose(IntEnum):
     PARTICIPATION = 8
     LIE = 9
     ARM = 10
+    REPORT = 11
 
 
 def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:

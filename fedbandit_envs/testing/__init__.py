@@ -1,8 +1,8 @@
-"""Conformance checks for your own environments, wrappers and policies.
+"""Conformance checks for your own environments, wrappers, policies and reporters.
 
-``check_federation(MyEnv)``, ``check_wrapper(MyWrapper, MyEnv)`` and ``check_policy(MyPolicy, MyEnv)`` return if all
-requirements hold. Otherwise they raise an ``AssertionError`` with what was found, what is required and where to correct
-it.
+``check_federation(MyEnv)``, ``check_wrapper(MyWrapper, MyEnv)``, ``check_policy(MyPolicy, MyEnv)`` and
+``check_reporter(MyReporter, MyEnvWithMessages)`` return if all requirements hold. Otherwise they raise an
+``AssertionError`` with what was found, what is required and where to correct it.
 
 Example:
     >>> from fedbandit_envs import arms_v0
@@ -11,7 +11,7 @@ Example:
 """
 
 from fedbandit_envs.testing.federation import check_federation
-from fedbandit_envs.testing.policy import check_policy
+from fedbandit_envs.testing.policy import check_policy, check_reporter
 from fedbandit_envs.testing.wrapper import check_wrapper
 
-__all__ = ["check_federation", "check_policy", "check_wrapper"]
+__all__ = ["check_federation", "check_policy", "check_reporter", "check_wrapper"]

@@ -355,8 +355,10 @@ def _altered(good: Array, value: Any, dtype: type) -> Array:
 
 
 def _ends(space: Any) -> tuple[Array, Array]:
-    """Returns the lower and the upper bounds of a ``Box``, ``Discrete`` or ``MultiDiscrete`` space, as two arrays."""
+    """Returns the lower and the upper bounds of a space of numbers, as two arrays."""
     if isinstance(space, spaces.Box):
         return space.low.astype(np.float64), space.high.astype(np.float64)
+    if isinstance(space, spaces.MultiBinary):
+        return np.zeros(space.shape), np.ones(space.shape)
     count = space.n if isinstance(space, spaces.Discrete) else space.nvec
     return np.asarray(space.start), np.asarray(space.start + count - 1)

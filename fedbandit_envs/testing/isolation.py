@@ -45,6 +45,12 @@ def _as_it_is(env: FederatedEnv, who: Array) -> None:
     """Leaves the environment unchanged: a :data:`Prepare` function for the ordinary case."""
 
 
+def _source(env: FederatedEnv) -> FederatedEnv:
+    """Returns the part of a stack from which releases come: the wrapper of authored messages, or the problem."""
+    stack = list(layers(env))
+    return next((level for level in reversed(stack) if level.message_bits), stack[-1])
+
+
 def _emptied(env: FederatedEnv, who: Array) -> None:
     """Changes an environment so that all its releases are zeros, which contain no data."""
     release = env._release
@@ -82,7 +88,7 @@ class _Twins:
         self._trials = [Trial(make, range(len(self._who))) for _ in range(2)]
         self._delivers = find_layer(self._trials[0].env, "transport") is not None
         for trial in self._trials:
-            prepare(list(layers(trial.env))[-1], self._who)
+            prepare(_source(trial.env), self._who)
         altered = self._trials[1]
         others = random_choices(altered.env.single_action_space, altered.rows, HORIZON + 1)[1:]
         merge = partial(_merged, self._who)

@@ -3,8 +3,7 @@
 from itertools import takewhile
 from typing import get_args
 
-from gymnasium import spaces
-
+from fedbandit_envs.core.action_formats import take_entry
 from fedbandit_envs.core.wrapper import FederatedWrapper, Layer, find_layer, layers
 from fedbandit_envs.testing import federation
 from fedbandit_envs.testing.assertions import require, require_same
@@ -59,9 +58,8 @@ def _check_what_passes(wrap: Wrap, make: Make, added: set[Layer]) -> None:
     if "data" in added:
         return
     outside, bare = Trial(around(wrap, make)), Trial(make)
-    space = outside.env.single_action_space
-    chosen = isinstance(space, spaces.Dict) and space != bare.env.single_action_space
-    bare.actions = [action["action"] for action in outside.actions] if chosen else outside.actions
+    chosen = outside.env.policy_spec.chooses_sending and not bare.env.policy_spec.chooses_sending
+    bare.actions = [take_entry(action, "send")[0] if chosen else action for action in outside.actions]
     quiet = added != {"observation"} or find_layer(bare.env, "transport") is not None
     for trial in (outside, bare):
         trial.senders = trial.senders & (not quiet)

@@ -22,7 +22,8 @@ class Control:
             batched over agents.
         action_space: For one agent the space of its action format. For joint control a ``MultiDiscrete`` or
             ``Discrete`` becomes one ``MultiDiscrete`` with the agents' entries one after another; a ``Box`` gains an
-            agents' axis. Where agents choose when to send, a ``Dict`` of ``action`` and ``send``, or a flat space.
+            agents' axis. Where agents write messages or choose when to send, a ``Dict`` with the
+            entries ``message`` and ``send``, or a flat space.
     """
 
     def __init__(
@@ -65,8 +66,9 @@ class Control:
                 if not isinstance(each.space, spaces.Dict)
             ]
             raise ValueError(
-                "joint is True, but agents choose when to send, which does not fit one flat space; joint=False, one of "
-                f"the action formats {flat}, or a schedule that is fixed in advance is required"
+                f"joint is True, but actions are mappings of {list(rows.action_space)}, which do not fit one flat "
+                f"space; joint=False, one of the action formats {flat}, or a stack in which agents choose actions only "
+                "(a schedule that is fixed in advance, messages of a reporter) is required"
             )
         self.federation = federation
         self._rows = rows

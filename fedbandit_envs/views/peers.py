@@ -8,6 +8,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.action_formats import add_entry, require_action_entries
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.randomness.streams import row_seeds
@@ -57,7 +58,7 @@ class Peers:
             TypeError: ``send`` is no schedule.
             ValueError: ``send`` is not fixed in advance, or agents of this environment do not choose when to send.
         """
-        chosen = isinstance(federation.single_action_space, spaces.Dict)
+        chosen = federation.policy_spec.chooses_sending
         if send is not None and not chosen:
             raise ValueError(
                 f"peers_send is {send!r}, but agents of this environment do not choose when to send; None, or a "
@@ -93,9 +94,14 @@ class Peers:
         """
         if self._chosen is None:
             action = self._policy.act(self._observation)
-            if self._schedule is not None and not isinstance(action, Mapping):
-                everyone = np.ones(action.shape[:2], np.bool_)
+            if self._schedule is not None and not (isinstance(action, Mapping) and "send" in action):
+                everyone = np.ones(self._observation["round"].shape[:2], np.bool_)
                 coming = int(self._observation["round"].flat[0]) + 1
-                action = {"action": action, "send": self._schedule.senders(coming, everyone)}
+                action = add_entry(action, "send", self._schedule.senders(coming, everyone))
+            space = self._federation.single_action_space
+            if isinstance(space, spaces.Dict):
+                require_action_entries(
+                    action, list(space), "peers act by their policy, which must choose all of them"
+                )
             self._chosen = action
         return self._chosen

@@ -159,8 +159,9 @@ class Privatizer(FederatedWrapper):
         sensitivity = self.env.sensitivity()
         for name, array in sensitivity.scale.items():
             if not (np.isfinite(array).all() and (array >= 0).all() and array.any()):
+                authored = " (authored message without a clip)" if self.env.message_bits else ""
                 raise ValueError(
-                    f"sensitivity of {name!r} lies between {array.min()} and {array.max()}; finite "
+                    f"sensitivity of {name!r} lies between {array.min()} and {array.max()}{authored}; finite "
                     "numbers >= 0 that are not all 0 are required"
                 )
         streams = noise_streams(
@@ -176,7 +177,8 @@ class Privatizer(FederatedWrapper):
         self.single_release_space = self.mechanism.release_space(self.env.single_release_space)
         adjacencies = tuple(sensitivity.changes)
         adjacency = adjacencies[0] if self.budget.adjacency is None else self.budget.adjacency
-        require_choice("budget adjacency", adjacency, adjacencies)
+        as_agent = tuple(self.unwrapped.sensitivity().changes) if self.env.message_bits else ()
+        require_choice("budget adjacency", adjacency, (*adjacencies, *as_agent))
         self._measured: dict[str, Any] = {
             "delta": self.budget.delta,
             "composition": self.budget.composition,
@@ -184,7 +186,7 @@ class Privatizer(FederatedWrapper):
         }
         rows = (len(seeds), self.max_num_agents)
         noise = "secret" if is_secret(self._noise_seed) and not self._copied else "repeatable"
-        self._accountant = Accountant(*rows, self._ledger, self._height, adjacencies, noise, drawn)
+        self._accountant = Accountant(*rows, self._ledger, self._height, adjacencies, noise, drawn, as_agent)
         self._sent = np.zeros(rows, np.int64)
         self._shown = Buffers({"epsilon_spent": np.zeros(rows)})
         self._epsilon_spent = self._shown.arrays["epsilon_spent"]

@@ -1,4 +1,4 @@
-"""Action formats for learning agents that choose in each round not only an action but also whether to send."""
+"""The flat action format of learning agents that choose in each round not only an action but also whether to send."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,27 +7,9 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.action_formats import require_finite
+from fedbandit_envs.core.action_formats import add_entry, require_finite
 from fedbandit_envs.core.policy_spec import ActionFormat
 from fedbandit_envs.core.simplex import Simplex
-
-
-class Sending:
-    """An action format that consists of another format's choice and the choice of whether to send.
-
-    Its space is a ``Dict`` of ``action`` and ``send``, so that choices and actions are mappings of arrays.
-    """
-
-    def __init__(self, action_format: ActionFormat) -> None:
-        """Sets the space ``Dict({"action": <the format's>, "send": Discrete(2)})``."""
-        self._format = action_format
-        self.space: spaces.Space[Any] = spaces.Dict(
-            {"action": action_format.space, "send": spaces.Discrete(2)}
-        )
-
-    def to_action(self, choice: Mapping[str, Array], observation: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Returns the environment's action: ``action`` is translated by the other format, ``send`` stays as it is."""
-        return {"action": self._format.to_action(choice["action"], observation), "send": choice["send"]}
 
 
 class FlatSending:
@@ -72,7 +54,7 @@ class FlatSending:
         )
 
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Returns the environment's action, a mapping of ``action`` and ``send``, from an element of the flat space.
+        """Returns the environment's action, a mapping with the entry ``send``, from an element of the flat space.
 
         Raises:
             ValueError: A discrete choice lies outside the space, or a box's last entry is not finite.
@@ -87,7 +69,7 @@ class FlatSending:
         if isinstance(self.space, spaces.Box):
             require_finite("choice", choice)
             send = send > 0.5
-        return {"action": action, "send": send}
+        return add_entry(action, "send", send)
 
 
 def _refuse_outside(choice: Array, first: int, number: int) -> None:

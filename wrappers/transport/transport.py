@@ -11,20 +11,18 @@ from gymnasium.error import ResetNeeded
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.core.action_formats import WithEntry, add_entry, require_action_entries, take_entry
 from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
-from fedbandit_envs.wrappers.transport.sending import FlatSending, Sending
+from fedbandit_envs.wrappers.transport.sending import FlatSending
 
 HEADER_BYTES = 16
 """Bytes of a message besides its numbers: sender (4), round in which it was sent (8), remaining hops (4)."""
 
 BYTES_PER_NUMBER = 8
-
-
-class SendRequiredError(TypeError):
-    """An action lacks the choice of whether to send, under a schedule that lets agents choose when to send."""
+"""Bytes of each number in a message, except of authored messages, which declare theirs."""
 
 
 class Transport(FederatedWrapper):
@@ -45,14 +43,16 @@ class Transport(FederatedWrapper):
 
     With a schedule that is not fixed in advance, actions become ``Dict({"action": <the environment's>,
     "send": Discrete(2)})``: in the batch API a mapping of ``action`` and of ``send``, bool or integers 0
-    and 1 ``(replicas, agents)``. The action formats for learning agents gain the entry ``send``, too, see
-    :class:`~fedbandit_envs.wrappers.transport.sending.Sending`; the format ``"{name}_and_send"`` has both choices in
-    one flat space, see :class:`~fedbandit_envs.wrappers.transport.sending.FlatSending`. Agents that choose when to send
-    may base the choice on raw data, so that no privacy is claimed for such a federation, however much noise it adds.
+    and 1 ``(replicas, agents)``. If actions are a mapping already, as with :class:`~fedbandit_envs.wrappers.Messages`,
+    ``send`` is a further entry. The action formats for learning agents gain the entry ``send``, too; the format
+    ``"{name}_and_send"`` has all choices in one flat space, see
+    :class:`~fedbandit_envs.wrappers.transport.sending.FlatSending`. Agents that choose when to send may base the choice
+    on raw data, so that no privacy is claimed for such a federation, however much noise it adds.
 
     The info gains ``messages`` and ``bytes``, int64: the traffic of this round, counted for the agent that caused it as
-    the subclass defines. A message has :data:`HEADER_BYTES` bytes and 8 more for each number in it. :attr:`traffic` has
-    the totals of the episode.
+    the subclass defines. A message has :data:`HEADER_BYTES` bytes and 8 more for each number in it; numbers of authored
+    messages have the size of their declared dtype, and all bits of a message are rounded up to whole bytes.
+    :attr:`traffic` has the totals of the episode.
     """
 
     layer = "transport"
@@ -93,8 +93,11 @@ class Transport(FederatedWrapper):
         self._echo, self._delay = bool(echo), int(delay)
         self._loss, self._duplication = float(loss), float(duplication)
         released = env.single_release_space
-        numbers = sum(int(np.prod(space.shape or ())) for space in released.values())
-        self._bytes_per_message = HEADER_BYTES + BYTES_PER_NUMBER * numbers
+        bits = sum(
+            int(np.prod(space.shape or ())) * env.message_bits.get(name, 8 * BYTES_PER_NUMBER)
+            for name, space in released.items()
+        )
+        self._bytes_per_message = HEADER_BYTES + -(-bits // 8)
         senders = self.max_num_agents if senders is None else senders
         # The spaces of inboxes have infinite bounds, since noise is unbounded.
         self._inbox_spaces: dict[str, spaces.Space[Any]] = {
@@ -108,11 +111,10 @@ class Transport(FederatedWrapper):
             {**env.single_observation_space.spaces, **self._inbox_spaces}
         )
         if not self._schedule.fixed_in_advance:
-            self.single_action_space = spaces.Dict(
-                {"action": env.single_action_space, "send": spaces.Discrete(2)}
-            )
+            send = spaces.Discrete(2)
+            self.single_action_space = spaces.Dict(add_entry(env.single_action_space, "send", send))
             formats = env.action_formats.items()
-            self.action_formats = {name: Sending(action_format) for name, action_format in formats} | {
+            self.action_formats = {name: WithEntry(each, "send", send) for name, each in formats} | {
                 f"{name}_and_send": FlatSending(action_format)
                 for name, action_format in formats
                 if FlatSending.fits(action_format.space)
@@ -212,12 +214,10 @@ class Transport(FederatedWrapper):
         """
         if not hasattr(self, "_everyone"):
             raise ResetNeeded("step was called before reset")
-        if not isinstance(action, Mapping) or action.keys() != {"action", "send"}:
-            raise SendRequiredError(
-                f"action is a {type(action).__name__}; a mapping of 'action' and 'send' is required, since the "
-                "schedule lets agents choose when to send"
-            )
-        send = np.asarray(action["send"])
+        names = list(self.single_action_space)  # type: ignore[call-overload]
+        require_action_entries(action, names, "the schedule lets agents choose when to send")
+        own, send = take_entry(action, "send")
+        send = np.asarray(send)
         if send.shape != self._everyone.shape:
             raise ValueError(
                 f"action['send'] has shape {send.shape}; (replicas, agents) = {self._everyone.shape} "
@@ -232,7 +232,7 @@ class Transport(FederatedWrapper):
                 raise ValueError(
                     f"action['send'] lies between {send.min()} and {send.max()}; 0 or 1 is required"
                 )
-        return action["action"], send.astype(np.bool_)
+        return own, send.astype(np.bool_)
 
     def _deliver(self, statistic: Arrays, arrives: Array) -> None:
         """Adds messages to the inboxes of the agents that receive them.

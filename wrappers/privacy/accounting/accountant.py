@@ -55,6 +55,7 @@ class Accountant:
         adjacencies: Sequence[Adjacency] = (),
         noise: str = "none",
         drawn: Iterable[str] = (),
+        as_agent: Sequence[Adjacency] = (),
     ) -> None:
         """Starts with nothing released.
 
@@ -69,6 +70,8 @@ class Accountant:
             noise: Whether noise is ``secret`` or ``repeatable``, or ``none``; see
                 :class:`~fedbandit_envs.core.claim.Claim`.
             drawn: Names of the noise that the releases have; the same noise has the same name in all accountants.
+            as_agent: Further adjacencies, for which the epsilon is that under ``agent``: those of the environment if
+                agents release authored messages, in which one event may change this release and all later ones.
         """
         self._shape = (replicas, agents)
         self._counts: dict[Event, Array] = {}
@@ -78,6 +81,7 @@ class Accountant:
         self._adjacencies = adjacencies
         self._noise = noise
         self._drawn = frozenset(drawn)
+        self._as_agent = tuple(as_agent)
         self._found = (np.zeros(self._shape, np.bool_), "", "")
 
     @property
@@ -146,7 +150,11 @@ class Accountant:
             return NotImplemented
         for what, own, others in (
             ("(replicas, agents)", self._shape, other._shape),
-            ("adjacencies", [*self._adjacencies], [*other._adjacencies]),
+            (
+                "adjacencies",
+                [*self._adjacencies, *self._as_agent],
+                [*other._adjacencies, *other._as_agent],
+            ),
         ):
             if own != others:
                 raise ValueError(f"the accountants have {what} {own} and {others}; equal ones are required")
@@ -157,7 +165,11 @@ class Accountant:
             )
         noise = self._noise if self._noise == other._noise else "repeatable"
         total = Accountant(
-            *self._shape, adjacencies=self._adjacencies, noise=noise, drawn=self._drawn | other._drawn
+            *self._shape,
+            adjacencies=self._adjacencies,
+            noise=noise,
+            drawn=self._drawn | other._drawn,
+            as_agent=self._as_agent,
         ).after(self._counts)
         own_exposed, own_why, own_reason = self.unrecorded()
         exposed, why, reason = other.unrecorded()
@@ -216,7 +228,10 @@ class Accountant:
             ValueError: A name is unknown, or delta is out of its range.
         """
         adjacency = self._first_adjacency() if adjacency is None else adjacency
-        rows, delta, composition, reason = self._compose(delta, composition, adjacency)
+        rows, delta, composition, reason = self._compose(delta, composition, self._covering(adjacency))
+        if adjacency in self._as_agent and self._counts:
+            covers = f"authored messages: what an event changes in them is unknown, so this is the epsilon of {AGENT!r}"
+            reason = f"{covers}; {reason}" if reason else covers
         epsilon = None
         if np.isinf(rows).any() or not np.isnan(rows).any():
             epsilon = float(np.nanmax(rows, initial=0.0))
@@ -237,7 +252,7 @@ class Accountant:
         Returns:
             Epsilons, float64 ``(replicas, agents)``; infinite where the composition gives none.
         """
-        adjacency = self._first_adjacency() if adjacency is None else adjacency
+        adjacency = self._covering(self._first_adjacency() if adjacency is None else adjacency)
         if delta is not None:
             rows = self._compose(delta, composition, adjacency)[0]
         else:
@@ -247,6 +262,10 @@ class Accountant:
                 own = promised == each
                 rows[own] = self._compose(each, composition, adjacency)[0][own]
         return np.where(np.isnan(rows), np.inf, rows)
+
+    def _covering(self, adjacency: Adjacency) -> Adjacency:
+        """Returns the adjacency under which epsilon is computed; for authored messages always ``agent``."""
+        return AGENT if adjacency in self._as_agent else adjacency
 
     def _first_adjacency(self) -> Adjacency:
         """Returns the first adjacency of the environment, or of the events; empty if none is named."""

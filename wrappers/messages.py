@@ -1,0 +1,332 @@
+"""Authored messages: agents release what their policy, or a reporter, has written, in place of statistics."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from math import prod
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.basics.config import make
+from fedbandit_envs.core.action_check import ActionCheck
+from fedbandit_envs.core.action_formats import WithEntry, add_entry, require_action_entries, require_finite
+from fedbandit_envs.core.buffers import zeros
+from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.core.noise_variance import COVARIANCE, variance_of
+from fedbandit_envs.core.policy_spec import ActionFormat, Reporter
+from fedbandit_envs.core.problem import MOST
+from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.core.wrapper import FederatedWrapper, layers
+from fedbandit_envs.randomness.streams import Purpose, row_keys
+from fedbandit_envs.wrappers.transport.sending import FlatSending
+
+_RESERVED = ("mask", "own", COVARIANCE)
+
+
+class Messages(FederatedWrapper):
+    """A wrapper in which agents release messages that they write themselves, in place of the environment's statistics.
+
+    A message consists of named arrays, such as a gradient, a model or a set of arms, whose shapes and dtypes are
+    declared here: ``float16`` to ``float64``, an integer type, or ``bool``. Who writes it:
+
+    * **the policy**, in its action, which becomes ``Dict({"action": <the environment's>, "message": Dict(...)})``: in
+      the batch API a mapping of ``action`` and ``message``, the latter a mapping of arrays ``(replicas, agents, ...)``.
+      The action formats for learning agents gain the entry ``message``, too; where a format's choices are a flat box,
+      ``"{name}_and_message"`` has action and message in one box, see :class:`FlatMessage`. A release contains the
+      message that the agent has written last, or zeros if it has written none since its last release. Messages of
+      agents that are inactive in a round (:class:`~fedbandit_envs.wrappers.Participation`) are ignored;
+    * **a reporter** (:class:`~fedbandit_envs.core.policy_spec.Reporter`), an object on the agents' side, which is given
+      each agent's own observations of the environment inside of this wrapper (without inboxes) and asked for a report
+      at each release. Actions then stay as they are. A server can ask a question (:meth:`ask`).
+
+    Placebo, Byzantine, quota, noise and transports act on messages as on statistics. Inside of this wrapper may be only
+    wrappers that leave releases alone. Numbers are rounded to the declared dtype and released as float64. Messages that
+    are not finite, or do not fit the dtype, are errors, and the state does not change. Transports count their numbers
+    by the declared size: an array of bool has one bit for each entry.
+
+    How a message depends on the agent's data is unknown, so that its sensitivity is infinite, and a privatizer without
+    ``clip`` refuses it ("authored message without a clip"): nothing could be claimed, and noise would have no scale.
+    Without a privatizer epsilon is infinite. With a clip claims hold under the adjacency ``agent``. Under the
+    environment's own adjacencies they have the same epsilon, and a reason that says so: one event may change this
+    message and all later ones.
+
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> env = Messages(parallel_env(num_agents=2, num_arms=3), {"vote": {"shape": [3], "dtype": "bool"}})
+        >>> reset, vote = env.reset_batch([0]), np.array([[[True, False, True], [False, False, True]]])
+        >>> step = env.step_batch({"action": np.zeros((1, 2), np.int64), "message": {"vote": vote}})
+        >>> env.release(np.array([[True, False]]))["vote"].tolist()
+        [[[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]]]
+    """
+
+    layer = "data"
+    examples = (
+        {"arrays": {"gradient": {"shape": [3], "dtype": "float32"}}},
+        {
+            "arrays": {
+                "age": {"shape": [], "dtype": "int16"},
+                "model": {"shape": [2, 2]},
+                "votes": {"shape": [5], "dtype": "bool"},
+            }
+        },
+    )
+
+    def __init__(
+        self,
+        env: FederatedEnv,
+        arrays: Mapping[str, Mapping[str, Any]],
+        reporter: Reporter | str | Mapping[str, Any] | None = None,
+    ) -> None:
+        """Wraps ``env``.
+
+        Args:
+            env: The environment; wrappers around it, if any, must leave releases alone.
+            arrays: The arrays of a message by name, each a mapping of ``shape``, a sequence of integers >= 1 (empty for
+                a single number), and ``dtype``, by default ``"float64"``.
+            reporter: The object that writes the messages, which is copied; its class as ``"module:Class"``, or a
+                mapping of this ``name`` and arguments. None if the policy writes them.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: A name, shape or dtype is not allowed, or a wrapper inside changes releases.
+        """
+        super().__init__(env)
+        for level in layers(env):
+            if isinstance(level, FederatedWrapper) and type(level)._release is not FederatedWrapper._release:
+                raise ValueError(
+                    f"env has {type(level).__name__}, which changes releases, inside of {type(self).__name__}, which "
+                    f"replaces them; {type(level).__name__} outside of {type(self).__name__} is required"
+                )
+        if not isinstance(arrays, Mapping) or not arrays:
+            raise TypeError(
+                f"arrays is {arrays!r}; a mapping of at least one name to its shape and dtype is required"
+            )
+        self._question: Arrays | None = None
+        self._dtypes = {name: _dtype(name, declared) for name, declared in arrays.items()}
+        limits = {name: _limits(tuple(arrays[name]["shape"]), dtype) for name, dtype in self._dtypes.items()}
+        self._checks = {
+            name: ActionCheck(box, env.possible_agents, what=f"message {name!r}")
+            for name, box in limits.items()
+        }
+        unbounded: dict[str, spaces.Space[Any]] = {
+            name: spaces.Box(-np.inf, np.inf, box.shape, np.float64) for name, box in limits.items()
+        }
+        self.single_release_space = spaces.Dict(unbounded)
+        self._reporter = None if reporter is None else deepcopy(make("reporter", reporter, {}, Reporter))
+        if self._reporter is None:
+            message = spaces.Dict({name: _written(box, self._dtypes[name]) for name, box in limits.items()})
+            self.single_action_space = spaces.Dict(add_entry(env.single_action_space, "message", message))
+            formats = env.action_formats.items()
+            self.action_formats = {name: WithEntry(each, "message", message) for name, each in formats} | {
+                f"{name}_and_message": FlatMessage(each, limits)
+                for name, each in formats
+                if FlatMessage.fits(each.space)
+            }
+
+    @property
+    def message_bits(self) -> Mapping[str, int]:
+        """Bits of each number of a message, by array; see :attr:`FederatedEnv.message_bits`."""
+        return {name: 1 if dtype == np.bool_ else 8 * dtype.itemsize for name, dtype in self._dtypes.items()}
+
+    def ask(self, question: Arrays | None) -> None:
+        """Sets the question that the reporter answers in the next release; see :meth:`Reporter.report`.
+
+        Args:
+            question: Arrays by name with leading axes ``(replicas, agents)``; None to withdraw a question.
+
+        Raises:
+            ValueError: There is no reporter, or an array has other leading axes.
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
+        self._require_episode()
+        if self._reporter is None:
+            raise ValueError(f"reporter is None, so that nobody answers {question!r}; a reporter is required")
+        for name, array in (question or {}).items():
+            if np.shape(array)[:2] != self._ledger.shape:
+                raise ValueError(
+                    f"question {name!r} has shape {np.shape(array)}; (replicas, agents, ...) with "
+                    f"{self._ledger.shape} is required"
+                )
+        self._question = question
+
+    def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
+        """Starts one episode for each seed, in which nothing has been written; see :meth:`FederatedEnv.reset_batch`."""
+        reset = self.env.reset_batch(seeds)
+        self._written = zeros(self.single_release_space, self._ledger.shape)
+        self._question = None
+        if self._reporter is not None:
+            keys = row_keys([int(seed) for seed in seeds], self.max_num_agents, Purpose.REPORT)
+            self._reporter.reset(self.policy_spec, keys.view(np.uint64)[..., 0])
+            self._reporter.observe(reset.observation)
+        return reset
+
+    def step_batch(self, action: Any) -> BatchStep:
+        """Plays one round; see :meth:`FederatedEnv.step_batch`.
+
+        Args:
+            action: The environment's actions; if the policy writes messages, a mapping of ``action`` and ``message``.
+
+        Raises:
+            EntryRequiredError: The action has no message.
+            ValueError: A message has the wrong names or shapes, or a number that is not finite or does not fit.
+        """
+        if self._reporter is not None:
+            step = self.env.step_batch(action)
+            self._reporter.observe(step.observation)
+            return step
+        self._require_episode()
+        require_action_entries(
+            action, ("action", "message"), f"agents write messages ({type(self).__name__})"
+        )
+        written = self._checked(action["message"])
+        # Copied, since the problem overwrites the array at the end of the round with who acts in the next one.
+        active = np.array(getattr(self.unwrapped, "_active", True))
+        step = self.env.step_batch(action["action"])
+        for name, array in self._written.items():
+            np.copyto(array, written[name], where=_beside(np.broadcast_to(active, self._ledger.shape), array))
+        return step
+
+    def _release(self, sends: Array) -> Arrays:
+        written = self._written
+        if self._reporter is not None and sends.any():
+            written = self._checked(self._reporter.report(self._question))
+            self._question = None
+        released = {name: np.where(_beside(sends, array), array, 0.0) for name, array in written.items()}
+        for array in self._written.values():
+            array[sends] = 0.0
+        return released
+
+    def _checked(self, message: Any) -> Arrays:
+        """Returns a message rounded to its declared dtypes, as float64; raises an error if it is not valid."""
+        if not isinstance(message, Mapping) or message.keys() != self._dtypes.keys():
+            found = list(message) if isinstance(message, Mapping) else repr(message)
+            raise ValueError(f"message is {found}; a mapping of {list(self._dtypes)} is required")
+        rounded = {}
+        for name, dtype in self._dtypes.items():
+            array = message[name]
+            if isinstance(array, np.ndarray) and array.dtype == np.bool_:
+                array = array.astype(np.int8)
+            array = self._checks[name](array, self._ledger.shape[0])
+            rounded[name] = array.astype(dtype).astype(np.float64)
+        return rounded
+
+    def _require_episode(self) -> None:
+        if "_written" not in vars(self):
+            raise ResetNeeded(f"no episode is running in {type(self).__name__}; call reset first")
+
+    def sensitivity(self) -> Sensitivity:
+        """Returns the sensitivity of a message: infinite scales, and no adjacency; see :class:`Sensitivity`."""
+        self._require_episode()
+        shapes = {
+            name: (*self._ledger.shape, *(space.shape or ()))
+            for name, space in self.single_release_space.items()
+        }
+        return Sensitivity({name: np.full(shape, np.inf) for name, shape in shapes.items()}, {})
+
+
+class FlatMessage:
+    """An action format that consists of another format's choice and a message, in one flat box.
+
+    It serves learners that accept no ``Dict`` space, and control of all agents at once. The box has the other format's
+    m entries and then those of the message's arrays, in the order of their names. Entries of floating-point arrays lie
+    in [-1, 1]. Entries of other arrays lie within the declared range, which is [0, 1] for bits, and are rounded.
+    """
+
+    def __init__(self, action_format: ActionFormat, arrays: Mapping[str, spaces.Box]) -> None:
+        """Sets the space.
+
+        Args:
+            action_format: The format to extend; :meth:`fits` must be true for its space.
+            arrays: Spaces of a message's arrays by name; bits are integers in [0, 1].
+        """
+        self._format, self._arrays = action_format, dict(sorted(arrays.items()))
+        inner = action_format.space
+        assert isinstance(inner, spaces.Box)
+        parts = [
+            inner,
+            *(spaces.Box(-1, 1, box.shape) if _is_real(box) else box for box in self._arrays.values()),
+        ]
+        low, high = (
+            np.concatenate([getattr(part, end).ravel() for part in parts]).astype(inner.dtype)
+            for end in ("low", "high")
+        )
+        self.space: spaces.Space[Any] = spaces.Box(low, high, dtype=inner.dtype.type)
+
+    @staticmethod
+    def fits(space: spaces.Space[Any]) -> bool:
+        """Returns whether a message can be added to a space: it is a box with one axis, and no simplex."""
+        return isinstance(space, spaces.Box) and FlatSending.fits(space)
+
+    def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Mapping[str, Any]:
+        """Returns the environment's action, a mapping with the entry ``message``, from an element of the flat space.
+
+        Raises:
+            ValueError: A number is not finite, or the other format refuses its part.
+        """
+        start = prod(self._format.space.shape or ())
+        action = self._format.to_action(choice[..., :start], observation)
+        require_finite("choice", choice)
+        message = {}
+        for name, box in self._arrays.items():
+            stop = start + prod(box.shape)
+            numbers = choice[..., start:stop].reshape(*choice.shape[:2], *box.shape).astype(np.float64)
+            rounded = numbers if _is_real(box) else np.clip(np.rint(numbers), box.low, box.high)
+            message[name], start = rounded.astype(box.dtype), stop
+        return add_entry(action, "message", message)
+
+
+def _is_real(space: spaces.Box) -> bool:
+    return np.issubdtype(space.dtype, np.floating)
+
+
+def _dtype(name: Any, declared: Any) -> np.dtype[Any]:
+    """Returns the dtype of a declared array, after checking its name and the declaration."""
+    if not isinstance(name, str) or not name or name in _RESERVED or name.endswith(variance_of("")):
+        raise ValueError(
+            f"arrays has the name {name!r}; a string other than {', '.join(map(repr, _RESERVED))}, which does not end "
+            f"in {variance_of('')!r}, is required"
+        )
+    if not isinstance(declared, Mapping) or not {"shape"} <= declared.keys() <= {"shape", "dtype"}:
+        raise TypeError(f"arrays[{name!r}] is {declared!r}; a mapping of 'shape' and 'dtype' is required")
+    shape = declared["shape"]
+    if isinstance(shape, str) or not isinstance(shape, Sequence):
+        raise TypeError(f"arrays[{name!r}]['shape'] is {shape!r}; a sequence of integers >= 1 is required")
+    for place, size in enumerate(shape):
+        require_integer(f"arrays[{name!r}]['shape'][{place}]", size, 1)
+    dtype: np.dtype[Any] = np.dtype(object)
+    with suppress(TypeError):
+        dtype = np.dtype(declared.get("dtype", "float64"))
+    if dtype.kind not in "fiub" or dtype.itemsize > 8:
+        raise ValueError(
+            f"arrays[{name!r}]['dtype'] is {declared['dtype']!r}; a floating-point type of at most 64 bits, an integer "
+            "type or 'bool' is required"
+        )
+    return dtype
+
+
+def _limits(shape: tuple[int, ...], dtype: np.dtype[Any]) -> spaces.Box:
+    """Returns the box of the finite numbers of a dtype; of integers only those that float64 represents."""
+    if dtype.kind == "f":
+        most = float(np.finfo(dtype).max)
+        return spaces.Box(-most, most, shape, np.float64)
+    if dtype == np.bool_:
+        return spaces.Box(0, 1, shape, np.int8)
+    low, high = max(np.iinfo(dtype).min, -MOST), min(np.iinfo(dtype).max, MOST)
+    return spaces.Box(low, high, shape, dtype.type)
+
+
+def _written(limits: spaces.Box, dtype: np.dtype[Any]) -> spaces.Space[Any]:
+    """Returns the space of an array in actions, which has no bounds for floating-point numbers."""
+    if dtype == np.bool_:
+        return spaces.MultiBinary(limits.shape)
+    return spaces.Box(-np.inf, np.inf, limits.shape, dtype.type) if dtype.kind == "f" else limits
+
+
+def _beside(rows: Array, array: Array) -> Array:
+    """Returns an array ``(replicas, agents)`` with further axes of size 1, as many as ``array`` has."""
+    return rows.reshape(rows.shape + (1,) * (array.ndim - 2))
