@@ -17,6 +17,16 @@ own names, or these:
   possible one.
 * ``one-observation-added``: one such observation, which is part of one history and missing in the other.
 * ``one-outcome``: one binary outcome, good or defective; quantities are the same.
+* ``agent``: all data of the agent in the whole episode, replaced by any other data (:data:`AGENT`).
+"""
+
+AGENT: Adjacency = "agent"
+"""The adjacency ``agent``: the two histories of the agent may differ in everything that it ever did and observed.
+
+It covers whatever computed the agent's releases and whatever its earlier data led to later, such as other actions. The
+times and the number of its releases must be the same in both histories. No statistic bounds by itself how much it
+differs between two such histories, so releases must be clipped (:class:`~fedbandit_envs.wrappers.Privatizer` with
+``clip=C``): two vectors of Euclidean norm C at most differ by at most 2 C in each release.
 """
 
 Composition = Literal["basic", "zcdp", "exact", "parallel"]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.core.claim import Adjacency, Claim
 
 Counts = npt.NDArray[np.int64]
@@ -22,6 +23,8 @@ class ReleaseLedger:
         shape: ``(replicas, agents)`` of the episode.
         num_releases: How often at least one agent has released data in this episode.
         unclaimable_reason: Why no privacy can be claimed for the episode, however much noise is added; empty if it can.
+        clipped_releases: How many releases of each agent :meth:`clipped` has scaled down, int64 ``(replicas, agents)``;
+            the wrapper that clips sets it to 0 in every round.
         claim_fn: A function that returns the claim for releases with noise, set by the wrapper that adds noise; None if
             there is no such wrapper.
     """
@@ -32,6 +35,7 @@ class ReleaseLedger:
         self.shape: tuple[int, int] = (0, 0)
         self.num_releases = 0
         self.unclaimable_reason = ""
+        self.clipped_releases: Counts = np.zeros(self.shape, np.int64)
         self.claim_fn: Callable[[], Claim] | None = None
         self._adjacency: Adjacency = ""
         self._left: dict[int, Counts] = {}
@@ -48,6 +52,7 @@ class ReleaseLedger:
         self.shape = shape
         self.num_releases = 0
         self.unclaimable_reason = ""
+        self.clipped_releases = np.zeros(shape, np.int64)
         self.claim_fn = None
         self._adjacency = adjacency
         self._left = {}
@@ -59,6 +64,46 @@ class ReleaseLedger:
             if height not in self._left:
                 self._left[height] = np.zeros(self.shape, np.int64)
             self._left[height] += senders
+
+    def clipped(self, statistic: Arrays, senders: npt.NDArray[np.bool_], clip: float) -> Arrays:
+        """Returns releases of a Euclidean norm of at most ``clip``; larger ones are scaled down, and counted.
+
+        The norm is that of all numbers in an agent's release together. What is cut off is lost: no later release
+        contains it.
+
+        Args:
+            statistic: The releases, arrays ``(replicas, agents, ...)`` by name.
+            senders: Whether each agent sends, bool ``(replicas, agents)``.
+            clip: The largest norm, > 0.
+
+        Raises:
+            ValueError: A sender's release is not finite.
+        """
+        flat = np.concatenate(
+            [array.reshape(*self.shape, -1) for array in statistic.values()], axis=2, dtype=np.float64
+        )
+        if (wrong := ~np.isfinite(flat).all(axis=2) & senders).any():
+            replica, agent = (int(i) for i in np.argwhere(wrong)[0])
+            name = next(
+                name for name, array in statistic.items() if not np.isfinite(array[replica, agent]).all()
+            )
+            raise ValueError(
+                f"{name!r} in the release of agent {agent} (replica {replica}) is not finite; finite numbers are "
+                "required of releases that are clipped"
+            )
+        # In units of the largest number, so that squares neither overflow nor underflow. Released zeros give infinity.
+        largest = np.abs(flat).max(axis=2, initial=0.0)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            unit = flat / np.where(largest > 0, largest, 1.0)[..., np.newaxis]
+            factor = np.float64(clip) / largest / np.linalg.norm(unit, axis=2)
+        large = factor < 1
+        # A little less than the bound, so that rounding cannot lead beyond it.
+        factor = np.where(large, factor * (1 - 1e-12), 1.0)
+        self.clipped_releases += large & senders
+        return {
+            name: array * factor.reshape(factor.shape + (1,) * (array.ndim - 2))
+            for name, array in statistic.items()
+        }
 
     def left(self, height: int) -> tuple[Counts, Counts]:
         """Returns how often each agent has released below a height, and how often at this height or above it.

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.claim import Adjacency
+from fedbandit_envs.core.claim import AGENT, Adjacency
 
 
 class Change(NamedTuple):
@@ -13,6 +15,9 @@ class Change(NamedTuple):
     Attributes:
         values: The largest number of entries of the release that differ, each by at most its scale.
         norm: The largest Euclidean norm of the difference, on which the privacy of Gaussian noise depends.
+
+    In a clipped release (:meth:`Sensitivity.clipped`) single entries may differ by twice their scale. The sum of all
+    absolute differences is at most sqrt(values) norm.
     """
 
     values: int
@@ -55,3 +60,27 @@ class Sensitivity(NamedTuple):
     changes: Changes
     symmetric: bool = False
     pair: Pair | None = None
+
+    def clipped(self, clip: float) -> "Sensitivity":
+        """Returns the sensitivity of the same release after it was scaled down to a Euclidean norm of at most ``clip``.
+
+        The norm is that of all numbers of a release together. Every number has the scale ``clip``, whatever the data.
+        Neighbours under the adjacency ``agent`` differ by a norm of 2 in this unit. Under the other adjacencies they
+        differ by no more than before, since clipping never increases a distance, and by 2 at most. They may differ in
+        all entries, since all are multiplied by the same factor. So the release is not a :class:`Pair` of counts any
+        more.
+
+        Args:
+            clip: The largest norm of a release, > 0.
+        """
+        entries = sum(array[0, 0].size for array in self.scale.values())
+        largest = max(float(array.max()) for array in self.scale.values())
+        changes = {
+            adjacency: Change(entries, min(change.norm * largest / clip, 2.0))
+            for adjacency, change in self.changes.items()
+        }
+        return Sensitivity(
+            {name: np.full(array.shape, float(clip)) for name, array in self.scale.items()},
+            {**changes, AGENT: Change(entries, 2.0)},
+            self.symmetric,
+        )

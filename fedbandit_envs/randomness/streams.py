@@ -103,6 +103,19 @@ def noise_streams(
     return rows
 
 
+def noise_names(seeds: Sequence[int], entropy: Entropy | None, episode: int) -> list[str]:
+    """Returns names of the noise that :func:`noise_streams` draws in each replica: the same name, the same noise.
+
+    A noise seed appears in a name as a hash, from which it cannot be found if it is secret. The arguments are those of
+    :func:`noise_streams`.
+    """
+    if entropy is None:
+        return [f"seed {seed}" for seed in seeds]
+    words = [int(entropy)] if isinstance(entropy, int | np.integer) else [int(word) for word in entropy]
+    digest = blake2b(repr(words).encode(), digest_size=16).hexdigest()
+    return [f"noise_seed of hash {digest}, episode {episode}, seed {seed}" for seed in seeds]
+
+
 def row_seeds(seeds: Sequence[int], num_agents: int) -> npt.NDArray[np.uint64]:
     """Returns the policy's seed for every row (agent of a replica), uint64 ``(replicas, agents)``.
 

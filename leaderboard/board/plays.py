@@ -39,7 +39,7 @@ from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
 # Entries of the step information that come from transports and privatizers; a result has other fields for them.
-_NOT_EXTRA = ("messages", "bytes", "lost", "epsilon_spent")
+_NOT_EXTRA = ("messages", "bytes", "lost", "epsilon_spent", "clipped_releases")
 # Largest number of releases that an attack observes. The first releases of a mechanism reveal most: with more of them
 # the attack is slower and its lower bound on epsilon no larger.
 _MOST_RELEASES = 4

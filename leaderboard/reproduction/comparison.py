@@ -310,5 +310,6 @@ def about_intervals(count: int, over: str) -> str:
         return f"{count} {over} make no interval: ranges over them are given."
     return (
         f"± is Student's 95 % interval over {over}; brackets behind ratios are bootstrap intervals over {over} in "
-        f"pairs, meant to hold 95 % and holding about {bootstrap_coverage(count):.0%} with {count} of them."
+        "pairs, nominally of 95 %; their actual coverage is "
+        f"about {bootstrap_coverage(count):.0%} with {count} of them."
     )

@@ -59,7 +59,7 @@ def test_every_experiment_of_p_fcb_writes_its_page(tmp_path, mode):
         assert "| the eight more communications |" in exp1
         assert "What breaks." in exp1
     else:
-        for text in ("2.36", "3.33", "3.35", "4.94", "SS-UCB / FCB-checked", "unchecked"):
+        for text in ("2.36", "3.33", "3.35", "4.94", "SS-UCB / FCB-checked", "without the check"):
             assert text in exp1
 
 

@@ -14,15 +14,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.claim import Adjacency, Claim, Composition
+from fedbandit_envs.core.claim import AGENT, Adjacency, Claim, Composition
 from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.neighbours import History, Neighbours
 from fedbandit_envs.core.problem import Problem
+from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.wrappers.privacy import attacks
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.attacks import Alarms, LowerBound, Observed
@@ -116,7 +118,9 @@ def attack(
         privatize: A function that wraps a given environment in the privatizer under attack.
         problem: Class of the environment; its ``neighbours`` returns the worst pairs of neighbouring histories.
         adjacency: Name of the adjacency under which the histories are neighbours. If there are several pairs, all are
-            attacked, and the largest lower bound is taken.
+            attacked, and the largest lower bound is taken. Under ``agent``, unless the problem returns pairs for it,
+            the agents release in one history always the same large positive numbers, and in the other one their
+            negatives.
         releases: Number of releases of an agent. One round is played before each of them; this round is called its
             window.
         altered: The number of windows, from the first on, in which the histories differ. By default they differ in all,
@@ -128,12 +132,18 @@ def attack(
         seed: Seed of the noise.
         weights: The matched filter, if the attacker knows the best one: the weight of each released number, arrays by
             name of the released array, ``(releases, ...)``. None estimates the filter from training samples, of which
-            many are needed for each number.
+            many are needed for each number; under ``agent`` only the weights of whole releases are estimated, and
+            numbers within a release are weighted by how much they differ.
 
     Raises:
         ValueError: The problem has no neighbouring histories under ``adjacency``.
     """
     pairs = problem.neighbours(adjacency)
+    make: Callable[..., FederatedEnv] = partial(cast(Any, problem), max_cycles=horizon)
+    if adjacency == AGENT and not pairs:
+        action = np.asarray(make(num_agents=1).single_action_space.sample())
+        before, after = (History({"number": number}, action) for number in (_LARGE, -_LARGE))
+        pairs, make = [Neighbours(before, after, action)], partial(_opposed, make)
     if not pairs:
         raise ValueError(
             f"adjacency is {adjacency!r}, in which no neighbouring histories of {problem.__name__} are known to differ"
@@ -145,7 +155,7 @@ def attack(
             [
                 _Samples(
                     privatize,
-                    partial(problem, **{**history.settings, "max_cycles": horizon}),
+                    partial(make, **history.settings),
                     [history.action if now else pair.idle for now in altered_windows],
                     number,
                     [seed, part, i],
@@ -155,17 +165,23 @@ def attack(
             for part, number in enumerate((max(samples // 4, 2), samples))
         )
         env = test[0].env
-        before, after = (some.clear for some in test)
-        differs = before != after
+        clear = [some.clear for some in test]
+        differs = clear[0] != clear[1]
         if weights is None:
             released = [np.concatenate([np.stack(list(z)) for z in some.draw()], axis=1) for some in training]
-            filter_ = _matched_filter(*released)
+            if adjacency == AGENT:
+                known = clear[1] - clear[0]
+                filter_ = known * _matched_filter(
+                    *(np.einsum("zsv,zv->zs", windows, known)[..., np.newaxis] for windows in released)
+                )
+            else:
+                filter_ = _matched_filter(*released)
             trained = [_observe([windows], filter_, differs) for windows in released]
         else:
             filter_ = _side_by_side(weights, env.single_release_space)
             trained = [_observe(some.draw(), filter_, differs) for some in training]
         tested = [_observe(some.draw(), filter_, differs) for some in test]
-        seen = (trained[0], trained[1]), (tested[0], tested[1]), (before[differs], after[differs])
+        seen = (trained[0], trained[1]), (tested[0], tested[1]), (clear[0][differs], clear[1][differs])
         # Pairs of histories get equal parts of the error probability. Half of each part is for the one alarm that is
         # best for the kind of noise, half for the alarms in the tails.
         share = error / len(pairs) / 2
@@ -186,6 +202,43 @@ def _rates(alarms: list[Alarms], error: float) -> list[tuple[float, float, Lower
     ]
 
 
+class _Opposed(FederatedWrapper):
+    """A wrapper whose agents release one number in place of all their statistics, in every release.
+
+    Two such federations with opposite numbers are the worst neighbours under the adjacency ``agent``, if the number is
+    so large that its releases are clipped: each release differs by twice the largest norm, always in one direction.
+    """
+
+    layer = "data"
+    examples = ()
+
+    def __init__(self, env: FederatedEnv, number: float) -> None:
+        """Wraps ``env``.
+
+        Args:
+            env: The environment, without a privatizer.
+            number: The number that is released.
+        """
+        super().__init__(env)
+        self._number = number
+
+    def _release(self, sends: Array) -> Arrays:
+        return {
+            name: np.where(
+                sends.reshape(sends.shape + (1,) * (array.ndim - 2)), self._number, np.zeros(array.shape)
+            )
+            for name, array in self.env._release(sends).items()
+        }
+
+
+# A number far beyond any reasonable clip.
+_LARGE = 1e9
+
+
+def _opposed(make: Callable[..., FederatedEnv], number: float, **settings: Any) -> _Opposed:
+    return _Opposed(make(**settings), number)
+
+
 class _Samples:
     """Samples of one history's releases: many agents play the same actions, and each agent's releases are one sample.
 
@@ -197,7 +250,7 @@ class _Samples:
     def __init__(
         self,
         privatize: Privatize,
-        make: Callable[..., Problem],
+        make: Callable[..., FederatedEnv],
         actions: Sequence[Array],
         samples: int,
         seed: Sequence[int],
@@ -213,7 +266,8 @@ class _Samples:
         """
         self._actions = actions
         self._seed = seed
-        clear = list(self._play(make(num_agents=1), 0))
+        # Inside of the privatizer, where releases may be clipped.
+        clear = list(self._play(privatize(make(num_agents=1)).env, 0))
         size = sum(array.size for arrays in clear for array in arrays.values())
         self._episodes = ceil(samples / min(_AGENTS, max(_HELD // size, 1)))
         self.env = privatize(make(num_agents=ceil(samples / self._episodes)))

@@ -15,9 +15,10 @@ from fedbandit_envs.core.buffers import Buffers
 from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.wrapper import FederatedWrapper
-from fedbandit_envs.randomness.streams import Entropy, is_secret, noise_streams
+from fedbandit_envs.randomness.streams import Entropy, is_secret, noise_names, noise_streams
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.budget import Budget, BudgetExhaustedError, GivenBudget
+from fedbandit_envs.wrappers.privacy.clip import Clip
 from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Mechanism
 
 OnExhausted = Literal["raise", "silence"]
@@ -27,7 +28,7 @@ class Privatizer(FederatedWrapper):
     """A wrapper that adds noise to every release by a mechanism and records the release's privacy loss.
 
     A reset starts a new federation: its agents, data and privacy accounts are new. If several episodes use the data of
-    the same people, users have to add up the privacy losses of the episodes themselves. Guarantees are proven for real
+    the same people, users have to add up the episodes' :attr:`accountant` objects. Guarantees are proven for real
     numbers, while noise is computed in floating-point arithmetic.
 
     Unless ``noise_seed`` is given, the noise follows from the episode's seed. Then runs can be repeated, and whoever
@@ -60,6 +61,7 @@ class Privatizer(FederatedWrapper):
     # Empty, so that tests and the registry of wrappers skip this class and use its subclasses, such as
     # GaussianPrivatizer, which need no mechanism as an argument.
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
+    _accountant: Accountant
 
     def __init__(
         self,
@@ -68,6 +70,7 @@ class Privatizer(FederatedWrapper):
         budget: GivenBudget = None,
         on_exhausted: OnExhausted = "raise",
         noise_seed: Entropy | None = None,
+        clip: float | None = None,
     ) -> None:
         """Wraps ``env``.
 
@@ -84,12 +87,17 @@ class Privatizer(FederatedWrapper):
                 ``"silence"`` lets the agent not send (:meth:`allowed_senders` leaves it out).
             noise_seed: Seed of the noise: a non-negative integer of any size, or a sequence of them. None derives the
                 noise from the episode's seed.
+            clip: The largest Euclidean norm C of a release, of all its numbers together, > 0. Larger releases are
+                scaled down to it before noise is added (:class:`~fedbandit_envs.wrappers.privacy.clip.Clip`), and the
+                noise is in proportion to C instead of the environment's sensitivities. Claims can then be made under
+                the adjacency ``agent``. None clips nothing.
 
         Raises:
             TypeError: An argument has the wrong type.
-            ValueError: An argument is out of its range, or ``env`` is already privatized.
+            ValueError: An argument is out of its range, ``env`` is already privatized, or the mechanism cannot
+                randomise clipped releases.
         """
-        super().__init__(env)
+        super().__init__(env if clip is None else Clip(env, clip))
         require_choice("on_exhausted", on_exhausted, ("raise", "silence"))
         require_seeds("noise_seed", noise_seed)
         self.budget = Budget.of(budget)
@@ -97,7 +105,12 @@ class Privatizer(FederatedWrapper):
         # which import this one.
         known = resolve("fedbandit_envs.wrappers.privacy.mechanisms.registry:MECHANISMS")
         self.mechanism: Mechanism = deepcopy(make("mechanism", mechanism, known, Mechanism))
-        self.mechanism.prepare(env)
+        if clip is not None and not self.mechanism.takes_clip:
+            raise ValueError(
+                f"clip is {clip!r} and mechanism a {type(self.mechanism).__name__}, which does not randomise clipped "
+                "releases (Mechanism.takes_clip); None is required"
+            )
+        self.mechanism.prepare(self.env)
         self.single_release_space = self.mechanism.release_space(env.single_release_space)
         self._on_exhausted = on_exhausted
         self._noise_seed = noise_seed
@@ -139,7 +152,10 @@ class Privatizer(FederatedWrapper):
         Raises:
             ValueError: The mechanism cannot randomise the environment's statistic.
         """
+        ended = self._accountant.unrecorded() if hasattr(self, "_accountant") else None
         reset = self.env.reset_batch(seeds)
+        if ended is not None:
+            self._accountant.close(ended)
         sensitivity = self.env.sensitivity()
         for name, array in sensitivity.scale.items():
             if not (np.isfinite(array).all() and (array >= 0).all() and array.any()):
@@ -150,6 +166,7 @@ class Privatizer(FederatedWrapper):
         streams = noise_streams(
             [int(seed) for seed in seeds], self.max_num_agents, self._noise_seed, self._episodes
         )
+        drawn = noise_names([int(seed) for seed in seeds], self._noise_seed, self._episodes)
         self._episodes += 1
         # The mechanism is started before the budget's adjacency is checked: an unsuitable statistic should be the
         # error, and not the adjacency, which may have been chosen by the mechanism's privatizer.
@@ -167,7 +184,7 @@ class Privatizer(FederatedWrapper):
         }
         rows = (len(seeds), self.max_num_agents)
         noise = "secret" if is_secret(self._noise_seed) and not self._copied else "repeatable"
-        self._accountant = Accountant(*rows, self._ledger, self._height, adjacencies, noise)
+        self._accountant = Accountant(*rows, self._ledger, self._height, adjacencies, noise, drawn)
         self._sent = np.zeros(rows, np.int64)
         self._shown = Buffers({"epsilon_spent": np.zeros(rows)})
         self._epsilon_spent = self._shown.arrays["epsilon_spent"]

@@ -13,7 +13,7 @@ There are four compositions. Each gives an upper bound on the privacy loss of al
   without it ``basic`` is used instead, and the claim's reason says so.
 * ``parallel``: a window is the time between two releases of an agent. Windows have disjoint data, and neighbouring
   histories differ in one window only, so the largest exact epsilon of a single release holds for all releases together.
-  This composition gives no epsilon once data have been released twice.
+  This composition gives no epsilon once data have been released twice, and under ``agent`` after a second release.
 
 A mechanism of a new kind gets an epsilon by a composition if its :class:`.Event` defines what that composition needs:
 a privacy loss distribution for ``exact`` and ``parallel``, rho or an RDP function for ``zcdp``. ``basic`` needs only
@@ -23,18 +23,20 @@ With a :class:`~fedbandit_envs.core.ledger.ReleaseLedger` the accountant conside
 environment, and not only the releases that were recorded. An agent with an unrecorded release, anywhere in the stack,
 has an infinite epsilon. Where the ledger has a reason why nothing can be claimed, there is no epsilon.
 
-Neighbouring histories differ in what the adjacency names and in nothing else. So no adjacency covers actions of an
-agent that would have changed in later rounds because of the difference.
+Neighbouring histories differ in what the adjacency names and in nothing else. So only the adjacency ``agent``, for
+clipped releases, covers actions of an agent that would have changed in later rounds because of the difference.
+
+Accountants of several episodes of the same agents add up: ``first + second``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.core.claim import Adjacency, Claim, Composition
+from fedbandit_envs.core.claim import AGENT, Adjacency, Claim, Composition
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
 from fedbandit_envs.wrappers.privacy.accounting.composition import COMPOSITIONS, promised_delta
@@ -52,6 +54,7 @@ class Accountant:
         height: int = 0,
         adjacencies: Sequence[Adjacency] = (),
         noise: str = "none",
+        drawn: Iterable[str] = (),
     ) -> None:
         """Starts with nothing released.
 
@@ -65,6 +68,7 @@ class Accountant:
             adjacencies: Names of the environment's adjacencies; others are errors. Without a ledger all are allowed.
             noise: Whether noise is ``secret`` or ``repeatable``, or ``none``; see
                 :class:`~fedbandit_envs.core.claim.Claim`.
+            drawn: Names of the noise that the releases have; the same noise has the same name in all accountants.
         """
         self._shape = (replicas, agents)
         self._counts: dict[Event, Array] = {}
@@ -73,6 +77,8 @@ class Accountant:
         self._height = height
         self._adjacencies = adjacencies
         self._noise = noise
+        self._drawn = frozenset(drawn)
+        self._found = (np.zeros(self._shape, np.bool_), "", "")
 
     @property
     def events(self) -> list[Event]:
@@ -108,6 +114,70 @@ class Accountant:
             self._counts[event] = counts
         else:
             self._counts.pop(event, None)
+
+    def __add__(self, other: "Accountant") -> "Accountant":
+        """Returns an accountant of two episodes of the same agents, with the releases of both up to now.
+
+        Rows of both accountants must be the same people. Agents with unrecorded releases in one of the episodes keep
+        their infinite epsilon, and a reason why nothing can be claimed for an episode holds for the sum.
+
+        Example:
+            >>> from fedbandit_envs.arms_v0 import parallel_env
+            >>> from fedbandit_envs.wrappers import GaussianPrivatizer
+            >>> env = GaussianPrivatizer(parallel_env(num_agents=2), noise_multiplier=20.0, releases=10, clip=1.0)
+            >>> accountants = []
+            >>> for seed in range(2):
+            ...     _ = env.reset(seed=seed)
+            ...     for _ in range(5):
+            ...         _ = env.release([[True, True]])
+            ...     accountants.append(env.accountant)
+            >>> both = accountants[0] + accountants[1]
+            >>> round(both.epsilon(1e-3, composition="exact", adjacency="agent").epsilon, 4)
+            0.7829
+
+        Args:
+            other: The accountant of another episode.
+
+        Raises:
+            ValueError: The two have different numbers of replicas or agents or different adjacencies; or both episodes
+                drew the same noise, which their difference would not contain.
+        """
+        if not isinstance(other, Accountant):
+            return NotImplemented
+        for what, own, others in (
+            ("(replicas, agents)", self._shape, other._shape),
+            ("adjacencies", [*self._adjacencies], [*other._adjacencies]),
+        ):
+            if own != others:
+                raise ValueError(f"the accountants have {what} {own} and {others}; equal ones are required")
+        if twice := self._drawn & other._drawn:
+            raise ValueError(
+                f"both accountants' releases drew the same noise ({min(twice)}); other noise is required in each "
+                "episode"
+            )
+        noise = self._noise if self._noise == other._noise else "repeatable"
+        total = Accountant(
+            *self._shape, adjacencies=self._adjacencies, noise=noise, drawn=self._drawn | other._drawn
+        ).after(self._counts)
+        own_exposed, own_why, own_reason = self.unrecorded()
+        exposed, why, reason = other.unrecorded()
+        total.close((own_exposed | exposed, own_why or why, own_reason or reason))
+        return total.after(other._counts)
+
+    def unrecorded(self) -> tuple[Array, str, str]:
+        """Returns what the release ledger knows beyond the recorded releases.
+
+        Returns:
+            Whether each agent has unrecorded releases, bool ``(replicas, agents)``; why, if one has; and why nothing
+            can be claimed. Both reasons may be empty.
+        """
+        if self._ledger is None:
+            return self._found
+        return *self._exposed(self._ledger), self._ledger.unclaimable_reason
+
+    def close(self, found: tuple[Array, str, str]) -> None:
+        """Ends the episode: from now on ``found``, a result of :meth:`unrecorded`, replaces the ledger."""
+        self._found, self._ledger = found, None
 
     def after(self, releases: Mapping[Event, Array]) -> "Accountant":
         """Returns a copy of this accountant in which some future releases are recorded as well.
@@ -192,17 +262,17 @@ class Accountant:
         for a missing or infinite epsilon.
         """
         require_choice("composition", composition, COMPOSITIONS)
-        if self._ledger is not None:
-            require_choice("adjacency", adjacency, self._adjacencies)
+        if self._adjacencies or self._ledger is not None:
+            require_choice("adjacency", adjacency, (*self._adjacencies, AGENT))
         if delta is not None and not 0 <= delta < 1:
             raise ValueError(f"delta is {delta!r}; None or a number in [0, 1) is required")
-        if self._ledger is None:
-            return self._booked(delta, composition, adjacency)
-        if self._ledger.unclaimable_reason:
-            rows, delta, reason = np.full(self._shape, np.nan), delta or 0.0, self._ledger.unclaimable_reason
+        exposed, why, unclaimable = self.unrecorded()
+        if adjacency == AGENT and self._counts and self._adjacencies and AGENT not in self._adjacencies:
+            unclaimable = unclaimable or "releases are not clipped: data may change them by any amount"
+        if unclaimable:
+            rows, delta, reason = np.full(self._shape, np.nan), delta or 0.0, unclaimable
         else:
             rows, delta, composition, reason = self._booked(delta, composition, adjacency)
-        exposed, why = self._exposed(self._ledger)
         if why:
             rows, reason = np.where(exposed, np.inf, rows), why
         return rows, delta, composition, reason
@@ -238,7 +308,7 @@ class Accountant:
         if delta is None:
             delta = float(self._promised_deltas(composition, adjacency).max(initial=0.0))
         if delta >= 1:
-            reason = f"the promised deltas add up to {delta:.3g}, which promises nothing; state a delta"
+            reason = f"no guarantee: the promised deltas add up to {delta:.3g}, which is not below 1"
             return np.where(counts.any(axis=0), np.nan, 0.0), delta, composition, reason
         new = [event.kind for event in self.events if event.kind not in PROVEN]
         numerical = any(e.kind != "gaussian" and not e.exposes(adjacency) for e in self.events) and delta > 0
@@ -266,6 +336,8 @@ class Accountant:
 
         The reason is that of the first event for which the composition gives no epsilon even if it happens alone.
         """
+        if composition == "parallel" and adjacency == AGENT:
+            return "all data of an agent differ, and not one window only"
         alone = np.ones((1, 1, 1), np.int64)
         compose = COMPOSITIONS[composition]
         event = next(e for e in self.events if np.isnan(compose([e], alone, adjacency, delta)).any())

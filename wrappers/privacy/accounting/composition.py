@@ -19,7 +19,7 @@ from math import isfinite
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.claim import Adjacency, Composition
+from fedbandit_envs.core.claim import AGENT, Adjacency, Composition
 from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon, zcdp_epsilon
 from fedbandit_envs.wrappers.privacy.accounting.event import PROVEN, Event
@@ -96,12 +96,15 @@ def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta
     """Returns the largest exact epsilon of a single release, for releases of disjoint data (parallel composition).
 
     It is NaN for agents whose data were released twice, as in continual release, where each release after the first
-    depends on earlier data again. If dp-accounting is not installed, the epsilons of the numbers in one non-Gaussian
+    depends on earlier data again; and under the adjacency ``agent``, where all windows differ, after a second release.
+    If dp-accounting is not installed, the epsilons of the numbers in one non-Gaussian
     release are added. Arguments and result are those of :data:`Compose`.
     """
     single = np.array([_composed(((event, 1),), adjacency, delta) for event in events])
     single[np.array([event.releases > 1 for event in events]) & np.isfinite(single)] = np.nan
-    return np.where(counts > 0, single[:, np.newaxis, np.newaxis], 0.0).max(axis=0, initial=0.0)
+    epsilon = np.where(counts > 0, single[:, np.newaxis, np.newaxis], 0.0).max(axis=0, initial=0.0)
+    again = counts.sum(axis=0) > 1
+    return np.where(again & np.isfinite(epsilon), np.nan, epsilon) if adjacency == AGENT else epsilon
 
 
 COMPOSITIONS: Mapping[Composition, Compose] = {

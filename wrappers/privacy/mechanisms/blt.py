@@ -44,6 +44,10 @@ class BltNoise(PrefixNoise):
         """
         return self._column_squares[(z - 1).bit_length()]
 
+    def sum_square(self, z: int) -> float:
+        """Returns the sum over C's first z rows of the square of the sum of the row."""
+        return self._toeplitz.sum_square(z)
+
     def variance(self, z: int) -> float:
         """Returns the variance of the noise in the z-th prefix sum: the squared norm of B's z-th row."""
         return self._toeplitz.row_square(z)
@@ -104,6 +108,17 @@ class BufferedToeplitz:
     def column_square(self, z: int) -> float:
         """Returns the squared norm of the first column of C's first z rows; z >= 1."""
         return 1 + float(_squares(self.weights, self._rates, z - 1))
+
+    def sum_square(self, z: int) -> float:
+        """Returns the sum over C's first z rows of the square of the sum of the row; z >= 1.
+
+        Negative weights, which a fit does not give, count by their size, so that the result is then an upper bound on
+        the sum of |C^T C|.
+        """
+        # The sum of the row with t + 1 coefficients is 1 plus the sum of weight (1 - decay^t)/(1 - decay).
+        limits = np.abs(self.weights) / -np.expm1(-self._rates)
+        rates = np.concatenate(([0.0], self._rates))
+        return float(_squares(np.concatenate(([1 + limits.sum()], -limits)), rates, z))
 
     def row_square(self, z: int) -> float:
         """Returns the squared norm of B's z-th row; z >= 0."""

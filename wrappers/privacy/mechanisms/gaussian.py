@@ -1,6 +1,7 @@
 """The Gaussian mechanism, as in P-FCB, with the textbook formula for its noise and with the exact one."""
 
 import warnings
+from math import ceil
 from typing import Literal
 
 import numpy as np
@@ -8,9 +9,10 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_number
+from fedbandit_envs.core.claim import AGENT
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.noise_variance import COVARIANCE, variance_of
-from fedbandit_envs.core.sensitivity import Changes, Sensitivity
+from fedbandit_envs.core.sensitivity import Change, Changes, Sensitivity
 from fedbandit_envs.randomness.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
@@ -54,6 +56,8 @@ class Gaussian(AdditiveMechanism):
         >>> env = Privatizer(parallel_env(), Gaussian(noise_multiplier=5.0, releases=100))
     """
 
+    takes_clip = True
+
     def __init__(
         self,
         epsilon: float | None = None,
@@ -75,8 +79,10 @@ class Gaussian(AdditiveMechanism):
         require_choice("pair", pair, ("as_given", "good_and_defective"))
         if noise_multiplier is not None and epsilon is None:
             require_number("noise_multiplier", noise_multiplier, 0, np.inf, open_above=True)
-            # The epsilon of a release with this noise at delta, if neighbours differ in one of its numbers.
+            # The epsilon of a release with this noise at delta, if neighbours differ in one of its numbers. It is 0 if
+            # the noise is so large that delta suffices alone; shares of epsilon must be positive.
             epsilon = float(gaussian_epsilon(delta, 1 / noise_multiplier)) if noise_multiplier else np.inf
+            epsilon = max(epsilon, 1e-300)
         elif epsilon is None or noise_multiplier is not None:
             raise ValueError(
                 f"epsilon is {epsilon!r} and noise_multiplier {noise_multiplier!r}; exactly one of them is required"
@@ -175,7 +181,15 @@ class Gaussian(AdditiveMechanism):
         super().start(sensitivity, horizon, generators)
 
     def _changes(self, sensitivity: Sensitivity) -> Changes:
-        return sensitivity.changes if self._pair == "as_given" else self._outcomes.changes
+        changes = sensitivity.changes if self._pair == "as_given" else self._outcomes.changes
+        if AGENT not in changes:
+            return changes
+        # Clipped releases may differ in all entries and in each by twice its scale. A Gaussian release that differs by
+        # a norm of k scales is as private as k^2 releases that differ by one, so basic composition counts k^2.
+        return {
+            adjacency: Change(max(1, ceil(change.norm**2 - 1e-9)), change.norm)
+            for adjacency, change in changes.items()
+        }
 
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Returns a release with noise in its arrays, or in the numbers of good and of defective outcomes.
@@ -211,7 +225,11 @@ class GaussianPrivatizer(Privatizer):
         (1.0, 0.02)
     """
 
-    examples = ({"epsilon": 0.9}, {"epsilon": 0.9, "calibration": "analytic", "noise_seed": 2**64})
+    examples = (
+        {"epsilon": 0.9},
+        {"epsilon": 0.9, "calibration": "analytic", "noise_seed": 2**64},
+        {"epsilon": 0.9, "clip": 1.5},
+    )
 
     def __init__(
         self,
@@ -225,6 +243,7 @@ class GaussianPrivatizer(Privatizer):
         on_exhausted: OnExhausted = "raise",
         noise_seed: Entropy | None = None,
         noise_multiplier: float | None = None,
+        clip: float | None = None,
     ) -> None:
         """Wraps ``env``.
 
@@ -243,6 +262,8 @@ class GaussianPrivatizer(Privatizer):
             noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
             noise_multiplier: Standard deviation of the noise of every release in units of sensitivity, >= 0, instead
                 of calibrating it to ``epsilon``. The epsilon of a release then follows from it and ``delta``.
+            clip: The largest Euclidean norm of a release, which then is the unit of sensitivity, see
+                :class:`Privatizer`; None clips nothing. Not with ``"good_and_defective"``.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -253,4 +274,4 @@ class GaussianPrivatizer(Privatizer):
                 the warning names the true delta of its noise. Claims use the larger of that and ``delta``.
         """
         mechanism = Gaussian(epsilon, delta, calibration, releases, pair, noise_multiplier)
-        super().__init__(env, mechanism, budget, on_exhausted, noise_seed)
+        super().__init__(env, mechanism, budget, on_exhausted, noise_seed, clip)

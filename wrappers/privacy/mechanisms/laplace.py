@@ -1,10 +1,13 @@
 """Laplace noise: pure differential privacy, delta 0."""
 
+from math import sqrt
+
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.claim import AGENT
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.sensitivity import Changes
+from fedbandit_envs.core.sensitivity import Change, Changes
 from fedbandit_envs.randomness.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import GivenBudget
@@ -28,6 +31,8 @@ class Laplace(AdditiveMechanism):
         >>> env = Privatizer(parallel_env(), Laplace(epsilon=1.0, releases=4))
     """
 
+    takes_clip = True
+
     def noise_multiplier(self, share: float) -> float:
         """Returns the scale of the noise in units of sensitivity: 1/share, if the release spends epsilon ``share``."""
         return 1 / share
@@ -42,7 +47,15 @@ class Laplace(AdditiveMechanism):
         out -= generator.standard_exponential(out.shape)
 
     def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
-        """Returns the privacy event of a release, with delta 0; see :meth:`AdditiveMechanism.event`."""
+        """Returns the privacy event of a release, with delta 0; see :meth:`AdditiveMechanism.event`.
+
+        Clipped releases of n numbers differ by 2 C in Euclidean norm, and so by 2 C sqrt(n) in the sum of the absolute
+        differences. Their event is that of one number that differs by as much, which is at most as private. It is the
+        same under every adjacency.
+        """
+        if AGENT in changes:
+            share *= sqrt(changes[AGENT].values) * changes[AGENT].norm
+            changes = {adjacency: Change(1, 1.0) for adjacency in changes}
         return Event("laplace", share, share, 0.0, tuple(changes.items()))
 
 
@@ -59,7 +72,7 @@ class LaplacePrivatizer(Privatizer):
         0.0
     """
 
-    examples = ({"epsilon": 1.0},)
+    examples = ({"epsilon": 1.0}, {"epsilon": 1.0, "clip": 1.5})
 
     def __init__(
         self,
@@ -69,6 +82,7 @@ class LaplacePrivatizer(Privatizer):
         budget: GivenBudget = None,
         on_exhausted: OnExhausted = "raise",
         noise_seed: Entropy | None = None,
+        clip: float | None = None,
     ) -> None:
         """Wraps ``env``.
 
@@ -81,9 +95,11 @@ class LaplacePrivatizer(Privatizer):
             budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`.
             on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
             noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
+            clip: The largest Euclidean norm of a release, which then is the unit of sensitivity, see
+                :class:`Privatizer`; None clips nothing.
 
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized.
         """
-        super().__init__(env, Laplace(epsilon, releases), budget, on_exhausted, noise_seed)
+        super().__init__(env, Laplace(epsilon, releases), budget, on_exhausted, noise_seed, clip)

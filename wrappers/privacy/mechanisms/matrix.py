@@ -12,7 +12,7 @@ from gymnasium import spaces
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.core.claim import Adjacency
+from fedbandit_envs.core.claim import AGENT, Adjacency
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.noise_variance import with_variances
 from fedbandit_envs.core.sensitivity import Change, Sensitivity
@@ -22,6 +22,7 @@ from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import Budget, GivenBudget
 from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten
 from fedbandit_envs.wrappers.privacy.mechanisms.blt import BltNoise
+from fedbandit_envs.wrappers.privacy.mechanisms.independent import IndependentNoise
 from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, Mechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import PrefixNoise
 from fedbandit_envs.wrappers.privacy.mechanisms.sqrt_toeplitz import SqrtToeplitzNoise
@@ -29,7 +30,7 @@ from fedbandit_envs.wrappers.privacy.mechanisms.tree import HonakerNoise, TreeNo
 from fedbandit_envs.wrappers.privacy.privatizer import OnExhausted, Privatizer
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 
-MatrixName = Literal["sqrt_toeplitz", "blt", "tree", "honaker"]
+MatrixName = Literal["sqrt_toeplitz", "blt", "tree", "honaker", "independent"]
 PlannedReleases = int | Schedule | str | Mapping[str, Any] | None
 
 NOISES: dict[MatrixName, type[PrefixNoise]] = {
@@ -37,6 +38,7 @@ NOISES: dict[MatrixName, type[PrefixNoise]] = {
     "blt": BltNoise,
     "tree": TreeNoise,
     "honaker": HonakerNoise,
+    "independent": IndependentNoise,
 }
 """The classes that make the noise of prefix sums, by the name of their factorisation."""
 
@@ -56,7 +58,8 @@ class MatrixMechanism(Mechanism):
     get symmetric noise N = (Nhat + Nhat^T)/sqrt(2), where Nhat has independent entries of standard deviation
     sigma_N = s/sqrt(2): so entries on the diagonal of N have the standard deviation s, and all others sigma_N. A
     symmetric change of Frobenius norm F then has the privacy loss mu = F/s if it affects one draw, and F/s times the
-    largest column norm of the factor C (:mod:`.prefix_noise`) over all releases.
+    largest column norm of the factor C (:mod:`.prefix_noise`) over all releases. Under the adjacency ``agent``, where
+    F bounds the change of every release, it is F/s times the norm of the sum of all columns.
 
     The variance that a release contains is the growth of the variance of the noise in the sum of the agent's releases;
     it is half as large off the diagonal of a symmetric statistic as on it. The bounds of its space are plus and minus
@@ -88,6 +91,7 @@ class MatrixMechanism(Mechanism):
     sigma: Literal["exact", "printed"] = "exact"
     releases: PlannedReleases = None
     adjacency: Adjacency | None = None
+    takes_clip = True
 
     def __post_init__(self) -> None:
         """Checks the arguments; the errors are those of the class."""
@@ -123,7 +127,9 @@ class MatrixMechanism(Mechanism):
 
     def release_space(self, released: spaces.Dict) -> spaces.Dict:
         """Returns the space of noisy releases, which contain variances within the bounds of the last calibration."""
-        return with_variances(released, -self._worst_variance, self._worst_variance)
+        # The variance of a sum never shrinks if the noise of releases is independent.
+        low = 0.0 if isinstance(self._noise, IndependentNoise) else -self._worst_variance
+        return with_variances(released, low, self._worst_variance)
 
     def _calibrate(self, sensitivity: Sensitivity, horizon: int) -> None:
         """Sets the planned number of releases, the noise and its multiplier, and how neighbours can differ."""
@@ -138,12 +144,12 @@ class MatrixMechanism(Mechanism):
         self.max_releases = plan if isinstance(plan, int) else int(plan.count(horizon))
         # With 0 planned releases nothing will be released; the noise still needs a size of at least 1.
         planned = max(self.max_releases, 1)
-        self._noise = NOISES[self.matrix or ("sqrt_toeplitz" if planned <= _FEW else "blt")](planned)
-        norm = sensitivity.changes[protected].norm
-        # L2 sensitivity of all planned releases together, in units of the scale of the statistic: the change in one
-        # window times the largest column norm of C. It would be mu if each draw had a standard deviation of one scale;
-        # below, the standard deviation is chosen.
-        shown = norm * sqrt(self._noise.column_square(planned))
+        correlated: MatrixName = "sqrt_toeplitz" if planned <= _FEW else "blt"
+        self._noise = NOISES[self.matrix or ("independent" if protected == AGENT else correlated)](planned)
+        # L2 sensitivity of all planned releases together, in units of the scale of the statistic. It would be mu if
+        # each draw had a standard deviation of one scale; below, the standard deviation is chosen.
+        norm, square = sensitivity.changes[protected].norm, self._square(protected, planned)
+        shown = norm * sqrt(square)
         if self.sigma == "exact":
             # Slightly more noise than needed, so that rounding cannot make the claimed epsilon exceed the given one.
             self._noise_multiplier = shown * analytic_noise_multiplier(self.epsilon, self.delta) * (1 + 1e-11)
@@ -161,10 +167,11 @@ class MatrixMechanism(Mechanism):
                 )
         self._changes = tuple(
             # A Gaussian mechanism whose privacy parameter is k mu is as private as k^2 Gaussian mechanisms with mu
-            # together. So under an adjacency whose change has k times the norm of the protected one, basic composition
-            # counts epsilon k^2 times.
-            (adjacency, Change(max(1, ceil((change.norm / norm) ** 2 - 1e-9)), change.norm))
+            # together. So under an adjacency whose change of all planned releases together has k times the norm of the
+            # protected one, basic composition counts epsilon k^2 times.
+            (adjacency, Change(max(1, ceil(times - 1e-9)), change.norm))
             for adjacency, change in sensitivity.changes.items()
+            for times in ((change.norm / norm) ** 2 * (self._square(adjacency, planned) / square),)
         )
         largest = max(float(array.max()) for array in sensitivity.scale.values())
         self._worst_variance = self._noise.worst_variance * (self._noise_multiplier * largest) ** 2
@@ -207,12 +214,28 @@ class MatrixMechanism(Mechanism):
                     changed[event] = changed.get(event, 0) + times
         return changed
 
+    def _square(self, adjacency: Adjacency, z: int) -> float:
+        """Returns the squared norm of the joint change of an agent's first z releases, for windows of change 1.
+
+        One window changes, or under the adjacency ``agent`` every window.
+        """
+        return self._noise.sum_square(z) if adjacency == AGENT else self._noise.column_square(z)
+
     def _event(self, z: int) -> Event:
-        """Returns the event of an agent's first z releases, which are one Gaussian mechanism."""
+        """Returns the event of an agent's first z releases, which are one Gaussian mechanism.
+
+        Its loss is that of a change of norm 1 in one window. The norms of its changes are those of one window; under
+        the adjacency ``agent``, of the one window whose change would have the loss of the change of all windows.
+        """
         if self._noise_multiplier == 0:
             return Event("gaussian", np.inf, np.inf, 0.0, self._changes, releases=z)
-        loss = sqrt(self._noise.column_square(z)) / self._noise_multiplier
-        return Event("gaussian", loss, self.epsilon, self.delta, self._changes, releases=z)
+        one = self._noise.column_square(z)
+        changes = tuple(
+            (adjacency, change._replace(norm=change.norm * sqrt(self._square(adjacency, z) / one)))
+            for adjacency, change in self._changes
+        )
+        loss = sqrt(one) / self._noise_multiplier
+        return Event("gaussian", loss, self.epsilon, self.delta, changes, releases=z)
 
 
 @kernel
@@ -293,6 +316,7 @@ class ContinualPrivatizer(Privatizer):
     examples = (
         {"epsilon": 1.0, "delta": 0.1},
         {"epsilon": 1.0, "delta": 0.1, "mechanism": "honaker"},
+        {"epsilon": 1.0, "delta": 0.1, "adjacency": "agent", "clip": 1.5},
     )
 
     def __init__(
@@ -307,6 +331,7 @@ class ContinualPrivatizer(Privatizer):
         budget: GivenBudget = None,
         on_exhausted: OnExhausted = "raise",
         noise_seed: Entropy | None = None,
+        clip: float | None = None,
     ) -> None:
         """Wraps ``env``.
 
@@ -316,8 +341,9 @@ class ContinualPrivatizer(Privatizer):
             delta: Delta of all releases of an agent together.
             mechanism: The factorisation of prefix sums: ``"sqrt_toeplitz"`` has the least noise, but memory and time of
                 a release grow with the number of releases; ``"blt"`` has at most a thousandth more noise, in constant
-                memory and time; ``"tree"`` and ``"honaker"`` are tree mechanisms. None takes ``"sqrt_toeplitz"`` for up
-                to 64 planned releases, and ``"blt"`` for more.
+                memory and time; ``"tree"`` and ``"honaker"`` are tree mechanisms. ``"independent"`` draws new noise in
+                every release, which is best if all data of an agent may change. None takes it under the adjacency
+                ``agent``; otherwise ``"sqrt_toeplitz"`` for up to 64 planned releases, and ``"blt"`` for more.
             sigma: ``"exact"``, the smallest noise that suffices, or ``"printed"``, the formula of FedUCB for trees:
                 sigma_N = 4 sqrt(m) ln(2/delta)/epsilon in units of sensitivity, where m = 1 + ceil(log2 n) is the
                 tree's depth for n releases.
@@ -328,6 +354,8 @@ class ContinualPrivatizer(Privatizer):
                 it is measured with the composition ``exact``, at ``delta`` and under ``adjacency``, without a limit.
             on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
             noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
+            clip: The largest Euclidean norm of a release, which then is the unit of sensitivity, see
+                :class:`Privatizer`; None clips nothing.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -337,4 +365,4 @@ class ContinualPrivatizer(Privatizer):
         matrix = MatrixMechanism(epsilon, delta, mechanism, sigma, releases, adjacency)
         if budget is None:
             budget = Budget(delta=delta, composition="exact", adjacency=adjacency)
-        super().__init__(env, matrix, budget, on_exhausted, noise_seed)
+        super().__init__(env, matrix, budget, on_exhausted, noise_seed, clip)

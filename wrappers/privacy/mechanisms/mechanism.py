@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -27,9 +28,12 @@ class Mechanism(ABC):
 
     Attributes:
         max_releases: The most releases of an agent in an episode; None for no limit. Known from :meth:`start` on.
+        takes_clip: Whether the mechanism can randomise clipped releases, in which single numbers may differ by twice
+            their scale (:meth:`.Sensitivity.clipped`), and its events state what they guarantee then.
     """
 
     max_releases: int | None = None
+    takes_clip: ClassVar[bool] = False
 
     @abstractmethod
     def prepare(self, env: FederatedEnv) -> None:

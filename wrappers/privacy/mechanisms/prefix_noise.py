@@ -6,12 +6,21 @@ to C x and multiplies the result by B. One window affects one column of C, so pr
 column of C, and accuracy on the norms of the rows of B. No draw is used before its release, so that data of later
 windows may depend on earlier releases.
 
-Reference:
-    S. Denisov, B. McMahan, K. Rush, A. Smith, A. Thakurta: Improved Differential Privacy for SGD via Optimal Private
-    Linear Operators on Adaptive Streams. NeurIPS 2022.
+If all data of an agent change, every window may change, each by a vector of at most a given norm. The joint change of
+C x is then largest if all windows change by the same vector, provided that C^T C has no negative entry: it is that norm
+times the norm of C 1, the sum of all columns. In general its square is bounded by the sum of |C^T C|.
+
+References:
+    * S. Denisov, B. McMahan, K. Rush, A. Smith, A. Thakurta: Improved Differential Privacy for SGD via Optimal Private
+      Linear Operators on Adaptive Streams. NeurIPS 2022.
+    * C. Choquette-Choo, B. McMahan, K. Rush, A. Thakurta: Multi-Epoch Matrix Factorization Mechanisms for Private
+      Machine Learning. ICML 2023.
 """
 
 from abc import ABC, abstractmethod
+from copy import deepcopy
+
+import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 
@@ -33,6 +42,22 @@ class PrefixNoise(ABC):
 
         It determines the privacy loss of the first z releases; 1 <= z <= ``releases``.
         """
+
+    def sum_square(self, z: int) -> float:
+        """Returns the squared norm of C 1 for C's first z rows, or, as needed, a bound on it; 1 <= z <= ``releases``.
+
+        It determines the privacy loss of the first z releases if all data of an agent change: it is the largest squared
+        norm of the change of C x if each window changes by a vector of norm 1. By default it is the sum of the absolute
+        entries of C^T C, calculated from the noise that :meth:`advance` returns; subclasses have faster formulas.
+        """
+        noise, drawn = deepcopy(self), [self.draws(t) for t in range(1, z + 1)]
+        # One row for each draw, which is 1 in this row and 0 in all others.
+        unit, rows = np.eye(sum(drawn))[..., np.newaxis], np.arange(sum(drawn))
+        noise.start(len(rows), 1)
+        parts = np.split(unit, np.cumsum(drawn)[:-1])
+        # Releases are x plus these weights times the draws. So their information on x is C^T C = (W W^T)^-1.
+        weights = np.array([noise.advance(rows, t, part)[:, 0] for t, part in enumerate(parts, 1)])
+        return float(np.abs(np.linalg.inv(weights @ weights.T)).sum())
 
     @abstractmethod
     def variance(self, z: int) -> float:

@@ -35,6 +35,10 @@ class SqrtToeplitzNoise(PrefixNoise):
         """Returns the squared norm of the first column of C's first z rows: f_0^2 + ... + f_(z-1)^2."""
         return float(self._squares[z])
 
+    def sum_square(self, z: int) -> float:
+        """Returns the sum over C's first z rows of the square of (f_0 + f_1 + ...), the sum of the row."""
+        return float(np.square(np.cumsum(self._coefficients[:z])).sum())
+
     def variance(self, z: int) -> float:
         """Returns the squared norm of B's z-th row: f_0^2 + ... + f_(z-1)^2."""
         return float(self._squares[z])

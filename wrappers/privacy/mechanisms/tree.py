@@ -38,6 +38,10 @@ class TreeNoise(PrefixNoise):
         """Returns the number of nodes in which the first of z windows lies: floor(log2 z) + 1, the number of levels."""
         return float(z.bit_length())
 
+    def sum_square(self, z: int) -> float:
+        """Returns the sum of the squared lengths of the nodes drawn in the first z releases."""
+        return float(sum(((z >> level) - (z >> level + 1)) << 2 * level for level in range(z.bit_length())))
+
     def variance(self, z: int) -> float:
         """Returns the variance of the noise in the z-th prefix sum: the sum over the nodes at the set bits of z."""
         return sum(self.node_variance(level) for level in range(z.bit_length()) if z >> level & 1)
@@ -85,6 +89,13 @@ class HonakerNoise(TreeNoise):
     def node_variance(self, level: int) -> float:
         """Returns the variance of the estimate of a node at level l, for draws of variance 1: 2^l/(2^(l+1) - 1)."""
         return 2**level / (2 ** (level + 1) - 1)
+
+    def sum_square(self, z: int) -> float:
+        """Returns the sum of the squared lengths of all nodes that end with one of the first z windows.
+
+        The estimates tell as much as all nodes about an equal change of all windows, for which nodes agree.
+        """
+        return float(sum((z >> level) << 2 * level for level in range(z.bit_length())))
 
     def draws(self, z: int) -> int:
         """Returns how many nodes end with the z-th window: one at each level up to that of the largest of them."""
