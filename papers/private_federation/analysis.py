@@ -10,9 +10,16 @@ import numpy as np
 
 from fedbandit_envs.baselines import comparison_lines
 from fedbandit_envs.baselines.comparison_lines import OURS, OURS_TUNED, PAPER, PLACEBO, SILENT, TRUE, TUNED
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, over, over_line, ratio, regret_by_seed
-from fedbandit_envs.leaderboard.reproduction.page import Table, final_regret
-from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.comparison import (
+    Ratio,
+    final_regret,
+    over,
+    over_line,
+    ratio,
+    regret_by_seed,
+)
+from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.private_federation.experiments import NEVER_ABOVE, PROBLEMS
 

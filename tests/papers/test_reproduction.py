@@ -14,8 +14,7 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     ratio,
 )
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale, experiments
-from fedbandit_envs.leaderboard.reproduction.page import Section
-from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
+from fedbandit_envs.leaderboard.reproduction.page import Reproduction, Section
 from fedbandit_envs.papers.pfcb import experiments as pfcb
 
 TINY = Scale(600, 2)
