@@ -1,7 +1,7 @@
 """Wrappers of federated environments. Every wrapper belongs to one of four layers, listed here from the inside out.
 
 Data: :class:`Byzantine`, :class:`Interleaved`, :class:`Messages`, :class:`Participation`, :class:`Placebo`,
-:class:`Quota`.
+:class:`Quota`; :class:`Clip`, which privatizers put inside of themselves.
 Noise: :class:`Privatizer` with any mechanism; :class:`ContinualPrivatizer`, :class:`GaussianPrivatizer`,
 :class:`LaplacePrivatizer`, :class:`RandomizedResponsePrivatizer`. Transport: :class:`Channel`, :class:`Server`.
 Observation: :class:`LearningReward`, :class:`Reveal`.
@@ -13,6 +13,7 @@ from fedbandit_envs.wrappers.learning_reward import LearningReward
 from fedbandit_envs.wrappers.messages import Messages
 from fedbandit_envs.wrappers.participation import Participation
 from fedbandit_envs.wrappers.placebo import Placebo
+from fedbandit_envs.wrappers.privacy.clip import Clip
 from fedbandit_envs.wrappers.privacy.mechanisms.gaussian import GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy.mechanisms.laplace import LaplacePrivatizer
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import ContinualPrivatizer
@@ -26,6 +27,7 @@ from fedbandit_envs.wrappers.transport.server import Server
 __all__ = [
     "Byzantine",
     "Channel",
+    "Clip",
     "ContinualPrivatizer",
     "GaussianPrivatizer",
     "Interleaved",

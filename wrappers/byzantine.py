@@ -144,11 +144,13 @@ class Byzantine(FederatedWrapper):
         for agent in self._liars:
             for replica in np.flatnonzero(sends[:, agent]).tolist():
                 generator = stream(self._seeds[replica], Purpose.LIE, agent, self._round)
+                # With the ellipsis, a single number is a view, too.
+                row = (replica, agent, ...)
                 for name, array in released.items():
-                    total, before = self._honest[name][replica, agent], self._released[name][replica, agent]
-                    total += array[replica, agent]
+                    total, before = self._honest[name][row], self._released[name][row]
+                    total += array[row]
                     lie = _fitting(self._attack(total, self._symmetric, generator), before.dtype)
-                    array[replica, agent] = lie - before
+                    array[row] = lie - before
                     before[...] = lie
         return released
 
@@ -170,7 +172,7 @@ def _widened(space: spaces.Space[Any]) -> spaces.Space[Any]:
     assert isinstance(space, spaces.Box)
     dtype = space.dtype.type if space.dtype is not None else np.float64
     low, high = np.minimum(space.low, -2 * MOST), np.maximum(space.high, 2 * MOST)
-    return spaces.Box(low.astype(dtype), high.astype(dtype), dtype=dtype)
+    return spaces.Box(low.astype(dtype), high.astype(dtype), space.shape, dtype)
 
 
 def _fitting(lie: Array, dtype: Any) -> Array:

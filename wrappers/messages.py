@@ -1,6 +1,7 @@
 """Authored messages: agents release what their policy, or a reporter, has written, in place of statistics."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from math import prod
 from typing import Any
@@ -19,10 +20,10 @@ from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEn
 from fedbandit_envs.core.noise_variance import COVARIANCE, variance_of
 from fedbandit_envs.core.policy_spec import ActionFormat, Reporter
 from fedbandit_envs.core.problem import MOST
-from fedbandit_envs.core.sensitivity import Change, Sensitivity
-from fedbandit_envs.core.simplex import Simplex
+from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Purpose, row_keys
+from fedbandit_envs.wrappers.transport.sending import FlatSending
 
 _RESERVED = ("mask", "own", COVARIANCE)
 
@@ -48,8 +49,11 @@ class Messages(FederatedWrapper):
     are not finite, or do not fit the dtype, are errors, and the state does not change. Transports count their numbers
     by the declared size: an array of bool has one bit for each entry.
 
-    How a message depends on one event is unknown, so that its sensitivity is infinite under every adjacency, and a
-    privatizer refuses it ("authored message without a clip"), unless it clips messages: noise has no scale otherwise.
+    How a message depends on the agent's data is unknown, so that its sensitivity is infinite, and a privatizer without
+    ``clip`` refuses it ("authored message without a clip"): nothing could be claimed, and noise would have no scale.
+    Without a privatizer epsilon is infinite. With a clip claims hold under the adjacency ``agent``. Under the
+    environment's own adjacencies they have the same epsilon, and a reason that says so: one event may change this
+    message and all later ones.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -102,19 +106,24 @@ class Messages(FederatedWrapper):
             raise TypeError(
                 f"arrays is {arrays!r}; a mapping of at least one name to its shape and dtype is required"
             )
+        self._question: Arrays | None = None
         self._dtypes = {name: _dtype(name, declared) for name, declared in arrays.items()}
-        self._spaces, self._checks, released = {}, {}, {}
-        for name, dtype in self._dtypes.items():
-            self._spaces[name], limits, released[name] = _message_spaces(tuple(arrays[name]["shape"]), dtype)
-            self._checks[name] = ActionCheck(limits, env.possible_agents, what=f"message {name!r}")
-        self.single_release_space = spaces.Dict(released)
+        limits = {name: _limits(tuple(arrays[name]["shape"]), dtype) for name, dtype in self._dtypes.items()}
+        self._checks = {
+            name: ActionCheck(box, env.possible_agents, what=f"message {name!r}")
+            for name, box in limits.items()
+        }
+        unbounded: dict[str, spaces.Space[Any]] = {
+            name: spaces.Box(-np.inf, np.inf, box.shape, np.float64) for name, box in limits.items()
+        }
+        self.single_release_space = spaces.Dict(unbounded)
         self._reporter = None if reporter is None else deepcopy(make("reporter", reporter, {}, Reporter))
         if self._reporter is None:
-            message = spaces.Dict(self._spaces)
+            message = spaces.Dict({name: _written(box, self._dtypes[name]) for name, box in limits.items()})
             self.single_action_space = spaces.Dict(add_entry(env.single_action_space, "message", message))
             formats = env.action_formats.items()
             self.action_formats = {name: WithEntry(each, "message", message) for name, each in formats} | {
-                f"{name}_and_message": FlatMessage(each, message)
+                f"{name}_and_message": FlatMessage(each, limits)
                 for name, each in formats
                 if FlatMessage.fits(each.space)
             }
@@ -149,7 +158,7 @@ class Messages(FederatedWrapper):
         """Starts one episode for each seed, in which nothing has been written; see :meth:`FederatedEnv.reset_batch`."""
         reset = self.env.reset_batch(seeds)
         self._written = zeros(self.single_release_space, self._ledger.shape)
-        self._question: Arrays | None = None
+        self._question = None
         if self._reporter is not None:
             keys = row_keys([int(seed) for seed in seeds], self.max_num_agents, Purpose.REPORT)
             self._reporter.reset(self.policy_spec, keys.view(np.uint64)[..., 0])
@@ -211,49 +220,47 @@ class Messages(FederatedWrapper):
             raise ResetNeeded(f"no episode is running in {type(self).__name__}; call reset first")
 
     def sensitivity(self) -> Sensitivity:
-        """Returns the sensitivity of a message: infinite, under each of the wrapped environment's adjacencies.
-
-        See :meth:`FederatedEnv.sensitivity`.
-        """
-        shapes = {name: space.shape or () for name, space in self.single_release_space.items()}
-        change = Change(sum(map(prod, shapes.values())), np.inf)
-        return Sensitivity(
-            {name: np.full((*self._ledger.shape, *shape), np.inf) for name, shape in shapes.items()},
-            dict.fromkeys(self.env.sensitivity().changes, change),
-        )
+        """Returns the sensitivity of a message: infinite scales, and no adjacency; see :class:`Sensitivity`."""
+        self._require_episode()
+        shapes = {
+            name: (*self._ledger.shape, *(space.shape or ()))
+            for name, space in self.single_release_space.items()
+        }
+        return Sensitivity({name: np.full(shape, np.inf) for name, shape in shapes.items()}, {})
 
 
 class FlatMessage:
     """An action format that consists of another format's choice and a message, in one flat box.
 
     It serves learners that accept no ``Dict`` space, and control of all agents at once. The box has the other format's
-    m entries and then those of the message's arrays, in the order of their names. The message's entries lie in [-1, 1];
-    in [0, 1] for bits, which are 1 if the entry exceeds 0.5; and within the declared range for integers, to which
-    entries are rounded.
+    m entries and then those of the message's arrays, in the order of their names. Entries of floating-point arrays lie
+    in [-1, 1]. Entries of other arrays lie within the declared range, which is [0, 1] for bits, and are rounded.
     """
 
-    def __init__(self, action_format: ActionFormat, message: spaces.Dict) -> None:
+    def __init__(self, action_format: ActionFormat, arrays: Mapping[str, spaces.Box]) -> None:
         """Sets the space.
 
         Args:
             action_format: The format to extend; :meth:`fits` must be true for its space.
-            message: Space of one message: ``Box`` and ``MultiBinary`` spaces by name.
+            arrays: Spaces of a message's arrays by name; bits are integers in [0, 1].
         """
-        self._format, self._message = action_format, message
+        self._format, self._arrays = action_format, dict(sorted(arrays.items()))
         inner = action_format.space
-        low, high = [inner.low], [inner.high]
-        for part in message.values():
-            whole = isinstance(part, spaces.MultiBinary) or np.issubdtype(part.dtype, np.integer)
-            bounds = _ends(part) if whole else (-1.0, 1.0)
-            for ends, end in zip((low, high), bounds, strict=True):
-                ends.append(np.full(prod(part.shape), end))
-        ends = (np.concatenate(each).astype(inner.dtype) for each in (low, high))
-        self.space: spaces.Space[Any] = spaces.Box(*ends, dtype=inner.dtype.type)
+        assert isinstance(inner, spaces.Box)
+        parts = [
+            inner,
+            *(spaces.Box(-1, 1, box.shape) if _is_real(box) else box for box in self._arrays.values()),
+        ]
+        low, high = (
+            np.concatenate([getattr(part, end).ravel() for part in parts]).astype(inner.dtype)
+            for end in ("low", "high")
+        )
+        self.space: spaces.Space[Any] = spaces.Box(low, high, dtype=inner.dtype.type)
 
     @staticmethod
     def fits(space: spaces.Space[Any]) -> bool:
         """Returns whether a message can be added to a space: it is a box with one axis, and no simplex."""
-        return isinstance(space, spaces.Box) and len(space.shape) == 1 and not isinstance(space, Simplex)
+        return isinstance(space, spaces.Box) and FlatSending.fits(space)
 
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Mapping[str, Any]:
         """Returns the environment's action, a mapping with the entry ``message``, from an element of the flat space.
@@ -261,20 +268,20 @@ class FlatMessage:
         Raises:
             ValueError: A number is not finite, or the other format refuses its part.
         """
-        start = (self._format.space.shape or ())[0]
+        start = prod(self._format.space.shape or ())
         action = self._format.to_action(choice[..., :start], observation)
         require_finite("choice", choice)
         message = {}
-        for name, part in self._message.items():
-            shape = part.shape or ()
-            numbers = choice[..., start : start + prod(shape)].reshape(*choice.shape[:2], *shape)
-            start += prod(shape)
-            if isinstance(part, spaces.MultiBinary):
-                numbers = numbers > 0.5
-            elif np.issubdtype(part.dtype, np.integer):
-                numbers = np.clip(np.rint(numbers.astype(np.float64)), *_ends(part))
-            message[name] = numbers.astype(part.dtype)
+        for name, box in self._arrays.items():
+            stop = start + prod(box.shape)
+            numbers = choice[..., start:stop].reshape(*choice.shape[:2], *box.shape).astype(np.float64)
+            rounded = numbers if _is_real(box) else np.clip(np.rint(numbers), box.low, box.high)
+            message[name], start = rounded.astype(box.dtype), stop
         return add_entry(action, "message", message)
+
+
+def _is_real(space: spaces.Box) -> bool:
+    return np.issubdtype(space.dtype, np.floating)
 
 
 def _dtype(name: Any, declared: Any) -> np.dtype[Any]:
@@ -291,10 +298,9 @@ def _dtype(name: Any, declared: Any) -> np.dtype[Any]:
         raise TypeError(f"arrays[{name!r}]['shape'] is {shape!r}; a sequence of integers >= 1 is required")
     for place, size in enumerate(shape):
         require_integer(f"arrays[{name!r}]['shape'][{place}]", size, 1)
-    try:
+    dtype: np.dtype[Any] = np.dtype(object)
+    with suppress(TypeError):
         dtype = np.dtype(declared.get("dtype", "float64"))
-    except TypeError:
-        dtype = np.dtype(object)
     if dtype.kind not in "fiub" or dtype.itemsize > 8:
         raise ValueError(
             f"arrays[{name!r}]['dtype'] is {declared['dtype']!r}; a floating-point type of at most 64 bits, an integer "
@@ -303,36 +309,22 @@ def _dtype(name: Any, declared: Any) -> np.dtype[Any]:
     return dtype
 
 
-def _message_spaces(
-    shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> tuple[spaces.Space[Any], spaces.Box, spaces.Box]:
-    """Returns the space of an array in actions, a space with finite bounds to check it, and its space in releases."""
-    if dtype == np.bool_:
-        return (
-            spaces.MultiBinary(shape),
-            spaces.Box(0, 1, shape, np.int8),
-            spaces.Box(0, 1, shape, np.float64),
-        )
+def _limits(shape: tuple[int, ...], dtype: np.dtype[Any]) -> spaces.Box:
+    """Returns the box of the finite numbers of a dtype; of integers only those that float64 represents."""
     if dtype.kind == "f":
         most = float(np.finfo(dtype).max)
-        limits = spaces.Box(-most, most, shape, np.float64)
-        return (
-            spaces.Box(-np.inf, np.inf, shape, dtype.type),
-            limits,
-            spaces.Box(-np.inf, np.inf, shape, np.float64),
-        )
-    # Larger integers have no exact float64.
+        return spaces.Box(-most, most, shape, np.float64)
+    if dtype == np.bool_:
+        return spaces.Box(0, 1, shape, np.int8)
     low, high = max(np.iinfo(dtype).min, -MOST), min(np.iinfo(dtype).max, MOST)
-    space = spaces.Box(low, high, shape, dtype.type)
-    return space, space, spaces.Box(low, high, shape, np.float64)
+    return spaces.Box(low, high, shape, dtype.type)
 
 
-def _ends(space: spaces.Space[Any]) -> tuple[float, float]:
-    """Returns the smallest and the largest number of a space of integers or bits."""
-    if isinstance(space, spaces.MultiBinary):
-        return 0, 1
-    assert isinstance(space, spaces.Box)
-    return float(space.low.min()), float(space.high.max())
+def _written(limits: spaces.Box, dtype: np.dtype[Any]) -> spaces.Space[Any]:
+    """Returns the space of an array in actions, which has no bounds for floating-point numbers."""
+    if dtype == np.bool_:
+        return spaces.MultiBinary(limits.shape)
+    return spaces.Box(-np.inf, np.inf, limits.shape, dtype.type) if dtype.kind == "f" else limits
 
 
 def _beside(rows: Array, array: Array) -> Array:

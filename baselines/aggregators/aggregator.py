@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
@@ -47,7 +48,12 @@ class InboxSpec(NamedTuple):
             spec: Public description of the environment, whose agents must receive messages.
             rows: Numbers of replicas and agents, ``(replicas, agents)``.
             *names: Names of the arrays, as senders release them (without the prefix ``inbox_``).
+
+        Raises:
+            UnfitError: Agents receive other arrays, as where they write messages.
         """
+        if missing := [name for name in names if f"inbox_{name}" not in spec.observation.spaces]:
+            raise UnfitError(f"messages contain {sorted(spec.release)}; {missing} is required among them")
         boxes = {name: spec.observation[f"inbox_{name}"].shape or (0,) for name in names}
         shapes = {name: tuple(shape[1:]) for name, shape in boxes.items()}
         return cls(rows, boxes[names[0]][0], shapes, "sent" in spec.observation.spaces)

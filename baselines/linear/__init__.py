@@ -4,6 +4,7 @@ from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB, UniformArm
 from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
+from fedbandit_envs.baselines.linear.served import ServedLinUCB
 from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "FedUCB",
     "HybridLinUCB",
     "LinUCB",
+    "ServedLinUCB",
     "SupLinUCB",
     "UniformArm",
 ]

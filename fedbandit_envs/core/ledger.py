@@ -95,8 +95,8 @@ class ReleaseLedger:
             )
         # In units of the largest number, so that squares neither overflow nor underflow. Released zeros give infinity.
         largest = np.abs(flat).max(axis=2, initial=0.0)
-        unit = flat / np.where(largest > 0, largest, 1.0)[..., np.newaxis]
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            unit = flat / np.where(largest > 0, largest, 1.0)[..., np.newaxis]
             factor = np.float64(clip) / largest / np.linalg.norm(unit, axis=2)
         large = factor < 1
         # A little less than the bound, so that rounding cannot lead beyond it.

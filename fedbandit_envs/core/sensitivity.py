@@ -51,7 +51,7 @@ class Sensitivity(NamedTuple):
         scale: The largest difference in each released number, float64, with the names and shapes of the arrays of
             :meth:`FederatedEnv.release`; mechanisms add noise in proportion to it.
         changes: By how much the release after the altered part differs between neighbours, by adjacency. An adjacency
-            that is missing cannot be protected.
+            that is missing cannot be protected. Authored messages have none, and infinite scales, unless clipped.
         symmetric: Whether the last two axes of every array, and of every difference, are symmetric matrices.
         pair: The two arrays that count outcomes and good outcomes; None for statistics of another kind.
     """

@@ -106,7 +106,10 @@ class Registry(MutableMapping[str, Entry]):
         self._packages: dict[str, Package] = {}
 
     def package(self, name: str) -> Package | None:
-        """Returns the package that brings an entry; None for entries of this project."""
+        """Returns the package that brings an entry; None for entries of this project and for unknown names."""
+        # A worker process may ask before it has looked up the name, and so before plug-ins have been imported.
+        if name not in self.own:
+            self._all()
         return self._packages.get(name)
 
     def _all(self) -> dict[str, Entry]:

@@ -1,8 +1,9 @@
-"""Conformance checks for your own environments, wrappers and policies.
+"""Conformance checks for your own environments, wrappers, policies, reporters and server policies.
 
-``check_federation(MyEnv)``, ``check_wrapper(MyWrapper, MyEnv)``, ``check_policy(MyPolicy, MyEnv)`` and
-``check_server_policy(MyServerPolicy(), MyEnv)`` return if all requirements hold. Otherwise they raise an
-``AssertionError`` with what was found, what is required and where to correct it.
+``check_federation(MyEnv)``, ``check_wrapper(MyWrapper, MyEnv)``, ``check_policy(MyPolicy, MyEnv)``,
+``check_reporter(MyReporter, MyEnvWithMessages)`` and ``check_server_policy(MyServerPolicy(), MyEnv)`` return if all
+requirements hold. Otherwise they raise an ``AssertionError`` with what was found, what is required and where to correct
+it.
 
 Example:
     >>> from fedbandit_envs import arms_v0
@@ -11,8 +12,8 @@ Example:
 """
 
 from fedbandit_envs.testing.federation import check_federation
-from fedbandit_envs.testing.policy import check_policy
+from fedbandit_envs.testing.policy import check_policy, check_reporter
 from fedbandit_envs.testing.server_policy import check_server_policy
 from fedbandit_envs.testing.wrapper import check_wrapper
 
-__all__ = ["check_federation", "check_policy", "check_server_policy", "check_wrapper"]
+__all__ = ["check_federation", "check_policy", "check_reporter", "check_server_policy", "check_wrapper"]

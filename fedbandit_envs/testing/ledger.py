@@ -60,7 +60,7 @@ def check_release(trial: Trial) -> None:
 def check_increments(trial: Trial) -> None:
     """Checks that the releases of an episode add up to a single release at its end; skipped for noisy federations.
 
-    Authored messages need not add up.
+    Authored messages need not add up, and a reporter may answer twice in a round.
     """
     often, once = (Trial(inside_of_transport(trial.make)) for _ in range(2))
     if find_layer(often.env, "noise") is not None:
@@ -79,6 +79,8 @@ def check_increments(trial: Trial) -> None:
             after_silence,
             "equality is required: a release must not change what agents live through",
         )
+    if often.env.message_bits:
+        return
     releases.append(copied(often.env.release(everyone)))
     for name, array in often.env.release(everyone).items():
         require(
@@ -86,8 +88,6 @@ def check_increments(trial: Trial) -> None:
             f"release of {name!r} a second time in a row is {array[array != 0][:1]}"
             "; zero is required: what has left must not leave again",
         )
-    if once.env.message_bits:
-        return
     for name, array in once.env.release(everyone).items():
         total = np.sum([released[name] for released in releases], axis=0)
         slack = 0.0
@@ -131,7 +131,7 @@ def _overwrite(array: Array) -> None:
 def check_sensitivity(trial: Trial) -> None:
     """Checks that the sensitivity is constant, names adjacencies, and has scales of all released arrays.
 
-    It must be finite, and infinite for authored messages: what one event changes in them is unknown.
+    It must be finite; for authored messages that are not clipped infinite, without adjacencies.
     """
     env = trial.env
     env.reset_batch(SEEDS)
@@ -139,6 +139,7 @@ def check_sensitivity(trial: Trial) -> None:
     first = first._replace(scale=copied(first.scale))
     noisy = find_layer(env, "noise") is not None
     scale, space = first.scale, env.single_release_space
+    unbounded = bool(env.message_bits) and not first.changes
     # A noise layer may release further numbers, such as variances, which do not depend on data.
     require(
         scale.keys() <= space.keys() if noisy else scale.keys() == space.keys(),
@@ -147,18 +148,13 @@ def check_sensitivity(trial: Trial) -> None:
     for name, array in scale.items():
         shape = (*trial.rows, *(space[name].shape or ()))
         require(array.shape == shape, f"scale of {name!r} has the shape {array.shape}; {shape} is required")
-        if env.message_bits:
-            require(
-                bool((array == np.inf).all()),
-                f"scale of the message {name!r} is {array.min()}; infinity is required",
-            )
-            continue
         require(
-            bool(np.isfinite(array).all() and (array >= 0).all() and array.any()),
+            bool((array == np.inf).all() if unbounded else np.isfinite(array).all() and (array >= 0).all())
+            and bool(array.any()),
             f"scale of {name!r} lies between {array.min()} and {array.max()}"
-            "; finite numbers >= 0 that are not all 0 are required",
+            f"; {'infinity is' if unbounded else 'finite numbers >= 0 that are not all 0 are'} required",
         )
-    if not env.message_bits:
+    if not unbounded:
         _require_changes("changes", first.changes)
     if first.pair is not None:
         total, good, changes = first.pair
@@ -235,8 +231,13 @@ def check_claims(trial: Trial) -> None:
                 f"privacy() after a release of {name}, which passes no noise, is {claim}"
                 "; an infinite epsilon and a reason are required",
             )
+        # Authored messages have no adjacency of their own: without noise the claim names the problem's.
+        named = [
+            *env.sensitivity().changes,
+            *(env.unwrapped.sensitivity().changes if env.message_bits else ()),
+        ]
         require(
-            claim.adjacency in env.sensitivity().changes and 0 <= claim.delta < 1,
+            claim.adjacency in named and 0 <= claim.delta < 1,
             f"privacy() is {claim}; an adjacency of sensitivity() and a delta in [0, 1) are required",
         )
     trial = Trial(inside_of_transport(trial.make))

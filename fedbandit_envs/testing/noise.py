@@ -18,6 +18,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.claim import AGENT
 from fedbandit_envs.core.noise_variance import COVARIANCE, independent, variance_of
 from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.core.wrapper import find_layer, layers
@@ -203,6 +204,9 @@ def _require_booked(new: dict[Any, Array], sensitivity: Sensitivity, variance: A
             square = {sensitivity.pair.good: data[sensitivity.pair.total]}
         for name in square.keys() & variance.keys() if event.releases == 1 else ():
             least = _KNOWN[event.kind](event.loss) * square[name][who]
+            if _in_sum(event, sensitivity):
+                agent, booked = sensitivity.changes[AGENT], event.loss * event.change(AGENT).values
+                least = _KNOWN[event.kind](booked) * square[name][who] * agent.values * agent.norm**2
             if sensitivity.symmetric:
                 # A change off the diagonal of a symmetric matrix appears twice, so half the variance suffices there.
                 least = least * np.where(np.eye(least.shape[-1]), 1.0, 0.5)
@@ -213,6 +217,14 @@ def _require_booked(new: dict[Any, Array], sensitivity: Sensitivity, variance: A
                 f"{event.kind!r} of loss {event.loss:.4g} claims {least[short][:1]}; at least that is required: book "
                 "what is drawn, release by release",
             )
+
+
+def _in_sum(event: Any, sensitivity: Sensitivity) -> bool:
+    """Returns whether an event is of a clipped release, and its privacy depends on the sum of absolute differences.
+
+    Neighbouring clipped releases of n numbers differ by a Euclidean norm of 2 C, and so by a sum of 2 C sqrt(n).
+    """
+    return AGENT in sensitivity.changes and event.kind != "gaussian"
 
 
 def _require_promise(event: Any, adjacency: str, change: Any, sensitivity: Sensitivity) -> None:
@@ -227,7 +239,7 @@ def _require_promise(event: Any, adjacency: str, change: Any, sensitivity: Sensi
     told = [sensitivity.changes] + ([sensitivity.pair.changes] if sensitivity.pair else [])
     known = [changes[adjacency] for changes in told if adjacency in changes]
     part = int(event.kind == "gaussian")
-    least = min((each[part] for each in known), default=0.0)
+    least = 0.0 if _in_sum(event, sensitivity) else min((each[part] for each in known), default=0.0)
     require(
         change[part] >= least * (1 - 1e-9),
         f"the booked event {event.kind!r} has a change of {change[part]:.4g} under {adjacency!r}, where sensitivity "
@@ -254,7 +266,7 @@ def _require_audit(wrap: Wrap, make: Make, sensitivity: Sensitivity) -> None:
     """
     problem: Any = type(list(layers(make()))[-1])
     attack = resolve("fedbandit_envs.wrappers.privacy.audit:attack")
-    protected = [each for each in sensitivity.changes if problem.neighbours(each)]
+    protected = [each for each in sensitivity.changes if each == AGENT or problem.neighbours(each)]
     for adjacency in protected:
         audit = attack(
             lambda env: find_layer(wrap(env), "noise"),

@@ -7,7 +7,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.testing.assertions import require, require_same, taken
+from fedbandit_envs.testing.assertions import mapped, require, require_same, taken
 from fedbandit_envs.testing.episodes import Make, Trial, copied
 
 HORIZON = 40
@@ -36,7 +36,7 @@ def check_server_policy(policy: Any, make_env: Make) -> None:
         resolve(f"fedbandit_envs.wrappers.transport.{name}")
         for name in ("server:Server", "server_policy:make_server_policy", "server_policy:declared_spaces")
     )
-    recorder = _Recorder(make_server_policy(deepcopy(policy)))
+    recorder = _Recorder(deepcopy(make_server_policy(policy)))
     trial = Trial(lambda: server(make_env(), "on_request", policy=recorder), rounds=HORIZON)
     try:
         trial.episode()
@@ -62,12 +62,12 @@ def check_server_policy(policy: Any, make_env: Make) -> None:
     )
     recorder.require_same(
         "an episode and its repetition with arrays that are overwritten after each call",
-        make_server_policy(deepcopy(policy)),
+        deepcopy(make_server_policy(policy)),
         everything,
         "copy what is to be kept of uploads and mask, and draw from the seeds given to reset only",
         overwrite=True,
     )
-    alone = make_server_policy(deepcopy(policy))
+    alone = deepcopy(make_server_policy(policy))
     for r in range(len(recorder.seeds)):
         recorder.require_same(
             f"replica {r}, alone and among the others",
@@ -85,25 +85,30 @@ class _Recorder:
         downloads: What it declares.
         spec: Description of the environment, of the last reset.
         seeds: Seed of each replica, of the last reset.
-        conversations: For each answer the calls up to it: copies of uploads, mask and reply.
+        conversations: For each answer the calls up to it: copies of uploads, mask, reply, and who is asked.
     """
 
     def __init__(self, policy: Any) -> None:
         self.policy, self.downloads = policy, policy.downloads
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "_Recorder":
+        # Servers copy their policies; what is recorded is read from this object.
+        return self
+
     def reset(self, spec: Any, seeds: Array) -> None:
         self.spec, self.seeds = spec, seeds
-        self.conversations: list[list[tuple[Arrays, Array, Any]]] = []
+        self.conversations: list[list[tuple[Arrays, Array, Any, Array]]] = []
         self._asked = False
         self.policy.reset(spec, seeds)
 
     def answer(self, uploads: Arrays, mask: Array) -> Any:
         if not self._asked:
             self.conversations.append([])
-        call = copied(uploads), mask.copy()
+        kept = copied(uploads), mask.copy()
         reply = self.policy.answer(uploads, mask)
-        self._asked = _asks(reply)
-        self.conversations[-1].append((*call, _copied(reply, call[1])))
+        plain, who = _plain(reply, kept[1])
+        self.conversations[-1].append((*kept, plain, who))
+        self._asked = bool(who.any())
         return reply
 
     def require_same(
@@ -120,43 +125,26 @@ class _Recorder:
         """
         policy.reset(self.spec, self.seeds[replicas])
         for calls in self.conversations:
-            due = bool(calls[0][1][replicas].any())
-            for uploads, mask, reply in calls:
+            due = calls[0][1][replicas].any()
+            for uploads, mask, reply, who in calls:
                 if not due:
                     break
-                given, marks = taken(uploads, replicas), mask[replicas]
+                given = copied({"mask": mask[replicas], "uploads": taken(uploads, replicas)})
+                found, _ = _plain(policy.answer(given["uploads"], given["mask"]), mask[replicas])
                 if overwrite:
-                    given, marks = copied(given), marks.copy()
-                found = _copied(policy.answer(given, marks), mask[replicas])
-                if overwrite:
-                    for array in (*given.values(), marks):
-                        array.fill(1)
-                due = _asks(reply) and bool(reply.who[replicas].any())
-                expected = _rows(reply if due else calls[-1][2], replicas)
+                    mapped(lambda array: array.fill(1), given)
+                due = who[replicas].any()
+                # A replica that is not asked any more gets the answer at the end of the conversation.
+                expected = taken(reply if due else calls[-1][2], replicas)
                 require_same(
-                    f"of {what}, the server's reply",
-                    found,
-                    expected,
-                    f"equality is required: {required}",
+                    f"of {what}, the server's reply", found, expected, f"equality is required: {required}"
                 )
 
 
-def _asks(reply: Any) -> bool:
-    """Returns whether a reply is a question, an ``Ask``, and no answer by name."""
-    return isinstance(reply, tuple)
-
-
-def _copied(reply: Any, mask: Array) -> Any:
-    """Returns a reply with a copy of every array, and with agents' marks if it asks those in ``mask``."""
-    if not _asks(reply):
-        return copied(reply)
-    return reply._replace(
-        question=copied(reply.question), who=np.array(mask if reply.who is None else reply.who)
-    )
-
-
-def _rows(reply: Any, replicas: slice) -> Any:
-    """Returns the part of a reply that belongs to some replicas."""
-    if not _asks(reply):
-        return taken(reply, replicas)
-    return reply._replace(question=taken(reply.question, replicas), who=reply.who[replicas])
+def _plain(reply: Any, mask: Array) -> tuple[Any, Array]:
+    """Returns copies of a reply's arrays, and who is asked, bool ``(replicas, agents)``, nobody in an answer."""
+    if not isinstance(reply, tuple):
+        return copied(reply), np.zeros_like(mask)
+    question, who = reply
+    who = np.array(mask if who is None else who)
+    return {"question": copied(question), "who": who}, who

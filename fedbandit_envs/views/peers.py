@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.core.action_formats import add_entry
+from fedbandit_envs.core.action_formats import add_entry, require_action_entries
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.randomness.streams import row_seeds
@@ -97,5 +98,10 @@ class Peers:
                 everyone = np.ones(self._observation["round"].shape[:2], np.bool_)
                 coming = int(self._observation["round"].flat[0]) + 1
                 action = add_entry(action, "send", self._schedule.senders(coming, everyone))
+            space = self._federation.single_action_space
+            if isinstance(space, spaces.Dict):
+                require_action_entries(
+                    action, list(space), "peers act by their policy, which must choose all of them"
+                )
             self._chosen = action
         return self._chosen

@@ -10,7 +10,7 @@ import typer
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.leaderboard.cli import terminal
 from fedbandit_envs.leaderboard.reproduction.experiment import experiments
-from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
+from fedbandit_envs.leaderboard.reproduction.page import Reproduction
 from fedbandit_envs.leaderboard.runs.execute import BackendError
 from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
 from fedbandit_envs.leaderboard.runs.store import Store

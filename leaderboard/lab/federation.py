@@ -9,7 +9,6 @@ from warnings import catch_warnings
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.core.action_formats import EntryRequiredError
 from fedbandit_envs.core.wrapper import Layer
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError, arguments, refusing
@@ -136,10 +135,7 @@ class Choice:
         spec = self.spec()
         rows = spec.seeds * spec.agents
         with catch_warnings(record=True, action="always") as warned:
-            try:
-                result = spec.run(lambda played: advance(round(played / rows)))
-            except EntryRequiredError as error:
-                raise SettingsError(f"{self.baseline} cannot play here: {error}") from error
+            result = spec.run(lambda played: advance(round(played / rows)))
         return Outcome(self, result, [str(one.message) for one in warned])
 
     def spec(self) -> RunSpec:

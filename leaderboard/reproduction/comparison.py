@@ -20,6 +20,7 @@ from fedbandit_envs.leaderboard.runs.statistics import (
     MIDDLES,
     Middle,
     bootstrap_coverage,
+    mean_and_half_width,
     ratio_in_other_strata,
     ratio_with_interval,
     stratum_means,
@@ -106,6 +107,34 @@ def regret_by_seed(result: RunResult, checkpoint: int = -1) -> Array:
     """
     means: Array = result.regret[checkpoint].mean(axis=1)
     return means
+
+
+def over_seeds(values: Array, spec: str = ".0f", strata: Array | None = None) -> Mean:
+    """Returns the mean over seeds with its 95 % interval, or with the range of the values if seeds are too few.
+
+    Args:
+        values: One value for each seed, ``(seeds,)``.
+        spec: Format specification with which the numbers are written.
+        strata: Index of the problem instance that each seed plays, ``(seeds,)``: the interval is for these instances,
+            so that differences between them do not widen it. None for a single stratum.
+    """
+    mean, half = (float(part) for part in mean_and_half_width(values, strata=strata))
+    least, most = (float(values.min()), float(values.max())) if np.isnan(half) else (np.nan, np.nan)
+    return Mean(mean, mean - half, mean + half, least, most, spec=spec)
+
+
+def final_regret(result: RunResult) -> Mean:
+    """Returns cumulative regret per agent at the horizon, with its 95 % interval over seeds for fixed instances."""
+    return over_seeds(regret_by_seed(result), strata=strata_of_seeds(result))
+
+
+def over_rounds(result: RunResult) -> dict[int, Mean]:
+    """Returns the curve of cumulative regret per agent over rounds.
+
+    Each mean has its 95 % interval over seeds, for fixed problem instances.
+    """
+    strata, regret = strata_of_seeds(result), result.regret.mean(axis=2)
+    return {at: over_seeds(values, strata=strata) for at, values in zip(result.rounds, regret, strict=True)}
 
 
 def ratio(
@@ -281,5 +310,6 @@ def about_intervals(count: int, over: str) -> str:
         return f"{count} {over} make no interval: ranges over them are given."
     return (
         f"± is Student's 95 % interval over {over}; brackets behind ratios are bootstrap intervals over {over} in "
-        f"pairs, meant to hold 95 % and holding about {bootstrap_coverage(count):.0%} with {count} of them."
+        "pairs, nominally of 95 %; their actual coverage is "
+        f"about {bootstrap_coverage(count):.0%} with {count} of them."
     )

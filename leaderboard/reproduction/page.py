@@ -1,23 +1,25 @@
-"""Functions that page templates call to make tables, numbers and curves; these are written to a CSV file as well."""
+"""The page, CSV file and picture of an experiment, and the functions by which page templates make tables and curves."""
 
+import csv
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from numbers import Real
-from pkgutil import iter_modules
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.leaderboard.reproduction import comparison
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, regret_by_seed, strata_of_seeds
-from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan
-from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, over_rounds
+from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, LabelledResult, PanelRuns, Plan
 from fedbandit_envs.leaderboard.runs import statistics
-from fedbandit_envs.leaderboard.runs.result import RunResult
-from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
+from fedbandit_envs.leaderboard.runs.plots import panels_png
+from fedbandit_envs.leaderboard.runs.store import Cell, Store
 
 COLUMNS = ("panel", "name", "quantity", "x", "value", "low", "high", "least", "most", "printed")
 """Columns of the CSV file.
@@ -81,12 +83,8 @@ class Section:
             extensions=["jinja2.ext.do"],
         )
         templates.filters["fmt"] = format
-        modules = {
-            found.name: import_module(f"{package.__name__}.{found.name}")
-            for found in iter_modules(package.__path__)
-        }
-        sources = [comparison, statistics, import_module(__name__)]
-        sources += [modules["experiments"], modules["analysis"]]
+        modules = {name: import_module(f"{package.__name__}.{name}") for name in ("experiments", "analysis")}
+        sources = [comparison, statistics, import_module(__name__), *modules.values()]
         known = {name: value for source in sources for name, value in vars(source).items() if name[0] != "_"}
         known |= {**modules, "experiment": self._experiment, "plan": self._plan, **self._plan._asdict()}
         known |= {name: getattr(self, name) for name in vars(Section) if name[0] != "_"}
@@ -191,15 +189,6 @@ class Section:
         self.rows.append({column: (known | rounded).get(column, "") for column in COLUMNS})
 
 
-def over_rounds(result: RunResult) -> dict[int, Mean]:
-    """Returns the curve of cumulative regret per agent over rounds.
-
-    Each mean has its 95 % interval over seeds, for fixed problem instances.
-    """
-    strata, regret = strata_of_seeds(result), result.regret.mean(axis=2)
-    return {at: over_seeds(values, strata=strata) for at, values in zip(result.rounds, regret, strict=True)}
-
-
 def all_over_rounds(runs: PanelRuns) -> dict[str, dict[int, Mean]]:
     """Returns for each algorithm (label ``line``) the curve of cumulative regret per agent over rounds."""
     return {row.labels["line"]: over_rounds(row.result) for row in runs.rows}
@@ -246,20 +235,85 @@ def by_line(curves: Curves, head: str, label: str, meanings: Mapping[str, str] =
     ]
 
 
-def final_regret(result: RunResult) -> Mean:
-    """Returns cumulative regret per agent at the horizon, with its 95 % interval over seeds for fixed instances."""
-    return over_seeds(regret_by_seed(result), strata=strata_of_seeds(result))
+class Reproduction:
+    """One experiment at one scale, whose results are kept in a folder.
 
-
-def over_seeds(values: Array, spec: str = ".0f", strata: Array | None = None) -> Mean:
-    """Returns the mean over seeds with its 95 % interval, or with the range of the values if seeds are too few.
-
-    Args:
-        values: One value for each seed, ``(seeds,)``.
-        spec: Format specification with which the numbers are written.
-        strata: Index of the problem instance that each seed plays, ``(seeds,)``: the interval is for these instances,
-            so that differences between them do not widen it. None for a single stratum.
+    Attributes:
+        cells: The runs of all panels that were chosen.
+        folder: Folder of the runs' results, which are stored in shards (a file for a part of a run's seeds).
     """
-    mean, half = (float(part) for part in mean_and_half_width(values, strata=strata))
-    least, most = (float(values.min()), float(values.max())) if np.isnan(half) else (np.nan, np.nan)
-    return Mean(mean, mean - half, mean + half, least, most, spec=spec)
+
+    def __init__(
+        self,
+        name: str,
+        experiment: Experiment,
+        out: Path,
+        *,
+        scale: str,
+        panel: str = "all",
+        mode: str = "default",
+        rounds: int | None = None,
+        trials: int | None = None,
+    ) -> None:
+        """Determines the runs that are needed; nothing is played yet.
+
+        Args:
+            name: Name of the experiment; names of the files that are written begin with it.
+            experiment: The experiment.
+            out: Folder of the files that are written; shards go to ``out/shards``, which all experiments share.
+            scale: Name of one of the experiment's scales.
+            panel: Name of one of the experiment's panels, or ``all``.
+            mode: Name of one of the experiment's modes.
+            rounds: Horizon; None for the scale's.
+            trials: Number of runs of each problem instance; None for the scale's.
+
+        Raises:
+            ValueError: A name is unknown or a number out of range.
+        """
+        require_choice(f"scale of {name}", scale, experiment.scales)
+        require_choice(f"panel of {name}", panel, (*experiment.panels, "all"))
+        require_choice(f"mode of {name}", mode, experiment.modes)
+        changes: dict[str, Any] = {"rounds": rounds, "trials": trials}
+        sizes = {key: value for key, value in changes.items() if value is not None}
+        parts = {"panel": (panel, "all"), "mode": (mode, experiment.modes[0])}
+        chosen = {key: given for key, (given, default) in parts.items() if given != default}
+        options = {"scale": scale, **sizes, **chosen}
+        self._command = " ".join([f"fedbandit reproduce {name}", *(f"--{k} {v}" for k, v in options.items())])
+        self._label = "-".join([scale, *(f"{key}{value}" for key, value in sizes.items())])
+        self._stem = "-".join([name, self._label, *chosen.values()])
+        self._out = out
+        self.folder = out / "shards"
+        self._experiment = experiment
+        size = replace(experiment.scales[scale], **sizes)
+        plans = [Plan(one, size, mode) for one in experiment.panels if panel in (one, "all")]
+        self._runs = [(plan, experiment.runs(plan)) for plan in plans]
+        self.cells: list[Cell] = [run for _, runs in self._runs for run in runs]
+
+    def report(self) -> list[Path]:
+        """Writes the page, the CSV file and the picture from the stored results of all runs; returns their paths."""
+        experiment, panels = self._experiment, self._experiment.panels
+        setting = Section(experiment, self._runs[0][0]).render(experiment.setting)
+        text = [f"# {experiment.title}", f"Scale `{self._label}`: {setting}"]
+        sections: dict[str, Section] = {}
+        seconds = 0.0
+        for plan, runs in self._runs:
+            results = [LabelledResult(run.labels, Store(self.folder).load(run)) for run in runs]
+            seconds += sum(row.result.cpu_seconds for row in results)
+            title = panels[plan.panel]
+            section = sections[title] = Section(experiment, plan)
+            text += [f"## {title}", section.render(experiment.template, runs=PanelRuns(plan, results))]
+        text += [f"![{experiment.title}]({self._file('png').name})"]
+        text += [f"Made by `{self._command}`, whose runs took {seconds:.0f} CPU-seconds."]
+        self._file("md").write_text("\n\n".join(text) + "\n")
+        with self._file("csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows(row for section in sections.values() for row in section.rows)
+        curves = {title: section.curves for title, section in sections.items()}
+        apart = {panels[panel]: axes for panel, axes in experiment.panel_axes.items()}
+        beside = {name: other for section in sections.values() for name, other in section.beside.items()}
+        panels_png(curves, experiment.axes, experiment.title, self._file("png"), apart, beside=beside)
+        return [self._file(suffix) for suffix in ("md", "csv", "png")]
+
+    def _file(self, suffix: str) -> Path:
+        return self._out / f"{self._stem}.{suffix}"

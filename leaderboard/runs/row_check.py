@@ -107,6 +107,13 @@ def _only(row: tuple[int, int], array: Any) -> Array:
     return np.array(np.asarray(array)[replica : replica + 1, agent : agent + 1])
 
 
+def _parts(name: str, action: Any) -> dict[str, Any]:
+    """Returns the arrays of an action, which may be nested mappings, by name; an array alone has the given name."""
+    if not isinstance(action, Mapping):
+        return {name: action}
+    return {key: array for inner, part in action.items() for key, array in _parts(inner, part).items()}
+
+
 def _difference(action: Any, alone: Any, row: tuple[int, int]) -> str:
     """Returns a description of how two actions for one row differ; empty if they are equal.
 
@@ -115,9 +122,7 @@ def _difference(action: Any, alone: Any, row: tuple[int, int]) -> str:
         alone: The action of the policy that sees the row alone.
         row: Replica and agent.
     """
-    among_all, by_itself = (
-        choice if isinstance(choice, Mapping) else {"action": choice} for choice in (action, alone)
-    )
+    among_all, by_itself = _parts("action", action), _parts("action", alone)
     if among_all.keys() != by_itself.keys():
         return f"{list(among_all)} is chosen among all rows, {list(by_itself)}"
     for name, part in among_all.items():

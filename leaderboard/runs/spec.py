@@ -18,6 +18,7 @@ from fedbandit_envs.baselines.registry import find_baseline
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.action_formats import EntryRequiredError
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.stack import Stack, checked
@@ -210,6 +211,7 @@ class RunSpec:
             self.env_kwargs,
             self.policy_kwargs,
             self.wrapper_kwargs,
+            *(wrapper.kwargs for wrapper in baseline.wrappers.values()),
         ]
         foreign = {module for module in modules if is_foreign(module)} | {*foreign_modules(given)}
         return {module.partition(".")[0]: package_digest(module) for module in sorted(foreign)}
@@ -249,7 +251,8 @@ class RunSpec:
     def run(self, advance: Callable[[float], None] = lambda played: None, check_rows: int = 0) -> RunResult:
         """Plays one episode for each seed, all at the same time, and returns the result.
 
-        Errors after environment and policy have been reset are not due to the settings and are raised unchanged.
+        Errors after environment and policy have been reset are not due to the settings and are raised unchanged, except
+        if the policy chooses no more than actions where the environment needs messages, or to know when to send.
 
         Args:
             advance: Called with the number of agent-rounds played since its last call, for progress bars.
@@ -271,8 +274,10 @@ class RunSpec:
             start = env.reset_batch(seeds)
         with refusing(UnfitError):
             checked_policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
+        with refusing(EntryRequiredError):
+            played = simulate(env, checked_policy, seeds, advance, start)
         return replace(
-            simulate(env, checked_policy, seeds, advance, start),
+            played,
             claims=claims_of(env, self.delta),
             checked_rows=checked_policy.rows,
             cpu_seconds=cpu_seconds() - began,

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from operator import methodcaller
 
 from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, over, ratio
+from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
 from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, each
-from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.byzantine.experiments import SILENT
 

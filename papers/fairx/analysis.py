@@ -11,12 +11,14 @@ from fedbandit_envs.baselines.tuned import DATA
 from fedbandit_envs.leaderboard.reproduction.comparison import (
     Mean,
     Ratio,
+    final_regret,
     over,
+    over_seeds,
     ratio,
     regret_by_seed,
 )
-from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, each, final_regret, over_seeds
-from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, each
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.fairx.experiments import FED, GREEDY, PLACEBO, PRIV, SILENT, WEIGHTED
 

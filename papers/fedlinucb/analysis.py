@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, ratio
-from fedbandit_envs.leaderboard.reproduction.page import Table, over_seeds
-from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, over_seeds, ratio
+from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.papers.fedlinucb.experiments import MEANINGS
 
 _DIM = 15

@@ -15,13 +15,16 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     Statement,
     exponents,
     falls,
+    final_regret,
     over,
     over_line,
+    over_rounds,
+    over_seeds,
     ratio,
     regret_by_seed,
 )
-from fedbandit_envs.leaderboard.reproduction.page import Table, final_regret, over_rounds, over_seeds
-from fedbandit_envs.leaderboard.reproduction.panel_runs import LabelledResult, PanelRuns
+from fedbandit_envs.leaderboard.reproduction.experiment import LabelledResult, PanelRuns
+from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.papers.feducb import experiments

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.reproduction.comparison import regret_by_seed
-from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, by_line, each, final_regret
-from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.comparison import final_regret, regret_by_seed
+from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, by_line, each
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.feducb.analysis import fitted
 from fedbandit_envs.papers.feducb.experiments import DELTA

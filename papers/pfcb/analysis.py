@@ -16,14 +16,15 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     all_hold,
     elsewhere,
     falls,
+    final_regret,
     instance_ratios,
+    over_seeds,
     ratio,
     regret_by_seed,
     strata_of_seeds,
 )
-from fedbandit_envs.leaderboard.reproduction.experiment import Scale
-from fedbandit_envs.leaderboard.reproduction.page import Table, final_regret, over_seeds
-from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns, Scale
+from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.leaderboard.runs.result import RunResult, Strata
 from fedbandit_envs.leaderboard.runs.statistics import stratum_means
 from fedbandit_envs.papers.pfcb import experiments

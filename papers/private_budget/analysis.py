@@ -4,9 +4,16 @@ from collections.abc import Mapping
 from operator import itemgetter
 
 from fedbandit_envs.baselines.comparison_lines import TUNED
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, over, ratio, regret_by_seed
-from fedbandit_envs.leaderboard.reproduction.page import Table, final_regret
-from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.comparison import (
+    Mean,
+    Ratio,
+    final_regret,
+    over,
+    ratio,
+    regret_by_seed,
+)
+from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.private_budget.experiments import PROBLEMS
 

@@ -10,9 +10,16 @@ import numpy as np
 
 from fedbandit_envs.baselines import comparison_lines
 from fedbandit_envs.baselines.comparison_lines import OURS, OURS_TUNED, PAPER, PLACEBO, SILENT, TRUE, TUNED
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, over, over_line, ratio, regret_by_seed
-from fedbandit_envs.leaderboard.reproduction.page import Table, final_regret
-from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.comparison import (
+    Ratio,
+    final_regret,
+    over,
+    over_line,
+    ratio,
+    regret_by_seed,
+)
+from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.private_federation.experiments import NEVER_ABOVE, PROBLEMS
 
@@ -43,11 +50,11 @@ def bounds(runs: PanelRuns) -> Table:
                 "median": _median(result),
             }
             for ours in (OURS, OURS_TUNED):
-                row |= {f"{ours} over it": "", f"asked of {ours}": ""}
+                row |= {f"{ours} / this run": "", f"target of {ours}": ""}
                 if line in case.asked:
                     value = ratio(results[ours], result, middle=problem.middle)
-                    row[f"{ours} over it"] = value
-                    row[f"asked of {ours}"] = _verdict(value, case.asked[line])
+                    row[f"{ours} / this run"] = value
+                    row[f"target of {ours}"] = _verdict(value, case.asked[line])
             yield row
 
 
@@ -79,11 +86,11 @@ def against_epsilon(runs: PanelRuns) -> Table:
         for epsilon, result in found[OURS].items():
             value, beside = ratio(result, silence), found.get(PAPER, {}).get(epsilon)
             yield {
-                "claim": f"epsilon {epsilon:g}, delta {delta:g}",
+                "all releases": f"epsilon {epsilon:g}, delta {delta:g}",
                 f"{OURS} (± 95 %)": final_regret(result),
                 f"/ {TUNED}": value,
-                f"shown above {NEVER_ABOVE:g}?": "**yes**" if value.low > NEVER_ABOVE else "no",
-                "half-width": f"{(value.high - value.low) / 2:.3f}",
+                f"whole interval above {NEVER_ABOVE:g}?": "**yes**" if value.low > NEVER_ABOVE else "no",
+                "half-width of the interval": f"{(value.high - value.low) / 2:.3f}",
                 f"{PAPER} / {TUNED}": ratio(beside, silence) if beside else "-",
                 f"{OURS} / {PAPER}": ratio(result, beside) if beside else "-",
             }
@@ -113,7 +120,7 @@ def controls(runs: PanelRuns) -> dict[str, dict[float, float]]:
 def _verdict(value: Ratio, bound: float | None) -> str:
     """Returns a text that says whether a ratio is at most a bound, and whether its interval is; None for no bound."""
     if bound is None:
-        return "as found"
+        return "no target"
     met = "met" if value.value <= bound else "**missed**"
     return f"at most {bound:.3g}: {met}; by the interval: {value.at_most(bound)}"
 
@@ -139,7 +146,7 @@ def against_agents(runs: PanelRuns) -> Table:
     for name in PROBLEMS:
         for agents, result in runs.by("agents", line=TUNED, problem=name).items():
             yield {
-                "federation": f"{name}, {agents:g} agents",
+                "problem": f"{name}, {agents:g} agents",
                 f"{TUNED} (± 95 %)": final_regret(result),
                 **{f"{line} / {TUNED}": ratios[f"{line}, {name}"][agents] for line in (OURS, PAPER)},
             }
@@ -154,5 +161,5 @@ def pays_from(points: Mapping[float, Ratio]) -> str:
     not_paying = [x for x, value in points.items() if value.at_most(1) != "holds"]
     paying = [x for x in points if x > max(not_paying, default=-inf)]
     if not paying:
-        return "nowhere here"
+        return "none of those tried"
     return f"from {min(paying):g}" + (" on, the least tried" if not not_paying else " on")

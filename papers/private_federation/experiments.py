@@ -181,32 +181,24 @@ def runs(plan: Plan) -> list[RunSpec]:
     ]
 
 
-def _scale(rounds: int, trials: int, part: float, **sweeps: tuple[float, ...]) -> Scale:
-    """Returns a scale of the experiment.
-
-    Args:
-        rounds: Full horizon.
-        trials: Number of seeds, which problems multiply.
-        part: Horizon of the sweeps, as a share of the full horizon.
-        **sweeps: Values of the quantities that are varied: ``delta``, ``epsilon`` and ``agents``.
-    """
-    return Scale(rounds, trials, {"part": (part,), **sweeps})
-
-
-SCALES = {
-    "tiny": _scale(600, 2, 0.5, delta=(0.1,), epsilon=(0.1, 10.0), agents=(2, 4)),
-    "small": _scale(
-        100_000, 4, 0.2, delta=(0.1, 1e-5), epsilon=(0.01, 0.1, 1.0, 10.0), agents=(2, 5, 10, 30, 100)
-    ),
-    "paper": _scale(
-        100_000,
-        20,
-        1.0,
-        delta=(0.1, 1e-5),
-        epsilon=(0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
-        agents=(2, 5, 10, 20, 50, 100),
-    ),
+_TINY = {"part": (0.5,), "delta": (0.1,), "epsilon": (0.1, 10.0), "agents": (2, 4)}
+_SMALL = {
+    "part": (0.2,),
+    "delta": (0.1, 1e-5),
+    "epsilon": (0.01, 0.1, 1.0, 10.0),
+    "agents": (2, 5, 10, 30, 100),
 }
+_EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+_PAPER = {**_SMALL, "part": (1.0,), "epsilon": _EPSILONS, "agents": (2, 5, 10, 20, 50, 100)}
+SCALES = {
+    "tiny": Scale(600, 2, _TINY),
+    "small": Scale(100_000, 4, _SMALL),
+    "paper": Scale(100_000, 20, _PAPER),
+}
+"""Sizes of the experiment: full horizon, number of seeds (which problems multiply), and the values of the sweeps.
+
+``part`` is the share of the full horizon that runs of the sweeps have.
+"""
 
 EXPERIMENTS = {
     "private-federation": Experiment(

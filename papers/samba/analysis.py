@@ -12,9 +12,9 @@ import numpy as np
 from scipy.stats import linregress
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, Statement, all_hold, compare
-from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, each, over_seeds
-from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, Statement, all_hold, compare, over_seeds
+from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, each
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.samba import experiments
 from fedbandit_envs.papers.samba.experiments import (

@@ -54,7 +54,11 @@ def classes_in(package):
                 yield thing
 
 
-PACKAGES = ("fedbandit_envs.wrappers.privacy.mechanisms", "fedbandit_envs.baselines.aggregators")
+PACKAGES = (
+    "fedbandit_envs.wrappers.privacy.mechanisms",
+    "fedbandit_envs.baselines.aggregators",
+    "fedbandit_envs.baselines.servers",
+)
 
 
 def is_protocol(kind):

@@ -60,9 +60,9 @@ def numbers(plugin: Plugin):
 def test_a_plugin_adds_entries_and_its_package_is_known(install):
     install("one", "[fedbandit_envs.numbers]\na = module_one\n", module_one="NUMBERS = {'three': 3}")
     registry = Registry({"two": 2}, numbers=numbers)
+    assert str(registry.package("three")) == "one 1.2"  # before any look-up, as worker processes ask
     assert registry["three"] == 3
     assert dict(registry) == {"two": 2, "three": 3}
-    assert str(registry.package("three")) == "one 1.2"
     assert registry.package("two") is None
     assert registry.own == {"two": 2}
 

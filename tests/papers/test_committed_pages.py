@@ -9,7 +9,7 @@ from pages import check_page
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.reproduce import Reproduction
+from fedbandit_envs.leaderboard.reproduction.page import Reproduction
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "reproductions").glob("*.md"))
 

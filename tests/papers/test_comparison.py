@@ -11,10 +11,10 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     all_hold,
     instance_ratios,
     ordered,
+    over_seeds,
     ratio,
 )
 from fedbandit_envs.leaderboard.reproduction.experiment import Scale
-from fedbandit_envs.leaderboard.reproduction.page import over_seeds
 from fedbandit_envs.leaderboard.runs.result import ONE_STRATUM, RunResult, Strata
 from fedbandit_envs.leaderboard.runs.statistics import (
     mean_and_half_width,

@@ -109,7 +109,7 @@ def test_a_line_pays_from_where_on_all_intervals_lie_below_silence():
     assert pays_from({0.1: at(1.2), 1.0: at(0.9), 10.0: at(0.5)}) == "from 1 on"
     assert pays_from({0.1: at(0.9), 1.0: at(1.2), 10.0: at(0.5)}) == "from 10 on"
     assert pays_from({0.1: at(0.9), 1.0: at(0.8)}) == "from 0.1 on, the least tried"
-    assert pays_from({0.1: at(0.9), 1.0: at(1.1)}) == "nowhere here"
+    assert pays_from({0.1: at(0.9), 1.0: at(1.1)}) == "none of those tried"
 
 
 def test_ratios_of_medians():
@@ -127,7 +127,7 @@ def test_ratios_of_medians():
         (
             "private-federation",
             "arms",
-            ("What tuning alone buys", "A placebo is silence", "shown above 1.02?"),
+            ("What tuning alone leaves", "Placebo / tuned silence", "whole interval above 1.02?"),
         ),
         ("private-federation", "procurement", ("at most 0.25", "one-quantity", "normal law")),
         ("private-federation", "agents", ("weighted, arms has less regret",)),

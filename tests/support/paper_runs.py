@@ -1,8 +1,7 @@
 """The runs of a paper's experiment, played and found by their labels."""
 
-from fedbandit_envs.leaderboard.reproduction.experiment import Plan
+from fedbandit_envs.leaderboard.reproduction.experiment import LabelledResult, PanelRuns, Plan
 from fedbandit_envs.leaderboard.reproduction.page import Section
-from fedbandit_envs.leaderboard.reproduction.panel_runs import LabelledResult, PanelRuns
 from fedbandit_envs.leaderboard.runs.execute import play
 from fedbandit_envs.leaderboard.runs.store import Store
 

@@ -36,6 +36,8 @@ def counted(mechanism: str, z: int, planned: int) -> float:
     """The squared column norm that is counted of the first z releases."""
     if mechanism == "sqrt_toeplitz":
         return sum((math.comb(2 * k, k) / 4**k) ** 2 for k in range(z))
+    if mechanism == "independent":
+        return 1.0
     if mechanism == "blt":
         betrayed = column_squares(measured_factor(NOISES["blt"](planned), planned))
         return betrayed[min(1 << (z - 1).bit_length(), planned) - 1]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from gymnasium import spaces
@@ -120,7 +120,7 @@ def attack(
         adjacency: Name of the adjacency under which the histories are neighbours. If there are several pairs, all are
             attacked, and the largest lower bound is taken. Under ``agent``, unless the problem returns pairs for it,
             the agents release in one history always the same large positive numbers, and in the other one their
-            negatives (:class:`Opposed`).
+            negatives.
         releases: Number of releases of an agent. One round is played before each of them; this round is called its
             window.
         altered: The number of windows, from the first on, in which the histories differ. By default they differ in all,
@@ -138,11 +138,12 @@ def attack(
     Raises:
         ValueError: The problem has no neighbouring histories under ``adjacency``.
     """
-    pairs, make = problem.neighbours(adjacency), partial(problem, max_cycles=horizon)
+    pairs = problem.neighbours(adjacency)
+    make: Callable[..., FederatedEnv] = partial(cast(Any, problem), max_cycles=horizon)
     if adjacency == AGENT and not pairs:
         action = np.asarray(make(num_agents=1).single_action_space.sample())
-        both = (History({"number": number}, action) for number in (_LARGE, -_LARGE))
-        pairs, make = [Neighbours(*both, action)], partial(_opposed, make)
+        before, after = (History({"number": number}, action) for number in (_LARGE, -_LARGE))
+        pairs, make = [Neighbours(before, after, action)], partial(_opposed, make)
     if not pairs:
         raise ValueError(
             f"adjacency is {adjacency!r}, in which no neighbouring histories of {problem.__name__} are known to differ"
@@ -164,12 +165,12 @@ def attack(
             for part, number in enumerate((max(samples // 4, 2), samples))
         )
         env = test[0].env
-        before, after = (some.clear for some in test)
-        differs = before != after
+        clear = [some.clear for some in test]
+        differs = clear[0] != clear[1]
         if weights is None:
             released = [np.concatenate([np.stack(list(z)) for z in some.draw()], axis=1) for some in training]
             if adjacency == AGENT:
-                known = after - before
+                known = clear[1] - clear[0]
                 filter_ = known * _matched_filter(
                     *(np.einsum("zsv,zv->zs", windows, known)[..., np.newaxis] for windows in released)
                 )
@@ -180,7 +181,7 @@ def attack(
             filter_ = _side_by_side(weights, env.single_release_space)
             trained = [_observe(some.draw(), filter_, differs) for some in training]
         tested = [_observe(some.draw(), filter_, differs) for some in test]
-        seen = (trained[0], trained[1]), (tested[0], tested[1]), (before[differs], after[differs])
+        seen = (trained[0], trained[1]), (tested[0], tested[1]), (clear[0][differs], clear[1][differs])
         # Pairs of histories get equal parts of the error probability. Half of each part is for the one alarm that is
         # best for the kind of noise, half for the alarms in the tails.
         share = error / len(pairs) / 2
@@ -201,7 +202,7 @@ def _rates(alarms: list[Alarms], error: float) -> list[tuple[float, float, Lower
     ]
 
 
-class Opposed(FederatedWrapper):
+class _Opposed(FederatedWrapper):
     """A wrapper whose agents release one number in place of all their statistics, in every release.
 
     Two such federations with opposite numbers are the worst neighbours under the adjacency ``agent``, if the number is
@@ -234,8 +235,8 @@ class Opposed(FederatedWrapper):
 _LARGE = 1e9
 
 
-def _opposed(make: Callable[..., FederatedEnv], number: float, **settings: Any) -> Opposed:
-    return Opposed(make(**settings), number)
+def _opposed(make: Callable[..., FederatedEnv], number: float, **settings: Any) -> _Opposed:
+    return _Opposed(make(**settings), number)
 
 
 class _Samples:

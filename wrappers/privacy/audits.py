@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.core.claim import Adjacency, Composition
+from fedbandit_envs.core.claim import AGENT, Adjacency, Composition
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.exposure.env import ExposureEnv
@@ -70,6 +70,7 @@ _EXACT: Attacks = tuple(
 )
 _PURE: Attacks = (("one-quantity", "basic"), ("one-quantity", "parallel"))
 _OUTCOME: Attacks = (("one-outcome", "exact"), ("one-outcome", "basic"), ("one-outcome", "parallel"))
+_AGENT: Attacks = ((AGENT, "exact"), (AGENT, "basic"), (AGENT, "zcdp"))
 _GAUSSIAN = (*_EXACT, *_PURE, ("one-quantity", "zcdp"))
 
 
@@ -99,6 +100,10 @@ _OWN = {
     "tree-printed": _continual(mechanism="tree", sigma="printed"),
     "honaker": _continual(mechanism="honaker"),
     "blt-exposure": _continual(ExposureEnv, mechanism="blt"),
+    "gaussian-agent": AuditTarget(partial(GaussianPrivatizer, clip=1.0), 0.01, _AGENT, releases=_RELEASES),
+    "sqrt-toeplitz-agent": _continual(mechanism="sqrt_toeplitz", adjacency=AGENT, clip=1.0)._replace(
+        attacks=_AGENT[:1], altered=None
+    ),
 }
 
 

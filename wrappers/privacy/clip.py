@@ -21,7 +21,7 @@ class Clip(FederatedWrapper):
     Example:
         >>> import numpy as np
         >>> from fedbandit_envs.arms_v0 import parallel_env
-        >>> from fedbandit_envs.wrappers.privacy.clip import Clip
+        >>> from fedbandit_envs.wrappers import Clip
         >>> env = Clip(parallel_env(num_agents=2), clip=3.0)
         >>> _ = env.reset_batch([0])
         >>> for _ in range(10):

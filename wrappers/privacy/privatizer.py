@@ -23,7 +23,8 @@ from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import Budget, BudgetExhaustedError, GivenBudget
 from fedbandit_envs.wrappers.privacy.clip import Clip
 from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, Mechanism
-from fedbandit_envs.wrappers.transport.stages import Combined, Shares, Stage
+from fedbandit_envs.wrappers.privacy.stage_claims import Shares, stage_claims
+from fedbandit_envs.wrappers.transport.stages import Combined, Stage
 
 OnExhausted = Literal["raise", "silence"]
 
@@ -72,6 +73,7 @@ class Privatizer(FederatedWrapper):
     # Empty, so that tests and the registry of wrappers skip this class and use its subclasses, such as
     # GaussianPrivatizer, which need no mechanism as an argument.
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
+    _accountant: Accountant
 
     def __init__(
         self,
@@ -178,8 +180,9 @@ class Privatizer(FederatedWrapper):
         sensitivity = self.env.sensitivity()
         for name, array in sensitivity.scale.items():
             if not (np.isfinite(array).all() and (array >= 0).all() and array.any()):
+                authored = " (authored message without a clip)" if self.env.message_bits else ""
                 raise ValueError(
-                    f"sensitivity of {name!r} lies between {array.min()} and {array.max()}; finite "
+                    f"sensitivity of {name!r} lies between {array.min()} and {array.max()}{authored}; finite "
                     "numbers >= 0 that are not all 0 are required"
                 )
         stage, self._next_stage = self._next_stage, None
@@ -200,14 +203,17 @@ class Privatizer(FederatedWrapper):
         self.single_release_space = self.mechanism.release_space(self.env.single_release_space)
         adjacencies = tuple(sensitivity.changes)
         adjacency = adjacencies[0] if self.budget.adjacency is None else self.budget.adjacency
-        require_choice("budget adjacency", adjacency, adjacencies)
+        as_agent = tuple(self.unwrapped.sensitivity().changes) if self.env.message_bits else ()
+        require_choice("budget adjacency", adjacency, (*adjacencies, *as_agent))
         self._measured: dict[str, Any] = {
             "delta": self.budget.delta,
             "composition": self.budget.composition,
             "adjacency": adjacency,
         }
         noise = "secret" if is_secret(self._noise_seed) and not self._copied else "repeatable"
-        self._accountant: Accountant = Accountant(*rows, self._ledger, self._height, adjacencies, noise, drawn)
+        self._accountant: Accountant = Accountant(
+            *rows, self._ledger, self._height, adjacencies, noise, drawn, as_agent
+        )
         if central:
             self._accountant.trust = "server"
         self._sent = np.zeros(rows, np.int64)
@@ -363,7 +369,7 @@ class Privatizer(FederatedWrapper):
     def _claims(self) -> list[Claim]:
         """Returns the claims for all observers, with a stage, least trust first."""
         assert self._stage is not None
-        return self._stage.claims(self.accountant, self._shares, self._correlated, **self._measured)
+        return stage_claims(self._stage, self.accountant, self._shares, self._correlated, **self._measured)
 
     def _can_afford(self, senders: Array) -> Array:
         """Returns whether each agent can afford its release, bool ``(replicas, agents)``; true if it does not send.

@@ -120,8 +120,9 @@ class Server(Transport):
                 raise ValueError(
                     "echo is False; True is required with a policy, whose answers follow from all uploads"
                 )
-            flag = spaces.Box(0, 1, (1,), np.bool_)
+            flag: spaces.Space[Any] = spaces.Box(0, 1, (1,), np.bool_)
             self._inbox_spaces = {"server_mask": flag, "sent": flag}
+            self._answer_bytes = HEADER_BYTES + self._computation.num_bytes
             answered = {f"server_{name}": box for name, box in self._computation.spaces.items()}
             seen = {**env.single_observation_space.spaces, **answered, **self._inbox_spaces}
             self.single_observation_space = spaces.Dict(seen)
@@ -168,7 +169,7 @@ class Server(Transport):
         self._sums[self._round + self._delay] = combined
 
     def _arrive(self) -> None:
-        uploaded = np.zeros_like(self._everyone)
+        uploaded = np.zeros(self._everyone.shape, np.bool_)
         if self._round in self._uploads:
             uploaded, content = self._uploads.pop(self._round)
             self._on_the_way_up -= uploaded
@@ -239,8 +240,8 @@ class Server(Transport):
         Returns:
             Which messages arrive, bool ``(replicas, agents)``, and their data by name, 0 for other agents.
         """
-        downloads = self._computation if not upwards else None
-        arriving = self._transmitted(rows, upwards, downloads and HEADER_BYTES + downloads.num_bytes)
+        answers = self._computation is not None and not upwards
+        arriving = self._transmitted(rows, upwards, self._answer_bytes if answers else None)
         content = {}
         for name, array in waiting.arrays.items():
             each = arriving.reshape(arriving.shape + (1,) * (array.ndim - 2))

@@ -1,12 +1,13 @@
 """Server policies: what a server computes from agents' uploads and answers to agents, and what it asks them.
 
-Wherever a server policy is an argument, four forms are accepted: an object with the methods of :class:`ServerPolicy`;
-its specification in JSON, which is a name (of :mod:`fedbandit_envs.baselines.servers` or ``"module:Class"``) or a
-mapping of ``name`` and the constructor's arguments; or a function of ``uploads`` and ``mask``, for policies without
-memory that answer the same to all agents.
+Wherever a server policy is an argument, four forms are accepted: an object with the methods of :class:`ServerPolicy`,
+which is copied; its specification in JSON, which is a name (one of :mod:`fedbandit_envs.baselines.servers`, or
+``"module:Class"``) or a mapping of ``name`` and the constructor's arguments; or a function of ``uploads`` and ``mask``,
+for policies without memory that answer the same to all agents.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from math import ceil, prod
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -49,13 +50,14 @@ class ServerPolicy(Protocol):
 
     Each replica has a server of its own. What the policy answers to a replica depends on this replica's uploads since
     ``reset`` and on its seed alone; :func:`fedbandit_envs.testing.check_server_policy` checks that.
-
-    Attributes:
-        downloads: The arrays in an answer by name (:data:`Downloads`), or a function that returns them, given the
-            :class:`PolicySpec` of the environment inside of the server. Agents observe ``server_{name}``.
     """
 
-    downloads: Any
+    @property
+    def downloads(self) -> Any:
+        """The arrays in an answer by name (:data:`Downloads`), which agents observe as ``server_{name}``.
+
+        Or a function that returns them, given the :class:`PolicySpec` of the environment inside of the server.
+        """
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets everything and prepares for an episode.
@@ -136,7 +138,8 @@ def declared_spaces(declared: Downloads) -> dict[str, spaces.Box]:
             limits: Any = (0, 1) if dtype == np.bool_ else (-np.inf, np.inf)
             if np.issubdtype(dtype, np.integer):
                 limits = np.iinfo(dtype).min, np.iinfo(dtype).max
-            one = spaces.Box(*limits, tuple(one["shape"]), dtype)
+            box: Any = spaces.Box
+            one = box(*limits, tuple(one["shape"]), dtype)
         if not isinstance(one, spaces.Box):
             raise TypeError(f"downloads[{name!r}] is {one!r}; a Box, or 'shape' and 'dtype', is required")
         if not one.contains(np.zeros(one.shape, one.dtype)):
@@ -167,13 +170,13 @@ class ServerComputation:
 
     Attributes:
         spaces: Space of each array in an answer, by name.
-        num_bytes: Bytes of the arrays in one answer.
+        num_bytes: Bytes of the arrays in one answer, without a header.
         received: The last answer that each agent has received, as ``server_{name}``; 0 before the first.
     """
 
     def __init__(self, policy: Any, spec: PolicySpec) -> None:
         """Makes the policy from its specification, for the environment that ``spec`` describes."""
-        self._policy = make_server_policy(policy)
+        self._policy = deepcopy(make_server_policy(policy))
         declared = self._policy.downloads
         self.spaces = declared_spaces(declared(spec) if callable(declared) else declared)
         self.num_bytes = packed_bytes({name: (box.shape, box.dtype) for name, box in self.spaces.items()})
@@ -190,7 +193,7 @@ class ServerComputation:
         """Has the policy compute new answers for replicas with uploads, after any questions it asks.
 
         Raises:
-            TypeError: The policy returns neither arrays by name nor a question, or arrays of a wrong dtype.
+            TypeError: The policy returns an array of a wrong dtype.
             ValueError: Arrays have wrong names or shapes, or are not finite.
             RuntimeError: The policy keeps asking.
         """
@@ -221,10 +224,10 @@ class ServerComputation:
     def _checked_answer(self, answer: Any, rows: tuple[int, ...]) -> Arrays:
         """Returns an answer with the axes ``(replicas, agents or 1, ...)`` after checking it."""
         if not isinstance(answer, Mapping) or answer.keys() != self.spaces.keys():
-            what = (
-                f"the names {sorted(answer)}" if isinstance(answer, Mapping) else f"a {type(answer).__name__}"
+            found = sorted(answer) if isinstance(answer, Mapping) else answer
+            raise ValueError(
+                f"policy answers {found!r}; arrays {sorted(self.spaces)}, as declared, are required"
             )
-            raise _error(answer)(f"policy answers {what}; {sorted(self.spaces)}, as declared, are required")
         checked = {}
         for name, box in self.spaces.items():
             array = np.asarray(answer[name])
@@ -242,10 +245,6 @@ class ServerComputation:
                 raise ValueError(f"policy answers {name!r} that is not finite; finite numbers are required")
             checked[name] = array[:, np.newaxis] if to_all else array
         return checked
-
-
-def _error(answer: Any) -> type[Exception]:
-    return ValueError if isinstance(answer, Mapping) else TypeError
 
 
 def _checked_question(asked: Ask, mask: Array) -> tuple[Arrays, Array]:

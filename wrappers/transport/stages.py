@@ -14,15 +14,11 @@ arrive, nobody gets anything. ``colluders`` is the number of agents that show an
 All agents add noise of the same scale, the largest that any agent's statistic needs, so that noise tells no names.
 
 The privatizer (:class:`~fedbandit_envs.wrappers.privacy.privatizer.Privatizer`) makes the noise that a stage needs and
-keeps the accounts; a :class:`Shares` counts whose noise was in the sums. Secure sums are accounted as in
-:mod:`~fedbandit_envs.wrappers.privacy.accounting.secure_sum`, shuffled batches as in
-:mod:`~fedbandit_envs.wrappers.privacy.accounting.shuffling`.
+keeps the accounts; :mod:`~fedbandit_envs.wrappers.privacy.stage_claims` makes claims from them.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from math import inf
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -30,13 +26,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.basics.config import make
-from fedbandit_envs.core.claim import AGENT, Claim
 from fedbandit_envs.core.sensitivity import Sensitivity
-from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
-from fedbandit_envs.wrappers.privacy.accounting.shuffling import Batch, shuffled_epsilon
-
-IDEALISED = "idealised: real-valued noise"
-"""The note on claims for secure sums: a real one adds up integers, whose noise is discrete."""
 
 
 @dataclass(frozen=True)
@@ -90,77 +80,6 @@ class Stage:
         total = {name: array.sum(axis=1) for name, array in batch.items()}
         return Combined(went, arrived, content, total, batch)
 
-    def claims(self, accounts: Accountant, shares: "Shares", correlated: bool, **asked: Any) -> list[Claim]:
-        """Returns the claims for all observers, those that trust least first.
-
-        Args:
-            accounts: The recorded releases: with each agent's own noise, or for ``server`` with the server's.
-            shares: Whose noise was in the sums.
-            correlated: Whether the noises of an agent's releases are correlated.
-            **asked: Delta, composition and adjacency of the claims, as :meth:`.Accountant.epsilon` takes them.
-        """
-        own = accounts.epsilon(**asked)
-        local, claims = own, [own]
-        if self.trust == "aggregator":
-            masked = replace(own, epsilon=0.0, reason="a secure sum shows no single release", noise="none")
-            claims.append(replace(masked, trust="cryptography", observer="wire"))
-        elif self.trust == "server":
-            if shares.times.any():
-                local = replace(own, epsilon=inf, reason="released without noise", noise="none")
-            local = replace(local, trust="local")
-            claims = [replace(local, observer=observer) for observer in ("wire", "server")]
-        settled = self.trust == "server" or own.epsilon in (0, inf) or accounts.unclaimable
-        for observer, known in (("server", self.colluders), ("fellow", self.colluders + 1), ("public", 0)):
-            if shares.bypassed:
-                claim = replace(local, reason=f"released past the {self.trust}; {local.reason}".rstrip("; "))
-            elif settled:
-                claim = replace(own, trust=self.trust)
-            elif self.trust == "aggregator":
-                unknown = shares.unknown(known, correlated and asked["adjacency"] == AGENT)
-                claim = self._summed(accounts, own, unknown, asked)
-            else:
-                # The public sees a function of what the server sees, and may know the colluders, too.
-                claim = self._shuffled(
-                    accounts, own, shares.unknown(known or self.colluders, False), correlated
-                )
-            if observer != self.trust:
-                claims.append(replace(claim, observer=observer))
-        return claims
-
-    def _summed(self, accounts: Accountant, own: Claim, unknown: Array, asked: dict[str, Any]) -> Claim:
-        """Returns the claim for sums in which an observer does not know ``unknown`` shares of each agent's noise."""
-        if any(event.kind != "gaussian" for event in accounts.events):
-            reason = "the noise of sums is accounted for Gaussian noise only"
-            return replace(own, epsilon=None, reason=reason, trust=self.trust)
-        claim = accounts.rescaled(1 / unknown).epsilon(**asked)
-        reason = "; ".join(filter(None, (claim.reason, IDEALISED)))
-        return replace(claim, reason=reason, trust=self.trust)
-
-    def _shuffled(self, accounts: Accountant, own: Claim, unknown: Array, correlated: bool) -> Claim:
-        """Returns the smaller one of the local claim and the claim for batches with ``unknown`` messages of others."""
-        reason = ""
-        if correlated:
-            reason = "the noise of an agent's messages is correlated"
-        elif any(event.kind != "gaussian" for event in accounts.events):
-            reason = "shuffled batches are accounted for Gaussian noise only"
-        elif any(event.change(AGENT).norm == inf for event in accounts.events):
-            reason = "shuffling hides whole payloads only, which must have a clip"
-        elif not own.delta:
-            reason = "shuffled Gaussian noise gives no finite epsilon at delta 0"
-        if reason:
-            return replace(own, epsilon=None, reason=reason, trust=self.trust)
-        losses = [event.mu(AGENT) for event in accounts.events]
-        rows = np.concatenate([unknown[np.newaxis], accounts.counts]).reshape(len(losses) + 1, -1)
-        amplified = max(
-            shuffled_epsilon(
-                own.delta, Counter({Batch(size, loss): n for loss, n in zip(losses, times, strict=True) if n})
-            )
-            for size, *times in np.unique(rows, axis=1).T.tolist()
-        )
-        if own.epsilon is not None and own.epsilon <= amplified:
-            return own
-        return replace(own, epsilon=amplified, composition="exact", reason="", trust=self.trust)
-
 
 class Combined(NamedTuple):
     """What leaves a stage in one synchronisation.
@@ -193,51 +112,6 @@ class Combined(NamedTuple):
             for name, total in self.total.items()
         }
         return {name: np.where(spread(mask, array), array, 0.0) for name, array in parts.items()}, mask
-
-
-class Shares:
-    """Counts whose noise was in the sums of an episode, for claims about secure sums and shuffled batches.
-
-    Memory grows with the number of agents, not with its square or with the number of sums.
-
-    Attributes:
-        times: How often any agent has released data, int64 ``(replicas,)``: the number of synchronisations.
-    """
-
-    def __init__(self, rows: tuple[int, int]) -> None:
-        """Starts an episode of ``(replicas, agents)`` rows in which nothing has been released."""
-        self.times, self._passed = np.zeros((2, rows[0]), np.int64)
-        self._least = np.full(rows, rows[1])
-        self._always = np.ones(rows, np.bool_)
-
-    @property
-    def bypassed(self) -> bool:
-        """Whether data has been released in any other way than through the transport that has the stage."""
-        return bool((self.times != self._passed).any())
-
-    def pass_on(self, synchronised: Array, combined: Combined) -> None:
-        """Counts one synchronisation of the transport.
-
-        Args:
-            synchronised: In which replicas agents have released data for it, bool ``(replicas,)``.
-            combined: What has left the stage.
-        """
-        self._passed += synchronised
-        size = combined.arrived.sum(axis=1, keepdims=True)
-        np.minimum(self._least, size, out=self._least, where=combined.arrived)
-        self._always &= combined.arrived | ~combined.went[:, np.newaxis]
-
-    def unknown(self, known: int, every_release: bool) -> Array:
-        """Returns how many of the shares that protect each agent an observer does not know, int ``(replicas, agents)``.
-
-        Args:
-            known: How many of the shares in each sum the observer knows.
-            every_release: Whether only agents count that were in all sums of the episode; otherwise it is the least
-                number of agents in any sum with the agent.
-        """
-        always = self._always.sum(axis=1, keepdims=True) + ~self._always
-        # An agent's own share counts, whoever else is known.
-        return np.maximum((always if every_release else self._least) - known, 1)
 
 
 def spread(each: Array, array: Array) -> Array:

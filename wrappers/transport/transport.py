@@ -11,12 +11,12 @@ from gymnasium.error import ResetNeeded
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.action_formats import WithEntry, add_entry, require_action_entries, take_entry
 from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.wrapper import FederatedWrapper, find_layer
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 from fedbandit_envs.wrappers.transport.sending import FlatSending
 from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, make_stage
@@ -104,7 +104,9 @@ class Transport(FederatedWrapper):
         self._stage = make_stage(stage, self.max_num_agents)
         noise = find_layer(env, "noise")
         # Other noise layers make noise for single releases only; their claims hold for sums as well.
-        self._noise = noise if isinstance(noise, Privatizer) else None
+        # The class is resolved by its name: modules of privatizers import modules of transports.
+        privatizer = resolve("fedbandit_envs.wrappers.privacy.privatizer:Privatizer")
+        self._noise: Any = noise if isinstance(noise, privatizer) else None
         self._echo, self._delay = bool(echo), int(delay)
         self._loss, self._duplication = float(loss), float(duplication)
         released = env.single_release_space
@@ -169,7 +171,7 @@ class Transport(FederatedWrapper):
             raise ResetNeeded("traffic is counted from the first reset on")
         return {
             "messages": self._total_messages.copy(),
-            "bytes": self._total_bytes.copy(),
+            "bytes": self._total_messages * self._bytes_per_message + self._extra_bytes,
         }
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
@@ -188,7 +190,8 @@ class Transport(FederatedWrapper):
         self._inbox_buffers = Buffers(zeros(self._inbox_spaces, rows))
         self._traffic_buffers = Buffers({name: np.zeros(rows, np.int64) for name in self._counted})
         self._inbox, self._traffic = self._inbox_buffers.arrays, self._traffic_buffers.arrays
-        self._total_messages, self._total_bytes = np.zeros((2, *rows), np.int64)
+        # _extra_bytes: by how much messages of another size than a release exceed that of as many releases.
+        self._total_messages, self._extra_bytes = np.zeros((2, *rows), np.int64)
         self._dirty = False
         return BatchReset(
             {**reset.observation, **self._inbox_buffers.views}, {**reset.info, **self._traffic_buffers.views}
@@ -294,7 +297,8 @@ class Transport(FederatedWrapper):
         Random numbers are drawn for all agents, whether they send or not, so that they do not depend on actions.
         """
         if not (self._loss or self._duplication):
-            return np.zeros_like(rows), np.zeros_like(rows)
+            nobody = np.zeros(rows.shape, np.bool_)
+            return nobody, nobody
         drawn = np.stack(
             [
                 stream(seed, Purpose.CHANNEL, self._round, 2 * exchange + upwards).random((2, rows.shape[1]))
@@ -344,10 +348,10 @@ class Transport(FederatedWrapper):
         # with a delivery also counts messages.
         self._dirty = True
         self._traffic["messages"] += messages
-        num_bytes = messages * (self._bytes_per_message if size is None else size)
-        self._traffic["bytes"] += num_bytes
+        self._traffic["bytes"] += messages * (self._bytes_per_message if size is None else size)
         self._total_messages += messages
-        self._total_bytes += num_bytes
+        if size is not None:
+            self._extra_bytes += messages * (size - self._bytes_per_message)
 
 
 @kernel

@@ -37,7 +37,7 @@ SIMILAR_AGENTS = SuiteSpec(
     quick=(500, 4),
 )
 
-_STAIRCASE = {"name": "staircase", "epsilon": 1.0, "releases": 12}
+_STAIRCASE = {"name": "staircase", "epsilon": 1.0, "releases": 14}
 
 BASELINES: dict[str, Baseline] = {
     "uniform-personal": listed(PersonalGaussianEnv, UniformArms, "arms at random", "control"),

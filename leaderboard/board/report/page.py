@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.leaderboard.board.report.figures import GroupFigures, privacy_png
 from fedbandit_envs.leaderboard.board.report.rows import RankedRow, Spent, rows_of, suite_label
 from fedbandit_envs.leaderboard.board.result import Group, ResultError, ResultFile
@@ -252,6 +253,7 @@ def _template(name: str) -> Any:
     )
     # Templates may use all names of this module, and some functions of other modules.
     environment.globals |= {**globals(), "mean_with_interval": mean_with_interval, "printable": printable}
+    environment.globals["BASELINES"] = BASELINES
     environment.filters |= {"shell": join, "cell": lambda text: re.sub(r"\n", " ", text.replace("|", "\\|"))}
     return environment.get_template(name)
 

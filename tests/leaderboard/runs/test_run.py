@@ -43,6 +43,7 @@ P_FCB = ("P-FCB", "FedProcurement-v0", 30, 2, 0)
         ("env.market=normal", "env", "normal"),
         ("channel.topology=ring", "channel", "ring"),
         ("privatizer.epsilon=Infinity", "privatizer", np.inf),
+        ("privatizer.clip=2.5", "privatizer", 2.5),
         # What JSON cannot write could not be recorded: it is text.
         ("market={1, 2}", "env", "{1, 2}"),
         ("market=b'normal'", "env", "b'normal'"),

@@ -1,5 +1,4 @@
-from fedbandit_envs.leaderboard.reproduction.comparison import ordered
-from fedbandit_envs.leaderboard.reproduction.page import over_rounds
+from fedbandit_envs.leaderboard.reproduction.comparison import ordered, over_rounds
 
 __all__ = ["ordered"]
 

@@ -41,7 +41,8 @@ def test_all_planned_releases_cost_what_was_promised(mechanism):
     assert env.privacy().epsilon == pytest.approx(1.5, rel=1e-9)
     assert env.privacy().epsilon <= 1.5
     assert spent == sorted(spent)
-    assert spent[0] < 0.8 * spent[-1]
+    # One window affects one release only if noise is independent.
+    assert spent[0] < 0.8 * spent[-1] or mechanism == "independent"
     with pytest.raises(BudgetExhaustedError, match=r"agent_1 \(replica 0\) has spent .* in 13 releases"):
         env.release(ones)
     # The one who was silent may go on, for as long as the plan is.

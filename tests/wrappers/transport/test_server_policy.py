@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import tracemalloc
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,7 +11,10 @@ import pytest
 from channels import assert_same
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
+from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.baselines.baseline import WrapperSpec
 from fedbandit_envs.core.stack import build
+from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.testing import check_server_policy
 from fedbandit_envs.wrappers import GaussianPrivatizer, Messages, Quota, Server
@@ -129,17 +134,48 @@ def test_downloads_cost_what_is_declared():
     assert step.observation["server_senders"].tolist() == [[4] * 4]
 
 
-def test_noise_comes_before_what_the_server_computes():
-    """Claims are those of the same federation without a policy: what is computed from noisy uploads is free."""
-    claims = []
-    for policy in (None, "ridge"):
-        env = Server(GaussianPrivatizer(small_linear(), epsilon=1.0), "every_round", policy=policy)
+@pytest.mark.parametrize("stage", [None, "server", {"name": "aggregator", "honest": 3}])
+def test_noise_comes_before_what_the_server_computes(stage):
+    """Claims are those of the same federation without a policy, and the policy never sees the raw sums."""
+    claims, given = [], []
+
+    def recorded(uploads, mask):
+        given.append(uploads["statistic"].sum(axis=1))
+        return {"n": mask.sum(axis=1)}
+
+    for policy in (None, recorded):
+        env = Server(
+            GaussianPrivatizer(small_linear(), epsilon=1.0), "every_round", stage=stage, policy=policy
+        )
         env.reset_batch([0])
+        given.clear()
         for t in range(5):
-            env.step_batch(pulls(env, t))
-        claims.append(env.privacy())
+            seen = env.step_batch(pulls(env, t)).observation
+        claims.append(env.privacy_claims())
     assert claims[0] == claims[1]
-    assert 0 < claims[0].epsilon < np.inf
+    assert 0 < env.privacy().epsilon < np.inf
+    raw, noisy = seen["total_statistic"].sum(axis=1), sum(given)
+    assert len(given) == 5
+    assert (np.abs(noisy - raw) > 1e-3).all()
+
+
+def test_conversations_are_noised_and_booked_like_other_releases():
+    """Clipped reports: as many events as releases, in each agent's books, and a finite claim about all its data."""
+    private = []
+
+    def inside(env):
+        private.append(GaussianPrivatizer(env, epsilon=1.0, clip=0.5))
+        return private[0]
+
+    env = talking(inside, policy=Pooled(most=6))
+    env.reset_batch([0, 1])
+    for t in range(1, 9):
+        step = env.step_batch(pulls(env, t, 2))
+    released = env._ledger.left(env.env._height)[1]
+    np.testing.assert_array_equal(released, 2 * 7)
+    np.testing.assert_array_equal(private[0].accountant.counts.sum(axis=0), released)
+    assert 0 < env.privacy().epsilon < np.inf
+    assert step.observation["server_model"].any()
 
 
 class Rounds:
@@ -320,6 +356,42 @@ def test_pickling_in_mid_episode(make):
         assert_same(first._asdict(), second._asdict())
 
 
+@pytest.mark.parametrize("policy", [None, "ridge", "average"])
+def test_memory_grows_at_most_linearly_with_agents(policy):
+    """Ten times as many agents need at most eleven times the memory; the benchmark measures time as well."""
+
+    def peak(agents):
+        env = Server(linear(num_agents=agents, num_arms=2, dim=5), "every_round", policy=policy, loss=0.1)
+        tracemalloc.start()
+        env.reset_batch([0])
+        for t in range(3):
+            env.step_batch(pulls(env, t) % 2)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(10)
+    assert peak(1000) <= 11 * peak(100)
+
+
+def test_a_policy_of_another_package_is_part_of_the_run(monkeypatch):
+    """Its source is digested with the run's settings, as an argument of a stack, of the user's or of a baseline."""
+    served = BASELINES["LinUCB-served"]
+    elsewhere = {"server": WrapperSpec(Server, {"schedule": "every_round", "policy": "channels:Sums"})}
+    monkeypatch.setitem(BASELINES, "served-elsewhere", replace(served, wrappers=elsewhere))
+    assert list(RunSpec("served-elsewhere", "FedLinear-v0", rounds=5, seeds=1).packages) == ["channels"]
+    stack = [["Server", {"schedule": "every_round", "policy": {"name": "channels:Sums", "ridge": 1}}]]
+    in_stack = RunSpec("LinUCB", "FedLinear-v0", rounds=5, seeds=1, stack=stack)
+    changes = {"server": {"policy": "channels:Sums"}}
+    of_user = RunSpec("LinUCB-served", "FedLinear-v0", rounds=5, seeds=1, wrapper_kwargs=changes)
+    assert list(in_stack.packages) == list(of_user.packages) == ["channels"]
+    own = RunSpec(
+        "LinUCB-served", "FedLinear-v0", rounds=5, seeds=1, wrapper_kwargs={"server": {"policy": "ridge"}}
+    )
+    assert own.packages == {}
+    assert json.dumps(own.key)
+
+
 def test_a_policy_is_data():
     """By name or as module:Class, with arguments, in a stack written as JSON."""
     path = "fedbandit_envs.baselines.servers.ridge:RidgeServer"
@@ -332,6 +404,16 @@ def test_a_policy_is_data():
         np.testing.assert_allclose(
             np.linalg.inv(seen["server_inverse"][0, 0]), gram + 2 * np.eye(len(gram)), atol=1e-9
         )
+
+
+def test_a_policy_is_copied():
+    """Two servers with one object play as if each had its own."""
+    policy = Rounds()
+    envs = [Server(small_arms(), "every_round", policy=policy) for _ in range(2)]
+    for env in envs:
+        env.reset_batch([0])
+        env.step_batch(pulls(env, 0))
+    assert [env.step_batch(pulls(env, 1)).observation["server_rounds"][0, 0] for env in envs] == [20, 20]
 
 
 class Broken(Rounds):
@@ -347,9 +429,9 @@ class Broken(Rounds):
 @pytest.mark.parametrize(
     ("answer", "error", "message"),
     [
-        (lambda right, mask: None, TypeError, r"policy answers a NoneType; \['rounds'\], as declared"),
-        (lambda right, mask: {}, ValueError, r"policy answers the names \[\]"),
-        (lambda right, mask: right | {"more": 1}, ValueError, r"the names \['more', 'rounds'\]"),
+        (lambda right, mask: None, ValueError, r"policy answers None; arrays \['rounds'\], as declared"),
+        (lambda right, mask: {}, ValueError, r"policy answers \[\]; arrays"),
+        (lambda right, mask: right | {"more": 1}, ValueError, r"policy answers \['more', 'rounds'\]"),
         (
             lambda right, mask: {"rounds": right["rounds"][:, :2]},
             ValueError,

@@ -38,9 +38,10 @@ from fedbandit_envs.wrappers.privacy.accounting.secure_sum import unknown_shares
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import Batch, shuffled_epsilon
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.wrappers.privacy.stage_claims import Shares
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.server import Server
-from fedbandit_envs.wrappers.transport.stages import Combined, Shares, Stage, make_stage
+from fedbandit_envs.wrappers.transport.stages import Combined, Stage, make_stage
 
 AGENTS, DELTA, MULTIPLIER = 5, 1e-5, 4.0
 SEEDS = (3, 8)
@@ -411,8 +412,7 @@ def test_agents_that_choose_when_to_send_have_no_claim(stage):
     for _ in range(3):
         env.step_batch({"action": np.zeros((1, AGENTS), int), "send": np.ones((1, AGENTS), bool)})
     for claim in env.privacy_claims():
-        if claim.trust != "cryptography":
-            assert claim.epsilon == (inf if stage == "server" and claim.trust == "local" else None), claim
+        assert claim.epsilon == (inf if stage == "server" and claim.trust == "local" else None), claim
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -424,8 +424,8 @@ def test_releases_past_the_stage_are_not_covered_by_it(stage):
     local = claims[0].epsilon
     assert (local == inf) == (stage == "server")
     for claim in claims:
+        assert claim.epsilon == local
         if claim.observer in ("fellow", "public"):
-            assert claim.epsilon == local
             assert "past the" in claim.reason
 
 

@@ -61,6 +61,7 @@ class Accountant:
         adjacencies: Sequence[Adjacency] = (),
         noise: str = "none",
         drawn: Iterable[str] = (),
+        as_agent: Sequence[Adjacency] = (),
     ) -> None:
         """Starts with nothing released.
 
@@ -75,6 +76,8 @@ class Accountant:
             noise: Whether noise is ``secret`` or ``repeatable``, or ``none``; see
                 :class:`~fedbandit_envs.core.claim.Claim`.
             drawn: Names of the noise that the releases have; the same noise has the same name in all accountants.
+            as_agent: Further adjacencies, for which the epsilon is that under ``agent``: those of the environment if
+                agents release authored messages, in which one event may change this release and all later ones.
         """
         self._shape = (replicas, agents)
         self._counts: dict[Event, Array] = {}
@@ -85,6 +88,7 @@ class Accountant:
         self._noise = noise
         self._absent = np.zeros(self._shape, np.int64)
         self._drawn = frozenset(drawn)
+        self._as_agent = tuple(as_agent)
         self._found = (np.zeros(self._shape, np.bool_), "", "")
 
     @property
@@ -159,7 +163,11 @@ class Accountant:
         for what, own, others in (
             ("(replicas, agents)", self._shape, other._shape),
             ("trust", self.trust, other.trust),
-            ("adjacencies", [*self._adjacencies], [*other._adjacencies]),
+            (
+                "adjacencies",
+                [*self._adjacencies, *self._as_agent],
+                [*other._adjacencies, *other._as_agent],
+            ),
         ):
             if own != others:
                 raise ValueError(f"the accountants have {what} {own} and {others}; equal ones are required")
@@ -170,7 +178,11 @@ class Accountant:
             )
         noise = self._noise if self._noise == other._noise else "repeatable"
         total = Accountant(
-            *self._shape, adjacencies=self._adjacencies, noise=noise, drawn=self._drawn | other._drawn
+            *self._shape,
+            adjacencies=self._adjacencies,
+            noise=noise,
+            drawn=self._drawn | other._drawn,
+            as_agent=self._as_agent,
         ).after(self._counts)
         total.trust = self.trust
         own_exposed, own_why, own_reason = self.unrecorded()
@@ -254,7 +266,10 @@ class Accountant:
             ValueError: A name is unknown, or delta is out of its range.
         """
         adjacency = self._first_adjacency() if adjacency is None else adjacency
-        rows, delta, composition, reason = self._compose(delta, composition, adjacency)
+        rows, delta, composition, reason = self._compose(delta, composition, self.covering(adjacency))
+        if adjacency in self._as_agent and self._counts:
+            covers = f"authored messages: what an event changes in them is unknown, so this is the epsilon of {AGENT!r}"
+            reason = f"{covers}; {reason}" if reason else covers
         epsilon = None
         if np.isinf(rows).any() or not np.isnan(rows).any():
             epsilon = float(np.nanmax(rows, initial=0.0))
@@ -275,7 +290,7 @@ class Accountant:
         Returns:
             Epsilons, float64 ``(replicas, agents)``; infinite where the composition gives none.
         """
-        adjacency = self._first_adjacency() if adjacency is None else adjacency
+        adjacency = self.covering(self._first_adjacency() if adjacency is None else adjacency)
         if delta is not None:
             rows = self._compose(delta, composition, adjacency)[0]
         else:
@@ -285,6 +300,10 @@ class Accountant:
                 own = promised == each
                 rows[own] = self._compose(each, composition, adjacency)[0][own]
         return np.where(np.isnan(rows), np.inf, rows)
+
+    def covering(self, adjacency: Adjacency) -> Adjacency:
+        """Returns the adjacency under which epsilon is computed; for authored messages always ``agent``."""
+        return AGENT if adjacency in self._as_agent else adjacency
 
     def _first_adjacency(self) -> Adjacency:
         """Returns the first adjacency of the environment, or of the events; empty if none is named."""
@@ -306,9 +325,7 @@ class Accountant:
             raise ValueError(f"delta is {delta!r}; None or a number in [0, 1) is required")
         exposed, why, unclaimable = self.unrecorded()
         if adjacency == AGENT and self._counts and self._adjacencies and AGENT not in self._adjacencies:
-            unclaimable = (
-                unclaimable or "releases are not clipped: an agent's data may change them by any amount"
-            )
+            unclaimable = unclaimable or "releases are not clipped: data may change them by any amount"
         if unclaimable:
             rows, delta, reason = np.full(self._shape, np.nan), delta or 0.0, unclaimable
         else:
@@ -349,7 +366,7 @@ class Accountant:
         if delta is None:
             delta = float(self._promised_deltas(composition, adjacency).max(initial=0.0))
         if delta >= 1:
-            reason = f"the promised deltas add up to {delta:.3g}, which promises nothing; state a delta"
+            reason = f"no guarantee: the promised deltas add up to {delta:.3g}, which is not below 1"
             return np.where(counts.any(axis=0), np.nan, 0.0), delta, composition, reason
         new = [event.kind for event in self.events if event.kind not in PROVEN]
         numerical = any(e.kind != "gaussian" and not e.exposes(adjacency) for e in self.events) and delta > 0

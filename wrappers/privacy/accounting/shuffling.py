@@ -42,6 +42,10 @@ _MOST_COUNTS = 400
 _PARTS = tuple(np.geomspace(1 / 6, 1e-3, 10).tolist())
 # Number of intervals of a privacy loss distribution for each standard deviation of the loss.
 _INTERVALS = 8
+# The most intervals from 0 to the largest loss, and the largest eps0 of a message of which amplification is computed:
+# for a larger one no number of agents hides anybody.
+_MOST_INTERVALS = 5000
+_LARGEST_LOSS = 40.0
 
 
 class Batch(NamedTuple):
@@ -107,6 +111,7 @@ def _epsilon(delta: float, counted: tuple[tuple[Batch, int], ...]) -> float:
     least += sum(times * batch.loss for batch, times in counted if batch.kind != "gaussian")
     if total > 1 and not loss_distributions.available():
         return min(least, sum(times * _epsilon(delta / total, ((batch, 1),)) for batch, times in counted))
+    improved = False
     for part in _PARTS if mu > 0 else (0.0,):
         pure: Counter[tuple[int, float]] = Counter()
         failures = 0.0
@@ -115,7 +120,12 @@ def _epsilon(delta: float, counted: tuple[tuple[Batch, int], ...]) -> float:
             local = float(gaussian_epsilon(delta0, loss)) if delta0 else loss
             pure[messages, local] += times
             failures += (1 + exp(-local) / 2) * messages * delta0 * times
-        least = min(least, _least_epsilon(delta, _curve(pure), failures, least))
+        if max((local for _, local in pure), default=0.0) <= _LARGEST_LOSS:
+            found = _least_epsilon(delta, _curve(pure), failures, least)
+            if found == inf and improved:
+                # Parts smaller than the best one only get worse.
+                break
+            improved, least = found < inf, min(least, found)
     return least
 
 
@@ -151,7 +161,7 @@ def _curve(pure: Counter[tuple[int, float]]) -> Callable[[float], float]:
         return lambda epsilon: float(_deltas(np.array(epsilon), *next(iter(pure))))
     # The standard deviation of the loss of a batch, roughly.
     deviations = (2 * tanh(local / 2) / sqrt(1 + (n - 1) * exp(-local)) for n, local in pure)
-    interval = min(deviations) / _INTERVALS
+    interval = max(min(deviations) / _INTERVALS, max(local for _, local in pure) / _MOST_INTERVALS)
     parts = [_distribution(*batch, interval).self_compose(times) for batch, times in pure.items()]
     whole = reduce(lambda left, right: left.compose(right), parts)
     return lambda epsilon: float(whole.get_delta_for_epsilon(epsilon))

@@ -79,8 +79,10 @@ class Gaussian(AdditiveMechanism):
         require_choice("pair", pair, ("as_given", "good_and_defective"))
         if noise_multiplier is not None and epsilon is None:
             require_number("noise_multiplier", noise_multiplier, 0, np.inf, open_above=True)
-            # The epsilon of a release with this noise at delta, if neighbours differ in one of its numbers.
+            # The epsilon of a release with this noise at delta, if neighbours differ in one of its numbers. It is 0 if
+            # the noise is so large that delta suffices alone; shares of epsilon must be positive.
             epsilon = float(gaussian_epsilon(delta, 1 / noise_multiplier)) if noise_multiplier else np.inf
+            epsilon = max(epsilon, 1e-300)
         elif epsilon is None or noise_multiplier is not None:
             raise ValueError(
                 f"epsilon is {epsilon!r} and noise_multiplier {noise_multiplier!r}; exactly one of them is required"

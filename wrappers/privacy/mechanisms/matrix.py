@@ -12,7 +12,7 @@ from gymnasium import spaces
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.core.claim import Adjacency
+from fedbandit_envs.core.claim import AGENT, Adjacency
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.noise_variance import with_variances
 from fedbandit_envs.core.sensitivity import Change, Sensitivity
@@ -22,6 +22,7 @@ from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import Budget, GivenBudget
 from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten
 from fedbandit_envs.wrappers.privacy.mechanisms.blt import BltNoise
+from fedbandit_envs.wrappers.privacy.mechanisms.independent import IndependentNoise
 from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, Mechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import PrefixNoise
 from fedbandit_envs.wrappers.privacy.mechanisms.sqrt_toeplitz import SqrtToeplitzNoise
@@ -29,7 +30,7 @@ from fedbandit_envs.wrappers.privacy.mechanisms.tree import HonakerNoise, TreeNo
 from fedbandit_envs.wrappers.privacy.privatizer import OnExhausted, Privatizer
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 
-MatrixName = Literal["sqrt_toeplitz", "blt", "tree", "honaker"]
+MatrixName = Literal["sqrt_toeplitz", "blt", "tree", "honaker", "independent"]
 PlannedReleases = int | Schedule | str | Mapping[str, Any] | None
 
 NOISES: dict[MatrixName, type[PrefixNoise]] = {
@@ -37,6 +38,7 @@ NOISES: dict[MatrixName, type[PrefixNoise]] = {
     "blt": BltNoise,
     "tree": TreeNoise,
     "honaker": HonakerNoise,
+    "independent": IndependentNoise,
 }
 """The classes that make the noise of prefix sums, by the name of their factorisation."""
 
@@ -90,6 +92,7 @@ class MatrixMechanism(Mechanism):
     sigma: Literal["exact", "printed"] = "exact"
     releases: PlannedReleases = None
     adjacency: Adjacency | None = None
+    takes_clip = True
 
     def __post_init__(self) -> None:
         """Checks the arguments; the errors are those of the class."""
@@ -125,7 +128,9 @@ class MatrixMechanism(Mechanism):
 
     def release_space(self, released: spaces.Dict) -> spaces.Dict:
         """Returns the space of noisy releases, which contain variances within the bounds of the last calibration."""
-        return with_variances(released, -self._worst_variance, self._worst_variance)
+        # The variance of a sum never shrinks if the noise of releases is independent.
+        low = 0.0 if isinstance(self._noise, IndependentNoise) else -self._worst_variance
+        return with_variances(released, low, self._worst_variance)
 
     def _calibrate(self, sensitivity: Sensitivity, horizon: int) -> None:
         """Sets the planned number of releases, the noise and its multiplier, and how neighbours can differ."""
@@ -140,7 +145,8 @@ class MatrixMechanism(Mechanism):
         self.max_releases = plan if isinstance(plan, int) else int(plan.count(horizon))
         # With 0 planned releases nothing will be released; the noise still needs a size of at least 1.
         planned = max(self.max_releases, 1)
-        self._noise = NOISES[self.matrix or ("sqrt_toeplitz" if planned <= _FEW else "blt")](planned)
+        correlated: MatrixName = "sqrt_toeplitz" if planned <= _FEW else "blt"
+        self._noise = NOISES[self.matrix or ("independent" if protected == AGENT else correlated)](planned)
         # L2 sensitivity of all planned releases together, in units of the scale of the statistic. It would be mu if
         # each draw had a standard deviation of one scale; below, the standard deviation is chosen.
         norm, square = sensitivity.changes[protected].norm, self._square(protected, planned)
@@ -214,7 +220,7 @@ class MatrixMechanism(Mechanism):
 
         One window changes, or under the adjacency ``agent`` every window.
         """
-        return self._noise.sum_square(z) if adjacency == "agent" else self._noise.column_square(z)
+        return self._noise.sum_square(z) if adjacency == AGENT else self._noise.column_square(z)
 
     def _event(self, z: int) -> Event:
         """Returns the event of an agent's first z releases, which are one Gaussian mechanism.
@@ -311,6 +317,7 @@ class ContinualPrivatizer(Privatizer):
     examples = (
         {"epsilon": 1.0, "delta": 0.1},
         {"epsilon": 1.0, "delta": 0.1, "mechanism": "honaker"},
+        {"epsilon": 1.0, "delta": 0.1, "adjacency": "agent", "clip": 1.5},
     )
 
     def __init__(
@@ -335,8 +342,9 @@ class ContinualPrivatizer(Privatizer):
             delta: Delta of all releases of an agent together.
             mechanism: The factorisation of prefix sums: ``"sqrt_toeplitz"`` has the least noise, but memory and time of
                 a release grow with the number of releases; ``"blt"`` has at most a thousandth more noise, in constant
-                memory and time; ``"tree"`` and ``"honaker"`` are tree mechanisms. None takes ``"sqrt_toeplitz"`` for up
-                to 64 planned releases, and ``"blt"`` for more.
+                memory and time; ``"tree"`` and ``"honaker"`` are tree mechanisms. ``"independent"`` draws new noise in
+                every release, which is best if all data of an agent may change. None takes it under the adjacency
+                ``agent``; otherwise ``"sqrt_toeplitz"`` for up to 64 planned releases, and ``"blt"`` for more.
             sigma: ``"exact"``, the smallest noise that suffices, or ``"printed"``, the formula of FedUCB for trees:
                 sigma_N = 4 sqrt(m) ln(2/delta)/epsilon in units of sensitivity, where m = 1 + ceil(log2 n) is the
                 tree's depth for n releases.

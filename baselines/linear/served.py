@@ -1,0 +1,67 @@
+"""LinUCB on what a server has computed from all agents' data, so that agents solve no regression themselves."""
+
+from typing import Any
+
+import numpy as np
+
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_number
+from fedbandit_envs.core.policy_spec import PolicySpec
+
+
+class ServedLinUCB:
+    """Pulls the arm with the largest <x, theta> + beta ||x||_{V^-1}, with the server's estimate theta and V^-1.
+
+    Both are the agent's last download from a :class:`~fedbandit_envs.baselines.servers.RidgeServer`; before the first,
+    theta is 0 and V = ridge I. An agent uses no own data but those that have been to the server, and does no linear
+    algebra but products.
+
+    Example:
+        >>> from fedbandit_envs import linear_v0
+        >>> from fedbandit_envs.wrappers import Server
+        >>> env = linear_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> env = Server(env, schedule="every_round", policy="ridge")
+        >>> policy = ServedLinUCB(beta=0.5)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    def __init__(self, beta: float = 0.5, ridge: float = 1.0) -> None:
+        """Sets the policy's constants.
+
+        Args:
+            beta: The radius, >= 0.
+            ridge: Multiple of I in V before the first download, > 0.
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
+        """
+        self._beta = require_number("beta", beta, 0, np.inf)
+        self._ridge = require_number("ridge", ridge, 0, np.inf, open_below=True)
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets all downloads; see :meth:`Policy.reset`.
+
+        Raises:
+            UnfitError: There is no server that answers ``theta`` and ``inverse``, or agents choose when to upload.
+        """
+        seen = spec.observation.spaces
+        if not {"server_theta", "server_inverse"} <= seen.keys() or spec.chooses_sending:
+            raise UnfitError(
+                "a Server with policy='ridge' and a schedule fixed in advance is required around the environment; its "
+                f"observations are {sorted(seen)} and its actions {spec.action}"
+            )
+        (dim,) = seen["server_theta"].shape or (0,)
+        self._inverse = np.zeros((*seeds.shape, dim, dim)) + np.eye(dim) / self._ridge
+
+    def act(self, observation: Arrays) -> Any:
+        """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
+        new = observation["server_mask"][..., 0]
+        self._inverse[new] = observation["server_inverse"][new]
+        contexts = observation["contexts"]
+        mean = (contexts @ observation["server_theta"][..., np.newaxis])[..., 0]
+        squared_width = ((contexts @ self._inverse) * contexts).sum(axis=-1)
+        return np.argmax(mean + self._beta * np.sqrt(np.maximum(squared_width, 0.0)), axis=-1)

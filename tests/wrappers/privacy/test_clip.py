@@ -1,0 +1,444 @@
+"""Clipped releases: their norm, their sensitivity, and the claims about all data of an agent that follow."""
+
+import json
+import math
+import pickle
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from dp_accounting import dp_event
+from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from values_env import ValuesEnv
+
+from fedbandit_envs.arms.env import ArmsEnv
+from fedbandit_envs.core.claim import AGENT
+from fedbandit_envs.core.ledger import ReleaseLedger
+from fedbandit_envs.core.sensitivity import Change, Sensitivity
+from fedbandit_envs.core.stack import build
+from fedbandit_envs.core.wrapper import find_layer
+from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.linear.env import LinearEnv
+from fedbandit_envs.procurement.env import ProcurementEnv
+from fedbandit_envs.testing import check_wrapper
+from fedbandit_envs.wrappers import (
+    Channel,
+    ContinualPrivatizer,
+    GaussianPrivatizer,
+    LaplacePrivatizer,
+    Privatizer,
+)
+from fedbandit_envs.wrappers.privacy.accounting.calibration import (
+    equal_shares,
+    gaussian_delta,
+    gaussian_epsilon,
+)
+from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
+from fedbandit_envs.wrappers.privacy.mechanisms.randomized_response import RandomizedResponse
+
+pytestmark = pytest.mark.filterwarnings("ignore:the classic calibration")
+
+
+def everyone(env) -> np.ndarray:
+    return np.ones((1, env.max_num_agents), np.bool_)
+
+
+def play(env, releases: int = 1, seed: int = 0):
+    """Plays one round before each of some releases of everyone; returns the environment."""
+    env.reset_batch([seed])
+    env.single_action_space.seed(seed)
+    for _ in range(releases):
+        env.step_batch(np.array([[env.single_action_space.sample() for _ in env.possible_agents]]))
+        env.release(everyone(env))
+    return env
+
+
+# The ledger clips.
+
+
+def clipped(clip: float, *parts: np.ndarray) -> tuple[ReleaseLedger, list[np.ndarray]]:
+    """The ledger and the clipped release of one agent that releases some arrays."""
+    ledger = ReleaseLedger()
+    ledger.begin((1, 1), "one-round")
+    statistic = {str(i): part[np.newaxis, np.newaxis] for i, part in enumerate(parts)}
+    result = ledger.clipped(statistic, np.ones((1, 1), np.bool_), clip)
+    return ledger, [result[name][0, 0] for name in statistic]
+
+
+def joint_norm(parts) -> float:
+    return math.sqrt(math.fsum(float(x) ** 2 for part in parts for x in part.ravel()))
+
+
+NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(arrays(float, 4, elements=NUMBERS), arrays(float, (2, 3), elements=NUMBERS), st.floats(1e-3, 1e6))
+def test_a_clipped_release_lies_in_the_ball_and_keeps_its_direction(first, second, clip):
+    ledger, result = clipped(clip, first, second)
+    norm = joint_norm([first, second])
+    assert joint_norm(result) <= clip
+    if norm <= clip * (1 - 1e-9):
+        assert ledger.clipped_releases[0, 0] == 0
+        for part, kept in zip((first, second), result, strict=True):
+            assert part.tobytes() == kept.tobytes()
+    elif norm > clip * (1 + 1e-9):
+        assert ledger.clipped_releases[0, 0] == 1
+        for part, cut in zip((first, second), result, strict=True):
+            np.testing.assert_allclose(cut, part * (clip / norm), rtol=1e-9, atol=1e-300)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(arrays(float, 5, elements=NUMBERS), arrays(float, 5, elements=NUMBERS), st.floats(1e-3, 1e6))
+def test_clipping_increases_no_distance_and_leaves_at_most_twice_the_clip(one, other, clip):
+    before = np.linalg.norm(one - other)
+    after = np.linalg.norm(clipped(clip, one)[1][0] - clipped(clip, other)[1][0])
+    assert after <= min(before, 2 * clip) * (1 + 1e-9) + 1e-9 * clip
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1.0, 1e160, 1e300])
+def test_squares_of_huge_and_of_tiny_numbers_are_no_problem(size):
+    _, (result,) = clipped(size, np.array([3.0, 4.0]) * size)
+    np.testing.assert_allclose(result, np.array([0.6, 0.8]) * size, rtol=1e-11)
+    _, (kept,) = clipped(5.1 * size, np.array([3.0, -0.0, 4.0]) * size)
+    assert kept.tobytes() == (np.array([3.0, -0.0, 4.0]) * size).tobytes()
+
+
+def test_nothing_is_made_of_nothing():
+    ledger, (result,) = clipped(1.0, np.zeros(3))
+    assert (result.tolist(), ledger.clipped_releases.tolist()) == ([0, 0, 0], [[0]])
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_a_release_that_is_not_finite_is_refused(wrong):
+    ledger = ReleaseLedger()
+    ledger.begin((1, 2), "one-round")
+    statistic = {"good": np.zeros((1, 2, 3)), "sums": np.full((1, 2, 1), 5.0)}
+    statistic["sums"][0, 1] = wrong
+    with pytest.raises(ValueError, match=r"'sums' in the release of agent 1 \(replica 0\) is not finite"):
+        ledger.clipped(statistic, np.array([[True, True]]), 1.0)
+    assert not ledger.clipped_releases.any()
+    # Of agents who do not send nothing is read.
+    assert ledger.clipped(statistic, np.array([[True, False]]), 1.0)["sums"][0, 0] == pytest.approx(1.0)
+
+
+# The sensitivity.
+
+
+def test_the_sensitivity_of_clipped_releases():
+    scale = {"a": np.full((1, 2, 3), 2.0), "b": np.array([[[4.0], [1.0]]])}
+    changes = {"one-outcome": Change(1, 0.5), "one-round": Change(3, 3.0)}
+    real = Sensitivity(scale, changes, symmetric=True).clipped(5.0)
+    assert {name: set(array.ravel()) for name, array in real.scale.items()} == {"a": {5.0}, "b": {5.0}}
+    assert {name: array.shape for name, array in real.scale.items()} == {"a": (1, 2, 3), "b": (1, 2, 1)}
+    # In units of the clip: 0.5 x 4 / 5 below the largest possible distance of 2, and 3 x 4 / 5 above it.
+    assert real.changes == {"one-outcome": Change(4, 0.4), "one-round": Change(4, 2.0), AGENT: Change(4, 2.0)}
+    assert (real.symmetric, real.pair) == (True, None)
+
+
+@pytest.mark.parametrize(("event_norm", "expected"), [(0.5, 0.5), (1.9, 1.9), (2.0, 2.0), (7.0, 2.0)])
+def test_one_event_moves_a_release_by_its_own_norm_or_twice_the_clip(event_norm, expected):
+    """In units of a clip of 3: min(event norm, 2 C)."""
+    env = GaussianPrivatizer(ValuesEnv(event_norm=3 * event_norm), noise_multiplier=4.0, releases=1, clip=3.0)
+    claim = play(env).accountant.epsilon(1e-5, composition="exact", adjacency="one-round")
+    assert claim.epsilon == pytest.approx(float(gaussian_epsilon(1e-5, expected / 4)), rel=1e-9)
+
+
+# Claims, in numbers.
+
+
+def test_independent_gaussian_releases_of_all_data_of_an_agent():
+    """SPEC 9.5: mu^2 = 10 (2/20)^2, epsilon 0.78289 at delta 1e-3."""
+    env = play(GaussianPrivatizer(LinearEnv(num_agents=2), noise_multiplier=20.0, releases=10, clip=1.0), 10)
+    claim = env.accountant.epsilon(1e-3, composition="exact", adjacency=AGENT)
+    assert round(claim.epsilon, 5) == 0.78289
+    # dp-accounting's own convention: a sensitivity of 2 is a noise multiplier half as large.
+    other = PLDAccountant(value_discretization_interval=1e-5)
+    other.compose(dp_event.GaussianDpEvent(20.0 / 2.0), 10)
+    assert claim.epsilon == pytest.approx(other.get_epsilon(1e-3), abs=1e-4)
+
+
+@pytest.mark.parametrize("clip", [0.01, 1.0, 300.0])
+def test_the_claim_does_not_depend_on_the_clip_and_the_noise_is_in_proportion_to_it(clip):
+    env = GaussianPrivatizer(LinearEnv(num_agents=1), noise_multiplier=20.0, releases=10, clip=clip)
+    env.reset_batch([0])
+    released = env.release(everyone(env))
+    np.testing.assert_allclose(released["statistic_noise_variance"], (20.0 * clip) ** 2, rtol=1e-12)
+    claim = env.accountant.epsilon(1e-3, composition="exact", adjacency=AGENT)
+    assert claim.epsilon == pytest.approx(float(gaussian_epsilon(1e-3, 2 / 20)), rel=1e-9)
+
+
+def test_equal_shares_calibrate_all_releases_of_an_agent():
+    shares = equal_shares(2.0, 1e-5, releases=7, norm=2.0)
+    env = play(GaussianPrivatizer(ValuesEnv(), **shares, clip=0.5), 7)
+    claim = env.accountant.epsilon(1e-5, composition="exact", adjacency=AGENT)
+    assert 2.0 * (1 - 1e-6) <= claim.epsilon <= 2.0
+
+
+@pytest.mark.parametrize("numbers", [2, 3, 30])
+def test_the_sum_of_guarantees_is_one_that_the_noise_keeps(numbers):
+    """Basic composition at the agent's level, however few numbers a release has."""
+    env = play(GaussianPrivatizer(ValuesEnv([1.0] * numbers), 0.5, 0.01, "analytic", releases=1, clip=1.0))
+    claim = env.accountant.epsilon(adjacency=AGENT)
+    assert (claim.epsilon, claim.delta) == (pytest.approx(4 * 0.5), pytest.approx(4 * 0.01))
+    (event,) = env.accountant.events
+    assert gaussian_delta(claim.epsilon, event.mu(AGENT)) <= claim.delta
+
+
+@pytest.mark.parametrize("numbers", [2, 9])
+def test_laplace_noise_guarantees_its_l1_sensitivity(numbers):
+    """A norm of 2 C is a sum of absolute differences of 2 C sqrt(n) at most, for which b = C/0.25 gives epsilon."""
+    env = play(LaplacePrivatizer(ValuesEnv([1.0] * numbers), 1.0, releases=4, clip=3.0), 4)
+    for adjacency in (AGENT, "one-round"):
+        for composition in ("basic", "exact"):
+            claim = env.accountant.epsilon(0.0, composition=composition, adjacency=adjacency)
+            assert claim.epsilon == pytest.approx(4 * 0.25 * 2 * math.sqrt(numbers))
+
+
+def test_numerical_composition_of_laplace_noise_covers_the_worst_direction():
+    """All of the difference in one number, which is worst at most deltas, and spread over all, worst at delta 0.
+
+    Both are computed by dp-accounting from releases of single numbers.
+    """
+    env = play(LaplacePrivatizer(ValuesEnv([1.0] * 4), 1.0, releases=2, clip=1.0), 2)
+    for delta in (1e-6, 1e-3, 0.1):
+        claim = env.accountant.epsilon(delta, composition="exact", adjacency=AGENT)
+        for differing in (1, 2, 4):
+            each = 2 / math.sqrt(differing)
+            other = PLDAccountant(value_discretization_interval=1e-4)
+            other.compose(dp_event.LaplaceDpEvent(1 / 0.5 / each), 2 * differing)
+            assert other.get_epsilon(delta) <= claim.epsilon + 1e-3
+
+
+@pytest.mark.parametrize("name", [None, "independent", "sqrt_toeplitz", "tree", "blt"])
+def test_continual_release_is_calibrated_to_all_data_of_an_agent(name):
+    env = ContinualPrivatizer(ValuesEnv(), 2.0, 1e-5, name, releases=6, adjacency=AGENT, clip=2.0)
+    claims = []
+    env.reset_batch([0])
+    for _ in range(6):
+        env.release(everyone(env))
+        claims.append(env.privacy().epsilon)
+    assert claims == sorted(claims)
+    assert 2.0 * (1 - 1e-6) <= claims[-1] <= 2.0
+    if name is None:
+        assert type(env.mechanism._noise).__name__ == "IndependentNoise"
+
+
+def test_independent_noise_wins_where_all_windows_change():
+    """At 100 releases the last sum has 1.273 times its deviation by sqrt-Toeplitz and by BLT noise (SPEC 9.5).
+
+    By a tree it has the noise of 3 nodes. Up to release 100 the tree draws 50, 25, 13, 6, 3, 2 and 1 nodes of its seven
+    levels, the sum of whose squared lengths is 7,654.
+    """
+    deviation = {}
+    for name in ("independent", "sqrt_toeplitz", "blt", "tree"):
+        env = ContinualPrivatizer(
+            ValuesEnv(max_cycles=100, num_agents=1), 1.0, 1e-5, name, adjacency=AGENT, clip=1.0
+        )
+        env.reset_batch([0])
+        for _ in range(100):
+            released = env.release(everyone(env))
+            deviation[name] = deviation.get(name, 0.0) + released["last_noise_variance"][0, 0, 0]
+    ratio = {name: math.sqrt(each / deviation["independent"]) for name, each in deviation.items()}
+    assert ratio["sqrt_toeplitz"] == pytest.approx(1.273, abs=5e-4)
+    assert ratio["blt"] == pytest.approx(1.273, abs=2e-3)
+    assert ratio["tree"] == pytest.approx(math.sqrt(3 * 7654) / 100)
+
+
+def test_windows_are_not_disjoint_where_all_of_them_differ():
+    env = play(GaussianPrivatizer(ValuesEnv(), noise_multiplier=20.0, releases=3, clip=1.0))
+    alone = env.accountant.epsilon(1e-3, composition="parallel", adjacency=AGENT)
+    assert alone.epsilon == pytest.approx(float(gaussian_epsilon(1e-3, 0.1)))
+    env.release(everyone(env))
+    claim = env.accountant.epsilon(1e-3, composition="parallel", adjacency=AGENT)
+    assert (claim.epsilon, claim.reason) == (None, "all data of an agent differ, and not one window only")
+    assert env.accountant.epsilon(1e-3, composition="parallel", adjacency="one-round").epsilon > 0
+
+
+# Claims that cannot be made.
+
+
+@pytest.mark.parametrize(
+    "privatize",
+    [
+        lambda env: GaussianPrivatizer(env, noise_multiplier=5.0),
+        lambda env: LaplacePrivatizer(env, 1.0),
+        lambda env: ContinualPrivatizer(env, 1.0, 1e-5),
+    ],
+)
+def test_without_a_clip_nothing_is_claimed_of_all_data_of_an_agent(privatize):
+    env = privatize(ProcurementEnv(num_agents=2, num_producers=3, max_cycles=20))
+    env.reset_batch([0])
+    assert env.accountant.epsilon(adjacency=AGENT).epsilon == 0
+    env.release(everyone(env))
+    for composition in ("basic", "zcdp", "exact", "parallel"):
+        claim = env.accountant.epsilon(0.5, composition=composition, adjacency=AGENT)
+        assert (claim.epsilon, claim.adjacency) == (None, AGENT)
+        assert "not clipped" in claim.reason
+    assert np.isinf(env.accountant.epsilon_by_agent(0.5, adjacency=AGENT)).all()
+    env.env.release(everyone(env))
+    assert env.accountant.epsilon(0.5, adjacency=AGENT).epsilon == math.inf
+
+
+def test_a_budget_or_noise_for_all_data_of_an_agent_needs_a_clip():
+    with pytest.raises(ValueError, match="adjacency is 'agent'; one of 'one-round' is required"):
+        ContinualPrivatizer(ValuesEnv(), 1.0, 1e-5, adjacency=AGENT)
+    env = GaussianPrivatizer(ValuesEnv(), 1.0, budget={"adjacency": AGENT})
+    with pytest.raises(ValueError, match="budget adjacency is 'agent'; one of 'one-round' is required"):
+        env.reset_batch([0])
+    env = GaussianPrivatizer(ValuesEnv(), 1.0, budget={"adjacency": AGENT}, clip=1.0)
+    assert play(env).privacy().adjacency == AGENT
+
+
+def test_times_that_may_depend_on_data_allow_no_claim():
+    env = Channel(GaussianPrivatizer(ValuesEnv(), noise_multiplier=5.0, clip=1.0), schedule="on_request")
+    env.reset_batch([0])
+    env.step_batch({"action": np.zeros((1, 2), np.int64), "send": np.array([[True, False]])})
+    claim = find_layer(env, "noise").accountant.epsilon(1e-3, composition="exact", adjacency=AGENT)
+    assert claim.epsilon is None
+    assert "agents choose when to send" in claim.reason
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_what_leaves_without_noise_leaves_no_claim(depth):
+    env = play(GaussianPrivatizer(ValuesEnv(), noise_multiplier=5.0, clip=1.0))
+    inside = env.env if depth == 1 else env.env.env
+    inside.release(np.array([[True, False]]))
+    claim = env.accountant.epsilon(1e-3, composition="exact", adjacency=AGENT)
+    assert (claim.epsilon, claim.reason) == (math.inf, "data has left without passing the privatizer")
+
+
+# What is counted, and by whom it is seen.
+
+
+def test_clipped_releases_are_counted_in_the_round_in_which_they_leave():
+    """A round's release has the norm 13, and that of two rounds 26."""
+    env = GaussianPrivatizer(ValuesEnv(), noise_multiplier=1.0, clip=20.0)
+    info = env.reset_batch([0, 1]).info
+    assert info["clipped_releases"].tolist() == [[0, 0], [0, 0]]
+    assert info["clipped_releases"].dtype == np.int64
+    action = np.zeros((2, 2), np.int64)
+    info = env.step_batch(action).info
+    env.release(np.array([[True, False], [False, False]]))
+    assert info["clipped_releases"].tolist() == [[0, 0], [0, 0]]
+    info = env.step_batch(action).info
+    env.release(np.array([[True, True], [True, False]]))
+    assert info["clipped_releases"].tolist() == [[0, 1], [1, 0]]
+    assert env.step_batch(action).info["clipped_releases"].tolist() == [[0, 0], [0, 0]]
+    with pytest.raises(ValueError, match="read-only"):
+        info["clipped_releases"][...] = 7
+
+
+def test_every_agent_sees_its_own_count():
+    env = Channel(GaussianPrivatizer(ValuesEnv(), noise_multiplier=1.0, clip=20.0), schedule="every_round")
+    env.reset(seed=0)
+    info = env.step(dict.fromkeys(env.agents, 0))[-1]
+    assert {name: each["clipped_releases"] for name, each in info.items()} == {"agent_0": 0, "agent_1": 0}
+    env = Channel(GaussianPrivatizer(ValuesEnv(), noise_multiplier=1.0, clip=12.0), schedule="every_round")
+    env.reset(seed=0)
+    observation, *_, info = env.step(dict.fromkeys(env.agents, 0))
+    assert {name: each["clipped_releases"] for name, each in info.items()} == {"agent_0": 1, "agent_1": 1}
+    assert not any("clipped" in name for name in observation["agent_0"])
+
+
+def test_what_is_cut_off_is_lost():
+    env = play(GaussianPrivatizer(ValuesEnv(), epsilon=math.inf, clip=1.0), 3).env
+    later = env.release(everyone(env))
+    assert not later["first"].any()
+
+
+def test_without_a_clip_nothing_is_counted_and_nothing_changes():
+    info = play(GaussianPrivatizer(ValuesEnv(), noise_multiplier=1.0)).step_batch(np.zeros((1, 2), int)).info
+    assert "clipped_releases" not in info
+
+
+@pytest.mark.parametrize("copied", [deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_copies_count_for_themselves(copied):
+    env = play(GaussianPrivatizer(ValuesEnv(), noise_multiplier=1.0, clip=1.0))
+    twin = copied(env)
+    info, other = (each.step_batch(np.zeros((1, 2), np.int64)).info for each in (env, twin))
+    twin.release(everyone(twin))
+    assert (info["clipped_releases"].tolist(), other["clipped_releases"].tolist()) == ([[0, 0]], [[1, 1]])
+
+
+# Arguments.
+
+
+@pytest.mark.parametrize("privatize", [GaussianPrivatizer, LaplacePrivatizer])
+@pytest.mark.parametrize(
+    ("clip", "error"),
+    [(0.0, ValueError), (-1.0, ValueError), (math.nan, ValueError), (math.inf, ValueError), ("1", TypeError)],
+)
+def test_bad_clips_are_named(privatize, clip, error):
+    with pytest.raises(error, match=f"clip is {clip!r}; a finite number > 0 is required"):
+        privatize(ValuesEnv(), 1.0, clip=clip)
+
+
+class Strange(Laplace):
+    """Noise whose author has not thought of clips."""
+
+    takes_clip = False
+
+
+@pytest.mark.parametrize("mechanism", [RandomizedResponse(1.0), Strange(1.0)])
+def test_mechanisms_that_cannot_randomise_clipped_releases_are_refused(mechanism):
+    market = ProcurementEnv(num_agents=2, num_producers=3)
+    with pytest.raises(ValueError, match=f"clip is 1.0 and mechanism a {type(mechanism).__name__}"):
+        Privatizer(market, mechanism, clip=1.0)
+
+
+def test_counts_that_are_clipped_are_no_counts_any_more():
+    market = ProcurementEnv(num_agents=2, num_producers=3)
+    with pytest.raises(ValueError, match="pair is 'good_and_defective'"):
+        GaussianPrivatizer(market, 0.5, pair="good_and_defective", clip=1.0).reset_batch([0])
+
+
+def test_a_clip_can_be_written_as_json():
+    stack = json.loads(
+        json.dumps(
+            [
+                ["GaussianPrivatizer", {"noise_multiplier": 20.0, "releases": 10, "clip": 1.0}],
+                ["Channel", {"schedule": "every_round"}],
+            ]
+        )
+    )
+    env = build("fedbandit_envs.linear.env:LinearEnv", stack, num_agents=2, max_cycles=10)
+    env.reset_batch([0])
+    for _ in range(10):
+        env.step_batch(np.zeros((1, 2), np.int64))
+    claim = find_layer(env, "noise").accountant.epsilon(1e-3, composition="exact", adjacency=AGENT)
+    assert round(claim.epsilon, 5) == 0.78289
+    named = Privatizer(ValuesEnv(), {"name": "gaussian", "noise_multiplier": 5.0}, clip=1.0)
+    assert AGENT in play(named).sensitivity().changes
+
+
+def test_runs_take_a_clip_and_state_the_claim():
+    """Releases after rounds 1, 2, 4, ..., 32 have shares of epsilon that decrease."""
+    spec = RunSpec("P-FCB", "FedProcurement-v0", 40, 2, 0).assigned(
+        [
+            "num_agents=2",
+            "num_producers=3",
+            "privatizer.clip=2.5",
+            'channel.schedule={"name": "doubling", "start": 1}',
+        ]
+    )
+    result = spec.run()
+    claims = {(claim.adjacency, claim.composition): claim.epsilon for claim in result.claims}
+    assert 0 < claims[AGENT, "exact"] < math.inf
+    # Capacities are larger than the clip, so that one quantity may move a release as far as all data.
+    assert claims["one-quantity", "exact"] == claims[AGENT, "exact"]
+
+
+@pytest.mark.parametrize(
+    "privatize",
+    [
+        lambda env: GaussianPrivatizer(env, noise_multiplier=2.0, clip=5.0),
+        lambda env: LaplacePrivatizer(env, 1.0, clip=5.0),
+        lambda env: ContinualPrivatizer(env, 1.0, 0.1, "tree", adjacency=AGENT, clip=5.0),
+    ],
+)
+def test_conformance(privatize):
+    check_wrapper(privatize, lambda: ArmsEnv(num_agents=3, num_arms=2))

@@ -1,0 +1,287 @@
+"""Shuffled batches against enumeration of what an observer can see, and against the published reduction's numbers."""
+
+import math
+from collections import Counter
+from functools import cache, lru_cache
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import binom, norm
+
+from fedbandit_envs.wrappers.privacy.accounting import loss_distributions, shuffling
+from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
+from fedbandit_envs.wrappers.privacy.accounting.shuffling import (
+    Batch,
+    largest_loss,
+    shuffled_delta,
+    shuffled_epsilon,
+)
+
+
+@cache
+def response(n: int, ones: int, first: int, truth: float) -> np.ndarray:
+    """Distribution of the sum of n flipped bits: of the victim's and of others, of which `ones` are 1."""
+    flip = 1 - truth
+    others = np.convolve(
+        binom.pmf(np.arange(ones + 1), ones, truth), binom.pmf(np.arange(n - ones), n - 1 - ones, flip)
+    )
+    return np.convolve(others, [flip, truth] if first else [truth, flip])
+
+
+def response_delta(epsilon: float, n: int, eps0: float) -> float:
+    """The delta of shuffled binary randomised response: the worst direction and number of ones (of 21, beyond 60)."""
+    truth = 1 / (1 + math.exp(-eps0))
+    worst = 0.0
+    for ones in range(n) if n <= 60 else np.linspace(0, n - 1, 21).astype(int):
+        p, q = (response(n, int(ones), first, truth) for first in (0, 1))
+        worst = max(worst, stick(epsilon, p, q), stick(epsilon, q, p))
+    return worst
+
+
+def response_epsilon(delta: float, n: int, eps0: float) -> float:
+    return brentq(lambda epsilon: response_delta(epsilon, n, eps0) - delta, 0, eps0, xtol=1e-6)
+
+
+@lru_cache(maxsize=8)
+def pair(n: int, eps0: float) -> tuple[np.ndarray, np.ndarray]:
+    """The two distributions of the reduction, outcome by outcome, for almost all of their mass."""
+    right, keep = 1 / (1 + math.exp(-eps0)), math.exp(-eps0)
+    ps, qs = [], []
+    for c in range(n):
+        weight = binom.pmf(c, n - 1, keep)
+        if weight > 1e-30:
+            half = binom.pmf(np.arange(-1, c + 2), c, 0.5)
+            ps.append(weight * (right * half[:-1] + (1 - right) * half[1:]))
+            qs.append(weight * ((1 - right) * half[:-1] + right * half[1:]))
+    return np.concatenate(ps), np.concatenate(qs)
+
+
+def stick(epsilon: float, p: np.ndarray, q: np.ndarray) -> float:
+    return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 12])
+def test_the_mixture_form_is_what_enumeration_of_all_outputs_gives(n):
+    eps0 = 1.5
+    truth = 1 / (1 + math.exp(-eps0))
+    outputs = np.array(list(product((0, 1), repeat=n)))
+    for ones in {0, (n - 1) // 2, n - 1}:
+        for first in (0, 1):
+            held = np.array([first, *[1] * ones, *[0] * (n - 1 - ones)])
+            chances = np.where(outputs == held, truth, 1 - truth).prod(axis=1)
+            assert np.bincount(outputs.sum(axis=1), chances) == pytest.approx(
+                response(n, ones, first, truth), abs=1e-14
+            )
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 6, 12, 40, 200, 1000])
+@pytest.mark.parametrize("eps0", [0.1, 1.0, 3.0])
+def test_a_batch_is_never_said_to_be_more_private_than_randomised_response(n, eps0):
+    for share in (0.0, 0.02, 0.1, 0.3, 0.6, 0.95):
+        assert shuffled_delta(share * eps0, n, eps0) >= response_delta(share * eps0, n, eps0) * (1 - 1e-12)
+
+
+def test_randomised_response_of_five():
+    assert response_delta(0.2, 5, 1.5) == pytest.approx(0.283354, abs=5e-7)
+
+
+@pytest.mark.parametrize(
+    ("n", "eps0", "delta", "exact", "said"),
+    [
+        (10, 1, 1e-2, 0.7395, 0.9109),
+        (100, 1, 1e-3, 0.2270, 0.3318),
+        (1000, 1, 1e-5, 0.1054, 0.1540),
+        (3000, 2, 1e-6, 0.1707, 0.2969),
+    ],
+)
+def test_the_printed_epsilons(n, eps0, delta, exact, said):
+    assert shuffled_epsilon(delta, [Batch(n, eps0, "randomised_response")]) == pytest.approx(said, abs=5.1e-5)
+    if n <= 1000:
+        assert response_epsilon(delta, n, eps0) == pytest.approx(exact, abs=5.1e-5)
+
+
+@pytest.mark.parametrize(("n", "eps0"), [(1, 0.7), (2, 2.0), (30, 0.3), (300, 1.0), (3000, 2.5)])
+def test_the_delta_is_that_of_the_reduction_in_both_directions(n, eps0):
+    p, q = pair(n, eps0)
+    for share in (0.01, 0.1, 0.4, 0.8):
+        epsilon = share * eps0
+        said = shuffled_delta(epsilon, n, eps0)
+        for exact in (stick(epsilon, p, q), stick(epsilon, q, p)):
+            assert said == pytest.approx(exact, rel=1e-9, abs=1e-16)
+    assert shuffled_delta(0.5 * eps0, n, eps0) > 0 or n > 100
+    assert shuffled_delta(eps0, n, eps0) == 0
+
+
+def test_rounding_of_many_clones_only_adds():
+    p, q = pair(10_000, 0.5)
+    for epsilon in (0.0, 0.01, 0.03, 0.05):
+        exact = stick(epsilon, p, q)
+        assert exact <= shuffled_delta(epsilon, 10_000, 0.5) <= 1.01 * exact
+    # Here delta is below every floating-point number for as many clones as there are; so few as to matter are counted.
+    assert 0 < shuffled_delta(0.49, 10_000, 0.5) < 1e-17
+
+
+def test_twenty_rounds():
+    """The exact composition of randomised response, ours, and that of (epsilon, delta) pairs."""
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import privacy_loss_distribution as pld
+    from dp_accounting.pld.common import DifferentialPrivacyParameters
+
+    n, eps0, delta = 100, 0.5, 1e-3
+    truth = 1 / (1 + math.exp(-eps0))
+    laws = [dict(enumerate(np.log(response(n, 50, first, truth)))) for first in (0, 1)]
+    exact = (
+        pld.from_two_probability_mass_functions(*laws, value_discretization_interval=1e-5)
+        .self_compose(20)
+        .get_epsilon_for_delta(delta)
+    )
+    assert exact == pytest.approx(0.526, abs=2e-3)
+    one = shuffled_epsilon(delta / 40, [Batch(n, eps0, "pure")])
+    assert 20 * one == pytest.approx(3.787, abs=1e-3)
+    pairs = pld.from_privacy_parameters(DifferentialPrivacyParameters(one, delta / 40)).self_compose(20)
+    assert pairs.get_epsilon_for_delta(delta) == pytest.approx(2.602, abs=1e-3)
+    assert exact < shuffled_epsilon(delta, [Batch(n, eps0, "pure")] * 20) < 0.69
+
+
+def test_different_batches_are_composed_as_enumeration_does():
+    pytest.importorskip("dp_accounting")
+    batches = [Batch(4, 1.0, "pure"), Batch(9, 0.6, "pure"), Batch(4, 1.0, "pure")]
+    p, q = np.ones(1), np.ones(1)
+    for n, eps0, _ in batches:
+        one = pair(n, eps0)
+        p, q = np.outer(p, one[0]).ravel(), np.outer(q, one[1]).ravel()
+    for delta in (1e-1, 1e-2, 1e-3):
+        said = shuffled_epsilon(delta, batches)
+        assert stick(said, p, q) <= delta
+        assert stick(0.99 * said, p, q) > delta
+
+
+@pytest.mark.parametrize(
+    ("n", "delta", "mu", "said"),
+    [
+        (100, 1e-3, 0.05, 0.0300),
+        (100, 1e-3, 0.2, 0.266),
+        (1000, 1e-5, 0.2, 0.185),
+        (1000, 1e-5, 0.5, 1.054),
+    ],
+)
+def test_the_printed_epsilons_of_gaussian_messages(n, delta, mu, said):
+    """Printed for one delta0; ours is the best of several."""
+    assert 0.97 * said < shuffled_epsilon(delta, [Batch(n, mu)]) <= said
+
+
+@pytest.mark.parametrize(("n", "delta", "mu"), [(100, 1e-3, 0.2), (30, 1e-2, 0.1)])
+def test_gaussian_messages_pay_for_what_is_not_pure(n, delta, mu):
+    """Close to the least epsilon at which the reduction's delta and the second term fit into delta, for any delta0."""
+
+    def beyond(epsilon, eps0, delta0):
+        second = (math.exp(epsilon) + 1) * (1 + math.exp(-eps0) / 2) * n * delta0
+        return stick(epsilon, *pair(n, eps0)) + second - delta
+
+    said, best = shuffled_epsilon(delta, [Batch(n, mu)]), math.inf
+    for delta0 in np.geomspace(1e-4, 1 / 6, 100) * delta / n:
+        eps0 = float(gaussian_epsilon(delta0, mu))
+        if beyond(2 * said, eps0, delta0) < 0:
+            best = min(best, brentq(beyond, 0, 2 * said, args=(eps0, delta0)))
+    assert best - 1e-9 <= said <= 1.01 * best
+
+
+def test_what_is_not_pure_adds_up_over_batches(monkeypatch):
+    """One delta0 for five batches: the epsilon at which all second terms and the composed first term are delta."""
+    pytest.importorskip("dp_accounting")
+    delta, part, counts = 1e-2, 1 / 8, {60: 3, 90: 2}
+    monkeypatch.setattr(shuffling, "_PARTS", (part,))
+    shuffling._epsilon.cache_clear()
+    said = shuffled_epsilon(delta, [Batch(n, 0.1) for n, times in counts.items() for _ in range(times)])
+    shuffling._epsilon.cache_clear()
+    pure, second = Counter(), 0.0
+    for n, times in counts.items():
+        delta0 = part * delta / (5 * n)
+        eps0 = float(gaussian_epsilon(delta0, 0.1))
+        pure[n, eps0] = times
+        second += times * (math.exp(said) + 1) * (1 + math.exp(-eps0) / 2) * n * delta0
+    assert said < gaussian_epsilon(delta, 0.1 * math.sqrt(5))
+    assert shuffling._curve(pure)(said) + second == pytest.approx(delta, rel=1e-6)
+
+
+def test_large_losses_are_not_amplified():
+    large = [Batch(100, 60.0), Batch(100, 0.01)]
+    assert shuffled_epsilon(1e-3, large) == pytest.approx(gaussian_epsilon(1e-3, math.hypot(60, 0.01)))
+    assert shuffled_epsilon(1e-3, [Batch(100, 1e3, "pure")] * 2) == 2e3
+    tiny = shuffled_epsilon(1e-3, [Batch(100, 1e-9, "pure"), Batch(100, 2.0, "pure")])
+    assert tiny == pytest.approx(shuffled_epsilon(1e-3, [Batch(100, 2.0, "pure")]), rel=0.02)
+
+
+@pytest.mark.parametrize(("n", "delta", "mu"), [(100, 1e-3, 0.5), (1000, 1e-5, 1.0), (1, 1e-2, 0.3)])
+def test_where_shuffling_gains_nothing_the_local_claim_stands(n, delta, mu):
+    assert shuffled_epsilon(delta, [Batch(n, mu)]) == gaussian_epsilon(delta, mu)
+    assert shuffled_epsilon(delta, [Batch(n, mu)] * 4) == gaussian_epsilon(delta, 2 * mu)
+
+
+@pytest.mark.parametrize("n", [2, 20, 300])
+@pytest.mark.parametrize("mu", [0.05, 0.2, 0.4])
+def test_signs_of_gaussian_messages_are_no_less_private_than_said(n, mu):
+    """Signs of messages about +C and -C are randomised response. For two messages, half the loss is refuted: C/s."""
+    eps0 = math.log(norm.cdf(mu / 2) / norm.cdf(-mu / 2))
+    for share in (0.1, 0.3, 0.6):
+        delta = response_delta(share * eps0, n, eps0)
+        assert shuffled_epsilon(delta, [Batch(n, mu)]) >= share * eps0
+        assert n > 2 or shuffled_epsilon(delta, [Batch(n, mu / 2)]) < share * eps0
+
+
+def test_the_loss_of_an_event_amplifies_nothing():
+    """Others far away leave the victim's message recognisable: the local curve is exact for every n."""
+    clip, deviation, event, delta = 10.0, 20.0, 0.1, 1e-4
+    true = gaussian_epsilon(delta, event / deviation)
+    assert shuffled_epsilon(delta, [Batch(1000, event / deviation)]) < true
+    assert shuffled_epsilon(delta, [Batch(1000, 2 * clip / deviation)]) >= true
+
+
+def test_more_messages_and_less_loss_are_more_private():
+    by_messages = [shuffled_epsilon(1e-4, [Batch(n, 0.2)] * 3) for n in (5, 50, 500, 5000)]
+    assert by_messages == sorted(by_messages, reverse=True)
+    by_loss = [shuffled_epsilon(1e-4, [Batch(500, mu)] * 3) for mu in (0.0, 0.01, 0.1, 0.3, 1.0)]
+    assert by_loss == sorted(by_loss)
+    assert by_loss[0] == 0
+    assert shuffled_epsilon(1e-4, []) == 0
+
+
+def test_epsilons_are_added_where_dp_accounting_is_not_installed(monkeypatch):
+    monkeypatch.setattr(loss_distributions, "available", lambda: False)
+    shuffling._epsilon.cache_clear()
+    batches = [Batch(100, 0.5, "pure")] * 19 + [Batch(50, 0.5, "pure")]
+    one, other = (shuffled_epsilon(1e-3 / 20, [Batch(n, 0.5, "pure")]) for n in (100, 50))
+    assert shuffled_epsilon(1e-3, batches) == pytest.approx(19 * one + other)
+    assert shuffled_epsilon(1e-3, [Batch(2, 0.5)] * 9) == gaussian_epsilon(1e-3, 1.5)
+    shuffling._epsilon.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("messages", "kind"),
+    [([300] * 5, "gaussian"), ([200, 100, 50], "gaussian"), ([40, 40], "pure"), ([1], "pure")],
+)
+def test_the_largest_loss_spends_what_is_given(messages, kind):
+    pytest.importorskip("dp_accounting")
+    loss = largest_loss(0.5, 1e-4, messages, kind)
+    assert shuffled_epsilon(1e-4, [Batch(n, loss, kind) for n in messages]) <= 0.5
+    assert shuffled_epsilon(1e-4, [Batch(n, 1.0003 * loss, kind) for n in messages]) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: shuffled_epsilon(0.0, []), ValueError, r"delta is 0.0; a number in \(0, 1\)"),
+        (lambda: shuffled_epsilon(0.1, [Batch(0, 1.0)]), ValueError, "messages is 0"),
+        (lambda: shuffled_epsilon(0.1, [Batch(2.5, 1.0)]), TypeError, "messages is 2.5"),
+        (lambda: shuffled_epsilon(0.1, [Batch(2, -1.0)]), ValueError, "loss is -1.0"),
+        (lambda: shuffled_delta(-1.0, 2, 1.0), ValueError, "epsilon is -1.0"),
+        (lambda: shuffled_delta(1.0, 2, math.inf), ValueError, "local_epsilon is inf"),
+        (lambda: largest_loss(1.0, 0.1, []), ValueError, "messages is empty"),
+        (lambda: largest_loss(0.0, 0.1, [2]), ValueError, "epsilon is 0.0"),
+    ],
+)
+def test_errors_name_what_is_allowed(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

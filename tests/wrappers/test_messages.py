@@ -1,0 +1,673 @@
+"""Authored messages: who writes them, what leaves, what is counted, and what is refused."""
+
+import json
+import pickle
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+from arms_env import ArmsEnv
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from registered import PROBLEMS
+from scipy.stats import norm
+from typer.testing import CliRunner
+
+from fedbandit_envs.arms_v0 import parallel_env as arms
+from fedbandit_envs.core.action_formats import EntryRequiredError
+from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
+from fedbandit_envs.linear_v0 import parallel_env as linear
+from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.testing import check_policy, check_reporter, check_wrapper
+from fedbandit_envs.testing.episodes import Trial, by_agent, random_choices
+from fedbandit_envs.views.single import FederationEnv
+from fedbandit_envs.wrappers import (
+    Byzantine,
+    Channel,
+    ContinualPrivatizer,
+    GaussianPrivatizer,
+    Interleaved,
+    LaplacePrivatizer,
+    Messages,
+    Participation,
+    Placebo,
+    Quota,
+    Server,
+)
+
+ENTRY = "fedbandit_envs.wrappers:Messages"
+CHANNEL = "fedbandit_envs.wrappers:Channel"
+ARRAYS = {
+    "age": {"shape": [], "dtype": "int16"},
+    "model": {"shape": [2, 3], "dtype": "float32"},
+    "votes": {"shape": [5], "dtype": "bool"},
+}
+ONE = {"gradient": {"shape": [2]}}
+
+
+class Sums:
+    """Reports the agent's own statistics so far, plus a number of its seed's, plus what a server asks."""
+
+    def reset(self, spec, seeds):
+        self.names = sorted(name for name in spec.observation if name.startswith("total_"))
+        self.shape = spec.release["sums"].shape
+        self.luck = (seeds % np.uint64(7)).astype(np.float64)
+        self.rounds = -1
+
+    def observe(self, observation):
+        self.rounds += 1
+        self.sums = sum(
+            observation[name].sum(axis=tuple(range(2, observation[name].ndim))) for name in self.names
+        )
+
+    def report(self, question):
+        told = self.sums + self.luck + self.rounds
+        if question is not None:
+            told = told + question["of"][..., 0]
+        return {"sums": np.broadcast_to(told[..., np.newaxis], (*told.shape, *self.shape)).astype(np.float64)}
+
+
+SUMS = {"sums": {"shape": [2]}}
+
+
+def with_sums(env):
+    return Messages(env, SUMS, Sums())
+
+
+def played(env, rounds=6, seeds=(0, 1), sends=None):
+    """Actions, releases (everyone's, each round, if not said otherwise) and observations of a short episode."""
+    trial = Trial(lambda: env, seeds, rounds)
+    env.reset_batch(seeds)
+    for t, action in enumerate(trial.actions):
+        step = env.step_batch(action)
+        yield action, env.release(trial.everyone if sends is None else sends[t]), step
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_reporters_around_problems(problem):
+    entry = PROBLEMS[problem]
+    make = partial(make_federation, next(iter(entry.presets)), **entry.small, num_agents=3)
+    check_wrapper(with_sums, make)
+    check_reporter(
+        Sums, lambda: with_sums(make()), spaces.Dict({"of": spaces.Box(-1.0, 1.0, (1,), np.float64)})
+    )
+
+
+STACKS = {
+    "placebo": lambda env: Channel(Placebo(env)),
+    "byzantine": lambda env: Channel(Byzantine(env, [0], "sign_flip"), schedule="on_request", loss=0.2),
+    "quota": lambda env: Server(Quota(env, 3), schedule="on_request", delay=1),
+    "participation": lambda env: Server(Participation(env, "in_turn"), echo=True),
+    "interleaved": lambda env: Channel(Interleaved(env, 2), topology="ring", delay=1, duplication=0.2),
+}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("author", ["policy", "reporter"])
+def test_stacks_around_messages(stack, author):
+    inner = with_sums if author == "reporter" else partial(Messages, arrays=ARRAYS)
+    check_wrapper(lambda env: STACKS[stack](inner(env)), ArmsEnv)
+    check_wrapper(STACKS[stack], lambda: inner(ArmsEnv()))
+
+
+def test_the_message_written_last_leaves():
+    """Against one agent's and one replica's story at a time: the last message since the last release, else zeros."""
+    env = Messages(ArmsEnv(), ARRAYS)
+    rows = (3, env.max_num_agents)
+    generator = np.random.default_rng(0)
+    sends = generator.random((20, *rows)) < 0.4
+    active = generator.random((21, *rows)) < 0.6
+    env.set_active(active[0])
+    env.reset_batch([1, 2, 3])
+    messages = random_choices(env.single_action_space, rows, 20)
+    written = [[None] * rows[1] for _ in range(rows[0])]
+    for t, action in enumerate(messages):
+        env.set_active(active[t + 1])
+        env.step_batch(action)
+        # A second release in the same round has nothing left to tell.
+        for released, who in ((env.release(sends[t]), sends[t]), (env.release(sends[t]), None)):
+            for r, j in np.ndindex(rows):
+                if active[t, r, j] and who is not None:
+                    written[r][j] = {name: array[r, j] for name, array in action["message"].items()}
+                for name in ARRAYS:
+                    told = (
+                        None if who is None or not who[r, j] or written[r][j] is None else written[r][j][name]
+                    )
+                    np.testing.assert_array_equal(released[name][r, j], 0 if told is None else told)
+                    assert released[name].dtype == np.float64
+                if who is not None and who[r, j]:
+                    written[r][j] = None
+
+
+def test_numbers_are_rounded_to_what_is_declared():
+    kinds = {
+        "float16": "float64",
+        "float32": "float64",
+        "float64": "float64",
+        "int8": "int64",
+        "bool": "bool",
+    }
+    env = Messages(ArmsEnv(), {kind: {"shape": [4], "dtype": kind} for kind in kinds})
+    env.reset_batch([0])
+    numbers = {
+        kind: np.full((1, 3, 4), 1 / 3 if kind[0] == "f" else 1, given) for kind, given in kinds.items()
+    }
+    env.step_batch({"action": np.zeros((1, 3), np.int64), "message": numbers})
+    released = env.release(np.ones((1, 3), bool))
+    for kind in ("float16", "float32", "float64"):
+        assert (released[kind] == float(np.dtype(kind).type(1 / 3))).all()
+    assert released["float16"][0, 0, 0] != released["float32"][0, 0, 0] != 1 / 3
+    assert (released["int8"] == 1).all()
+    assert (released["bool"] == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "error", "message"),
+    [
+        ("model", np.nan, ValueError, r"message 'model' of agent_1 \(replica 1\), entry \[1, 2\], is nan"),
+        ("model", np.inf, ValueError, "message 'model' of agent_1 .* is inf"),
+        ("model", 1e39, ValueError, "message 'model' of agent_1 .* is 1e.39"),
+        (
+            "age",
+            2**15,
+            ValueError,
+            r"message 'age' of agent_1 \(replica 1\) is 32768; an integer in \[-32768, 32767\]",
+        ),
+        ("age", 0.5, ValueError, r"message 'age' of agent_1 \(replica 1\) is 0.5; an integer in"),
+        ("age", 2.0, TypeError, "message 'age' has dtype float64; an integer dtype is required"),
+        ("votes", 2, ValueError, r"message 'votes' of agent_1 \(replica 1\), entry 4, is 2"),
+    ],
+)
+def test_bad_messages_are_refused_before_anything_changes(name, bad, error, message):
+    env, twin = Messages(ArmsEnv(), ARRAYS), Messages(ArmsEnv(), ARRAYS)
+    good = random_choices(env.single_action_space, (2, 3), 2)
+    wrong = good[1]["message"][name].astype(np.float64 if isinstance(bad, float) else np.int64)
+    wrong[(1, 1, *(size - 1 for size in wrong.shape[2:]))] = bad
+    for each in (env, twin):
+        each.reset_batch([0, 1])
+        each.step_batch(good[0])
+    with pytest.raises(error, match=message):
+        env.step_batch({"action": good[1]["action"], "message": {**good[1]["message"], name: wrong}})
+    # An action that the problem refuses leaves no message behind.
+    with pytest.raises(ValueError, match="action of agent_0"):
+        env.step_batch({"action": good[1]["action"] - 99, "message": good[1]["message"]})
+    everyone = np.ones((2, 3), bool)
+    for part, same in env.release(everyone).items():
+        np.testing.assert_array_equal(
+            same, twin.release(everyone)[part] if part == "age" else good[0]["message"][part]
+        )
+    np.testing.assert_array_equal(env.hidden()["mean"], twin.hidden()["mean"])
+
+
+@pytest.mark.parametrize(
+    ("action", "error", "message"),
+    [
+        (
+            np.zeros((1, 3), np.int64),
+            EntryRequiredError,
+            "without 'message'; a mapping of 'action' and 'message'",
+        ),
+        ({"action": np.zeros((1, 3), np.int64)}, EntryRequiredError, "without 'message'"),
+        (
+            {"action": 0, "message": {}, "send": 1},
+            EntryRequiredError,
+            r"a mapping of \['action', 'message', 'send'\];",
+        ),
+        (
+            {"action": 0, "message": {}},
+            ValueError,
+            r"message is \[\]; a mapping of \['gradient'\] is required",
+        ),
+        ({"action": 0, "message": 3}, ValueError, "message is 3; a mapping of"),
+        ({"action": 0, "message": {"gradient": [0, 1]}}, TypeError, "message 'gradient' is a list"),
+        ({"action": 0, "message": {"gradient": np.zeros((1, 2, 2))}}, ValueError, r"has shape \(1, 2, 2\)"),
+    ],
+)
+def test_actions_without_a_message_are_named(action, error, message):
+    env = Messages(ArmsEnv(), ONE)
+    with pytest.raises(ResetNeeded):
+        env.step_batch(action)
+    env.reset_batch([0])
+    with pytest.raises(error, match=message):
+        env.step_batch(action)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "error", "message"),
+    [
+        ({}, TypeError, "arrays is {}; a mapping of at least one"),
+        ({"mask": {"shape": [1]}}, ValueError, "arrays has the name 'mask'"),
+        ({"x_noise_variance": {"shape": [1]}}, ValueError, "arrays has the name 'x_noise_variance'"),
+        ({"x": [1]}, TypeError, r"arrays\['x'\] is \[1\]; a mapping of 'shape' and 'dtype'"),
+        (
+            {"x": {"shape": [1], "low": 0}},
+            TypeError,
+            r"arrays\['x'\] is .*; a mapping of 'shape' and 'dtype'",
+        ),
+        ({"x": {"shape": 3}}, TypeError, r"arrays\['x'\]\['shape'\] is 3; a sequence"),
+        ({"x": {"shape": [2, 0]}}, ValueError, r"arrays\['x'\]\['shape'\]\[1\] is 0"),
+        ({"x": {"shape": [1], "dtype": "complex64"}}, ValueError, r"arrays\['x'\]\['dtype'\] is 'complex64'"),
+        ({"x": {"shape": [1], "dtype": "often"}}, ValueError, r"arrays\['x'\]\['dtype'\] is 'often'"),
+    ],
+)
+def test_bad_declarations_are_named(arrays, error, message):
+    with pytest.raises(error, match=message):
+        Messages(ArmsEnv(), arrays)
+
+
+@pytest.mark.parametrize("inside", [Placebo, partial(Byzantine, agents=[0]), partial(Messages, arrays=ONE)])
+def test_releases_are_replaced_first(inside):
+    with pytest.raises(ValueError, match="which changes releases, inside of Messages"):
+        Messages(inside(ArmsEnv()), ONE)
+    Messages(Participation(ArmsEnv()), ONE)
+
+
+# Header, and bits as declared: 16 of int16; 6 of 32 bits; 5. Statistics of 2 x 4 counts, and variances, keep 8 bytes.
+@pytest.mark.parametrize(
+    ("make", "size"),
+    [
+        (lambda: Messages(ArmsEnv(), ARRAYS), 16 + (16 + 6 * 32 + 5 + 7) // 8),
+        (lambda: Messages(ArmsEnv(), {"bit": {"shape": [8], "dtype": "bool"}}), 17),
+        (lambda: Messages(ArmsEnv(), {"bit": {"shape": [9], "dtype": "bool"}}), 18),
+        (lambda: Byzantine(Interleaved(Messages(ArmsEnv(), {"bit": {"shape": [], "dtype": "bool"}}), 3)), 17),
+        (lambda: Messages(ArmsEnv(), {"x": {"shape": [3]}}), 16 + 24),
+        (ArmsEnv, 16 + 8 * 8),
+        (lambda: GaussianPrivatizer(ArmsEnv(), 0.9), 16 + 8 * 16),
+    ],
+)
+def test_bytes_are_counted_as_declared(make, size):
+    for transport in (Channel, Server):
+        env = transport(make())
+        for action, _, step in played(env, 2, sends=np.zeros((2, 2, 3), bool)):
+            del action
+            assert step.info["messages"].any()
+            np.testing.assert_array_equal(step.info["bytes"], size * step.info["messages"])
+        np.testing.assert_array_equal(env.traffic["bytes"], size * env.traffic["messages"])
+
+
+def test_inboxes_carry_messages():
+    env = Channel(Messages(ArmsEnv(), ARRAYS))
+    assert {name for name in env.single_observation_space if name.startswith("inbox_")} == {
+        *(f"inbox_{name}" for name in ARRAYS),
+        "inbox_mask",
+    }
+    assert sorted(env.policy_spec.release) == sorted(ARRAYS)
+    for action, _, step in played(env, 3, sends=np.zeros((3, 2, 3), bool)):
+        for name, array in action["message"].items():
+            for receiver in range(3):
+                received = step.observation[f"inbox_{name}"][:, receiver]
+                expected = array.copy()
+                expected[:, receiver] = 0
+                np.testing.assert_array_equal(received, expected)
+
+
+def test_placebo_byzantine_quota_participation():
+    env = Messages(ArmsEnv(), ONE)
+    everyone = np.ones((2, 3), bool)
+    for action, released, _ in played(env):
+        np.testing.assert_array_equal(released["gradient"], action["message"]["gradient"])
+    for _, released, _ in played(Placebo(Messages(ArmsEnv(), ONE))):
+        assert not released["gradient"].any()
+    for action, released, _ in played(
+        Byzantine(Messages(ArmsEnv(), ONE), [1], {"name": "scaled", "scale": -3})
+    ):
+        honest = action["message"]["gradient"] * np.array([1.0, -3.0, 1.0])[:, np.newaxis]
+        np.testing.assert_allclose(released["gradient"], honest, rtol=1e-9, atol=1e-9)
+    for t, (action, released, _) in enumerate(played(Quota(Messages(ArmsEnv(), ONE), 2))):
+        np.testing.assert_array_equal(released["gradient"], action["message"]["gradient"] if t < 2 else 0)
+    for outer in (True, False):
+        wrap = partial(Participation, law="in_turn")
+        env = wrap(Messages(ArmsEnv(), ONE)) if outer else Messages(wrap(ArmsEnv()), ONE)
+        for t, (action, released, _) in enumerate(played(env)):
+            acts = np.arange(3) == t % 3
+            expected = np.where(acts[:, np.newaxis], action["message"]["gradient"], 0.0)
+            np.testing.assert_array_equal(released["gradient"], expected)
+    assert everyone.all()
+
+
+class Author:
+    """Pulls arm 0 and writes how often it has; with ``send`` where the federation asks for it."""
+
+    def reset(self, spec, seeds):
+        self.asks = spec.chooses_sending
+
+    def act(self, observation):
+        pulls = observation["total_pulls"]
+        action = {
+            "action": np.zeros(pulls.shape[:2], np.int64),
+            "message": {"gradient": pulls[..., :2] + 0.5},
+        }
+        return action | ({"send": np.ones(pulls.shape[:2], bool)} if self.asks else {})
+
+
+@pytest.mark.parametrize("schedule", ["every_round", "on_request"])
+def test_policies_write_messages(schedule):
+    make = lambda: Channel(Messages(arms(num_agents=3, num_arms=4), ONE), schedule=schedule)  # noqa: E731
+    check_policy(Author, make)
+    env = make()
+    entries = ["action", "message"] + ["send"] * (schedule == "on_request")
+    assert list(env.single_action_space) == entries
+    assert env.policy_spec.own_action == spaces.Discrete(4)
+
+
+@pytest.mark.parametrize("schedule", ["every_round", "on_request"])
+def test_all_apis_take_messages(schedule):
+    """PettingZoo, Gymnasium and its vectors tell the same as the batch API."""
+    stack = [[ENTRY, {"arrays": ONE}], [CHANNEL, {"schedule": schedule, "echo": True}]]
+    settings = {"num_agents": 3, "num_arms": 4, "max_cycles": 5}
+    env, keyed = (Channel(Messages(arms(**settings), ONE), schedule=schedule, echo=True) for _ in range(2))
+    single = gymnasium.make("FedArms-v0", stack=stack, peers=Author(), **settings)
+    vector = gymnasium.make_vec(
+        "FedArms-v0", 2, vectorization_mode="vector_entry_point", stack=stack, peers=Author(), **settings
+    )
+    env.reset_batch([4, 5])
+    keyed.reset(seed=4)
+    single.reset(seed=4)
+    vector.reset(seed=4)
+    author = Author()
+    author.reset(env.policy_spec, None)
+    observation = env.reset_batch([4, 5]).observation
+    for _ in range(4):
+        action = author.act(observation)
+        first = by_agent(env, action)
+        in_vector = {name: part for name, part in action.items() if name != "message"}
+        in_vector = {name: part[:, 0] for name, part in in_vector.items()}
+        in_vector["message"] = {"gradient": action["message"]["gradient"][:, 0]}
+        observation = env.step_batch(action).observation
+        shown = keyed.step(first)[0]
+        alone, vectors = single.step(first["agent_0"])[0], vector.step(in_vector)[0]
+        assert observation["inbox_gradient"].any()
+        np.testing.assert_array_equal(observation["inbox_gradient"][0, 0], shown["agent_0"]["inbox_gradient"])
+        np.testing.assert_array_equal(observation["inbox_gradient"][0, 0], alone["inbox_gradient"])
+        np.testing.assert_array_equal(observation["inbox_gradient"][:, 0], vectors["inbox_gradient"])
+
+
+@pytest.mark.parametrize("schedule", ["every_round", "on_request"])
+def test_flat_formats_say_what_dicts_say(schedule):
+    env = Channel(Messages(linear(num_agents=2, dim=2), ARRAYS), schedule=schedule)
+    asks = schedule == "on_request"
+    flat = env.action_formats["parameter_and_message" + "_and_send" * asks]
+    # Two of the parameter; then, by name, 1 of age, 6 of the model, 5 votes.
+    assert flat.space.shape == (2 + 1 + 6 + 5 + asks,)
+    np.testing.assert_array_equal(flat.space.low[2:14], [-(2**15)] + [-1] * 6 + [0] * 5)
+    np.testing.assert_array_equal(flat.space.high[2:14], [2**15 - 1] + [1] * 11)
+    seen = env.reset_batch([0]).observation
+    choice = np.tile(
+        np.float32([0.5, -1, 2.6, *np.arange(6) / 8, 0.6, 0.5, 0, 1, 0.4] + [1] * asks), (1, 2, 1)
+    )
+    choice[0, 1, 2] = 1e9
+    action = flat.to_action(choice, seen)
+    found = {name: array[0].tolist() for name, array in action["message"].items()}
+    assert found["age"] == [3, 2**15 - 1]
+    assert found["votes"] == [[1, 0, 0, 1, 0]] * 2
+    np.testing.assert_array_equal(found["model"], [np.arange(6).reshape(2, 3) / 8] * 2)
+    own = env.action_formats["parameter"].to_action(
+        {"action": choice[..., :2], **({"send": None} if asks else {}), "message": None}, seen
+    )
+    np.testing.assert_array_equal(action["action"], own["action"])
+    assert ("send" in action) == asks
+    env.step_batch(action)
+    choice[0, 1, 5] = np.nan
+    with pytest.raises(ValueError, match="entry 5 of the choice of row 1"):
+        flat.to_action(choice, seen)
+
+
+def test_learners_write_messages():
+    pytest.importorskip("stable_baselines3")
+    from stable_baselines3 import PPO
+
+    from fedbandit_envs.views import to_sb3
+
+    env = Channel(Messages(linear(num_agents=2, dim=2, max_cycles=20), ARRAYS))
+    model = PPO("MlpPolicy", to_sb3(env, "parameter_and_message", replicas=1), n_steps=8, batch_size=8)
+    model.learn(32)
+    with pytest.raises(ValueError, match=r"'parameter_and_message'.* is required"):
+        to_sb3(env, "parameter", replicas=1)
+
+
+def test_joint_control_writes_messages_in_a_flat_format():
+    settings = {
+        "stack": [[ENTRY, {"arrays": ONE}], [CHANNEL, {}]],
+        "joint": True,
+        "num_agents": 2,
+        "num_arms": 3,
+    }
+    with pytest.raises(ValueError, match=r"mappings of \['action', 'message'\].*'values_and_message'"):
+        FederationEnv("fedbandit_envs.arms.env:ArmsEnv", **settings)
+    env = FederationEnv("fedbandit_envs.arms.env:ArmsEnv", action_format="values_and_message", **settings)
+    assert env.action_space.shape == (2, 5)
+    env.reset(seed=0)
+    seen, *_ = env.step(np.float32([[0, 1, 0, 0.25, -1], [0, 0, 1, 0.5, 1]]))
+    np.testing.assert_array_equal(seen["total_pulls"].argmax(1), [1, 2])
+    np.testing.assert_array_equal(seen["inbox_gradient"][0], [[0, 0], [0.5, 1]])
+
+
+@pytest.mark.parametrize("schedule", ["every_round", "on_request"])
+def test_baselines_that_write_nothing_are_told(schedule):
+    stack = [[ENTRY, {"arrays": ONE}], [CHANNEL, {"schedule": schedule}]]
+    silent = "fedbandit_envs.baselines.procurement.silent:SSUCB"
+    lacking = "without 'message'" + ", without 'send'" * (schedule == "on_request")
+    with pytest.raises(SettingsError, match=f"{lacking}; a mapping of .*'message'"):
+        RunSpec(silent, "FedProcurement-v0", 5, 1, stack=stack).run()
+    told = CliRunner().invoke(
+        app, ["run", silent, "FedProcurement-v0", "--rounds", "5", "--stack", json.dumps(stack)]
+    )
+    assert told.exit_code == 2
+    assert "without 'message'" in told.output
+    # Those that pool statistics do not get as far.
+    with pytest.raises(
+        SettingsError, match=r"messages contain \['gradient'\]; \['pulls', 'successes'\] is required"
+    ):
+        RunSpec("fedbandit_envs.baselines.arms:UCB1", "FedArms-v0", 5, 1, stack=stack).run()
+    env = gymnasium.make("FedProcurement-v0", stack=stack, num_agents=3, peers=silent)
+    env.reset(seed=0)
+    with pytest.raises(EntryRequiredError, match="without 'message'"):
+        env.step({**env.action_space.sample()})
+
+
+def test_no_claim_without_a_clip():
+    env = Messages(ArmsEnv(), ONE)
+    env.reset_batch([0])
+    scale, changes, symmetric, pair = env.sensitivity()
+    assert (scale["gradient"] == np.inf).all()
+    assert changes == {}
+    assert not symmetric
+    assert pair is None
+    assert env.privacy().epsilon == 0
+    env.release(np.ones((1, 3), bool))
+    assert env.privacy().epsilon == np.inf
+
+
+def test_privatizers_without_a_clip_refuse_messages():
+    private = GaussianPrivatizer(Messages(ArmsEnv(), ONE), 0.9)
+    with pytest.raises(ValueError, match=r"'gradient' lies .* \(authored message without a clip\)"):
+        private.reset_batch([0])
+
+
+PRIVATIZERS = {
+    "gaussian": partial(GaussianPrivatizer, noise_multiplier=8.0, releases=30, clip=0.5),
+    "laplace": partial(LaplacePrivatizer, epsilon=1.0, clip=0.5),
+    "continual": partial(ContinualPrivatizer, epsilon=1.0, delta=0.1, clip=0.5),
+}
+
+
+@pytest.mark.parametrize("privatizer", PRIVATIZERS)
+def test_questions_about_events_get_the_agents_number(privatizer):
+    """An event may change this message and all later ones: what is claimed of all of an agent's data covers it."""
+    env = PRIVATIZERS[privatizer](Messages(ArmsEnv(), ONE))
+    env.reset_batch([0])
+    assert env.privacy().epsilon == 0
+    for action in random_choices(env.single_action_space, (1, 3), 3):
+        env.step_batch(action)
+        env.release(np.ones((1, 3), bool))
+    accountant = env.accountant
+    for composition in ("basic", "exact", "zcdp", "parallel"):
+        agent = accountant.epsilon(1e-3, composition=composition, adjacency="agent")
+        for adjacency in ("one-observation", "one-outcome"):
+            event = accountant.epsilon(1e-3, composition=composition, adjacency=adjacency)
+            assert event.epsilon == agent.epsilon
+            assert event.adjacency == adjacency
+            assert event.reason.startswith("authored messages: ")
+            assert "'agent'" in event.reason
+            np.testing.assert_array_equal(
+                accountant.epsilon_by_agent(1e-3, composition=composition, adjacency=adjacency),
+                accountant.epsilon_by_agent(1e-3, composition=composition, adjacency="agent"),
+            )
+        assert composition == "parallel" or "authored" not in agent.reason
+    assert env.privacy().adjacency == "agent"
+    if privatizer == "gaussian":
+        # Three releases of 2 C at sd 8 C: mu = sqrt(3) / 4, whose epsilon at 1e-3 follows from Phi.
+        mu = np.sqrt(3) / 4
+        epsilon = accountant.epsilon(1e-3, composition="exact", adjacency="one-outcome").epsilon
+        delta = norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+        assert delta == pytest.approx(1e-3, rel=1e-6)
+    with pytest.raises(ValueError, match="adjacency is 'one-quantity'"):
+        accountant.epsilon(adjacency="one-quantity")
+
+
+@pytest.mark.parametrize("privatizer", PRIVATIZERS)
+@pytest.mark.parametrize("author", ["policy", "reporter"])
+def test_privatizers_around_messages(privatizer, author):
+    inner = with_sums if author == "reporter" else partial(Messages, arrays=ARRAYS)
+    check_wrapper(PRIVATIZERS[privatizer], lambda: inner(ArmsEnv()))
+    check_wrapper(lambda env: Channel(PRIVATIZERS[privatizer](inner(env))), ArmsEnv)
+
+
+def test_reporters_answer_questions_within_a_round():
+    """A question holds for one release; without one, reports tell what the agent has seen; nothing else moves."""
+    env = Byzantine(with_sums(ArmsEnv()), [2], {"name": "scaled", "scale": 2.0})
+    env.reset_batch([0, 1])
+    everyone, nobody = np.ones((2, 3), bool), np.zeros((2, 3), bool)
+    env.step_batch(np.zeros((2, 3), np.int64))
+    silent = env.release(everyone)["sums"]
+    hidden = env.hidden()["mean"].copy()
+    question = np.arange(6.0).reshape(2, 3, 1) * 100
+    env.env.ask({"of": question})
+    assert not env.release(nobody)["sums"].any()
+    told = env.release(np.array([[True, False, False], [True, True, False]]))["sums"]
+    np.testing.assert_array_equal(told[:, 0], silent[:, 0] + question[:, 0])
+    np.testing.assert_array_equal(told[1, 1], silent[1, 1] + question[1, 1])
+    assert not told[0, 1].any()
+    np.testing.assert_array_equal(env.release(everyone)["sums"][:, :2], silent[:, :2])
+    np.testing.assert_array_equal(env.hidden()["mean"], hidden)
+    with pytest.raises(ValueError, match=r"question 'of' has shape \(2, 1\); .*\(2, 3\)"):
+        env.env.ask({"of": question[:, 0]})
+    writes = Messages(ArmsEnv(), ONE)
+    with pytest.raises(ResetNeeded):
+        writes.ask(None)
+    writes.reset_batch([0])
+    with pytest.raises(ValueError, match="reporter is None"):
+        writes.ask({"of": question})
+
+
+class Broken(Sums):
+    """Reports what is not finite for one agent."""
+
+    def report(self, question):
+        told = super().report(question)
+        told["sums"][1, 2, 0] = np.nan
+        return told
+
+
+def test_bad_reports_are_refused_before_anything_leaves():
+    env = Messages(ArmsEnv(), SUMS, {"name": f"{__name__}:Broken"})
+    env.reset_batch([0, 1])
+    with pytest.raises(ValueError, match=r"message 'sums' of agent_2 \(replica 1\), entry 0, is nan"):
+        env.release(np.ones((2, 3), bool))
+    assert env.privacy().epsilon == 0
+    assert env.single_action_space == ArmsEnv().single_action_space
+    assert list(env.action_formats) == ["arm"]
+    for bad, error in ((Author(), TypeError), (3, TypeError), (Sums, TypeError), ("often", ValueError)):
+        with pytest.raises(error, match="reporter"):
+            Messages(ArmsEnv(), SUMS, bad)
+
+
+def test_a_reporter_serves_several_federations():
+    reporter = Sums()
+    first, second = (Messages(ArmsEnv(), SUMS, reporter) for _ in range(2))
+    for env in (first, second):
+        env.reset_batch([0])
+    first.step_batch(np.zeros((1, 3), np.int64))
+    everyone = np.ones((1, 3), bool)
+    again = pickle.loads(pickle.dumps(first))
+    assert (first.release(everyone)["sums"] != second.release(everyone)["sums"]).all()
+    np.testing.assert_array_equal(again.release(everyone)["sums"], first.release(everyone)["sums"])
+
+
+class Mixing(Sums):
+    """a row may depend on the same row"""
+
+    def observe(self, observation):
+        super().observe(observation)
+        self.sums = self.sums + self.sums.sum()
+
+
+class Remembering(Sums):
+    """let reset forget everything"""
+
+    past = 0
+
+    def reset(self, spec, seeds):
+        super().reset(spec, seeds)
+        self.luck = self.luck + self.past
+
+    def observe(self, observation):
+        super().observe(observation)
+        self.past += 1
+
+
+class Incremental(Sums):
+    """report must not change what later reports are"""
+
+    def report(self, question):
+        told = super().report(None)
+        self.luck = self.luck + 1
+        return told
+
+
+class Keeping(Sums):
+    """copy what is to be kept of an observation"""
+
+    def reset(self, spec, seeds):
+        super().reset(spec, seeds)
+        self.seen = []
+
+    def observe(self, observation):
+        super().observe(observation)
+        self.seen.append(observation["total_pulls"])
+        self.sums = self.sums + sum(array.sum(axis=-1) for array in self.seen)
+
+
+class Writing(Sums):
+    """observe writes into its observation"""
+
+    def observe(self, observation):
+        observation["total_pulls"][...] = 0
+
+
+class Wide(Sums):
+    """report has arrays of the shapes"""
+
+    def report(self, question):
+        return {"sums": np.zeros((*self.sums.shape, 3))}
+
+
+class MixingAnswers(Sums):
+    """a row may depend on the same row"""
+
+    def report(self, question):
+        told = super().report(question)
+        return told if question is None else {"sums": told["sums"] + question["of"].sum()}
+
+
+@pytest.mark.parametrize(
+    "reporter",
+    [Mixing, Remembering, Incremental, Keeping, Writing, Wide, MixingAnswers],
+    ids=lambda kind: kind.__name__,
+)
+def test_reporters_that_break_the_rules_are_caught(reporter):
+    question = spaces.Dict({"of": spaces.Box(-1.0, 1.0, (1,), np.float64)})
+    with pytest.raises(AssertionError, match=reporter.__doc__):
+        check_reporter(reporter, lambda: Messages(ArmsEnv(), SUMS), question)

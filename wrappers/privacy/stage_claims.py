@@ -1,0 +1,146 @@
+"""Claims of privacy under a stage of a transport: for every observer, from accounts and from the shares in sums.
+
+Secure sums are accounted as in :mod:`~fedbandit_envs.wrappers.privacy.accounting.secure_sum`, shuffled batches as in
+:mod:`~fedbandit_envs.wrappers.privacy.accounting.shuffling`.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.claim import AGENT, Claim
+from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
+from fedbandit_envs.wrappers.privacy.accounting.shuffling import Batch, shuffled_epsilon
+from fedbandit_envs.wrappers.transport.stages import Combined, Stage
+
+IDEALISED = "idealised: real-valued noise"
+"""The note on claims for secure sums: a real one adds up integers, whose noise is discrete."""
+
+
+class Shares:
+    """Counts whose noise was in the sums of an episode, for claims about secure sums and shuffled batches.
+
+    Memory grows with the number of agents, not with its square or with the number of sums.
+
+    Attributes:
+        times: How often any agent has released data, int64 ``(replicas,)``: the number of synchronisations.
+    """
+
+    def __init__(self, rows: tuple[int, int]) -> None:
+        """Starts an episode of ``(replicas, agents)`` rows in which nothing has been released."""
+        self.times, self._passed = np.zeros((2, rows[0]), np.int64)
+        self._least = np.full(rows, rows[1])
+        self._always = np.ones(rows, np.bool_)
+
+    @property
+    def bypassed(self) -> bool:
+        """Whether data has been released in any other way than through the transport that has the stage."""
+        return bool((self.times != self._passed).any())
+
+    def pass_on(self, synchronised: Array, combined: Combined) -> None:
+        """Counts one synchronisation of the transport.
+
+        Args:
+            synchronised: In which replicas agents have released data for it, bool ``(replicas,)``.
+            combined: What has left the stage.
+        """
+        self._passed += synchronised
+        size = combined.arrived.sum(axis=1, keepdims=True)
+        np.minimum(self._least, size, out=self._least, where=combined.arrived)
+        self._always &= combined.arrived | ~combined.went[:, np.newaxis]
+
+    def unknown(self, known: int, every_release: bool) -> Array:
+        """Returns how many of the shares that protect each agent an observer does not know, int ``(replicas, agents)``.
+
+        Args:
+            known: How many of the shares in each sum the observer knows.
+            every_release: Whether only agents count that were in all sums of the episode; otherwise it is the least
+                number of agents in any sum with the agent.
+        """
+        always = self._always.sum(axis=1, keepdims=True) + ~self._always
+        # An agent's own share counts, whoever else is known.
+        return np.maximum((always if every_release else self._least) - known, 1)
+
+
+def stage_claims(
+    stage: Stage, accounts: Accountant, shares: Shares, correlated: bool, **asked: Any
+) -> list[Claim]:
+    """Returns the claims for all observers, those that trust least first.
+
+    Args:
+        stage: The stage of the transport.
+        accounts: The recorded releases: with each agent's own noise, or for ``server`` with the server's.
+        shares: Whose noise was in the sums.
+        correlated: Whether the noises of an agent's releases are correlated.
+        **asked: Delta, composition and adjacency of the claims, as :meth:`.Accountant.epsilon` takes them.
+    """
+    own = accounts.epsilon(**asked)
+    local, claims = own, [own]
+    if stage.trust == "aggregator":
+        masked = own
+        if own.epsilon != inf and not (shares.bypassed or accounts.unclaimable):
+            masked = replace(own, epsilon=0.0, reason="a secure sum shows no single release", noise="none")
+        claims.append(replace(masked, trust="cryptography", observer="wire"))
+    elif stage.trust == "server":
+        if shares.times.any():
+            local = replace(own, epsilon=inf, reason="released without noise", noise="none")
+        local = replace(local, trust="local")
+        claims = [replace(local, observer=observer) for observer in ("wire", "server")]
+    settled = stage.trust == "server" or own.epsilon in (0, inf) or accounts.unclaimable
+    for observer, known in (("server", stage.colluders), ("fellow", stage.colluders + 1), ("public", 0)):
+        if shares.bypassed:
+            claim = replace(local, reason=f"released past the {stage.trust}; {local.reason}".rstrip("; "))
+        elif settled:
+            claim = replace(own, trust=stage.trust)
+        elif stage.trust == "aggregator":
+            unknown = shares.unknown(known, correlated and accounts.covering(asked["adjacency"]) == AGENT)
+            claim = _summed(stage, accounts, own, unknown, asked)
+        else:
+            # The public sees a function of what the server sees, and may know the colluders, too.
+            claim = _shuffled(
+                stage, accounts, own, shares.unknown(known or stage.colluders, False), correlated
+            )
+        if observer != stage.trust:
+            claims.append(replace(claim, observer=observer))
+    return claims
+
+
+def _summed(stage: Stage, accounts: Accountant, own: Claim, unknown: Array, asked: dict[str, Any]) -> Claim:
+    """Returns the claim for sums in which an observer does not know ``unknown`` shares of each agent's noise."""
+    if any(event.kind != "gaussian" for event in accounts.events):
+        reason = "the noise of sums is accounted for Gaussian noise only"
+        return replace(own, epsilon=None, reason=reason, trust=stage.trust)
+    claim = accounts.rescaled(1 / unknown).epsilon(**asked)
+    reason = "; ".join(filter(None, (claim.reason, IDEALISED)))
+    return replace(claim, reason=reason, trust=stage.trust)
+
+
+def _shuffled(stage: Stage, accounts: Accountant, own: Claim, unknown: Array, correlated: bool) -> Claim:
+    """Returns the smaller one of the local claim and the claim for batches with ``unknown`` messages of others."""
+    reason = ""
+    if correlated:
+        reason = "the noise of an agent's messages is correlated"
+    elif any(event.kind != "gaussian" for event in accounts.events):
+        reason = "shuffled batches are accounted for Gaussian noise only"
+    elif any(event.change(AGENT).norm == inf for event in accounts.events):
+        reason = "shuffling hides whole payloads only, which must have a clip"
+    elif not own.delta:
+        reason = "shuffled Gaussian noise gives no finite epsilon at delta 0"
+    if reason:
+        return replace(own, epsilon=None, reason=reason, trust=stage.trust)
+    losses = [event.mu(AGENT) for event in accounts.events]
+    rows = np.concatenate([unknown[np.newaxis], accounts.counts]).reshape(len(losses) + 1, -1)
+    amplified = max(
+        shuffled_epsilon(
+            own.delta, Counter({Batch(size, loss): n for loss, n in zip(losses, times, strict=True) if n})
+        )
+        for size, *times in np.unique(rows, axis=1).T.tolist()
+    )
+    if own.epsilon is not None and own.epsilon <= amplified:
+        return own
+    reason = "" if own.epsilon is None else own.reason
+    return replace(own, epsilon=amplified, composition="exact", reason=reason, trust=stage.trust)
