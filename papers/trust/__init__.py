@@ -1,1 +1,1 @@
-"""An experiment on what trust in others buys: one bandit, one seed and one epsilon behind every stage of a transport."""
+"""An experiment on what trust in others buys: one bandit and one epsilon behind every stage of a transport."""

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 from fedbandit_envs.baselines.comparison_lines import PLACEBO, TRUE, TUNED
 from fedbandit_envs.core.claim import Claim
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ratio
-from fedbandit_envs.leaderboard.reproduction.page import Table, final_regret
-from fedbandit_envs.leaderboard.reproduction.panel_runs import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, final_regret, ratio
+from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.trust.experiments import HALF, LADDER, MOST, PROBLEMS, SERVER
 
@@ -70,9 +70,7 @@ def near_truth(runs: PanelRuns, line: str, epsilon: float) -> str:
     """Returns a text: at which numbers of agents a line's regret is at most :data:`NEAR` times that on true data."""
     ratios = {agents: at(runs, agents, epsilon) for agents in runs.values("agents")}
     cells = {agents: _ratio(runs, found[line], found[TRUE]) for agents, found in ratios.items()}
-    return "; ".join(
-        f"{agents:g} agents {value}: {value.at_most(NEAR)}" for agents, value in cells.items()
-    )
+    return "; ".join(f"{agents:g} agents {value}: {value.at_most(NEAR)}" for agents, value in cells.items())
 
 
 SUMS = (HALF, MOST, SERVER)

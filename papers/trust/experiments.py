@@ -83,7 +83,13 @@ def _noise_multiplier(line: str, epsilon: float, agents: int, releases: int) -> 
 
 
 def stack_of(
-    problem: TrustProblem, level: str, line: str, epsilon: float, agents: int, rounds: int, constants: tuple[float, int]
+    problem: TrustProblem,
+    level: str,
+    line: str,
+    epsilon: float,
+    agents: int,
+    rounds: int,
+    constants: tuple[float, int],
 ) -> tuple[list[Any], dict[str, Any]]:
     """Returns the wrappers inside of the transport, and the arguments of the transport, for a line with noise.
 
@@ -105,23 +111,34 @@ def stack_of(
         channel["stage"] = {"name": name}
         if name == "aggregator":
             channel["stage"]["honest"] = max(1, agents // 2) if line == HALF else agents - 1
+    budget: dict[str, Any] = {"composition": "exact", "delta": DELTA}
     if level == EVENT:
         channel["schedule"] = {"name": "doubling", "start": problem.start}
-        noise = ["ContinualPrivatizer", {"epsilon": epsilon, "delta": DELTA, "releases": channel["schedule"]}]
-        budget = {}
+        kwargs = {"epsilon": epsilon, "delta": DELTA, "releases": channel["schedule"], "budget": budget}
+        noise = ["ContinualPrivatizer", kwargs]
     else:
         gap = rounds // (releases + 1) + 1
         channel["schedule"] = {"name": "fixed_gap", "gap": gap}
-        multiplier = _noise_multiplier(line, epsilon, agents, releases)
-        noise = ["GaussianPrivatizer", {"noise_multiplier": multiplier, "delta": DELTA / releases, "releases": releases}]
-        noise[1]["clip"] = clip * gap * problem.unit
-        budget = {"adjacency": "agent"}
-    noise[1]["budget"] = {**budget, "composition": "exact", "delta": DELTA}
+        kwargs = {
+            "noise_multiplier": _noise_multiplier(line, epsilon, agents, releases),
+            "delta": DELTA / releases,
+            "releases": releases,
+            "clip": clip * gap * problem.unit,
+            "budget": {**budget, "adjacency": "agent"},
+        }
+        noise = ["GaussianPrivatizer", kwargs]
     return [["Placebo", {}], noise] if line == PLACEBO else [noise], channel
 
 
 def run(
-    name: str, level: str, line: str, rounds: int, seeds: int, agents: int, epsilon: float = 0.0, **changes: Any
+    name: str,
+    level: str,
+    line: str,
+    rounds: int,
+    seeds: int,
+    agents: int,
+    epsilon: float = 0.0,
+    **changes: Any,
 ) -> RunSpec:
     """Returns the run of one line.
 
