@@ -21,7 +21,16 @@ EPSILONS = (0.1, 1.0, 10.0)
 
 
 def best(name: str, line: str, epsilon: float, rounds: int, agents: int, seeds: int) -> tuple[float, int]:
-    """Returns the clip and the number of releases with the least mean regret, on seeds that no experiment plays."""
+    """Returns the clip and the number of releases with the least mean regret, on seeds that no experiment plays.
+
+    Args:
+        name: Name of the problem.
+        line: The line of the page.
+        epsilon: Epsilon of the claim about all data of an agent.
+        rounds: Horizon, of which a problem plays its share.
+        agents: Number of agents.
+        seeds: Number of instances.
+    """
     rounds = max(2, round(rounds * PROBLEMS[name].rounds))
     regret = [
         run(name, AGENT, line, rounds, seeds, agents, epsilon, constants=constants, first_seed=FIRST_SEED)

@@ -1,4 +1,4 @@
-"""The page on trust: every line's claim is the epsilon asked for, by the stage's own reckoning; pages at a tiny scale."""
+"""The page on trust: the claim of every line is the epsilon asked for; pages at a tiny scale."""
 
 from itertools import product
 
