@@ -4,7 +4,7 @@ OMP_NUM_THREADS=1 python -m benchmarks.bench_server
 
 Linear bandits with ten dimensions and ten arms, where all agents upload and download in every round. "sums": the server
 answers the sum of uploads, and each agent solves its own regression (OFUL-shared). "ridge": the server solves one
-regression and answers the estimate (LinUCB-served). "questions": the server asks all agents twenty questions a round.
+regression and answers the estimate (`ServedLinUCB`). "questions": the server asks all agents twenty questions a round.
 """
 
 from collections.abc import Callable
@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.growth.page import exponent
 from benchmarks.growth.series import Series, measure
 from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.baselines.linear import ServedLinUCB
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers import Messages, Server
@@ -63,9 +64,10 @@ def played(name: str, rounds: int, *, num_agents: int) -> Callable[[], None]:
             env = Messages(env, {"gradient": {"shape": [DIM]}}, reporter=Echoing())
             env, policy = Server(env, "every_round", policy=Asking()), None
         else:
-            baseline = BASELINES[{"sums": "OFUL-shared", "ridge": "LinUCB-served"}[name]]
-            changes = {"server": {"schedule": "every_round"}} if name == "ridge" else {}
-            env, policy = baseline.wrap(env, changes), baseline.make_policy()
+            if name == "ridge":
+                env, policy = Server(env, "every_round", policy="ridge"), ServedLinUCB()
+            else:
+                env, policy = BASELINES["OFUL-shared"].wrap(env), BASELINES["OFUL-shared"].make_policy()
             policy.reset(env.policy_spec, row_seeds([0], num_agents))
         observation, idle = env.reset_batch([0]).observation, np.zeros((1, num_agents), np.int64)
         for _ in range(rounds):

@@ -7,7 +7,6 @@ from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB, UniformArm
 from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
-from fedbandit_envs.baselines.linear.served import ServedLinUCB
 from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
 from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.linear.env import LinearEnv
@@ -115,12 +114,6 @@ BASELINES: dict[str, Baseline] = {
         server={"schedule": "on_request", "answers": "every_round"},
         threshold=0.0,
         alpha=0.5,
-    ),
-    "LinUCB-served": _baseline(
-        ServedLinUCB,
-        "true data in doubling rounds to a server, which answers the ridge estimate",
-        "this package",
-        server={"schedule": _FROM_ONE, "policy": "ridge"},
     ),
     "FedLinUCB": _fed_linucb(
         "true data to a server and back once determinants have grown, on what was downloaded alone",

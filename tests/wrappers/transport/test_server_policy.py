@@ -13,6 +13,7 @@ from channels import assert_same
 from fedbandit_envs.arms_v0 import parallel_env as arms
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import WrapperSpec
+from fedbandit_envs.baselines.linear import ServedLinUCB
 from fedbandit_envs.core.stack import build
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env as linear
@@ -376,18 +377,18 @@ def test_memory_grows_at_most_linearly_with_agents(policy):
 
 def test_a_policy_of_another_package_is_part_of_the_run(monkeypatch):
     """Its source is digested with the run's settings, as an argument of a stack, of the user's or of a baseline."""
-    served = BASELINES["LinUCB-served"]
+    wrappers = {"server": WrapperSpec(Server, {"schedule": "every_round", "policy": "ridge"})}
+    served = replace(BASELINES["LinUCB"], policy=ServedLinUCB, policy_kwargs={}, wrappers=wrappers)
     elsewhere = {"server": WrapperSpec(Server, {"schedule": "every_round", "policy": "channels:Sums"})}
+    monkeypatch.setitem(BASELINES, "served", served)
     monkeypatch.setitem(BASELINES, "served-elsewhere", replace(served, wrappers=elsewhere))
     assert list(RunSpec("served-elsewhere", "FedLinear-v0", rounds=5, seeds=1).packages) == ["channels"]
     stack = [["Server", {"schedule": "every_round", "policy": {"name": "channels:Sums", "ridge": 1}}]]
     in_stack = RunSpec("LinUCB", "FedLinear-v0", rounds=5, seeds=1, stack=stack)
     changes = {"server": {"policy": "channels:Sums"}}
-    of_user = RunSpec("LinUCB-served", "FedLinear-v0", rounds=5, seeds=1, wrapper_kwargs=changes)
+    of_user = RunSpec("served", "FedLinear-v0", rounds=5, seeds=1, wrapper_kwargs=changes)
     assert list(in_stack.packages) == list(of_user.packages) == ["channels"]
-    own = RunSpec(
-        "LinUCB-served", "FedLinear-v0", rounds=5, seeds=1, wrapper_kwargs={"server": {"policy": "ridge"}}
-    )
+    own = RunSpec("served", "FedLinear-v0", rounds=5, seeds=1, wrapper_kwargs={"server": {"policy": "ridge"}})
     assert own.packages == {}
     assert json.dumps(own.key)
 
