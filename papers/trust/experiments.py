@@ -58,15 +58,20 @@ PROBLEMS = {
 
 
 @cache
-def _tuned() -> Mapping[str, Mapping[str, tuple[float, int]]]:
-    """Returns tuned clips and numbers of releases, by problem, and by line and epsilon; :mod:`.tuning` writes them."""
+def _tuned() -> Mapping[str, Mapping[str, Mapping[str, tuple[float, int]]]]:
+    """Returns tuned clips and numbers of releases: by problem, by line and epsilon, and by the number of agents.
+
+    :mod:`.tuning` writes them. For other numbers of agents those of the next smaller one are used.
+    """
     return dict(json.loads(files(__package__).joinpath("tuned.json").read_text()))
 
 
-def _constants(name: str, line: str, epsilon: float) -> tuple[float, int]:
+def _constants(name: str, line: str, epsilon: float, agents: int) -> tuple[float, int]:
     # The noise of a secure sum, and of the placebo, is that of a trusted server, so they share its constants.
     line = line if line in (LOCAL, SHUFFLER) else SERVER
-    clip, releases = _tuned()[name][f"{line}, epsilon {epsilon:g}"]
+    by_agents = _tuned()[name][f"{line}, epsilon {epsilon:g}"]
+    most = [int(number) for number in by_agents if int(number) <= agents]
+    clip, releases = by_agents[str(max(most, default=min(map(int, by_agents))))]
     return clip, releases
 
 
@@ -156,7 +161,7 @@ def run(
     stack: list[Any] = []
     channel: dict[str, Any] = {}
     if epsilon:
-        constants = changes.pop("constants", None) or _constants(name, line, epsilon)
+        constants = changes.pop("constants", None) or _constants(name, line, epsilon, agents)
         stack, channel = stack_of(problem, level, line, epsilon, agents, rounds, constants)
     elif line == TRUE:
         channel = {"schedule": {"name": "doubling", "start": problem.start}}

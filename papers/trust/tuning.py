@@ -1,6 +1,6 @@
 """Tunes clips and numbers of releases for the panels that protect all data of an agent; writes ``tuned.json``.
 
-python -m fedbandit_envs.papers.trust.tuning [--rounds 10000] [--agents 30] [--seeds 4]
+python -m fedbandit_envs.papers.trust.tuning [--problems NAMES] [--rounds 10000] [--agents 30] [--seeds 4]
 """
 
 import argparse
@@ -43,18 +43,21 @@ def best(name: str, line: str, epsilon: float, rounds: int, agents: int, seeds: 
 
 
 def main() -> None:
-    """Tunes all problems, lines and epsilons, and writes the constants beside this file."""
+    """Tunes the lines of some problems at each epsilon, and writes the constants into the file beside this one."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--problems", nargs="+", default=list(PROBLEMS))
     parser.add_argument("--rounds", type=int, default=10_000)
     parser.add_argument("--agents", type=int, default=30)
     parser.add_argument("--seeds", type=int, default=4)
     sizes = vars(parser.parse_args())
-    tasks = list(product(PROBLEMS, (LOCAL, SHUFFLER, SERVER), EPSILONS))
+    tasks = list(product(sizes.pop("problems"), (LOCAL, SHUFFLER, SERVER), EPSILONS))
     found = Parallel(n_jobs=2, verbose=5)(delayed(best)(*task, **sizes) for task in tasks)
-    tuned: dict[str, dict[str, tuple[float, int]]] = {name: {} for name in PROBLEMS}
+    file = Path(__file__).with_name("tuned.json")
+    tuned = json.loads(file.read_text())
     for (name, line, epsilon), constants in zip(tasks, found, strict=True):
-        tuned[name][f"{line}, epsilon {epsilon:g}"] = constants
-    Path(__file__).with_name("tuned.json").write_text(json.dumps(tuned, indent=1) + "\n")
+        of_line = tuned.setdefault(name, {}).setdefault(f"{line}, epsilon {epsilon:g}", {})
+        of_line[str(sizes["agents"])] = constants
+    file.write_text(json.dumps(tuned, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -48,12 +48,12 @@ def test_each_step_of_trust_needs_less_noise():
     noise = [experiments._noise_multiplier(line, 0.2, 1000, 1) for line in (LOCAL, SHUFFLER)]
     assert noise[0] > 1.5 * noise[1]
     with pytest.raises(KeyError):
-        experiments._constants("arms", LOCAL, 0.3)
+        experiments._constants("arms", LOCAL, 0.3, 30)
 
 
 def test_constants_are_tuned_for_every_line_and_epsilon():
-    for name, line, epsilon in product(PROBLEMS, (*TRUST, PLACEBO), EPSILONS):
-        assert experiments._constants(name, line, epsilon) in GRID
+    for name, line, epsilon, agents in product(PROBLEMS, (*TRUST, PLACEBO), EPSILONS, (4, 30, 300)):
+        assert experiments._constants(name, line, epsilon, agents) in GRID
     for scale in ("small", "paper"):
         assert set(SCALES[scale].sweeps["epsilon"]) <= set(EPSILONS)
 
