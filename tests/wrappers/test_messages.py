@@ -671,3 +671,22 @@ def test_reporters_that_break_the_rules_are_caught(reporter):
     question = spaces.Dict({"of": spaces.Box(-1.0, 1.0, (1,), np.float64)})
     with pytest.raises(AssertionError, match=reporter.__doc__):
         check_reporter(reporter, lambda: Messages(ArmsEnv(), SUMS), question)
+
+
+@pytest.mark.parametrize("stage", ["shuffler", {"name": "aggregator", "honest": 3}, "server"])
+@pytest.mark.parametrize("transport", [Channel, Server])
+def test_stages_add_up_clipped_messages(transport, stage):
+    env = Messages(ArmsEnv(num_agents=4), {"gradient": {"shape": [2]}})
+    private = GaussianPrivatizer(env, noise_multiplier=0.0, releases=9, clip=5.0)
+    env = transport(private, schedule="every_round", stage=stage, echo=False)
+    env.reset_batch([0])
+    gradient = np.array(
+        [[[3.0, 4.0], [6.0, 8.0], [-1.0, 0.0], [0.0, 0.5]]]
+    )  # the second one is clipped to the first
+    step = env.step_batch({"action": np.zeros((1, 4), np.int64), "message": {"gradient": gradient}})
+    clipped = gradient.copy()
+    clipped[0, 1] /= 2
+    np.testing.assert_allclose(
+        step.observation["inbox_gradient"][:, :, 0], clipped.sum(axis=1, keepdims=True) - clipped, rtol=1e-9
+    )
+    assert private.env._ledger.clipped_releases.tolist() == [[0, 1, 0, 0]]

@@ -115,6 +115,19 @@ def test_a_privatizer_that_asks_for_more_gets_what_the_track_gives():
 
 
 @pytest.mark.parametrize(
+    ("stage", "message"),
+    [
+        ("server", "trust is 'server'; 'local' is required"),
+        ({"name": "aggregator", "honest": 2}, "epsilon is .*; at most 1 is required"),
+    ],
+)
+def test_noise_that_others_must_be_trusted_for_is_refused(stage, message):
+    # Behind a stage an agent's own noise is smaller, or none.
+    with pytest.raises(TrackError, match=message):
+        TRACKS["private-1"].check(play(TRACKS["private-1"], "FedUCB-min", channel={"stage": stage}))
+
+
+@pytest.mark.parametrize(
     ("settings", "track", "message"),
     [
         ({"privatizer": {"epsilon": 9.0}}, "private-1", "epsilon"),
