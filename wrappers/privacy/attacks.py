@@ -18,7 +18,7 @@ References:
     * M. Nasr et al.: Tight Auditing of Differentially Private Machine Learning. USENIX Security 2023 (through mu).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -86,16 +86,18 @@ def best_event(gaussian: bool, trained: Pair, tested: Pair, ends: tuple[Array, A
     return Alarms(true, false, epsilon_from_rates)
 
 
-# Thresholds of the alarms: these quantiles of the training samples. The quantile 1 is the largest sample.
-_FAR_OUT = (0.99, 0.999, 1.0)
+FAR_OUT = (0.99, 0.999, 1.0)
+"""The quantiles of training samples that are thresholds by default."""
 
 
-def tail_events(trained: Pair, tested: Pair, ends: tuple[Array, Array]) -> Iterator[Alarms]:
+def tail_events(
+    trained: Pair, tested: Pair, ends: tuple[Array, Array], quantiles: Sequence[float] = FAR_OUT
+) -> Iterator[Alarms]:
     """Yields the alarms of releases that lie far out: first on the side of the second history, then of the first one.
 
     Two statistics are compared with thresholds: the weighted sum, and the largest deviation, in units of its own noise,
-    of any number that differs. Thresholds are quantiles of training samples of the history under which the alarm is
-    false. The arguments are those of :func:`best_event`.
+    of any number that differs. Thresholds are ``quantiles`` of training samples of the history under which the alarm is
+    false; the quantile 1 is the largest sample. The other arguments are those of :func:`best_event`.
     """
     direction = float(np.sign(trained[1].sums.mean() - trained[0].sums.mean()))
     for likely, unlikely, side in ((1, 0, direction), (0, 1, -direction)):
@@ -107,7 +109,7 @@ def tail_events(trained: Pair, tested: Pair, ends: tuple[Array, Array]) -> Itera
             np.stack([seen.sums * side, ((seen.differing - start) * unit).max(axis=1)], axis=1)
             for seen in (trained[unlikely], tested[likely], tested[unlikely])
         )
-        thresholds = np.quantile(learned, _FAR_OUT, axis=0)
+        thresholds = np.quantile(learned, quantiles, axis=0)
         true, false = (
             (extremes[:, np.newaxis] > thresholds).reshape(len(extremes), -1) for extremes in (true, false)
         )
@@ -137,3 +139,51 @@ def rate_at_most(happened: Array, error: float) -> float:
     """Returns Clopper and Pearson's upper bound on the rate of True entries; ``error`` is its failure probability."""
     hits, trials = int(happened.sum()), len(happened)
     return float(betaincinv(hits + 1, trials - hits, 1 - error)) if hits < trials else 1.0
+
+
+def bounded_rates(alarms: list[Alarms], error: float) -> list[tuple[float, float, LowerBound]]:
+    """Returns bounds on the rates of alarms, which all hold with probability 1 - ``error``.
+
+    Returns:
+        For each alarm a lower bound on the rate of true alarms, an upper bound on the rate of false ones, and the
+        function that bounds epsilon by these two.
+    """
+    # For each kind of alarm two bounds may fail: the one on the rate of true and the one on the rate of false alarms.
+    share = error / 2 / sum(alarm.true.shape[1] for alarm in alarms)
+    return [
+        (rate_at_least(t, share), rate_at_most(f, share), alarm.lower_bound)
+        for alarm in alarms
+        for t, f in zip(alarm.true.T, alarm.false.T, strict=True)
+    ]
+
+
+def observe(episodes: Iterable[Iterable[Array]], weights: Array, differs: Array) -> Observed:
+    """Returns the attacker's summary of sampled releases.
+
+    Args:
+        episodes: For each episode, the releases ``(agents, values)`` of each window.
+        weights: The matched filter: the weight of each released number in the sum, ``(releases, values)``.
+        differs: Whether each number differs between the histories, bool ``(releases, values)``.
+    """
+    sums, differing = [], []
+    for windows in episodes:
+        parts = [(values @ w, values[:, d]) for values, w, d in zip(windows, weights, differs, strict=True)]
+        sums.append(sum(part[0] for part in parts))
+        differing.append(np.concatenate([part[1] for part in parts], axis=1))
+    return Observed(np.concatenate(sums), np.concatenate(differing))
+
+
+def matched_filter(before: Array, after: Array) -> Array:
+    """Returns the weights of the linear filter that best separates two Gaussian distributions, ``(releases, values)``.
+
+    Args:
+        before: Training samples of the releases under the first history, ``(releases, samples, values)``.
+        after: Training samples of the releases under the second history, same shape.
+    """
+    releases, samples, values = before.shape
+    before, after = (windows.swapaxes(0, 1).reshape(samples, -1) for windows in (before, after))
+    shift = after.mean(axis=0) - before.mean(axis=0)
+    covariance = np.atleast_2d(np.cov(before, rowvar=False))
+    # Without noise the covariance matrix is singular; a small multiple of the identity makes it invertible.
+    ridge = 1e-9 * max(float(np.trace(covariance)), 1e-9) * np.eye(len(shift))
+    return np.linalg.solve(covariance + ridge, shift).reshape(releases, values)

@@ -10,7 +10,7 @@ Rates are bounded by Clopper and Pearson's confidence intervals. Their failure p
 that the lower bound on epsilon is too high with probability ``error`` at most.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -26,9 +26,9 @@ from fedbandit_envs.core.neighbours import History, Neighbours
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.wrappers.privacy import attacks
-from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
-from fedbandit_envs.wrappers.privacy.attacks import Alarms, LowerBound, Observed
+from fedbandit_envs.wrappers.privacy.attacks import LowerBound
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.wrappers.transport.stages import spread
 
 Privatize = Callable[[FederatedEnv], Privatizer]
 """A function that returns a given environment, wrapped in the privatizer that is audited."""
@@ -66,13 +66,14 @@ class Evidence(NamedTuple):
 
     Attributes:
         adjacency: Name of the adjacency: the part of the data in which the two histories differ.
-        accountant: The accountant of a federation that was attacked, which makes the claim.
+        claim: A function that returns the claim of a federation that was attacked, given ``delta``, ``composition`` and
+            ``adjacency``.
         rates: For every kind of alarm, a lower bound on its rate under the history that makes it likelier, an
             upper bound on its rate under the other, and the function that bounds epsilon by these two and a delta.
     """
 
     adjacency: Adjacency
-    accountant: Accountant
+    claim: Callable[..., Claim]
     rates: list[tuple[float, float, LowerBound]]
 
     def against(self, delta: float | None, composition: Composition = "exact") -> Audit:
@@ -83,7 +84,7 @@ class Evidence(NamedTuple):
                 takes the sum of the deltas of all releases; if that is 1 or more, the lower bound is 0.
             composition: How the claim composes the releases.
         """
-        claim = self.accountant.epsilon(delta, composition=composition, adjacency=self.adjacency)
+        claim = self.claim(delta=delta, composition=composition, adjacency=self.adjacency)
         if claim.delta >= 1:
             return Audit(0.0, claim)
         return Audit(max(bound(true, false, claim.delta) for true, false, bound in self.rates), claim)
@@ -142,7 +143,7 @@ def attack(
     make: Callable[..., FederatedEnv] = partial(cast(Any, problem), max_cycles=horizon)
     if adjacency == AGENT and not pairs:
         action = np.asarray(make(num_agents=1).single_action_space.sample())
-        before, after = (History({"number": number}, action) for number in (_LARGE, -_LARGE))
+        before, after = (History({"number": number}, action) for number in (LARGE, -LARGE))
         pairs, make = [Neighbours(before, after, action)], partial(_opposed, make)
     if not pairs:
         raise ValueError(
@@ -171,72 +172,67 @@ def attack(
             released = [np.concatenate([np.stack(list(z)) for z in some.draw()], axis=1) for some in training]
             if adjacency == AGENT:
                 known = clear[1] - clear[0]
-                filter_ = known * _matched_filter(
+                filter_ = known * attacks.matched_filter(
                     *(np.einsum("zsv,zv->zs", windows, known)[..., np.newaxis] for windows in released)
                 )
             else:
-                filter_ = _matched_filter(*released)
-            trained = [_observe([windows], filter_, differs) for windows in released]
+                filter_ = attacks.matched_filter(*released)
+            trained = [attacks.observe([windows], filter_, differs) for windows in released]
         else:
-            filter_ = _side_by_side(weights, env.single_release_space)
-            trained = [_observe(some.draw(), filter_, differs) for some in training]
-        tested = [_observe(some.draw(), filter_, differs) for some in test]
+            filter_ = side_by_side(weights, env.single_release_space)
+            trained = [attacks.observe(some.draw(), filter_, differs) for some in training]
+        tested = [attacks.observe(some.draw(), filter_, differs) for some in test]
         seen = (trained[0], trained[1]), (tested[0], tested[1]), (clear[0][differs], clear[1][differs])
         # Pairs of histories get equal parts of the error probability. Half of each part is for the one alarm that is
         # best for the kind of noise, half for the alarms in the tails.
         share = error / len(pairs) / 2
         gaussian = all(event.kind == "gaussian" for event in env.accountant.events)
-        rates += _rates([attacks.best_event(gaussian, *seen)], share)
-        rates += _rates([*attacks.tail_events(*seen)], share)
-    return Evidence(adjacency, env.accountant, rates)
+        rates += attacks.bounded_rates([attacks.best_event(gaussian, *seen)], share)
+        rates += attacks.bounded_rates([*attacks.tail_events(*seen)], share)
+    return Evidence(adjacency, env.accountant.epsilon, rates)
 
 
-def _rates(alarms: list[Alarms], error: float) -> list[tuple[float, float, LowerBound]]:
-    """Returns bounds on the rates of alarms, as in :attr:`Evidence.rates`; all hold with probability 1 - ``error``."""
-    # For each kind of alarm two bounds may fail: the one on the rate of true and the one on the rate of false alarms.
-    share = error / 2 / sum(alarm.true.shape[1] for alarm in alarms)
-    return [
-        (attacks.rate_at_least(t, share), attacks.rate_at_most(f, share), alarm.lower_bound)
-        for alarm in alarms
-        for t, f in zip(alarm.true.T, alarm.false.T, strict=True)
-    ]
-
-
-class _Opposed(FederatedWrapper):
+class ConstantReleases(FederatedWrapper):
     """A wrapper whose agents release one number in place of all their statistics, in every release.
 
     Two such federations with opposite numbers are the worst neighbours under the adjacency ``agent``, if the number is
     so large that its releases are clipped: each release differs by twice the largest norm, always in one direction.
+
+    Example:
+        >>> from fedbandit_envs.arms.env import ArmsEnv
+        >>> env = ConstantReleases(ArmsEnv(num_agents=2, num_arms=2), np.array([7.0, 0.0]))
+        >>> _ = env.reset_batch([0])
+        >>> env.release(np.array([[True, True]]))["pulls"].tolist()
+        [[[7.0, 7.0], [0.0, 0.0]]]
     """
 
     layer = "data"
     examples = ()
 
-    def __init__(self, env: FederatedEnv, number: float) -> None:
+    def __init__(self, env: FederatedEnv, number: float | Array) -> None:
         """Wraps ``env``.
 
         Args:
             env: The environment, without a privatizer.
-            number: The number that is released.
+            number: The number that is released: one for all agents, or one for each of them, ``(agents,)``.
         """
         super().__init__(env)
         self._number = number
 
     def _release(self, sends: Array) -> Arrays:
+        numbers = np.where(sends, self._number, 0.0)
         return {
-            name: np.where(
-                sends.reshape(sends.shape + (1,) * (array.ndim - 2)), self._number, np.zeros(array.shape)
-            )
+            name: spread(numbers, array) * np.ones(array.shape)
             for name, array in self.env._release(sends).items()
         }
 
 
-# A number far beyond any reasonable clip.
-_LARGE = 1e9
+LARGE = 1e9
+"""A number far beyond any reasonable clip."""
 
 
-def _opposed(make: Callable[..., FederatedEnv], number: float, **settings: Any) -> _Opposed:
-    return _Opposed(make(**settings), number)
+def _opposed(make: Callable[..., FederatedEnv], number: float, **settings: Any) -> ConstantReleases:
+    return ConstantReleases(make(**settings), number)
 
 
 class _Samples:
@@ -271,9 +267,7 @@ class _Samples:
         size = sum(array.size for arrays in clear for array in arrays.values())
         self._episodes = ceil(samples / min(_AGENTS, max(_HELD // size, 1)))
         self.env = privatize(make(num_agents=ceil(samples / self._episodes)))
-        self.clear = np.concatenate(
-            [_side_by_side(arrays, self.env.single_release_space) for arrays in clear]
-        )
+        self.clear = np.concatenate([side_by_side(arrays, self.env.single_release_space) for arrays in clear])
 
     def _play(self, env: FederatedEnv, seed: int) -> Iterator[Arrays]:
         """Plays an episode of one replica and yields the releases of each window, arrays by name ``(agents, ...)``."""
@@ -287,10 +281,10 @@ class _Samples:
         """Yields for each episode an iterator over its windows, of releases ``(agents, values)``."""
         for seed in np.random.SeedSequence(self._seed).generate_state(self._episodes, np.uint64).tolist():
             windows = self._play(self.env, seed)
-            yield (_side_by_side(arrays, self.env.single_release_space) for arrays in windows)
+            yield (side_by_side(arrays, self.env.single_release_space) for arrays in windows)
 
 
-def _side_by_side(arrays: Arrays, layout: spaces.Dict) -> Array:
+def side_by_side(arrays: Arrays, layout: spaces.Dict) -> Array:
     """Returns all numbers in a release side by side, ``(rows, values)``, in the order of the names in ``layout``.
 
     Arrays that are missing are filled with 0.
@@ -298,35 +292,3 @@ def _side_by_side(arrays: Arrays, layout: spaces.Dict) -> Array:
     rows = len(next(iter(arrays.values())))
     parts = [arrays.get(name, np.zeros((rows, *(space.shape or ())))) for name, space in layout.items()]
     return np.concatenate([part.reshape(rows, -1) for part in parts], axis=1, dtype=np.float64)
-
-
-def _observe(episodes: Iterable[Iterable[Array]], weights: Array, differs: Array) -> Observed:
-    """Returns the attacker's summary of sampled releases.
-
-    Args:
-        episodes: For each episode, the releases ``(agents, values)`` of each window.
-        weights: The matched filter: the weight of each released number in the sum, ``(releases, values)``.
-        differs: Whether each number differs between the histories, bool ``(releases, values)``.
-    """
-    sums, differing = [], []
-    for windows in episodes:
-        parts = [(values @ w, values[:, d]) for values, w, d in zip(windows, weights, differs, strict=True)]
-        sums.append(sum(part[0] for part in parts))
-        differing.append(np.concatenate([part[1] for part in parts], axis=1))
-    return Observed(np.concatenate(sums), np.concatenate(differing))
-
-
-def _matched_filter(before: Array, after: Array) -> Array:
-    """Returns the weights of the linear filter that best separates two Gaussian distributions, ``(releases, values)``.
-
-    Args:
-        before: Training samples of the releases under the first history, ``(releases, samples, values)``.
-        after: Training samples of the releases under the second history, same shape.
-    """
-    releases, samples, values = before.shape
-    before, after = (windows.swapaxes(0, 1).reshape(samples, -1) for windows in (before, after))
-    shift = after.mean(axis=0) - before.mean(axis=0)
-    covariance = np.atleast_2d(np.cov(before, rowvar=False))
-    # Without noise the covariance matrix is singular; a small multiple of the identity makes it invertible.
-    ridge = 1e-9 * max(float(np.trace(covariance)), 1e-9) * np.eye(len(shift))
-    return np.linalg.solve(covariance + ridge, shift).reshape(releases, values)

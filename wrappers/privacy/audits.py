@@ -12,6 +12,7 @@ from inspect import signature
 from math import isfinite
 from typing import Any, NamedTuple
 
+from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.claim import AGENT, Adjacency, Composition
@@ -30,7 +31,9 @@ from fedbandit_envs.wrappers import (
 from fedbandit_envs.wrappers.privacy.audit import Audit, Evidence, attack
 from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Mechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
+from fedbandit_envs.wrappers.privacy.observers import Observer, attack_stage
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.wrappers.transport.stages import StageSpec
 
 # Number of releases under attack if a target gives none. With more releases, the alarm that best reveals a mechanism of
 # pure differential privacy (delta 0) would be too rare to be observed.
@@ -55,6 +58,8 @@ class AuditTarget(NamedTuple):
         problem: Class of the environment inside of the privatizer; it defines the worst neighbouring histories.
         altered: Number of windows in which these histories differ (always 1 for parallel composition); None for all.
         releases: Default number of releases; None for two releases with P-FCB's decreasing shares of epsilon.
+        view: The stage of a transport and the observer whose view of it is attacked, as :func:`.attack_stage` takes
+            them; None attacks single releases.
     """
 
     make: Callable[..., Privatizer]
@@ -63,6 +68,7 @@ class AuditTarget(NamedTuple):
     problem: type[Problem] = ProcurementEnv
     altered: int | None = None
     releases: int | None = None
+    view: tuple[StageSpec, Observer] | None = None
 
 
 _EXACT: Attacks = tuple(
@@ -86,6 +92,12 @@ def _continual(problem: type[Problem] = LinearEnv, **kwargs: Any) -> AuditTarget
     return AuditTarget(make, 0.1, attacks, problem, altered=1, releases=6)
 
 
+def _staged(stage: StageSpec, observer: Observer) -> AuditTarget:
+    """Returns the target for an observer's view of a stage: two clipped releases of each of three agents."""
+    make = partial(GaussianPrivatizer, calibration="analytic", clip=1.0)
+    return AuditTarget(make, 0.01, _AGENT[:1], ArmsEnv, releases=_RELEASES, view=(stage, observer))
+
+
 _OWN = {
     "gaussian": AuditTarget(GaussianPrivatizer, 0.01, _GAUSSIAN),
     "gaussian-analytic": AuditTarget(partial(GaussianPrivatizer, calibration="analytic"), 0.01, _GAUSSIAN),
@@ -104,6 +116,11 @@ _OWN = {
     "sqrt-toeplitz-agent": _continual(mechanism="sqrt_toeplitz", adjacency=AGENT, clip=1.0)._replace(
         attacks=_AGENT[:1], altered=None
     ),
+    "shuffler-server": _staged("shuffler", "server"),
+    "aggregator-server": _staged({"name": "aggregator", "honest": 3}, "server"),
+    "aggregator-fellow": _staged({"name": "aggregator", "honest": 2}, "fellow"),
+    "aggregator-public": _staged({"name": "aggregator", "honest": 3}, "public"),
+    "server-fellow": _staged("server", "fellow"),
 }
 
 
@@ -239,12 +256,14 @@ def run_audits(
         if seen not in evidence:
             arguments = {"delta": delta} if mechanism.delta else {}
             releases = mechanism.releases if settings.releases is None else settings.releases
-            evidence[seen] = attack(
-                partial(mechanism.make, epsilon=settings.epsilon, releases=releases, **arguments),
-                mechanism.problem,
-                adjacency,
+            make = partial(mechanism.make, epsilon=settings.epsilon, releases=releases, **arguments)
+            attacked = (
+                partial(attack, make, mechanism.problem, adjacency, altered=altered)
+                if mechanism.view is None
+                else partial(attack_stage, make, mechanism.problem, *mechanism.view)
+            )
+            evidence[seen] = attacked(
                 releases=_RELEASES if releases is None else releases,
-                altered=altered,
                 samples=settings.samples,
                 seed=settings.seed,
             )

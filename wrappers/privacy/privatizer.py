@@ -366,10 +366,16 @@ class Privatizer(FederatedWrapper):
         fellow = next(claim for claim in claims if claim.observer == "fellow")
         return claims[0] if fellow.epsilon is None and self._stage.trust != "server" else fellow
 
-    def _claims(self) -> list[Claim]:
-        """Returns the claims for all observers, with a stage, least trust first."""
+    def _claims(self, **asked: Any) -> list[Claim]:
+        """Returns the claims for all observers, with a stage, least trust first.
+
+        Args:
+            **asked: Delta, composition and adjacency of the claims, if they are not those of :attr:`budget`.
+        """
         assert self._stage is not None
-        return stage_claims(self._stage, self.accountant, self._shares, self._correlated, **self._measured)
+        return stage_claims(
+            self._stage, self.accountant, self._shares, self._correlated, **{**self._measured, **asked}
+        )
 
     def _can_afford(self, senders: Array) -> Array:
         """Returns whether each agent can afford its release, bool ``(replicas, agents)``; true if it does not send.
