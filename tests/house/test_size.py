@@ -24,12 +24,12 @@ def size():
 
 
 def test_code_lines(size):
-    assert size.total <= 23_170, size.lines
+    assert size.total <= 23_300, size.lines
     assert size.top <= 7_980, "leaderboard and papers"
 
 
 def test_definitions(size):
-    assert size.public <= 875
+    assert size.public <= 880
     assert size.num_classes <= 330
     assert size.private <= 425, "they are not to hide what would be public"
 
