@@ -13,12 +13,12 @@ from generator.markup import arguments, described, problem_of, reference_to, slu
 
 def write(folder: Folder, docs: Path) -> None:
     """Writes the pages and their index."""
-    for name, baseline in BASELINES.items():
+    for name, baseline in BASELINES.own.items():
         folder.write(f"baselines/{slug(name)}.md", _page(name, baseline))
-    problems = dict.fromkeys(baseline.federation for baseline in BASELINES.values())
+    problems = dict.fromkeys(baseline.federation for baseline in BASELINES.own.values())
     index = ["# Baselines", "`fedbandit list` prints them, `fedbandit run NAME ID` plays one of them."]
     for problem in problems:
-        found = {name: entry for name, entry in BASELINES.items() if entry.federation is problem}
+        found = {name: entry for name, entry in BASELINES.own.items() if entry.federation is problem}
         index += [
             f"## {problem_of(problem).capitalize()}",
             table(
@@ -34,7 +34,7 @@ def write(folder: Folder, docs: Path) -> None:
 
 def _page(name: str, baseline: Baseline) -> str:
     environment = next(
-        entry.env_id for entry in REGISTRY.values() if resolve(entry.federation) is baseline.federation
+        entry.env_id for entry in REGISTRY.own.values() if resolve(entry.federation) is baseline.federation
     )
     problem = problem_of(baseline.federation)
     known = [

@@ -16,7 +16,7 @@ from generator.rollout import player, rollout
 def write(folder: Folder, docs: Path) -> None:
     """Writes the pages and their index."""
     entries: dict[type, list[Registered]] = {}
-    for entry in fedbandit_envs.REGISTRY.values():
+    for entry in fedbandit_envs.REGISTRY.own.values():
         entries.setdefault(resolve(entry.federation), []).append(entry)
     for environment, registered in entries.items():
         name = problem_of(environment)

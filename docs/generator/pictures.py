@@ -24,7 +24,7 @@ def commands(docs: Path) -> dict[str, str]:
     Args:
         docs: The folder of the documentation.
     """
-    problems = {problem_of(resolve(entry.federation)): None for entry in fedbandit_envs.REGISTRY.values()}
+    problems = {problem_of(resolve(entry.federation)): None for entry in fedbandit_envs.REGISTRY.own.values()}
     growth = re.search(r"Made by `([^`]+)`", (docs / "growth.md").read_text())
     return {
         "leaderboard/leaderboard.png": _REPORT,

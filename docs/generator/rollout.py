@@ -19,7 +19,7 @@ def player(env_id: str) -> str:
     problem = make_federation(env_id).unwrapped
     return next(
         name
-        for name, baseline in BASELINES.items()
+        for name, baseline in BASELINES.own.items()
         if name.endswith("-tuned") and isinstance(problem, baseline.federation) and not baseline.wrappers
     )
 

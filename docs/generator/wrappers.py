@@ -18,14 +18,14 @@ _LAYERS = {
 
 def write(folder: Folder, docs: Path) -> None:
     """Writes the pages and their index."""
-    for name, wrapper in WRAPPERS.items():
+    for name, wrapper in WRAPPERS.own.items():
         folder.write(f"wrappers/{slug(name)}.md", _page(name, wrapper))
     index = [
         "# Wrappers",
         "Wrappers stand between an environment and a policy, in layers; another order raises an error.",
     ]
     for layer, meaning in _LAYERS.items():
-        found = {name: wrapper for name, wrapper in WRAPPERS.items() if wrapper.layer == layer}
+        found = {name: wrapper for name, wrapper in WRAPPERS.own.items() if wrapper.layer == layer}
         index += [
             f"## {layer.capitalize()}: {meaning}",
             table(
@@ -33,14 +33,14 @@ def write(folder: Folder, docs: Path) -> None:
                 [[f"[{name}]({slug(name)}.md)", first_sentence(found[name])] for name in sorted(found)],
             ),
         ]
-    index.append(toctree(map(slug, sorted(WRAPPERS))))
+    index.append(toctree(map(slug, sorted(WRAPPERS.own))))
     folder.write("wrappers/index.md", "\n\n".join(index) + "\n")
 
 
 def _page(name: str, wrapper: type[FederatedWrapper]) -> str:
     used = [
         f"[{baseline}](../baselines/{slug(baseline)}.md)"
-        for baseline, entry in BASELINES.items()
+        for baseline, entry in BASELINES.own.items()
         if any(wrapping.make is wrapper for wrapping in entry.wrappers.values())
     ]
     calls = "\n".join(
