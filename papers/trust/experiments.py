@@ -98,6 +98,8 @@ def stack_of(
 ) -> tuple[list[Any], dict[str, Any]]:
     """Returns the wrappers inside of the transport, and the arguments of the transport, for a line with noise.
 
+    A line is an algorithm on the page.
+
     Args:
         problem: The problem.
         level: ``"event"`` or ``"agent"``: what the claim protects.
@@ -105,8 +107,8 @@ def stack_of(
         epsilon: Epsilon of the claim.
         agents: Number of agents.
         rounds: Horizon.
-        constants: The clip, in units of what a statistic grows by between two releases, and the number of releases;
-            they are used at the agent's level only.
+        constants: Used at the agent's level only: the clip, divided by the typical norm of what an agent's statistic
+            grows by between two releases; and the number of releases.
     """
     clip, releases = constants
     channel: dict[str, Any] = {}

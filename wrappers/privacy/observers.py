@@ -52,7 +52,7 @@ def attack_stage(
     error: float = 1e-4,
     seed: int = 0,
 ) -> Evidence:
-    """Attacks the first agent of a federation with a stage, by an observer's view, and returns the evidence.
+    """Attacks the first agent of a federation with a stage, by all that one observer sees, and returns the evidence.
 
     What the observer sees and knows:
 
@@ -78,8 +78,9 @@ def attack_stage(
         observer: Who watches.
         agents: Number of agents in a federation.
         releases: Number of releases of each agent, one a round.
-        others: The numbers that all other agents release in both histories, relative to the first agent's: 0 for
-            nothing, 1 or -1 for what the first agent releases in one of the histories.
+        others: What all other agents release in both histories. In the two histories the first agent releases a vector
+            of the clip's norm, or its opposite; the others release this multiple of the vector: 0 for zeros, 1 or -1
+            for the same as the first agent in one of the histories.
         samples: Number of samples of each history; a quarter as many are drawn before to train the attack.
         error: Largest probability with which the lower bound on epsilon may be too high.
         seed: Seed of the noise.
@@ -131,7 +132,7 @@ ATTACKED: tuple[tuple[str, Observer], ...] = (
 
 
 class _View:
-    """What an observer sees under one history of the first agent."""
+    """The numbers that an observer sees while one history of the first agent is played through the real stack."""
 
     def __init__(self, private: Privatizer, stage: Stage, observer: Observer, releases: int) -> None:
         """Puts a transport around a privatized environment: a channel for secure sums, otherwise a server."""

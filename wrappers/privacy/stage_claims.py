@@ -22,12 +22,16 @@ IDEALISED = "idealised: real-valued noise"
 
 
 class Shares:
-    """Counts whose noise was in the sums of an episode, for claims about secure sums and shuffled batches.
+    """The count of how many agents had their noise in each sum of an episode, for claims about sums and batches.
+
+    A *share* is the noise that one agent has added to a sum. The more shares an observer does not know, the better an
+    agent is protected.
 
     Memory grows with the number of agents, not with its square or with the number of sums.
 
     Attributes:
-        times: How often any agent has released data, int64 ``(replicas,)``: the number of synchronisations.
+        times: The number of synchronisations (rounds in which at least one agent has released data), int64
+            ``(replicas,)``.
     """
 
     def __init__(self, rows: tuple[int, int]) -> None:
@@ -120,7 +124,16 @@ def _summed(stage: Stage, accounts: Accountant, own: Claim, unknown: Array, aske
 
 
 def _shuffled(stage: Stage, accounts: Accountant, own: Claim, unknown: Array, correlated: bool) -> Claim:
-    """Returns the smaller one of the local claim and the claim for batches with ``unknown`` messages of others."""
+    """Returns the local claim or the claim amplified by shuffling, whichever has the smaller epsilon.
+
+    Args:
+        stage: The stage of the transport, a shuffler.
+        accounts: The recorded releases.
+        own: The local claim.
+        unknown: Number of messages in a batch whose noise the observer does not know, the agent's own among them,
+            int ``(replicas, agents)``.
+        correlated: Whether the noises of an agent's releases are correlated; then nothing is amplified.
+    """
     reason = ""
     if correlated:
         reason = "the noise of an agent's messages is correlated"

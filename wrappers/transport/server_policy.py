@@ -80,8 +80,8 @@ class ServerPolicy(Protocol):
             The answer by name, with the declared dtypes and shapes ``(...)``: ``(replicas, ...)`` for all agents of a
             replica, or ``(replicas, agents, ...)`` for each of them. Or a question (:class:`Ask`): the policy is called
             again with the reports, in the same round, until no replica has a question left. Only then are answers taken
-            from it, for all replicas, also for those that had no question. A replica that was asked but has no mask
-            has lost all reports.
+            from it, for all replicas, also for those that had no question. If agents of a replica were asked and its
+            rows of ``mask`` are all false, all of their reports have been lost.
         """
 
 
@@ -149,7 +149,7 @@ def declared_spaces(declared: Downloads) -> dict[str, spaces.Box]:
 
 
 def packed_bytes(arrays: Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]) -> int:
-    """Returns how many bytes arrays of given shapes and dtypes take; one bit for each bool."""
+    """Returns how many bytes arrays of given shapes and dtypes take together, rounded up; a bool takes one bit."""
     bits = (
         prod(shape) * (1 if np.dtype(of) == np.bool_ else 8 * np.dtype(of).itemsize)
         for shape, of in arrays.values()

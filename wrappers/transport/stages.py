@@ -56,7 +56,9 @@ class Stage:
         return sensitivity._replace(scale=largest)
 
     def combined(self, statistic: Arrays, arrived: Array) -> "Combined":
-        """Returns what leaves the stage in one synchronisation, before a trusted server adds noise.
+        """Adds up the releases of one synchronisation, and returns the sums that leave the stage.
+
+        The noise of a trusted server is not in them yet.
 
         Args:
             statistic: The releases by name, ``(replicas, agents, ...)``.

@@ -20,18 +20,19 @@ from fedbandit_envs.basics.checks import require_integer
 
 
 def unknown_shares(present: Array, known: int = 0, every_release: bool = False) -> Array:
-    """Returns for each agent how many shares of noise, of which its privacy is made, an observer does not know.
+    """Returns for each agent the number of shares of noise (one an agent and sum) that an observer does not know.
 
     Args:
         present: Whose data and noise were in each sum, bool ``(sums, agents)``.
         known: How many of the shares the observer knows: the number of colluding agents, and one more for a fellow
             agent, which subtracts its own.
         every_release: False for the least number of shares in any of the sums with the agent: for independent noise,
-            and for one altered window of a matrix mechanism. True for the number of agents in all of these sums: for a
-            change of all data of an agent under a matrix mechanism.
+            and for one altered window of a matrix mechanism. True for the number of agents that were in every sum: for
+            a change of all data of an agent under a matrix mechanism.
 
     Returns:
-        The numbers, int64 ``(agents,)``: at least 1, an agent's own share. For an agent in no sum, all agents count.
+        The numbers, int64 ``(agents,)``: at least 1, an agent's own share.
+        For an agent that was in no sum, the number of all agents is used.
 
     Raises:
         TypeError: ``known`` is not an integer.
