@@ -19,6 +19,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.claim import AGENT
+from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.noise_variance import COVARIANCE, independent, variance_of
 from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.core.wrapper import find_layer, layers
@@ -55,7 +56,10 @@ def check_noise(wrap: Wrap, make: Make) -> None:
     Raises:
         AssertionError: A requirement does not hold.
     """
-    noisy_env: Make = lambda: find_layer(around(wrap, make)(), "noise") or make()  # noqa: E731 - a Make
+
+    def noisy_env() -> FederatedEnv:
+        return find_layer(around(wrap, make)(), "noise") or make()
+
     env = noisy_env()
     values = sum(int(np.prod(space.shape or ())) for space in make().single_release_space.values())
     replicas = max(REPLICAS, -(-VALUES // (env.max_num_agents * values)))

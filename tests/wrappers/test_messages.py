@@ -344,7 +344,9 @@ class Author:
 
 @pytest.mark.parametrize("schedule", ["every_round", "on_request"])
 def test_policies_write_messages(schedule):
-    make = lambda: Channel(Messages(arms(num_agents=3, num_arms=4), ONE), schedule=schedule)  # noqa: E731
+    def make():
+        return Channel(Messages(arms(num_agents=3, num_arms=4), ONE), schedule=schedule)
+
     check_policy(Author, make)
     env = make()
     entries = ["action", "message"] + ["send"] * (schedule == "on_request")

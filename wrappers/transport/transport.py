@@ -247,8 +247,10 @@ class Transport(FederatedWrapper):
         """
         if not hasattr(self, "_everyone"):
             raise ResetNeeded("step was called before reset")
-        names = list(self.single_action_space)  # type: ignore[call-overload]
-        require_action_entries(action, names, "the schedule lets agents choose when to send")
+        assert isinstance(self.single_action_space, spaces.Dict)
+        require_action_entries(
+            action, self.single_action_space.keys(), "the schedule lets agents choose when to send"
+        )
         own, send = take_entry(action, "send")
         send = np.asarray(send)
         if send.shape != self._everyone.shape:
