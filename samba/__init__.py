@@ -10,7 +10,8 @@ The parts, from the bottom up:
 * ``crypto/``: keys, pseudorandom streams, encrypted scores and marks, Paillier, sealed links, certificates.
 * ``owners/``: the computations of a data owner: bandit algorithms, their state, Bernoulli arms.
 * ``vertical``: the same federation without encryption; ``plan``: the description of a run that every role is given.
-* ``roles/``: the customer, Controller, Comp and groups of data owners, as state machines over messages.
+* ``roles/``: the customer, Controller, Comp and groups of data owners, as state machines over messages, and what each
+  could read of the messages that it received.
 * ``transports/``: delivery of frames between roles: in one process, by sockets, or with one process for each role.
 * ``runs``: whole runs, encrypted or not, from a list of arms or from settings as JSON.
 """

@@ -13,10 +13,11 @@ with app.setup:
 
     from fedbandit_envs.arms.ratings import DataName
     from fedbandit_envs.leaderboard.lab import federation, views
-    from fedbandit_envs.leaderboard.lab.samba import KNOWS, samba_outcome
+    from fedbandit_envs.leaderboard.lab.samba import samba_outcome
     from fedbandit_envs.leaderboard.runs.spec import SettingsError, read_value
     from fedbandit_envs.registry.registration import REGISTRY
     from fedbandit_envs.samba.owners.algorithm import RULES
+    from fedbandit_envs.samba.roles.sightings import KNOWS
     from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 
 

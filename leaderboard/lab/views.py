@@ -11,10 +11,11 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.leaderboard.lab.federation import Outcome
-from fedbandit_envs.leaderboard.lab.samba import SambaOutcome, sightings
+from fedbandit_envs.leaderboard.lab.samba import SambaOutcome
 from fedbandit_envs.leaderboard.runs.plots import regret_figure
 from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
 from fedbandit_envs.registry.problems import Panel
+from fedbandit_envs.samba.roles.sightings import sightings
 
 MOST_OUTCOMES = 7
 """The largest number of runs shown together, so that each has a colour of its own."""
