@@ -58,19 +58,10 @@ def baselines(env_id: str) -> list[str]:
 
 def known_settings(env_id: str, baseline: str) -> list[str]:
     """Returns every argument that can be set, as ``part.name=default``; required arguments lack the default."""
-    entry, found = REGISTRY[env_id], BASELINES[baseline]
-    federation = resolve(entry.federation)
-    presets = {**getattr(federation, "defaults", {}), **entry.kwargs}
-    known = {
-        "env": {**arguments(federation), **presets},
-        "policy": {**arguments(found.policy), **found.policy_kwargs},
-    }
-    known |= {part: {**arguments(spec.make), **spec.kwargs} for part, spec in found.wrappers.items()}
     return [
         f"{part}.{name}" + ("" if value is Parameter.empty else f"={dumps(value, default=str)}")
-        for part, values in known.items()
+        for part, values in RunSpec(baseline, env_id, 1, 1).known_settings.items()
         for name, value in values.items()
-        if name not in ("env", "max_cycles", "render_mode")
     ]
 
 

@@ -1,21 +1,25 @@
-"""An experiment of a paper as data: its runs, their results, and the templates of the page that reports on them."""
+"""An experiment of a paper as data: its runs and measurements, their results, and the templates of its page."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from operator import itemgetter
 from pkgutil import iter_modules
-from types import ModuleType
+from time import process_time
+from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.checks import require_integer
-from fedbandit_envs.leaderboard.reproduction.measurement import Measurement
+from fedbandit_envs.leaderboard.runs.source import source_digest
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.registry.plugins import Registry
 
 LOG_LOG = {"xscale": "log", "yscale": "log"}
-LOG_LINEAR = {"xscale": "log", "yscale": "linear"}
 LINEAR = {"xscale": "linear", "yscale": "linear"}
 
 
@@ -60,6 +64,83 @@ class Plan(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Measurement:
+    """A call of a measuring function, which can be played in shards and stored like a run of a baseline.
+
+    It is a :class:`~fedbandit_envs.leaderboard.runs.store.Cell`.
+
+    Attributes:
+        measure: The function, called as ``measure(seeds, advance, **arguments)``. It calls ``advance`` with the share
+            of its work that was done since the last call. It returns, by name, arrays whose first axis has the length
+            of ``seeds``, and JSON values that are the same for all seeds.
+        arguments: Further arguments of the function, JSON values.
+        seeds: Seeds of all shards together.
+        per_shard: Largest number of seeds in one shard.
+        work: Work for each seed, in agent-rounds (rounds of one agent) or what takes about as long.
+        labels: Values by which the measurement differs from other runs of its panel; not a part of the key.
+    """
+
+    measure: Callable[..., Mapping[str, Any]]
+    arguments: Mapping[str, Any]
+    seeds: range
+    per_shard: int
+    work: float
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> list[Any]:
+        """Everything on which the result depends, as JSON values, so that shards with the same key can be reused."""
+        # The store itself adds a digest of the package's source without the papers' modules. So the digest of the
+        # function's module is added here.
+        module = self.measure.__module__
+        seeds = [self.seeds.start, self.seeds.stop]
+        return [module, self.measure.__name__, dict(self.arguments), seeds, source_digest(module)]
+
+    @property
+    def size(self) -> float:
+        """Work of all seeds, in agent-rounds or what takes about as long."""
+        return float(self.work * len(self.seeds))
+
+    def split(self) -> list["Measurement"]:
+        """Returns the measurement split into shards with at most ``per_shard`` seeds each."""
+        starts = range(0, len(self.seeds), self.per_shard)
+        return [replace(self, seeds=self.seeds[start : start + self.per_shard]) for start in starts]
+
+    def play(self, advance: Callable[[float], None]) -> Arrays:
+        """Calls the function and returns the arrays that are written to the shard's file.
+
+        Args:
+            advance: Called with the amount of work, in units of ``size``, that was done since its last call.
+
+        Returns:
+            The function's arrays by name, ``others`` (its other values as JSON text) and ``cpu_seconds``.
+        """
+        start = process_time()
+        found = self.measure(self.seeds, lambda share: advance(share * self.size), **self.arguments)
+        arrays = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+        others = {name: value for name, value in found.items() if name not in arrays}
+        written = np.array(json.dumps(others))
+        return {**arrays, "others": written, "cpu_seconds": np.array(process_time() - start)}
+
+    def join(self, parts: Sequence[Arrays]) -> SimpleNamespace:
+        """Returns the result of the whole measurement, put together from its shards.
+
+        Args:
+            parts: Contents of the shards' files, in the order of seeds.
+
+        Returns:
+            An object whose attributes are the function's values by name, with arrays for all seeds, and
+            ``cpu_seconds``, the sum over shards.
+        """
+        names = parts[0].keys() - {"others", "cpu_seconds"}
+        return SimpleNamespace(
+            **{name: np.concatenate([part[name] for part in parts]) for name in names},
+            **json.loads(str(parts[0]["others"])),
+            cpu_seconds=float(sum(part["cpu_seconds"] for part in parts)),
+        )
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One experiment of a paper.
 
@@ -69,7 +150,8 @@ class Experiment:
 
     Attributes:
         title: Title of the page and of the picture.
-        axes: Axes of the picture: ``x`` and ``y`` (labels), ``xscale`` and ``yscale`` (``linear`` or ``log``).
+        axes: Axes of the picture: ``x`` and ``y`` (labels), ``xscale`` and ``yscale`` (``linear``, or ``log``, which is
+            the default).
         scales: Sizes that can be run, by name: at least ``small`` (takes minutes) and ``paper`` (the paper's size).
         runs: Function that returns the runs of a panel; each run has different ``labels``.
         panels: Titles of the panels by name; each panel is a section of the page and a part of the picture.

@@ -138,7 +138,7 @@ def panels_png(
     Args:
         panels: For each panel's title its curves by name. A curve is a tuple of x, y and lengths of the error bars,
             which are one array, a pair of arrays (below and above), or None.
-        axes: Labels of the axes (``x`` and ``y``) and their scales (``xscale`` and ``yscale``).
+        axes: Labels of the axes (``x`` and ``y``) and their scales (``xscale`` and ``yscale``, logarithmic by default).
         title: Title of the picture.
         path: The file to write; its folder must exist.
         apart: Entries that replace those of ``axes`` in single panels, by the panel's title.
@@ -172,7 +172,7 @@ def panels_png(
                 x, y, error, color=colour, linestyle=dashes, label=label,
                 linewidth=1.6, elinewidth=0.8, capsize=2, marker=".",
             )  # fmt: skip
-        own = {**axes, **apart.get(name, {})}
+        own = {"xscale": "log", "yscale": "log", **axes, **apart.get(name, {})}
         place.set(xscale=own["xscale"], yscale=own["yscale"], xlabel=own["x"], ylabel=own["y"], title=name)
         _write_numbers_out(place)
         points = sorted({float(at) for x, _, _ in curves.values() for at in x})

@@ -148,13 +148,7 @@ class RunSpec:
         Raises:
             SettingsError: A word is malformed, or its key unknown or ambiguous.
         """
-        baseline = find_baseline(self.baseline)
-        known = {
-            "env": arguments(resolve(find_registered(self.env_id).federation)).keys()
-            - {"max_cycles", "render_mode"},
-            "policy": arguments(baseline.policy).keys(),
-            **{part: arguments(wrapper.make).keys() - {"env"} for part, wrapper in baseline.wrappers.items()},
-        }
+        known = self.known_settings
         given: dict[str, dict[str, Any]] = {part: {} for part in known}
         with refusing(ValueError):
             for word in words:
@@ -167,6 +161,25 @@ class RunSpec:
         return replace(
             self, env_kwargs=given.pop("env"), policy_kwargs=given.pop("policy"), wrapper_kwargs=given
         )
+
+    @property
+    def known_settings(self) -> dict[str, dict[str, Any]]:
+        """The arguments that can be set, and their defaults.
+
+        They are those of the environment (``env``), the policy (``policy``) and each of the baseline's wrappers (by its
+        name). A required argument has the default ``inspect.Parameter.empty``.
+        """
+        entry, baseline = find_registered(self.env_id), find_baseline(self.baseline)
+        federation = resolve(entry.federation)
+        known = {
+            "env": {**arguments(federation), **getattr(federation, "defaults", {}), **entry.kwargs},
+            "policy": {**arguments(baseline.policy), **baseline.policy_kwargs},
+            **{part: {**arguments(one.make), **one.kwargs} for part, one in baseline.wrappers.items()},
+        }
+        for name in ("env", "max_cycles", "render_mode"):
+            for values in known.values():
+                values.pop(name, None)
+        return known
 
     @property
     def all_seeds(self) -> range:

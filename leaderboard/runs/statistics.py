@@ -17,14 +17,15 @@ With two seeds, Student's interval would be 13 times as wide as with many seeds.
 """
 
 
-def mean_and_half_width(
-    values: Array, level: float = 0.95, strata: Array | None = None
-) -> tuple[Array, Array]:
-    """Returns the mean over the last axis and the half width of its Student-t confidence interval.
+LEVEL = 0.95
+"""Nominal coverage of all intervals."""
+
+
+def mean_and_half_width(values: Array, strata: Array | None = None) -> tuple[Array, Array]:
+    """Returns the mean over the last axis and the half width of its 95 % Student-t confidence interval.
 
     Args:
         values: Values with one entry for each seed on the last axis.
-        level: Coverage of the interval.
         strata: Stratum (such as a problem instance) of each seed, ``(seeds,)``. Strata count as fixed: differences
             between them do not widen the interval, and degrees of freedom are those of Welch and Satterthwaite. None
             if all seeds are of one stratum.
@@ -46,7 +47,7 @@ def mean_and_half_width(
         share**2 / (part.shape[-1] - 1) for share, part in zip(shares, parts, strict=True)
     ) / np.where(variance > 0, variance**2, 1.0)
     freedom = 1 / np.where(variance > 0, over_freedom, 1.0)
-    return mean, student.ppf(0.5 + level / 2.0, freedom) * np.sqrt(variance)
+    return mean, student.ppf(0.5 + LEVEL / 2.0, freedom) * np.sqrt(variance)
 
 
 def stratum_means(values: Array, strata: Array) -> Array:
@@ -59,10 +60,8 @@ def stratum_means(values: Array, strata: Array) -> Array:
     return np.array([values[strata == stratum].mean() for stratum in np.unique(strata)])
 
 
-def ratio_in_other_strata(
-    numerator: Array, denominator: Array, strata: Array, level: float = 0.95
-) -> tuple[float, float]:
-    """Returns a prediction interval for the ratio of two means in a repetition of the experiment with new strata.
+def ratio_in_other_strata(numerator: Array, denominator: Array, strata: Array) -> tuple[float, float]:
+    """Returns a 95 % prediction interval for the ratio of two means in a repetition of the experiment with new strata.
 
     The repetition has as many strata (such as problem instances), drawn from the same distribution, and as many seeds.
     It is Student's prediction interval for the logarithm of the ratio, by linear approximation. Both the present strata
@@ -73,14 +72,13 @@ def ratio_in_other_strata(
         numerator: One value for each seed, ``(seeds,)``.
         denominator: One value for each seed, played with the same random numbers, same shape.
         strata: Stratum of each seed, same shape; all strata must have equally many seeds.
-        level: Coverage of the interval.
 
     Returns:
         Lower and upper end; both are NaN for fewer than :data:`FEWEST` strata.
     """
     above, below = stratum_means(numerator, strata), stratum_means(denominator, strata)
     ratio = above.mean() / below.mean()
-    _, half = mean_and_half_width(above / above.mean() - below / below.mean(), level)
+    _, half = mean_and_half_width(above / above.mean() - below / below.mean())
     return float(ratio * np.exp(-np.sqrt(2) * half)), float(ratio * np.exp(np.sqrt(2) * half))
 
 
@@ -91,14 +89,9 @@ MIDDLES: Mapping[Middle, Callable[..., Any]] = {"mean": np.mean, "median": np.me
 
 
 def ratio_with_interval(
-    numerator: Array,
-    denominator: Array,
-    strata: Array,
-    level: float = 0.95,
-    resamples: int = 2000,
-    middle: Middle = "mean",
+    numerator: Array, denominator: Array, strata: Array, resamples: int = 2000, middle: Middle = "mean"
 ) -> tuple[float, float, float]:
-    """Returns the ratio of two means or medians over paired seeds, with a stratified bootstrap interval.
+    """Returns the ratio of two means or medians over paired seeds, with a 95 % stratified bootstrap interval.
 
     Seeds are resampled within each stratum, and the same seeds for numerator and denominator.
 
@@ -106,7 +99,6 @@ def ratio_with_interval(
         numerator: One value for each seed, ``(seeds,)``.
         denominator: One value for each seed, played with the same random numbers, same shape.
         strata: Stratum (such as a problem instance) of each seed, same shape.
-        level: Coverage of the percentile interval.
         resamples: Number of bootstrap resamples.
         middle: Whether it is the ratio of means or of medians.
 
@@ -119,7 +111,7 @@ def ratio_with_interval(
         return value, nan, nan
     picks = resampled(strata, resamples)
     ratios = of(numerator[picks], axis=1) / of(denominator[picks], axis=1)
-    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return value, float(low), float(high)
 
 
@@ -141,8 +133,8 @@ def resampled(strata: Array, resamples: int) -> Array:
     return np.concatenate(picks, axis=1)
 
 
-def bootstrap_coverage(count: int, level: float = 0.95) -> float:
-    """Returns the true coverage of percentile bootstrap intervals for a mean of normally distributed values.
+def bootstrap_coverage(count: int) -> float:
+    """Returns the true coverage of 95 % percentile bootstrap intervals for a mean of normally distributed values.
 
     :func:`ratio_with_interval` gives such intervals.
 
@@ -151,7 +143,6 @@ def bootstrap_coverage(count: int, level: float = 0.95) -> float:
 
     Args:
         count: Number of values in the one stratum, at least 2.
-        level: Nominal coverage.
     """
-    reach = normal.ppf(0.5 + level / 2.0) * np.sqrt((count - 1) / count)
+    reach = normal.ppf(0.5 + LEVEL / 2.0) * np.sqrt((count - 1) / count)
     return float(1 - 2 * student.sf(reach, count - 1))

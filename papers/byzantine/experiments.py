@@ -41,7 +41,7 @@ def byzantine(plan: Plan) -> list[RunSpec]:
 EXPERIMENTS = {
     "byzantine": Experiment(
         "Liars: honest agents' regret against their share",
-        {"x": "share of liars", "y": "honest agents' regret at T", "xscale": "linear", "yscale": "log"},
+        {"x": "share of liars", "y": "honest agents' regret at T", "xscale": "linear"},
         SCALES,
         byzantine,
         {

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.reproduction.experiment import LINEAR, LOG_LOG, Experiment, Plan, Scale
+from fedbandit_envs.leaderboard.reproduction.experiment import LINEAR, Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 
 THESIS_ROUNDS = 100_000
@@ -193,7 +193,7 @@ def _experiment(
         scales: Sizes that can be run, by name.
         **others: Other attributes of the experiment; ``axes`` are changes to the default axes.
     """
-    axes = {"x": x, "y": "cumulative fairness regret per agent", **LOG_LOG, **others.pop("axes", {})}
+    axes = {"x": x, "y": "cumulative fairness regret per agent", **others.pop("axes", {})}
     return Experiment(f"Exposure fairness, {title}", axes, scales, runs, **others)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fedbandit_envs.leaderboard.reproduction.experiment import LOG_LOG, Experiment, Plan, Scale
+from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 
 PAPER_ROUNDS = 30_000
@@ -48,7 +48,7 @@ def runs(plan: Plan) -> list[RunSpec]:
 EXPERIMENTS = {
     "fedlinucb": Experiment(
         "FedLinUCB and Async-LinUCB: asynchronous agents and a server",
-        {"x": "round", "y": "of the federation, cumulative", **LOG_LOG},
+        {"x": "round", "y": "of the federation, cumulative"},
         {"small": Scale(5_000, 10), "paper": Scale(PAPER_ROUNDS, 40)},
         runs,
         {

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import inf, isqrt
 from typing import Any
 
-from fedbandit_envs.leaderboard.reproduction.experiment import LOG_LOG, Experiment, Plan, Scale
+from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.runs.spec import ROWS_PER_SHARD, RunSpec
 
 DELTA = 0.1
@@ -191,7 +191,7 @@ def _experiment(
     scales = {"small": small, "paper": Scale(PAPER_ROUNDS, PAPER_TRIALS, paper)}
     if medium:
         scales["medium"] = Scale(100_000, 3, medium, lean=True)
-    return Experiment(f"FedUCB{title}", {"x": x, "y": y, **LOG_LOG}, scales, runs, **others)
+    return Experiment(f"FedUCB{title}", {"x": x, "y": y}, scales, runs, **others)
 
 
 EXPERIMENTS = {

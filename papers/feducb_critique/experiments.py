@@ -7,8 +7,7 @@ Reference:
 
 from typing import Any
 
-from fedbandit_envs.leaderboard.reproduction.experiment import LOG_LINEAR, Experiment, Plan, Scale
-from fedbandit_envs.leaderboard.reproduction.measurement import Measurement
+from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Measurement, Plan, Scale
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.papers.feducb.experiments import SHARED, linear_run
 from fedbandit_envs.papers.feducb_critique.runs import ATTACKED, added_noise, first_messages
@@ -72,7 +71,7 @@ _PAPER = {**_ATTACK, "agents": (*_SMALL["agents"], 50, 100), "dT/D": (*_SMALL["d
 EXPERIMENTS = {
     "feducb-critique": Experiment(
         "FedUCB, as Zhou and Chowdhury criticise it: privacy, noise, communication",
-        {"x": "epsilon promised", "y": "epsilon, at least", **LOG_LINEAR},
+        {"x": "epsilon promised", "y": "epsilon, at least", "yscale": "linear"},
         # Neither paper prints measured values, so the scale ``paper`` is only larger than ``small``.
         {
             "tiny": Scale(200, 2, _TINY),

@@ -6,14 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.reproduction.experiment import (
-    LINEAR,
-    LOG_LINEAR,
-    LOG_LOG,
-    Experiment,
-    Plan,
-    Scale,
-)
+from fedbandit_envs.leaderboard.reproduction.experiment import LINEAR, Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.runs.result import Strata
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.procurement_v0 import parallel_env
@@ -183,9 +176,9 @@ EXPERIMENTS = {
         f"P-FCB, {title}", {"x": x, "y": y, **scales}, SCALES, runs, PANELS, modes=("default", "printed")
     )
     for name, title, runs, x, y, scales in (
-        ("exp1", "EXP1 (Figure 3): regret over rounds", _exp1, "round", _REGRET, LOG_LOG),
-        ("exp2", "EXP2 (Figure 4): regret against epsilon", _exp2, "epsilon", _FRR, LOG_LINEAR),
+        ("exp1", "EXP1 (Figure 3): regret over rounds", _exp1, "round", _REGRET, {}),
+        ("exp2", "EXP2 (Figure 4): regret against epsilon", _exp2, "epsilon", _FRR, {"yscale": "linear"}),
         ("exp3", "EXP3 (Figure 5): regret against agents", _exp3, "agents", "regret per agent at T", LINEAR),
-        ("fig2", "Figure 2: sharing true data every round", _fig2, "round", _FRR, LOG_LINEAR),
+        ("fig2", "Figure 2: sharing true data every round", _fig2, "round", _FRR, {"yscale": "linear"}),
     )
 }  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.reproduction.experiment import LOG_LINEAR, Experiment, Plan, Scale
+from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
@@ -250,7 +250,7 @@ def runs(plan: Plan) -> list[RunSpec]:
 EXPERIMENTS = {
     "private-budget": Experiment(
         "Private federation: what one budget buys",
-        {"x": "releases", "y": "regret / tuned silence's", **LOG_LINEAR},
+        {"x": "releases", "y": "regret / tuned silence's", "yscale": "linear"},
         {"tiny": Scale(600, 2), "small": Scale(100_000, 4), "paper": Scale(100_000, 20)},
         runs,
         {name: problem.title for name, problem in PROBLEMS.items()},

@@ -10,7 +10,7 @@ from typing import Any
 
 from fedbandit_envs.baselines import comparison_lines
 from fedbandit_envs.baselines.comparison_lines import OURS, OURS_TUNED, PAPER, PLACEBO, SILENT, TRUE, TUNED
-from fedbandit_envs.leaderboard.reproduction.experiment import LOG_LOG, Experiment, Plan, Scale
+from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.leaderboard.runs.statistics import Middle
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
@@ -203,7 +203,7 @@ SCALES = {
 EXPERIMENTS = {
     "private-federation": Experiment(
         "Private federation: whether it pays against tuned silence",
-        {"x": "epsilon", "y": "regret / tuned silence's", **LOG_LOG},
+        {"x": "epsilon", "y": "regret / tuned silence's"},
         SCALES,
         runs,
         {name: problem.title for name, problem in PROBLEMS.items()}

@@ -3,8 +3,7 @@
 from typing import Any
 
 from fedbandit_envs.basics.checks import require_integer
-from fedbandit_envs.leaderboard.reproduction.experiment import LINEAR, LOG_LINEAR, Experiment, Plan, Scale
-from fedbandit_envs.leaderboard.reproduction.measurement import Measurement
+from fedbandit_envs.leaderboard.reproduction.experiment import LINEAR, Experiment, Measurement, Plan, Scale
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.papers.samba.runs import select
 from fedbandit_envs.samba.crypto.libraries import require_extra
@@ -165,7 +164,7 @@ _SHARES = {"share": (0.25, 0.5, 0.75, 1.0)}
 _TENTHS = Scale(PAPER_ROUNDS, 50, {"share": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)})
 _BY_ARMS = Scale(PAPER_ROUNDS, 50, {"arms": (10, 20, 40, 60, 80, 100)})
 _ENDS = {"arms": (10, 100)}
-_TIME = {"y": "CPU seconds", "xscale": "linear", "yscale": "log"}
+_TIME = {"y": "CPU seconds", "xscale": "linear"}
 
 EXPERIMENTS = {
     "samba-fig8a": Experiment(
@@ -198,7 +197,7 @@ EXPERIMENTS = {
     ),
     "samba-privacy": Experiment(
         "Noise beside encryption: differential privacy and SAMBA on the same arms",
-        {"x": "epsilon", "y": "regret a pull", **LOG_LINEAR},
+        {"x": "epsilon", "y": "regret a pull", "yscale": "linear"},
         {
             "small": Scale(2_000, 20, {"arms": (10,), "epsilon": (0.5, 2.0, 8.0)}),
             "paper": Scale(10_000, 50, {"arms": (100,), "epsilon": (0.1, 0.5, 1.0, 2.0, 8.0)}),

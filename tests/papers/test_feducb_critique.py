@@ -9,8 +9,7 @@ from pages import check_page
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.experiment import Plan
-from fedbandit_envs.leaderboard.reproduction.measurement import Measurement
+from fedbandit_envs.leaderboard.reproduction.experiment import Measurement, Plan
 from fedbandit_envs.leaderboard.runs.source import source_digest
 from fedbandit_envs.papers.feducb_critique.analysis import (
     ERROR,

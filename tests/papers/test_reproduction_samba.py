@@ -12,8 +12,7 @@ from samba_runs import means_of, plain
 from typer.testing import CliRunner
 
 from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale, experiments
-from fedbandit_envs.leaderboard.reproduction.measurement import Measurement
+from fedbandit_envs.leaderboard.reproduction.experiment import Measurement, Plan, Scale, experiments
 from fedbandit_envs.leaderboard.runs.execute import play
 from fedbandit_envs.leaderboard.runs.store import Store
 from fedbandit_envs.papers.samba import experiments as samba

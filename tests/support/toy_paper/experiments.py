@@ -1,4 +1,4 @@
-from fedbandit_envs.leaderboard.reproduction.experiment import LOG_LOG, Experiment, Scale
+from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Scale
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 
 
@@ -15,7 +15,7 @@ def runs(plan):
 
 TOY = Experiment(
     "Radius of confidence",
-    {"x": "round", "y": "regret", **LOG_LOG},
+    {"x": "round", "y": "regret"},
     {"small": Scale(300, 8, {"radius": (0.5, 1.0)})},
     runs,
     {"federation": "The federation"},
