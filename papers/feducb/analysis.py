@@ -1,7 +1,6 @@
 """Tables, ratios, curves and verdicts of the FedUCB paper's figures, and of our own pages on its horizon and graphs."""
 
 from collections.abc import Mapping
-from math import isnan
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,8 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     Ratio,
     Statement,
     exponents,
-    falls,
     final_regret,
     over,
-    over_line,
     over_rounds,
     over_seeds,
     ratio,
@@ -28,7 +25,7 @@ from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.papers.feducb import experiments
-from fedbandit_envs.papers.feducb.experiments import FEDERATIONS, PRIVATE, RANDOM, SILENCE
+from fedbandit_envs.papers.feducb.experiments import FEDERATIONS, RANDOM, SILENCE
 
 
 def name_of(labels: Mapping[str, Any]) -> str:
@@ -69,18 +66,11 @@ def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Table:
         }
 
 
-def found(
-    runs: PanelRuns, sentence: str, reading: str, verdicts: Mapping[str, Any] = {}, agents: int | None = None
-) -> str:
-    """Returns a text that sets a sentence of the paper beside this project's findings.
-
-    The text says in what the runs differ from the paper's setting (horizon, trials, agents).
+def where_found(runs: PanelRuns, agents: int | None = None) -> str:
+    """Returns a text that says in what the runs differ from the paper's setting: horizon, trials, agents.
 
     Args:
         runs: The results of the panel.
-        sentence: The paper's sentence, letter by letter.
-        reading: How the sentence is understood here.
-        verdicts: Whether the sentence is true, by the name of the algorithm or case that is judged.
         agents: The paper's number of agents; None if it states none.
     """
     trials, played = runs.rows[0].result.regret.shape[1:]
@@ -90,9 +80,7 @@ def found(
         "{} agents for {}": (played, agents or played),
     }
     unlike = "; ".join(text.format(*pair) for text, pair in settings.items() if pair[0] != pair[1])
-    where = f"not at the paper's setting ({unlike}), which may differ" if unlike else "as in the paper"
-    listed = "\n".join(f"* {name}: {verdict}." for name, verdict in verdicts.items())
-    return f'The paper: "{sentence}" {reading} Found {where}:\n\n{listed}'
+    return f"not at the paper's setting ({unlike}), which may differ" if unlike else "as in the paper"
 
 
 def at_usual(runs: PanelRuns) -> PanelRuns:
@@ -100,19 +88,6 @@ def at_usual(runs: PanelRuns) -> PanelRuns:
     usual = {"epsilon": 1.0, "agents": 10.0}[runs.panel]
     lines = runs.lines(runs.panel, name_of)
     return PanelRuns(runs.plan, [LabelledResult({"line": name}, own[usual]) for name, own in lines.items()])
-
-
-def competitive(runs: PanelRuns) -> dict[str, str]:
-    """Returns for each private federation of Figure 1 A a text: whether its regret is at most that of silent agents.
-
-    The text has a verdict and a ratio for each epsilon, or for each number of agents M, whichever the panel varies.
-    """
-    x_is = {"epsilon": "epsilon", "agents": "M ="}[runs.panel]
-    return {
-        name: "; ".join(f"at {x_is} {x:g} {value.at_most(1)} ({value})" for x, value in ratios.items())
-        for name, ratios in over_line(runs.lines(runs.panel), SILENCE).items()
-        if name in PRIVATE
-    }
 
 
 def equal_privacy(runs: PanelRuns) -> Table:
@@ -171,21 +146,6 @@ def fitted_table(powers: Mapping[str, Mean]) -> Table:
     ]
 
 
-def quadratic(powers: Mapping[str, Mean]) -> dict[str, str]:
-    """Returns for each private federation a text: whether its regret may grow as d^2 in the dimension d.
-
-    The verdict is on whether the interval of its fitted exponent contains 2.
-
-    Args:
-        powers: The exponents by algorithm, as :func:`fitted` returns them.
-    """
-    return {
-        name: "undecided, of two trials" if isnan(power.low) else f"{power.holds(2)} (2 against {power})"
-        for name, power in powers.items()
-        if name in PRIVATE
-    }
-
-
 def sensitivity(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
     """Returns regret at the smallest epsilon divided by regret at the largest, by algorithm and gap."""
     epsilons = runs.values("epsilon")
@@ -209,20 +169,6 @@ def _factor_to_one(value: Ratio) -> tuple[float, float]:
     """Returns the interval of max(r, 1 / r) for a ratio r; its lower end is 1 if the interval of r contains 1."""
     ends = sorted(max(end, 1 / end) for end in (value.low, value.high))
     return (1.0 if value.low <= 1 <= value.high else ends[0]), ends[1]
-
-
-def less_sensitive(by_gap: Mapping[str, Mapping[float, Ratio]]) -> dict[str, str]:
-    """Returns for each private algorithm a text: whether epsilon matters less at the largest gap than at the smallest.
-
-    Args:
-        by_gap: Regret at the smallest epsilon divided by regret at the largest, by algorithm and gap, as
-            :func:`sensitivity` returns it.
-    """
-    verdicts = {}
-    for line, ratios in by_gap.items():
-        first, *_, last = ratios.values()
-        verdicts[line] = f"{nearer_to_one(first, last)} ({first}; {last})"
-    return verdicts
 
 
 def decades(runs: PanelRuns) -> list[int]:
@@ -249,12 +195,3 @@ def last_decade(runs: PanelRuns) -> dict[str, Mean]:
     start, end = decades(runs)[-2:]
     regrets = {name: [regret_by_seed(runs[name], k) for k in (end, start)] for name in FEDERATIONS}
     return {name: over_seeds(after / before, ".2f") for name, (after, before) in regrets.items()}
-
-
-def falling(lines: Mapping[str, Mapping[float, RunResult]]) -> dict[str, Statement]:
-    """Returns for each algorithm the verdict on whether its regret falls as x rises.
-
-    Args:
-        lines: Results by algorithm and x.
-    """
-    return {name: falls(own)[0] for name, own in lines.items()}
