@@ -5,10 +5,10 @@ too, and every baseline that is compared with it is tuned on the same grid, for 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from math import exp, log
 from typing import Any
 
 import numpy as np
+from scipy.stats import gmean
 
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
@@ -69,9 +69,7 @@ def mean_regret(results: Sequence[RunResult]) -> float:
             the smallest is returned if it is not positive.
     """
     means = [float(result.regret[-1].mean(axis=1).mean()) for result in results]
-    if min(means) <= 0.0:
-        return min(means)
-    return exp(sum(map(log, means)) / len(means))
+    return float(gmean(means)) if min(means) > 0.0 else min(means)
 
 
 def best_constants(

@@ -241,6 +241,17 @@ def falls(points: Mapping[float, RunResult]) -> tuple[Statement, list[Ratio]]:
     return ordered([points[x] for x in sorted(points, reverse=True)])
 
 
+def least(results: Mapping[str, RunResult], start: str = "") -> str:
+    """Returns the name of the run with the least mean regret.
+
+    Args:
+        results: Runs by name.
+        start: Only runs whose names begin with this text are compared.
+    """
+    names = [name for name in results if name.startswith(start)]
+    return min(names, key=lambda name: float(regret_by_seed(results[name]).mean()))
+
+
 def over_line(lines: Mapping[str, Mapping[Any, RunResult]], rival: str) -> dict[str, dict[Any, Ratio]]:
     """Returns for each algorithm but the rival the ratio of its regret to the rival's, by the algorithm's name and x.
 

@@ -70,17 +70,6 @@ def power_of_rounds(result: RunResult) -> Mean:
     return over_seeds(grown / log(result.rounds[-1] / result.rounds[early]), ".2f")
 
 
-def least(runs: PanelRuns, start: str = "") -> str:
-    """Returns the name of the algorithm with the least fairness regret.
-
-    Args:
-        runs: The results of one panel.
-        start: Only algorithms whose names begin with this text are compared.
-    """
-    regrets = {line: regret_by_seed(result).mean() for line, result in runs.by("line").items()}
-    return min((line for line in regrets if line.startswith(start)), key=regrets.__getitem__)
-
-
 def against_epsilon(runs: PanelRuns) -> Table:
     """Yields a table with a line for each epsilon: the private algorithms' fairness regret, and its ratio to B0's.
 

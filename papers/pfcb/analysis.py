@@ -73,19 +73,18 @@ def of_markets(result: RunResult, markets: Sequence[int]) -> RunResult:
     )
 
 
-def over_chord(points: Mapping[float, RunResult], x: float) -> Ratio:
-    """Returns the regret at x divided by the value at x of a straight line between two measured regrets.
+def chords(points: Mapping[float, RunResult]) -> dict[float, Ratio]:
+    """Returns for each x but the smallest and the largest the regret divided by a straight line's value at that x.
 
     The line goes from the regret at the smallest x to the regret at the largest x.
 
     Args:
         points: Results by x.
-        x: One of the x between the smallest and the largest.
     """
-    first, last = min(points), max(points)
+    first, *inner, last = sorted(points)
     start, end = (points[at].regret.mean(axis=2, keepdims=True) for at in (first, last))
-    line = start + (x - first) / (last - first) * (end - start)
-    return ratio(points[x], replace(points[first], regret=line))
+    lines = {x: start + (x - first) / (last - first) * (end - start) for x in inner}
+    return {x: ratio(points[x], replace(points[first], regret=line)) for x, line in lines.items()}
 
 
 def explained(points: Mapping[float, RunResult]) -> tuple[float, float]:
@@ -330,14 +329,6 @@ def beyond_proof(rounds: int, budgets: Iterable[float]) -> Iterator[tuple[float,
 def median_agent(result: RunResult) -> RunResult:
     """Returns a result with a single agent, whose regret in each run is the median over the agents' regrets."""
     return replace(result, regret=np.median(result.regret, axis=2, keepdims=True))
-
-
-def chords(points: Mapping[float, RunResult]) -> dict[float, Ratio]:
-    """Returns for each x but the first and the last the regret divided by a straight line's value at that x.
-
-    The line goes from the regret at the smallest x to the regret at the largest x.
-    """
-    return {x: over_chord(points, x) for x in list(points)[1:-1]}
 
 
 def by_agents(runs: PanelRuns) -> Table:

@@ -4,14 +4,7 @@ from collections.abc import Mapping
 from operator import itemgetter
 
 from fedbandit_envs.baselines.comparison_lines import TUNED
-from fedbandit_envs.leaderboard.reproduction.comparison import (
-    Mean,
-    Ratio,
-    final_regret,
-    over,
-    ratio,
-    regret_by_seed,
-)
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, final_regret, over, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
 from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.leaderboard.runs.result import RunResult
@@ -21,11 +14,6 @@ from fedbandit_envs.papers.private_budget.experiments import PROBLEMS
 def by_candidate(runs: PanelRuns) -> dict[str, RunResult]:
     """Returns the results of all candidates, by name; a candidate is a way to spend the privacy budget."""
     return {name: runs[name] for name in PROBLEMS[runs.panel].candidates}
-
-
-def best_of(results: Mapping[str, RunResult]) -> str:
-    """Returns the name of the candidate (way to spend the privacy budget) with the least mean regret."""
-    return min(results, key=lambda name: float(regret_by_seed(results[name]).mean()))
 
 
 def near(results: Mapping[str, RunResult], best: str) -> dict[str, Ratio]:

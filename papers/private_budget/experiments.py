@@ -11,6 +11,7 @@ from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.papers.private_federation.experiments import PROBLEMS as COMPARED
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
     classic_noise_multiplier,
@@ -133,19 +134,16 @@ def decreasing_shares(
 class BudgetProblem:
     """A problem in which candidates, that is, ways to spend the privacy budget, are compared.
 
+    Environment, title and number of seeds are those of the experiment ``private-federation`` (:data:`COMPARED`), on
+    whose first setting its sweeps are played.
+
     Attributes:
-        title: Title of its panel.
-        env_id: Id of the environment.
         rounds: Horizon, as a share of the scale's horizon.
-        trials: Number of seeds, as a multiple of the scale's trials.
         candidates: The candidates, by name.
         choices: Pairs of names of candidates that differ in one respect only, by a description of it.
     """
 
-    title: str
-    env_id: str
     rounds: float
-    trials: int
     candidates: Mapping[str, Candidate]
     choices: Mapping[str, tuple[str, str]]
 
@@ -199,10 +197,7 @@ _DECREASING, _EQUAL = "P-FCB's rounds and shares", "P-FCB's rounds, equal shares
 
 PROBLEMS = {
     "procurement": BudgetProblem(
-        "Procurement",
-        "FedProcurement-v0",
         0.3,
-        2,
         {
             _DECREASING: Candidate(_PAPERS, "decreasing", _GIVEN),
             _EQUAL: Candidate(_PAPERS, "equal", _GIVEN),
@@ -222,17 +217,18 @@ PROBLEMS = {
             ),
         },
     ),
-    "linear": BudgetProblem("Linear contextual bandits", "FedLinear-v0", 0.1, 1, *_continual(1, 64, 512)),
-    "exposure": BudgetProblem("Exposure fairness", "FedExposure-v0", 0.2, 1, *_continual(1, 64, 1024)),
-    "arms": BudgetProblem("Bernoulli arms", "FedArms-v0", 0.2, 10, *_continual(1, 64, 1024)),
+    "linear": BudgetProblem(0.1, *_continual(1, 64, 512)),
+    "exposure": BudgetProblem(0.2, *_continual(1, 64, 1024)),
+    "arms": BudgetProblem(0.2, *_continual(1, 64, 1024)),
 }
 
 
 def runs(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs: tuned agents who do not communicate, and each way to spend the privacy budget."""
-    problem, names = PROBLEMS[plan.panel], BASELINE_OF[plan.panel]
-    rounds, trials = max(1, round(plan.scale.rounds * problem.rounds)), plan.scale.trials * problem.trials
-    silence = RunSpec(names[TUNED], problem.env_id, rounds, trials, delta=DELTA, labels={"line": TUNED})
+    problem, compared, names = PROBLEMS[plan.panel], COMPARED[plan.panel], BASELINE_OF[plan.panel]
+    rounds, trials = max(1, round(plan.scale.rounds * problem.rounds)), plan.scale.trials * compared.swept
+    env_id = compared.cases[0].env_id
+    silence = RunSpec(names[TUNED], env_id, rounds, trials, delta=DELTA, labels={"line": TUNED})
     return [silence] + [
         replace(
             silence,
@@ -253,6 +249,6 @@ EXPERIMENTS = {
         {"x": "releases", "y": "regret / tuned silence's", "yscale": "linear"},
         {"tiny": Scale(600, 2), "small": Scale(100_000, 4), "paper": Scale(100_000, 20)},
         runs,
-        {name: problem.title for name, problem in PROBLEMS.items()},
+        {name: COMPARED[name].title for name in PROBLEMS},
     )
 }

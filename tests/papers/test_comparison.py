@@ -36,7 +36,7 @@ def test_verdicts_are_given_at_the_paper_s_horizon_alone():
 def test_regret_over_the_line_between_the_ends_and_what_fits_a_sweep():
     points = {2.0: played(np.ones(4)), 4.0: played(np.full(4, 3.0)), 10.0: played(np.full(4, 5.0))}
     # The line from 1 at 2 to 5 at 10 is at 2 there.
-    assert analysis.over_chord(points, 4.0).value == pytest.approx(3 / 2)
+    assert analysis.chords(points)[4.0].value == pytest.approx(3 / 2)
     sizes = np.array([2.0, 5, 10, 40])
 
     def explained(regrets):
