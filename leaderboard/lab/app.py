@@ -18,6 +18,7 @@ with app.setup:
     from fedbandit_envs.registry.registration import REGISTRY
     from fedbandit_envs.samba.owners.algorithm import RULES
     from fedbandit_envs.samba.roles.sightings import KNOWS
+    from fedbandit_envs.samba.runs import SambaSettings
     from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 
 
@@ -194,7 +195,7 @@ def _(encrypt, settings):
     encrypted, reason = None, ""
     try:
         with mo.status.progress_bar(total=settings.value["budget"] or 1, remove_on_exit=True) as _bar:
-            encrypted = samba_outcome(**settings.value, advance=_bar.update)
+            encrypted = samba_outcome(SambaSettings(**settings.value), _bar.update)
     except SettingsError as _error:
         reason = str(_error)
     role = menu("Role", list(encrypted.transcripts) if encrypted else ["customer"])

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from fedbandit_envs.leaderboard.runs.spec import refusing
 from fedbandit_envs.samba.errors import MissingExtraError, SecureError
@@ -11,8 +11,7 @@ from fedbandit_envs.samba.record import Record
 from fedbandit_envs.samba.runs import SambaSettings, run_samba, seed_or_random
 
 
-@dataclass(frozen=True)
-class SambaOutcome:
+class SambaOutcome(NamedTuple):
     """The result of a run of SAMBA in the lab.
 
     Attributes:
@@ -34,31 +33,20 @@ class SambaOutcome:
         return dict(spent)
 
 
-def samba_outcome(
-    algorithm: str,
-    ratings: str,
-    arms: int,
-    budget: int,
-    seed: int | None,
-    advance: Callable[[int], None] = lambda rounds: None,
-) -> SambaOutcome:
+def samba_outcome(settings: SambaSettings, advance: Callable[[int], None]) -> SambaOutcome:
     """Runs SAMBA once with encryption and once without, on the same seed, to compare the rewards.
 
     Each data owner is a role of its own, and all roles run in this process.
 
     Args:
-        algorithm: A name of :data:`~fedbandit_envs.samba.owners.algorithm.RULES`.
-        ratings: ``"movielens"`` or ``"jester"``.
-        arms: Number of arms K.
-        budget: Number of rounds N.
-        seed: The seed of both runs; None for a secret one.
+        settings: Algorithm, data, arms K, rounds N and seed; with the seed None both runs have the same secret one.
         advance: Called with the number of rounds played since its last call, for progress bars.
 
     Raises:
-        SettingsError: An argument is out of its range, the algorithm cannot be played under encryption, the
+        SettingsError: A setting is out of its range, the algorithm cannot be played under encryption, the
             ``[secure]`` extra is not installed, or a role has ended the run.
     """
-    settings = SambaSettings(algorithm, ratings, arms, budget, seed_or_random(seed), owners_per_role=1)
+    settings = replace(settings, seed=seed_or_random(settings.seed), owners_per_role=1)
     transcripts: dict[str, Record] = {}
     with refusing(ValueError, TypeError, OSError, SecureError, MissingExtraError):
         result = run_samba(settings, advance, transcripts)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.claim import Claim, Composition
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.statistics import (
     FEWEST,
@@ -151,10 +152,10 @@ def ratio(
     Raises:
         ValueError: The runs have different numbers of seeds, or of problem instances.
     """
-    above, below = _paired(numerator, denominator, checkpoint)
-    strata, instances = strata_of_seeds(numerator), numerator.strata
+    above, below, strata = _paired(numerator, denominator, checkpoint)
     # With too few seeds for an interval, the range of the ratios of single seeds is shown in its place.
-    apart, names = (strata, instances.name) if above.size >= FEWEST else (np.arange(above.size), "trials")
+    few = above.size < FEWEST
+    apart, names = (np.arange(above.size), "trials") if few else (strata, numerator.strata.name)
     of = MIDDLES[middle]
     single = [float(of(above[apart == i]) / of(below[apart == i])) for i in np.unique(apart)]
     name = names if len(single) > 1 else ""
@@ -183,8 +184,7 @@ def elsewhere(numerator: RunResult, denominator: RunResult) -> Ratio:
         numerator: The run whose regret is divided.
         denominator: The run by whose regret it is divided.
     """
-    above, below = _paired(numerator, denominator)
-    return Ratio(nan, *ratio_in_other_strata(above, below, strata_of_seeds(numerator)))
+    return Ratio(nan, *ratio_in_other_strata(*_paired(numerator, denominator)))
 
 
 def instance_ratios(numerator: RunResult, denominator: RunResult) -> Array:
@@ -194,8 +194,7 @@ def instance_ratios(numerator: RunResult, denominator: RunResult) -> Array:
         numerator: The run whose regret is divided.
         denominator: The run by whose regret it is divided.
     """
-    above, below = _paired(numerator, denominator)
-    strata = strata_of_seeds(numerator)
+    above, below, strata = _paired(numerator, denominator)
     return stratum_means(above, strata) / stratum_means(below, strata)
 
 
@@ -204,14 +203,15 @@ def strata_of_seeds(result: RunResult) -> Array:
     return np.arange(result.regret.shape[1]) % result.strata.count
 
 
-def _paired(numerator: RunResult, denominator: RunResult, checkpoint: int = -1) -> tuple[Array, Array]:
+def _paired(numerator: RunResult, denominator: RunResult, checkpoint: int = -1) -> tuple[Array, Array, Array]:
+    """Returns the regret of each seed in both runs, and the index of the problem instance that the seed plays."""
     above, below = regret_by_seed(numerator, checkpoint), regret_by_seed(denominator, checkpoint)
     if (below.size, denominator.strata) != (above.size, numerator.strata):
         raise ValueError(
             f"denominator has {below.size} seeds of {denominator.strata}; the numerator's {above.size} of "
             f"{numerator.strata} are required"
         )
-    return above, below
+    return above, below, strata_of_seeds(numerator)
 
 
 def holds_if(condition: bool) -> Statement:
@@ -239,6 +239,17 @@ def falls(points: Mapping[float, RunResult]) -> tuple[Statement, list[Ratio]]:
         The verdict, and for each x but the smallest, largest first, its regret divided by that at the next smaller x.
     """
     return ordered([points[x] for x in sorted(points, reverse=True)])
+
+
+def claim_of(result: RunResult, composition: Composition) -> Claim:
+    """Returns a result's privacy claim under a composition, for the adjacency that its claims begin with.
+
+    Args:
+        result: The result of a run.
+        composition: How the costs of releases are added up, such as ``exact``.
+    """
+    kind = (result.claims[0].adjacency, composition)
+    return next(claim for claim in result.claims if (claim.adjacency, claim.composition) == kind)
 
 
 def least(results: Mapping[str, RunResult], start: str = "") -> str:

@@ -216,16 +216,9 @@ class RunSpec:
         entry, baseline = find_registered(self.env_id), find_baseline(self.baseline)
         made = [baseline.policy, *(wrapper.make for wrapper in baseline.wrappers.values())]
         modules = {getattr(one, "func", one).__module__ for one in made}
-        given = [
-            self.baseline,
-            entry.federation,
-            entry.stack,
-            self.stack,
-            self.env_kwargs,
-            self.policy_kwargs,
-            self.wrapper_kwargs,
-            *(wrapper.kwargs for wrapper in baseline.wrappers.values()),
-        ]
+        settings = asdict(replace(self, labels={}))
+        wrapped = [wrapper.kwargs for wrapper in baseline.wrappers.values()]
+        given = [settings, entry.federation, entry.stack, wrapped]
         foreign = {module for module in modules if is_foreign(module)} | {*foreign_modules(given)}
         return {module.partition(".")[0]: package_digest(module) for module in sorted(foreign)}
 

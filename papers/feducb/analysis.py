@@ -18,7 +18,6 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     over_rounds,
     over_seeds,
     ratio,
-    regret_by_seed,
 )
 from fedbandit_envs.leaderboard.reproduction.experiment import LabelledResult, PanelRuns
 from fedbandit_envs.leaderboard.reproduction.page import Table
@@ -185,13 +184,3 @@ def over_random(runs: PanelRuns) -> Table:
     for k in decades(runs):
         ratios = {f"{name} / {RANDOM}": ratio(runs[name], runs[RANDOM], k) for name in FEDERATIONS}
         yield {"round": f"{runs[RANDOM].rounds[k]:,}"} | ratios
-
-
-def last_decade(runs: PanelRuns) -> dict[str, Mean]:
-    """Returns for each private federation the factor by which its regret grows over the last decade of rounds.
-
-    A decade is from one power of ten of rounds to the next.
-    """
-    start, end = decades(runs)[-2:]
-    regrets = {name: [regret_by_seed(runs[name], k) for k in (end, start)] for name in FEDERATIONS}
-    return {name: over_seeds(after / before, ".2f") for name, (after, before) in regrets.items()}

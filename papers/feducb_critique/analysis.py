@@ -13,7 +13,7 @@ from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, by_line,
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.feducb.analysis import fitted
 from fedbandit_envs.papers.feducb.experiments import DELTA
-from fedbandit_envs.papers.feducb_critique.experiments import AGENTS, DIM, FORMS, PRINTED, TRUE
+from fedbandit_envs.papers.feducb_critique.experiments import AGENTS, DIM, PRINTED, TRUE
 from fedbandit_envs.wrappers.privacy.attacks import epsilon_from_rates, rate_at_least, rate_at_most
 
 ERROR = 1e-4
@@ -134,16 +134,11 @@ def furthest_from_root(added: Mapping[float, SimpleNamespace]) -> float:
     return max(abs(noise_ratio(found) / sqrt(agents) - 1) for agents, found in added.items())
 
 
-def regrets_by_agents(runs: PanelRuns) -> dict[str, dict[float, RunResult]]:
-    """Returns the runs in which federations learn, by the federation's baseline and by the number of agents M."""
-    return {form: runs.by("agents", line=form) for form in FORMS}
-
-
 def regret_table(regrets: Mapping[str, Mapping[float, RunResult]]) -> Table:
     """Returns a table with a line for each federation: regret by the number of agents M, and the exponent of M.
 
     Args:
-        regrets: Results by baseline and M, as :func:`regrets_by_agents` returns them.
+        regrets: Results of federations that learn, by their baseline and by M.
     """
     powers, rows = fitted(regrets).values(), by_line(each(regrets, final_regret), "form", "M = {:g}")
     head = "exponent of M (± 95 % over trials)"
@@ -159,7 +154,7 @@ def relative_to_fewest(
 
     Args:
         added: Results of :func:`.runs.added_noise` by M.
-        regrets: Results by baseline and M, as :func:`regrets_by_agents` returns them.
+        regrets: Results of federations that learn, by their baseline and by M.
     """
     points = {
         **each({"noise in the sum": added}, noise_ratio),

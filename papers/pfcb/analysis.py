@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.leaderboard.reproduction.comparison import (
     Ratio,
     Statement,
@@ -27,8 +26,7 @@ from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns, Scale
 from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.leaderboard.runs.result import RunResult, Strata
 from fedbandit_envs.leaderboard.runs.statistics import stratum_means
-from fedbandit_envs.papers.pfcb import experiments
-from fedbandit_envs.papers.pfcb.experiments import MARGIN
+from fedbandit_envs.papers.pfcb.experiments import MARGIN, SCALES, choose_markets
 from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier, gaussian_delta
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import decreasing
 
@@ -39,7 +37,7 @@ PAPER_ABOVE_FCB = {"uniform": {"P-FCB": 2.36, "SS-UCB": 3.33}, "normal": {"P-FCB
 
 def verdict(statement: Statement, scale: Scale) -> str:
     """Returns the verdict on a statement of the paper, as text; ``not the paper's setting`` for another horizon."""
-    if scale.rounds != experiments.SCALES["paper"].rounds:
+    if scale.rounds != SCALES["paper"].rounds:
         return "not the paper's setting"
     return {"holds": "agrees", "does **not** hold": "**differs**"}.get(statement, statement)
 
@@ -117,13 +115,12 @@ def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Table:
         meanings: Description of each algorithm, by its name.
     """
     for name, result in runs.by("line").items():
-        means = stratum_means(regret_by_seed(result), strata_of_seeds(result))
         cells = compared("/ SS-UCB (FRR) [runs]", result, runs["SS-UCB"])
         yield {
             "algorithm": name,
             "what it is": meanings[name],
             "regret, ± runs": final_regret(result),
-            "± markets": over_seeds(means),
+            "± markets": over_seeds(stratum_means(regret_by_seed(result), strata_of_seeds(result))),
             **(cells if name != "SS-UCB" else cells | {"/ SS-UCB (FRR) [runs]": "1"}),
             "rounds that violate": _violations(result),
         }
@@ -197,7 +194,7 @@ def in_markets(runs: PanelRuns, markets: Sequence[int]) -> dict[str, RunResult]:
 
 def single_markets(runs: PanelRuns) -> Table:
     """Yields a table with a line for each market: regrets of SS-UCB, P-FCB and FCB-checked there, and their ratios."""
-    chosen = experiments.choose_markets(runs.panel)
+    chosen = choose_markets(runs.panel)
     for place, (seed, surplus) in enumerate(zip(chosen.slack, chosen.surplus, strict=True)):
         results = in_markets(runs, [place])
         silent, private, checked = results.values()
@@ -218,7 +215,7 @@ def nearest_market(runs: PanelRuns) -> dict[str, Any]:
         ``seed``: the market's seed; ``share``: its share of SS-UCB's regret over all markets. Over the other markets:
         ``private``, P-FCB's regret divided by SS-UCB's, and ``silent``, SS-UCB's regret divided by FCB-checked's.
     """
-    chosen, everywhere = experiments.choose_markets(runs.panel), runs["SS-UCB"].regret[-1]
+    chosen, everywhere = choose_markets(runs.panel), runs["SS-UCB"].regret[-1]
     nearest = int(np.argmin(chosen.surplus))
     others = [place for place in range(len(chosen.slack)) if place != nearest]
     silent, private, checked = in_markets(runs, others).values()
@@ -248,27 +245,6 @@ def margins(runs: PanelRuns, kinds: Mapping[str, str]) -> Table:
                 **compared("P-FCB / SS-UCB [runs]", private, silent),
                 "P-FCB's rounds that violate": _violations(private),
             }
-
-
-def margin_ratio(runs: PanelRuns, kind: str) -> Ratio:
-    """Returns P-FCB's regret with a margin on the quality threshold, divided by its regret without.
-
-    Args:
-        runs: The results.
-        kind: Kind of the markets, ``slack`` or ``binding``.
-    """
-    return ratio(*(runs.one("P-FCB", markets=kind, margin=margin) for margin in (MARGIN, 0)))
-
-
-def claim_of(result: RunResult, composition: str) -> Claim:
-    """Returns a result's privacy claim for the adjacency ``one-quantity`` under a composition.
-
-    Args:
-        result: The result of a run.
-        composition: How the costs of releases are added up, such as ``exact``.
-    """
-    kind = ("one-quantity", composition)
-    return next(claim for claim in result.claims if (claim.adjacency, claim.composition) == kind)
 
 
 def by_epsilon(runs: PanelRuns, controls: Mapping[str, str]) -> Table:

@@ -415,13 +415,6 @@ def protections(runs: PanelRuns) -> Table:
         }
 
 
-def regret_curves(runs: PanelRuns) -> Curves:
-    """Returns curves of regret per pull over epsilon; runs without an epsilon are horizontal lines."""
-    found = each(regrets_a_pull(runs), over_seeds)
-    drawn = (experiments.PRIVATE, experiments.PLACEBO, SILENT, experiments.SHARED, ENCRYPTED)
-    return {line: found[line] for line in drawn}
-
-
 def noise(runs: PanelRuns) -> dict[float, list[Ratio]]:
     """Returns three ratios for each epsilon: regret with noisy data divided by regret of three other runs.
 

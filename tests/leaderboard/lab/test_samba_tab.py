@@ -5,6 +5,7 @@ from samba_runs import means_of, plain
 
 from fedbandit_envs.leaderboard.lab.samba import samba_outcome
 from fedbandit_envs.leaderboard.runs.spec import SettingsError
+from fedbandit_envs.samba.runs import SambaSettings
 
 pytest.importorskip("phe", reason="the extra 'secure' is not installed")
 
@@ -19,7 +20,7 @@ def played(request):
     told = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paillier, "KEY_BITS", 512)
-        outcome = samba_outcome(request.param, "movielens", ARMS, BUDGET, SEED, told.append)
+        outcome = samba_outcome(SambaSettings(request.param, "movielens", ARMS, BUDGET, SEED), told.append)
     result, noted = plain(Algorithm(request.param), means_of("movielens", ARMS), BUDGET, SEED)
     return outcome, result, noted
 
@@ -49,13 +50,13 @@ def test_time_is_that_of_four_roles(played):
 )
 def test_what_cannot_be_run_is_a_sentence(algorithm, ratings, arms, budget, message):
     with pytest.raises(SettingsError, match=message):
-        samba_outcome(algorithm, ratings, arms, budget, 0)
+        samba_outcome(SambaSettings(algorithm, ratings, arms, budget, 0), print)
 
 
 def test_without_a_seed_both_runs_have_the_same_secret_one(monkeypatch):
     from fedbandit_envs.samba.crypto import paillier
 
     monkeypatch.setattr(paillier, "KEY_BITS", 512)
-    outcome = samba_outcome("thompson", "jester", 3, 60, None)
+    outcome = samba_outcome(SambaSettings("thompson", "jester", 3, 60, None), print)
     assert outcome.result["cumulative_reward"] == outcome.open_reward
     assert outcome.result["claim"]["noise"] == "secret"
