@@ -10,6 +10,7 @@ app = typer.Typer(
 app.command(name="list")(runs.list_)
 for command in (runs.run, runs.quickstart, audit.audit, sweeps.reproduce, sweeps.tune):
     app.command()(command)
-for command in (samba.samba, samba.samba_keys, samba.samba_role, lab.lab):
-    app.command()(command)
+for samba_command in (samba.samba, samba.samba_keys, samba.samba_role):
+    app.command()(samba_command)
+app.command()(lab.lab)
 app.add_typer(leaderboard.app, name="leaderboard")
