@@ -199,6 +199,9 @@ class RunSpec:
 
         These are the packages of environment, policy and wrappers, and those that the settings name, as far as they are
         not this project's; packages that these import are not included.
+
+        Raises:
+            SettingsError: A file of a package cannot be read, or the package has a link to a folder.
         """
         entry, baseline = find_registered(self.env_id), find_baseline(self.baseline)
         made = [baseline.policy, *(wrapper.make for wrapper in baseline.wrappers.values())]
@@ -214,7 +217,8 @@ class RunSpec:
             *(wrapper.kwargs for wrapper in baseline.wrappers.values()),
         ]
         foreign = {module for module in modules if is_foreign(module)} | {*foreign_modules(given)}
-        return {module.partition(".")[0]: package_digest(module) for module in sorted(foreign)}
+        with refusing(ValueError, OSError):
+            return {module.partition(".")[0]: package_digest(module) for module in sorted(foreign)}
 
     def split(self) -> list["RunSpec"]:
         """Returns the run's shards: the same run with some of the seeds, of about :attr:`rows` rows each.

@@ -80,7 +80,7 @@ class SandboxedPolicy:
             if not 0.0 < seconds < np.inf:
                 raise ValueError(f"{name} is {seconds}; a number above 0 is required")
         self._source = Source.parse(load)
-        self._source.roots()
+        self._source.files()
         self._settings = dict(settings or {})
         json.dumps(self._settings)
         self._memory_bytes = memory_bytes
