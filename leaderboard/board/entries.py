@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.leaderboard.board.result import Entry, digest_of
 from fedbandit_envs.leaderboard.board.suites import Suite
 from fedbandit_envs.leaderboard.runs.source import is_foreign, source_digest
@@ -153,8 +153,7 @@ def submission_of(load: str, name: str, settings: Settings, sources: Path) -> tu
         return Entry(name, "submission", load, digest, given), load
     sources.mkdir(parents=True, exist_ok=True)
     kept = sources / f"{digest}.py"
-    if not kept.exists():
-        shutil.copyfile(source.module, kept)
+    write_whole(kept, Path(source.module).read_bytes())
     attribute = f":{source.attribute}" if source.attribute else ""
     played = f"{Path(source.module).name}{attribute}"
     return Entry(name, "submission", played, digest, given), f"{kept}{attribute}"

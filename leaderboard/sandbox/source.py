@@ -100,7 +100,7 @@ class Source:
             ImportError: The module does not exist.
             TypeError: The file does not have exactly one policy class, or the attribute cannot be called.
         """
-        # The folder is searched first, since an installed package has more files than were copied. The child has already
+        # The folder is searched first, since an installed package has more files than were copied. The child has by now
         # imported all modules of this project that it needs, so that the submitted code cannot replace them.
         sys.path.insert(0, os.getcwd())
         module = importlib.import_module(self.module)
