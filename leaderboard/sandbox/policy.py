@@ -200,7 +200,8 @@ class SandboxedPolicy:
         for name, dtype, shape in fields:
             expected, kinds = self._expected[name]
             label = f"action[{name!r}]" if name else "action"
-            if shape != expected:
+            # Numbers such as 2.0 and True equal integers, and are no sizes of an array.
+            if shape != expected or any(type(size) is not int for size in shape):
                 self._fail(f"{label} has shape {shape}; (replicas, agents, ...) = {expected} is required")
             if dtype not in _DTYPES or np.dtype(dtype).kind not in kinds:
                 kind = "a floating-point" if kinds == "f" else "an integer"

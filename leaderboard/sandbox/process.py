@@ -78,7 +78,7 @@ class SandboxProcess:
                 "cpu_seconds": cpu_seconds, "readable": sorted(readable),
             }  # fmt: skip
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-m", _INSIDE, json.dumps(arguments)],
+                [sys.executable, "-I", "-B", "-m", _INSIDE, json.dumps(arguments)],
                 pass_fds=[theirs.fileno()],
                 cwd=folder,
                 env={
