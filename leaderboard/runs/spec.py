@@ -16,7 +16,7 @@ from typing import Any
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.baselines.registry import find_baseline
 from fedbandit_envs.basics.arrays import Arrays
-from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.basics.checks import MOST_OF_A_SIZE, require_integer
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.action_formats import EntryRequiredError
 from fedbandit_envs.core.federated_env import FederatedEnv
@@ -86,7 +86,7 @@ class RunSpec:
         env_id: Id of a registered environment, or entry point of an environment; see
             :func:`~fedbandit_envs.registry.registration.find_registered`.
         rounds: Horizon in rounds, at most 2**53.
-        seeds: Number of seeds; each seed is one replica (episode).
+        seeds: Number of seeds, at most 2**20; each seed is one replica (episode).
         first_seed: The first seed; the others are the integers after it.
         env_kwargs: Changes to the arguments of the environment's preset.
         policy_kwargs: Changes to the arguments of the baseline's policy.
@@ -133,7 +133,7 @@ class RunSpec:
             require_integer("rounds", self.rounds, 1)
             if self.rounds > MOST:
                 raise ValueError(f"rounds is {self.rounds}; at most {MOST} can be counted")
-            require_integer("seeds", self.seeds, 1)
+            require_integer("seeds", self.seeds, 1, MOST_OF_A_SIZE)
             require_integer("first_seed", self.first_seed, 0)
             checked(self.stack)
 

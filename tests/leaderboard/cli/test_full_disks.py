@@ -146,6 +146,22 @@ def test_a_report_on_a_full_disk_leaves_the_pages_as_they_were(tmp_path, played)
         assert {file: text for file, text in files_in(tmp_path).items() if file.suffix != ".png"} == before
 
 
+def test_a_file_in_place_of_a_folder_is_explained(tmp_path, played):
+    file = tmp_path / "file"
+    file.write_text("mine\n")
+    explained(play(file), "File exists", codes=[2])
+    explained(play(file / "deeper"), "Not a directory", codes=[2])
+    explained(call("report", "--results", played, "--out", file), "File exists", codes=[2])
+    assert files_in(tmp_path) == {file: b"mine\n"}
+
+
+def test_a_readme_that_is_no_text_is_explained_and_kept(tmp_path, played):
+    readme = tmp_path / "README.md"
+    readme.write_bytes(bytes(range(256)))
+    explained(call("report", "--results", played, "--out", tmp_path, "--readme", readme), "can't decode")
+    assert readme.read_bytes() == bytes(range(256))
+
+
 def test_a_verification_writes_nothing(played):
     """It needs no room on the disk, where the entry is a baseline."""
     with full_after(0):
