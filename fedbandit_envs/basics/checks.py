@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+MOST_OF_A_SIZE = 1 << 20
+"""Largest number of agents, of arms or of another size of a problem: more would be made for minutes, not played."""
+
 
 def require_number(
     name: str, value: Any, least: float, most: float, *, open_below: bool = False, open_above: bool = False
@@ -132,12 +135,12 @@ def chosen_sizes(
 
     Raises:
         TypeError: A size is no integer.
-        ValueError: A size is below 1, or differs from the size of the data.
+        ValueError: A size is below 1 or above :data:`MOST_OF_A_SIZE`, or differs from the size of the data.
     """
     sizes = {}
     for name, value in asked.items():
         if value is not None:
-            require_integer(name, value, 1)
+            require_integer(name, value, 1, MOST_OF_A_SIZE)
             if given.get(name, value) != value:
                 raise ValueError(f"{name} is {value}; None or {given[name]}, as {source}, is required")
         sizes[name] = int({**defaults, **given}[name] if value is None else value)

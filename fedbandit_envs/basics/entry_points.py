@@ -1,7 +1,15 @@
 """Entry points: names of objects in modules that are imported only when they are used."""
 
+import re
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
+
+_CACHE = "__pycache__"
+# Files that Python and Numba write into a folder "__pycache__". Their names have a dot before the suffix, so that no
+# statement can import them as modules.
+_CACHED = re.compile(r"[^.]+\..+\.(pyc|nbi|nbc)(\.\d+)?")
 
 
 def resolve(entry_point: str) -> Any:
@@ -16,3 +24,41 @@ def resolve(entry_point: str) -> Any:
     if not (module and colon and attribute):
         raise ValueError(f"entry point is {entry_point!r}; 'module:attribute' is required")
     return getattr(import_module(module), attribute)
+
+
+def package_files(module: str) -> dict[str, Path]:
+    """Returns all files of the package that a module is in, without importing it.
+
+    These are sources, compiled modules and data, and sourceless bytecode. Only what Python and Numba keep in folders
+    ``__pycache__`` is left out, since it follows from the sources.
+
+    Args:
+        module: Name of the module. If it is in no package, its own file is the only one.
+
+    Returns:
+        The files' paths by their names, which begin with the package's; a package's files are in the order of their
+        names. A link to a file counts as the file. Of a package in an archive the archive is the only file.
+
+    Raises:
+        ModuleNotFoundError: There is no such package.
+        ValueError: A part of the package is a link to a folder, whose files would not be the package's.
+    """
+    top = module.partition(".")[0]
+    spec = find_spec(top)
+    if spec is None:
+        raise ModuleNotFoundError(f"there is no module {top!r}", name=top)
+    found: dict[str, Path] = {}
+    own = [spec.origin] if spec.has_location and spec.origin else []
+    for root in map(Path, spec.submodule_search_locations or own):
+        if not root.is_dir():
+            file = next(place for place in (root, *root.parents) if place.exists())
+            found.setdefault(file.name, file)
+            continue
+        for file in sorted(root.rglob("*")):
+            if file.is_dir() and file.is_symlink():
+                raise ValueError(
+                    f"package {top} has {file}, a link to a folder; files and folders are required"
+                )
+            if file.is_file() and not (file.parent.name == _CACHE and _CACHED.fullmatch(file.name)):
+                found.setdefault((top / file.relative_to(root)).as_posix(), file)
+    return found

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,10 @@ import numpy as np
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.leaderboard.board.result import Entry, digest_of
 from fedbandit_envs.leaderboard.board.suites import Suite
+from fedbandit_envs.leaderboard.runs.source import is_foreign, source_digest
 from fedbandit_envs.leaderboard.sandbox.source import Source
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
@@ -152,8 +153,7 @@ def submission_of(load: str, name: str, settings: Settings, sources: Path) -> tu
         return Entry(name, "submission", load, digest, given), load
     sources.mkdir(parents=True, exist_ok=True)
     kept = sources / f"{digest}.py"
-    if not kept.exists():
-        shutil.copyfile(source.module, kept)
+    write_whole(kept, Path(source.module).read_bytes())
     attribute = f":{source.attribute}" if source.attribute else ""
     played = f"{Path(source.module).name}{attribute}"
     return Entry(name, "submission", played, digest, given), f"{kept}{attribute}"
@@ -179,12 +179,10 @@ def find_code(entry: Entry, sources: Path) -> str:
 
 
 def _digest(source: Source) -> str:
-    """Returns the SHA-256 of a file, or of all Python files of a package, without importing it."""
+    """Returns the SHA-256 of a file, or of all files of a package, without importing it."""
     if source.is_file:
         return hashlib.sha256(Path(source.module).read_bytes()).hexdigest()
-    files: list[list[str]] = []
-    for root in map(Path, source.roots()):
-        for file in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
-            name = str(file.relative_to(root.parent))
-            files.append([name, hashlib.sha256(file.read_bytes()).hexdigest()])
-    return digest_of(files)
+    if not is_foreign(source.module):
+        return source_digest(source.module)
+    files = source.files().items()
+    return digest_of([[name, hashlib.sha256(file.read_bytes()).hexdigest()] for name, file in files])

@@ -17,12 +17,14 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from fedbandit_envs.basics.files import write_all
 from fedbandit_envs.leaderboard.board.result import Edition, Entry, ResultFile, canonical, digest_of
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
 
@@ -122,19 +124,18 @@ class Records:
                 (a row was withdrawn); empty for all lines.
 
         Raises:
+            OSError: The file exists and cannot be read.
             RecordError: A line was changed, removed or inserted, or has a form that no command writes; the message
                 names the first such line.
         """
-        if not self._file.exists():
-            return []
         found: list[dict[str, Any]] = []
         before = _FIRST
-        for number, text in enumerate(self._file.read_text().splitlines(), 1):
+        for number, text in enumerate(self._texts(), 1):
             try:
                 line = json.loads(text)
                 sealed = digest_of({name: value for name, value in line.items() if name != "seal"})
                 intact = (line["before"], line["seal"]) == (before, sealed) and _is_valid(line, found)
-            except (ValueError, TypeError, KeyError, AttributeError):
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
                 intact = False
             if not intact:
                 raise RecordError(
@@ -144,12 +145,29 @@ class Records:
             found.append(line)
         return [line for line in found if what in ("", line["what"])]
 
+    def _texts(self) -> list[bytes]:
+        """Returns the lines of the file as they are, without the last one if it was not written to its end.
+
+        Such a line, which a full disk or the end of a process may leave, has no newline and is no JSON: a part of the
+        text of an object never is.
+        """
+        *whole, last = self._file.read_bytes().split(b"\n") if self._file.exists() else [b""]
+        try:
+            json.loads(last)
+        except (ValueError, RecursionError):
+            return whole
+        return [*whole, last]
+
     def edition(self, suite: Suite, new: bool = False) -> EditionSecrets:
         """Returns the suite's latest edition whose secret is in this folder; opens a new edition if there is none.
 
         Args:
             suite: The suite.
             new: Whether to open a new edition even if there is one.
+
+        Raises:
+            OSError: The folder cannot be written to; no edition was opened.
+            RecordError: The record was changed.
         """
         with self._locked() as append:
             for salt in reversed([] if new else self.salts(suite)):
@@ -159,18 +177,33 @@ class Records:
             drawn = EditionSecrets.draw()
             self._secrets.mkdir(mode=0o700, exist_ok=True)
             file = self._secrets / drawn.edition.id
-            file.touch(mode=0o600, exist_ok=False)
-            file.write_bytes(drawn.secret)
-            append(
-                what="edition", suite=suite.name, digest=suite.digest, salt=drawn.edition.salt, id=drawn.edition.id,
-                secret_digest=hashlib.sha256(drawn.secret).hexdigest(),
-            )  # fmt: skip
+            try:
+                file.touch(mode=0o600, exist_ok=False)
+                with FileIO(file, "a") as out:
+                    write_all(out, drawn.secret)
+                append(
+                    what="edition", suite=suite.name, digest=suite.digest, salt=drawn.edition.salt,
+                    id=drawn.edition.id, secret_digest=hashlib.sha256(drawn.secret).hexdigest(),
+                )  # fmt: skip
+            except BaseException:
+                file.unlink(missing_ok=True)
+                raise
             return drawn
 
     def secret(self, edition: str) -> bytes | None:
-        """Returns the secret of the edition with this id, 32 bytes; None if this folder does not have it."""
-        file = self._secrets / edition
-        return file.read_bytes() if file.exists() else None
+        """Returns the secret of the edition with this id, 32 bytes; None if this folder does not have it.
+
+        A file that this user may not read, or whose digest is not that of the secret on record, does not count.
+
+        Raises:
+            RecordError: The record was changed.
+        """
+        known = {line["id"]: line["secret_digest"] for line in self.lines("edition")}
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            secret = (self._secrets / edition).read_bytes()
+            if hashlib.sha256(secret).hexdigest() == known.get(edition):
+                return secret
+        return None
 
     def salts(self, suite: Suite) -> list[str]:
         """Returns the salts of the suite's editions, in the order in which this record has them."""
@@ -273,18 +306,28 @@ class Records:
     def _locked(self) -> Iterator[Callable[..., None]]:
         """Locks the record against appends by other processes, and yields a function that appends one line.
 
-        The function takes the line's fields as keyword arguments, and adds the time and the seals.
+        The function takes the line's fields as keyword arguments, and adds the time and the seals. A last line that was
+        not written to its end is removed first. If the new line cannot be written, nothing of it is left.
         """
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        with self._file.open("a+", encoding="utf-8") as out:
+        with FileIO(self._file, "a") as out:
             fcntl.flock(out, fcntl.LOCK_EX)
 
             def append(**fields: str) -> None:
                 lines = self.lines()
                 before = lines[-1]["seal"] if lines else _FIRST
                 line = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "before": before, **fields}
-                out.write(canonical({**line, "seal": digest_of(line)}) + "\n")
-                out.flush()
-                os.fsync(out.fileno())
+                whole = b"".join(text + b"\n" for text in self._texts())
+                # The file is longer than its whole lines if the last one is not, and shorter if that lacks its newline.
+                kept = min(len(whole), os.fstat(out.fileno()).st_size)
+                try:
+                    out.truncate(kept)
+                    write_all(
+                        out, whole[kept:] + canonical({**line, "seal": digest_of(line)}).encode() + b"\n"
+                    )
+                    os.fsync(out.fileno())
+                except BaseException:
+                    out.truncate(kept)
+                    raise
 
             yield append

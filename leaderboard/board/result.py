@@ -6,7 +6,6 @@ Numbers are written as Python writes them, so that they are restored bit for bit
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -18,6 +17,7 @@ from typing import Any, Literal, NoReturn, Self
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.files import write_whole
 
 SCHEMA = 1
 """Version of the schema."""
@@ -211,12 +211,11 @@ class ResultFile:
         """Writes the result to a file, atomically: the file never exists with half of its content.
 
         Raises:
+            OSError: The file cannot be written; it is as it was before.
             ResultError: An attribute is not as the schema requires.
         """
         text = json.dumps(self.as_json(), separators=(",", ":"))
-        partial = path.with_suffix(f".{os.getpid()}.partial")
-        partial.write_text(text + "\n")
-        partial.replace(path)
+        write_whole(path, f"{text}\n".encode())
 
     @classmethod
     def of(cls, data: Any) -> Self:

@@ -229,6 +229,9 @@ def _replay(play: EntryRun, recorded: TaskResult, seeds: int | None) -> Finding:
     what = f"replay of {recorded.task}"
     try:
         wrong = _first_difference(_played(again), recorded, chosen)
+    except OSError:
+        # The machine has failed, such as by a full disk, which says nothing about the result.
+        raise
     except Exception as error:
         # A submission may raise any error in the replay; in each case the result could not be reproduced.
         return Finding(what, False, f"{type(error).__name__}: {error}")

@@ -31,7 +31,16 @@ app = typer.Typer(
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 # Errors while rows are played that are expected, and so are shown as a message without a traceback.
-_REFUSALS = (TrackError, EntryError, MixedRowsError, UnfitError, RecordError, ResultError, BackendError)
+_REFUSALS = (
+    TrackError,
+    EntryError,
+    MixedRowsError,
+    UnfitError,
+    RecordError,
+    ResultError,
+    BackendError,
+    OSError,
+)
 
 _SuiteOption = Annotated[str, typer.Option("--suite", help=f"One of {', '.join(SUITES)}.")]
 _OutOption = Annotated[Path, typer.Option("--out", help="Folder of results and their record.")]
@@ -120,10 +129,11 @@ def verify(
     with terminal.explained(ResultError, OSError):
         loaded = ResultFile.load(result)
     holds = True
-    for finding in findings_of(loaded, result.parent, None if whole else seeds, anew):
-        mark = {True: "holds", False: "REFUTED", None: "note"}[finding.holds]
-        typer.echo(printable(f"{mark:8} {finding.what}: {finding.detail}"))
-        holds &= finding.holds is not False
+    with terminal.explained(ending=[OSError]):
+        for finding in findings_of(loaded, result.parent, None if whole else seeds, anew):
+            mark = {True: "holds", False: "REFUTED", None: "note"}[finding.holds]
+            typer.echo(printable(f"{mark:8} {finding.what}: {finding.detail}"))
+            holds &= finding.holds is not False
     raise typer.Exit(0 if holds else 1)
 
 
@@ -140,7 +150,8 @@ def report(
     # Imported here, since importing the plotting code is slow and no other command of this file draws.
     from fedbandit_envs.leaderboard.board.report import report as write
 
-    with terminal.explained(ResultError, RecordError, OSError, ImportError):
+    # ResultError is a ValueError, and so is the error of a README that is no text.
+    with terminal.explained(ValueError, RecordError, OSError, ImportError):
         records = Records(results)
         rows = records.standing()
         if not rows:

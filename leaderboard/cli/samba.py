@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
+from shutil import rmtree
 from typing import Annotated, Any, cast
 
 import typer
@@ -99,11 +100,17 @@ def samba_keys(
         if tls:
             keyrings = issue_certificates(keyrings)
         out.mkdir(mode=0o700, parents=True)
-        for name, keyring in keyrings.items():
-            folder = out / name
-            folder.mkdir(mode=0o700)
-            keyring.save(folder / _KEY_FILE)
-            typer.echo(folder / _KEY_FILE)
+        try:
+            for name, keyring in keyrings.items():
+                folder = out / name
+                folder.mkdir(mode=0o700)
+                keyring.save(folder / _KEY_FILE)
+        except BaseException:
+            # A part of the keys is of no use.
+            rmtree(out)
+            raise
+    for name in keyrings:
+        typer.echo(out / name / _KEY_FILE)
 
 
 def samba_role(

@@ -211,8 +211,9 @@ class _Sweep:
                 if isinstance(content, Exception):
                     self._errors.append(content)
                 else:
-                    self.locks.pop(file).write(content)
-                    del self.left[file]
+                    # If this raises an error, the lock is given up with the others, and so its partial file is removed.
+                    self.locks[file].write(content)
+                    del self.locks[file], self.left[file]
         if self._errors:
             raise self._errors[0]
 

@@ -5,13 +5,16 @@ Stored results are identified by them, too, so that changed code plays its runs 
 
 import hashlib
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import version
-from importlib.util import find_spec
+from importlib.util import cache_from_source, find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from fedbandit_envs.basics.entry_points import package_files
 from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
 from fedbandit_envs.wrappers.registry import WRAPPERS
 
@@ -54,23 +57,48 @@ def is_foreign(module: str) -> bool:
 def package_digest(module: str) -> str:
     """Returns the SHA-256 digest of all files of the package that a module is in, including data and compiled files.
 
+    Bytecode that Python keeps for a source file counts if it is not what the file compiles to and would run in its
+    place; other bytecode follows from the sources and does not count.
+
     Args:
         module: Name of the module; if it is not in a package, its own file is the only one.
 
     Raises:
         ModuleNotFoundError: There is no such package.
+        ValueError: A part of the package is a link to a folder.
     """
-    top = module.partition(".")[0]
-    spec = find_spec(top)
-    if spec is None:
-        raise ModuleNotFoundError(f"there is no module {top!r}", name=top)
-    digest = hashlib.sha256(top.encode())
-    for root in map(Path, spec.submodule_search_locations or [spec.origin or ""]):
-        files = (file for file in root.rglob("*") if file.is_file()) if root.is_dir() else [root]
-        for file in sorted(file for file in files if "__pycache__" not in file.parts):
-            content = hashlib.sha256(file.read_bytes()).hexdigest()
-            digest.update(f"{file.relative_to(root.parent)}\0{content}\0".encode())
+    digest = hashlib.sha256(module.partition(".")[0].encode())
+    for name, file in package_files(module).items():
+        counted = {name: file}
+        if file.suffix == ".py" and _runs_other_code(file):
+            cached = Path(cache_from_source(str(file)))
+            counted[f"{name} {cached.name}"] = cached
+        for of, path in counted.items():
+            digest.update(f"{of}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\0".encode())
     return digest.hexdigest()
+
+
+class _Reader(SourceFileLoader):
+    """Loads the code that an import of a source file would run, and writes no bytecode."""
+
+    def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
+        """Writes nothing, unlike the loader that Python uses."""
+
+
+def _runs_other_code(file: Path) -> bool:
+    """Returns whether Python, when it imports a source file, would run bytecode that is not of this source."""
+    loader = _Reader("any", str(file))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            runs = loader.get_code("any")
+        # An import would fail in the same way, so that nothing would run.
+        except (SyntaxError, ValueError, TypeError, EOFError, ImportError):
+            return False
+        try:
+            return runs != loader.source_to_code(loader.get_data(str(file)), str(file))
+        except (SyntaxError, ValueError):
+            return True
 
 
 def foreign_modules(settings: Any) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import Any
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.baselines.registry import find_baseline
 from fedbandit_envs.basics.arrays import Arrays
-from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.basics.checks import MOST_OF_A_SIZE, require_integer
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.action_formats import EntryRequiredError
 from fedbandit_envs.core.federated_env import FederatedEnv
@@ -86,7 +86,7 @@ class RunSpec:
         env_id: Id of a registered environment, or entry point of an environment; see
             :func:`~fedbandit_envs.registry.registration.find_registered`.
         rounds: Horizon in rounds, at most 2**53.
-        seeds: Number of seeds; each seed is one replica (episode).
+        seeds: Number of seeds, at most 2**20; each seed is one replica (episode).
         first_seed: The first seed; the others are the integers after it.
         env_kwargs: Changes to the arguments of the environment's preset.
         policy_kwargs: Changes to the arguments of the baseline's policy.
@@ -133,7 +133,7 @@ class RunSpec:
             require_integer("rounds", self.rounds, 1)
             if self.rounds > MOST:
                 raise ValueError(f"rounds is {self.rounds}; at most {MOST} can be counted")
-            require_integer("seeds", self.seeds, 1)
+            require_integer("seeds", self.seeds, 1, MOST_OF_A_SIZE)
             require_integer("first_seed", self.first_seed, 0)
             checked(self.stack)
 
@@ -212,6 +212,9 @@ class RunSpec:
 
         These are the packages of environment, policy and wrappers, and those that the settings name, as far as they are
         not this project's; packages that these import are not included.
+
+        Raises:
+            SettingsError: A file of a package cannot be read, or the package has a link to a folder.
         """
         entry, baseline = find_registered(self.env_id), find_baseline(self.baseline)
         made = [baseline.policy, *(wrapper.make for wrapper in baseline.wrappers.values())]
@@ -220,7 +223,8 @@ class RunSpec:
         wrapped = [wrapper.kwargs for wrapper in baseline.wrappers.values()]
         given = [settings, entry.federation, entry.stack, wrapped]
         foreign = {module for module in modules if is_foreign(module)} | {*foreign_modules(given)}
-        return {module.partition(".")[0]: package_digest(module) for module in sorted(foreign)}
+        with refusing(ValueError, OSError):
+            return {module.partition(".")[0]: package_digest(module) for module in sorted(foreign)}
 
     def split(self) -> list["RunSpec"]:
         """Returns the run's shards: the same run with some of the seeds, of about :attr:`rows` rows each.

@@ -12,13 +12,14 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from io import BytesIO
+from io import BytesIO, FileIO
 from pathlib import Path
-from typing import IO, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.basics.files import write_all
 from fedbandit_envs.leaderboard.runs.source import source_digest
 
 _SEAL = hashlib.sha256().digest_size
@@ -180,14 +181,14 @@ class ShardLock:
         partial: Path of the partial file.
     """
 
-    def __init__(self, file: Path, out: IO[bytes]) -> None:
+    def __init__(self, file: Path, out: FileIO) -> None:
         """Makes the object for a lock that :meth:`take` has obtained.
 
         Args:
             file: Path of the shard's file.
-            out: The partial file, opened and locked.
+            out: The partial file, opened without a buffer, and locked.
         """
-        self.partial = Path(out.name)
+        self.partial = self._partial(file)
         self._file = file
         self._out = out
 
@@ -195,7 +196,7 @@ class ShardLock:
     def take(cls, file: Path) -> "ShardLock | None":
         """Obtains the lock on a shard's file and returns it; returns None if another process has it."""
         partial = cls._partial(file)
-        out = partial.open("ab")
+        out = FileIO(partial, "a")
         # Between opening and locking, the process that had the lock may have finished and moved the file away.
         with suppress(BlockingIOError, FileNotFoundError):
             fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -244,10 +245,12 @@ class ShardLock:
 
         Args:
             content: The bytes to write, from :meth:`Store.content`.
+
+        Raises:
+            OSError: The file cannot be written; the process still has the lock, which it can give up.
         """
         self._out.truncate(0)
-        self._out.write(content)
-        self._out.flush()
+        write_all(self._out, content)
         self.partial.replace(self._file)
         self._out.close()
 

@@ -80,7 +80,7 @@ class SandboxedPolicy:
             if not 0.0 < seconds < np.inf:
                 raise ValueError(f"{name} is {seconds}; a number above 0 is required")
         self._source = Source.parse(load)
-        self._source.roots()
+        self._source.files()
         self._settings = dict(settings or {})
         json.dumps(self._settings)
         self._memory_bytes = memory_bytes
@@ -200,7 +200,8 @@ class SandboxedPolicy:
         for name, dtype, shape in fields:
             expected, kinds = self._expected[name]
             label = f"action[{name!r}]" if name else "action"
-            if shape != expected:
+            # Numbers such as 2.0 and True equal integers, and are no sizes of an array.
+            if shape != expected or any(type(size) is not int for size in shape):
                 self._fail(f"{label} has shape {shape}; (replicas, agents, ...) = {expected} is required")
             if dtype not in _DTYPES or np.dtype(dtype).kind not in kinds:
                 kind = "a floating-point" if kinds == "f" else "an integer"

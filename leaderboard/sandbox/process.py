@@ -64,7 +64,7 @@ class SandboxProcess:
         packages = [str(path) for spec in specs if spec for path in spec.submodule_search_locations or ()]
         cache = os.environ.get("NUMBA_CACHE_DIR")
         python = [*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, *site.getsitepackages()]
-        readable = {*source.roots(), *packages, *python, *_SYSTEM, *([cache] if cache else [])}
+        readable = {*packages, *python, *_SYSTEM, *([cache] if cache else [])}
         self.end, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ExitStack() as ends, theirs:
             folder = ends.enter_context(
@@ -78,7 +78,7 @@ class SandboxProcess:
                 "cpu_seconds": cpu_seconds, "readable": sorted(readable),
             }  # fmt: skip
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-m", _INSIDE, json.dumps(arguments)],
+                [sys.executable, "-I", "-B", "-m", _INSIDE, json.dumps(arguments)],
                 pass_fds=[theirs.fileno()],
                 cwd=folder,
                 env={

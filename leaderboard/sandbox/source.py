@@ -1,14 +1,16 @@
 """The place of a submitted policy's code: a file, or an entry point of an installed package."""
 
 import importlib
-import importlib.util
 import inspect
 import os
 import shutil
 import sys
 from dataclasses import dataclass, replace
+from importlib.machinery import all_suffixes
 from pathlib import Path
 from typing import Any
+
+from fedbandit_envs.basics.entry_points import package_files
 
 _FILE_MODULE = "submitted_entry"
 
@@ -52,38 +54,43 @@ class Source:
             )
         return cls(place, attribute, False)
 
-    def roots(self) -> list[str]:
-        """Returns a list with the file or folder of the package that an entry point is in; empty for a file.
+    def files(self) -> dict[str, Path]:
+        """Returns the files of the code by the names that they get in a child process's folder.
 
-        The package is found without importing it, since importing would run its code outside of the sandbox.
+        These are the file, or all files of the package that an entry point is in (:func:`package_files`), which is not
+        imported, since importing would run its code outside of the sandbox.
 
         Raises:
             ModuleNotFoundError: The module does not exist.
+            ValueError: The package is in an archive, or a part of it is a link to a folder.
         """
         if self.is_file:
-            return []
-        top = self.module.partition(".")[0]
-        spec = importlib.util.find_spec(top)
-        if spec is None:
-            raise ModuleNotFoundError(f"there is no module {top!r}", name=top)
-        file = [spec.origin] if spec.has_location and spec.origin else []
-        return [os.path.realpath(place) for place in spec.submodule_search_locations or file][:1]
+            return {f"{_FILE_MODULE}.py": Path(self.module)}
+        files = package_files(self.module)
+        for name, file in files.items():
+            if "/" not in name and not name.endswith(tuple(all_suffixes())):
+                raise ValueError(f"module {self.module} is in {file}; a package of files is required")
+        return files
 
     def lent(self, folder: str) -> "Source":
-        """Puts the code into a child process's folder, and returns its place there.
+        """Copies the code into a child process's folder, and returns its place there.
 
-        A file is copied; a package is linked.
+        The child gets the files that the digest of an entry covers and no others, such as bytecode that Python keeps
+        beside the sources. This package is not copied, since every child can read it where it is installed.
 
         Args:
             folder: The folder in which the child process runs.
         """
-        if self.is_file:
-            # A copy of this one file: a link to its folder would let the child read the other files in there.
-            shutil.copy(self.module, Path(folder, f"{_FILE_MODULE}.py"))
-            return replace(self, module=_FILE_MODULE)
-        for root in self.roots():
-            Path(folder, Path(root).name).symlink_to(root)
-        return self
+        top = self.module.partition(".")[0]
+        if self.is_file or top != __name__.partition(".")[0]:
+            for name, file in self.files().items():
+                copy = Path(folder, name)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, copy)
+        if Path(folder, top).is_dir():
+            # Of a package without this file, other folders in the child's search path could have parts, too.
+            Path(folder, top, "__init__.py").touch()
+        return replace(self, module=_FILE_MODULE) if self.is_file else self
 
     def resolve(self) -> Any:
         """Imports and returns the class or function that makes the policy.
@@ -93,9 +100,9 @@ class Source:
             ImportError: The module does not exist.
             TypeError: The file does not have exactly one policy class, or the attribute cannot be called.
         """
-        # The folder with the submitted code is appended to the path, not put first, so that it cannot replace installed
-        # modules; an installed package is imported from where it is installed.
-        sys.path.append(os.getcwd())
+        # The folder is searched first, since an installed package has more files than were copied. The child has by now
+        # imported all modules of this project that it needs, so that the submitted code cannot replace them.
+        sys.path.insert(0, os.getcwd())
         module = importlib.import_module(self.module)
         make = _only_class(module) if self.attribute is None else getattr(module, self.attribute)
         if not callable(make):

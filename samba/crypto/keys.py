@@ -2,14 +2,24 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from io import FileIO
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.basics.files import write_all
 from fedbandit_envs.samba.crypto.keystreams import KEY_BYTES, OwnerKeys, derive_key, owner_keys
+
+MOST_OWNERS = 1 << 16
+"""Largest number of owners in a run.
+
+One key encrypts at most 2^32 items, of which every owner sends two or more a round, so that a run with more owners
+would have fewer than 2^15 rounds after the first pulls.
+"""
 
 
 class Certificate(NamedTuple):
@@ -74,8 +84,8 @@ class Keyring:
             OSError: The file cannot be written, or exists already.
         """
         text = json.dumps(asdict(self), default=bytes.hex, indent=1)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(text)
+        with FileIO(path, "x", opener=partial(os.open, mode=0o600)) as out:
+            write_all(out, text.encode())
 
     @classmethod
     def load_and_remove(cls, path: Path, role: str) -> "Keyring":
@@ -92,12 +102,15 @@ class Keyring:
             OSError: The file cannot be read or removed.
             ValueError: The file holds no keyring, or the keyring of another role; the file is kept.
         """
-        text = path.read_text()
+        # A device or a pipe may never end.
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{path} is no key file: it is no regular file")
+        text = path.read_bytes()
         try:
             parts: dict[str, Any] = json.loads(text)
             ring = cls(
                 role=str(parts["role"]),
-                group_sizes={str(name): int(size) for name, size in parts["group_sizes"].items()},
+                group_sizes=_sizes(parts["group_sizes"]),
                 links={
                     peer: (sending, receiving)
                     for peer, texts in parts["links"].items()
@@ -107,7 +120,7 @@ class Keyring:
                 owners=tuple(OwnerKeys(*_keys(keys, 4)) for keys in parts["owners"]),
                 certificate=parts["certificate"] and Certificate(*parts["certificate"]),
             )
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ValueError(f"{path} is no key file: {error!r}") from error
         if ring.role != role:
             raise ValueError(f"{path} has the keys of {ring.role!r}; those of {role!r} are required")
@@ -120,6 +133,22 @@ def _keys(texts: Any, number: int | None = None) -> list[bytes]:
     if any(len(key) != KEY_BYTES for key in keys) or (number is not None and len(keys) != number):
         raise ValueError(f"keys of {KEY_BYTES} bytes are required")
     return keys
+
+
+def _sizes(group_sizes: Mapping[str, Any]) -> dict[str, int]:
+    """Returns the number of owners in each group, by the group's name, after a check of the numbers.
+
+    Raises:
+        TypeError: A number is no integer.
+        ValueError: There is no group, a group has no owner, or there are more than :data:`MOST_OWNERS` owners.
+    """
+    require_integer("number of groups", len(group_sizes), 1)
+    sizes = {
+        name: require_integer(f"group_sizes[{place}]", size, 1, MOST_OWNERS)
+        for place, (name, size) in enumerate(group_sizes.items())
+    }
+    require_integer("number of owners", sum(sizes.values()), 1, MOST_OWNERS)
+    return sizes
 
 
 def deal_keys(seed: int, group_sizes: Sequence[int]) -> dict[str, Keyring]:
@@ -136,14 +165,12 @@ def deal_keys(seed: int, group_sizes: Sequence[int]) -> dict[str, Keyring]:
 
     Raises:
         TypeError: An argument is no integer.
-        ValueError: The seed is negative, a group has no owner, or there is no group.
+        ValueError: The seed is negative, a group has no owner, there is no group, or there are more than
+            :data:`MOST_OWNERS` owners.
     """
     require_integer("seed", seed, 0)
-    require_integer("number of groups", len(group_sizes), 1)
-    for place, size in enumerate(group_sizes):
-        require_integer(f"group_sizes[{place}]", size, 1)
-    sizes = {f"owner-{place}": int(size) for place, size in enumerate(group_sizes)}
-    owners = iter(owner_keys(seed, sum(group_sizes)))
+    sizes = _sizes({f"owner-{place}": size for place, size in enumerate(group_sizes)})
+    owners = iter(owner_keys(seed, sum(sizes.values())))
     cipher = os.urandom(KEY_BYTES)
     secrets: dict[str, dict[str, bytes]] = {
         "customer": {},

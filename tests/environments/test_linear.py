@@ -199,7 +199,7 @@ def test_parameter_seeds_fix_the_parameter_alone():
 
 
 BAD = [
-    ({"num_arms": 0}, ValueError, "num_arms is 0; an integer >= 1"),
+    ({"num_arms": 0}, ValueError, r"num_arms is 0; an integer in \[1, 1048576\]"),
     ({"dim": 2.5}, TypeError, "dim is 2.5"),
     ({"contexts": "sphere"}, ValueError, "contexts is 'sphere'; one of 'band', 'unit_ball', 'hypercube'"),
     ({"gap": 0.31}, ValueError, "gap is 0.31; at most 0.3 "),

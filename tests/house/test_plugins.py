@@ -262,7 +262,7 @@ def test_data_files_of_a_package_are_in_its_digest(tmp_path, monkeypatch):
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(str(tmp_path))
     digests = set()
-    for name in ("data/means.csv", "fast.so", "__pycache__/skipped.pyc"):
+    for name in ("data/means.csv", "fast.so", "__pycache__/skipped.cpython-311.pyc"):
         package_digest.cache_clear()
         digests.add(package_digest("package_of_a_test.env"))
         (package / name).parent.mkdir(exist_ok=True)

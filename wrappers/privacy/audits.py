@@ -38,6 +38,8 @@ from fedbandit_envs.wrappers.transport.stages import StageSpec
 # Number of releases under attack if a target gives none. With more releases, the alarm that best reveals a mechanism of
 # pure differential privacy (delta 0) would be too rare to be observed.
 _RELEASES = 2
+# With more, an attack would take days. Memory grows with their product.
+_MOST_RELEASES, _MOST_SAMPLES = 10_000, 10_000_000
 
 
 Attacks = tuple[tuple[Adjacency, Composition], ...]
@@ -177,8 +179,9 @@ class AuditSettings:
         delta: Delta of each release, for mechanisms that have one (under continual release, of all releases), and the
             delta at which claims are tested. Claims by basic composition are tested at the sum of the releases' deltas.
             None takes each mechanism's default.
-        releases: Number of releases, which get equal shares of epsilon; None takes each mechanism's default.
-        samples: Number of samples of each of the two histories.
+        releases: Number of releases, at most 10,000, which get equal shares of epsilon; None takes each mechanism's
+            default.
+        samples: Number of samples of each of the two histories, at most 10,000,000.
         seed: Seed of the noise.
     """
 
@@ -202,8 +205,8 @@ class AuditSettings:
         if self.delta is not None:
             require_number("delta", self.delta, 0, 1)
         if self.releases is not None:
-            require_integer("releases", self.releases, 1)
-        require_integer("samples", self.samples, 1)
+            require_integer("releases", self.releases, 1, _MOST_RELEASES)
+        require_integer("samples", self.samples, 1, _MOST_SAMPLES)
         require_integer("seed", self.seed, 0)
 
     @property

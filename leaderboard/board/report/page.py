@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.leaderboard.board.report.figures import GroupFigures, privacy_png
 from fedbandit_envs.leaderboard.board.report.rows import RankedRow, Spent, rows_of, suite_label
 from fedbandit_envs.leaderboard.board.result import Group, ResultError, ResultFile
@@ -58,16 +59,17 @@ def report(
         ResultError: There are no results, or some results of one edition cannot be compared, or ``readme`` lacks the
             two marks.
         ImportError: jinja2 is missing, which comes with the ``[report]`` extra.
+        OSError: A file cannot be read or written.
     """
     if not results:
         raise ResultError("results is empty; at least one is required")
     groups = rows_of(results)
     if readme is not None:
         text = renewed(readme.read_text(encoding="utf-8"), summary(groups))
-        readme.write_text(text, encoding="utf-8")
+        write_whole(readme, text.encode())
     out.mkdir(parents=True, exist_ok=True)
-    (out / "leaderboard.md").write_text(markdown(groups, withdrawn), encoding="utf-8")
-    (out / "leaderboard.html").write_text(page(groups, withdrawn), encoding="utf-8")
+    write_whole(out / "leaderboard.md", markdown(groups, withdrawn).encode())
+    write_whole(out / "leaderboard.html", page(groups, withdrawn).encode())
     if find_spec("matplotlib") is None:
         return (
             "leaderboard.png is not drawn: it needs the [report] extra (pip install 'fedbandit-envs[report]')"

@@ -104,6 +104,55 @@ def test_a_line_that_no_command_writes_is_found_although_its_seal_fits(own, said
         Records(folder).standing()
 
 
+def test_a_line_that_was_not_written_to_its_end_counts_as_none(own):
+    """Wherever a full disk or a kill has cut it; the next line takes its place. What is no part of a line is kept."""
+    folder, files = own
+    record, result = folder / "record.jsonl", ResultFile.load(files["LinUCB"])
+    before = record.read_bytes()
+    Records(folder).take_out(result, "its code was lost")
+    whole = record.read_bytes()
+    for end in (*range(len(before), len(whole) - 1, 17), len(whole) - 2):
+        for tail in (b"", b"\0" * 9, b"\xff"):
+            record.write_bytes(whole[:end] + tail)
+            assert [line["what"] for line in Records(folder).lines()] == ["edition", "in", "in"]
+            assert record.read_bytes() == whole[:end] + tail, "reading changes nothing"
+            Records(folder).take_out(result, "its code was lost")
+            text = record.read_bytes()
+            assert text.startswith(before)
+            assert text.count(b"\n") == 4
+            assert [line["what"] for line in Records(folder).lines()] == ["edition", "in", "in", "out"]
+    # All of the last line but its newline: the line counts.
+    record.write_bytes(before[:-1])
+    assert len(Records(folder).standing()) == 2
+    Records(folder).take_out(result, "its code was lost")
+    assert record.read_bytes().startswith(before)
+    assert len(Records(folder).lines()) == 4
+
+
+@pytest.mark.parametrize(
+    "tail", [b'{"what": "in"}', b"{}", b"3", b'{"what": "in"\n', b"\n", b"[" * 99999 + b"\n"]
+)
+def test_a_last_line_that_is_wrong_is_no_line_that_was_cut(own, tail):
+    folder, _ = own
+    record = folder / "record.jsonl"
+    record.write_bytes(record.read_bytes() + tail)
+    before = record.read_bytes()
+    with pytest.raises(RecordError, match=r"record.jsonl, line 4: it was changed"):
+        Records(folder).edition(TINY, new=True)
+    assert record.read_bytes() == before
+    assert len(list((folder / ".secrets").iterdir())) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"another secret of 32 bytes, indeed"])
+def test_a_secret_that_is_not_the_one_on_record_is_none(tmp_path, content):
+    """Noise would follow from a number that anybody can guess, such as of a file that a full disk has left empty."""
+    records = Records(tmp_path)
+    first = records.edition(TINY)
+    (tmp_path / ".secrets" / first.edition.id).write_bytes(content)
+    assert records.secret(first.edition.id) is None
+    assert records.edition(TINY).edition != first.edition
+
+
 def test_a_record_cut_short_leaves_files_without_a_row(own, tiny):
     folder, files = own
     record = folder / "record.jsonl"

@@ -1,5 +1,7 @@
 """Whatever goes wrong in a child is an error that says what, and leaves nothing running."""
 
+import json
+import os
 import re
 
 import numpy as np
@@ -9,6 +11,7 @@ from entries import ROWS, file_with, start_and_play
 from fedbandit_envs import arms_v0
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy, channel
 from fedbandit_envs.leaderboard.sandbox.confinement import SYSTEM_CALLS
+from fedbandit_envs.leaderboard.sandbox.memory import SharedMemory
 from fedbandit_envs.leaderboard.sandbox.process import SandboxProcess
 from fedbandit_envs.leaderboard.sandbox.source import Source
 from fedbandit_envs.wrappers import Channel
@@ -211,3 +214,39 @@ def test_lies_of_the_child_are_refused(tmp_path):
         )
         with pytest.raises(EntryError, match="round 2: "):
             start_and_play(file_with(tmp_path, source), seconds_a_round=20.0)
+
+
+SHAPES = ["[2.0, 3.0]", "[2, 3.0]", "[true, 3]", "[-2, -3]", "[1000000000, 3]", "[NaN, 3]", "[1e999, 3]", "[[2], [3]]",
+          "[2, 3, 1]", "[]", "23", "null", '"23"', '{"2": 1, "3": 1}', "[" + "2," * 20000 + "3]",
+          "[" + "9" * 5000 + "]"]  # fmt: skip
+DTYPES = ['"<f8"', '"<i9"', '"O"', '"V8"', '"i8,i8"', "8", "null", '"(2,3)<i8"', '"' + "<i8" * 9999 + '"']
+
+
+def test_no_layout_but_that_of_an_action_is_taken():
+    """The shape and dtype of an array are the parent's, whatever equals them in a comparison."""
+    policy = SandboxedPolicy("fedbandit_envs.baselines.arms:UCB1")
+    policy._expected = {"": ((2, 3), "iu")}
+    policy._actions = SharedMemory.create(5000, read_only_for_others=False)
+    os.close(policy._actions.descriptor)
+    wrong = [f'[["", "<i8", {shape}]]' for shape in SHAPES] + [f'[["", {dtype}, [2, 3]]]' for dtype in DTYPES]
+    wrong += ["[" + ",".join(['["", "<i8", [2, 3]]'] * count) + "]" for count in (0, 2, 20_000)]
+    wrong += [
+        "3",
+        "null",
+        "{}",
+        "[[]]",
+        '[["", "<i8"]]',
+        '[["", "<i8", [2, 3], 4]]',
+        "[" * 99999,
+        '"',
+        "\udc80",
+        "[[1, 2, [2, 3]]]",
+    ]
+    for layout in wrong:
+        with pytest.raises(EntryError, match="before reset: "):
+            policy._check_layout(layout.encode(errors="surrogateescape"))
+    one = [[True, "<i8", [1, 3]]]
+    policy._expected = {"True": ((1, 3), "iu")}
+    policy._check_layout(json.dumps(one).encode())
+    with pytest.raises(EntryError, match=r"has shape \(True, 3\)"):
+        policy._check_layout(json.dumps(one).replace("[1,", "[true,").encode())

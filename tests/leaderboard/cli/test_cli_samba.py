@@ -3,7 +3,9 @@
 import contextlib
 import json
 import multiprocessing
+import os
 import re
+import resource
 import socket
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from fedbandit_envs.baselines.arms.rules import UCB, Choice
 from fedbandit_envs.leaderboard.cli import app
 from fedbandit_envs.samba import runs as samba
 from fedbandit_envs.samba.crypto import paillier
+from fedbandit_envs.samba.crypto.keys import Keyring
 from fedbandit_envs.samba.owners.algorithm import Algorithm
 
 pytest.importorskip("cryptography")
@@ -206,6 +209,13 @@ def test_keys_for_machines(tmp_path):
     assert {folder.stat().st_mode & 0o777 for folder in (out, *out.iterdir())} == {0o700}
     assert_explained(call("samba-keys", out), "File exists")
     assert_explained(call("samba-keys", tmp_path / "other", "--owners", 0), "group_sizes[0] is 0")
+    for many in ((99_999_999,), (1, 10**30)):
+        words = [word for size in many for word in ("--owners", size)]
+        message = f"group_sizes[{len(many) - 1}] is {many[-1]}; an integer in [1, 65536] is required"
+        assert_explained(call("samba-keys", tmp_path / "other", *words), message)
+    message = "number of owners is 65537; an integer in [1, 65536] is required"
+    assert_explained(call("samba-keys", tmp_path / "other", "--owners", 1, "--owners", 65536), message)
+    assert not (tmp_path / "other").exists()
 
 
 def test_the_five_hosts_of_the_example(tmp_path):
@@ -267,14 +277,44 @@ def test_wrong_words_for_a_role_keep_its_keys(tmp_path, words, message):
     assert keys.exists()
 
 
+def test_keys_are_made_wholly_or_not_at_all(tmp_path, monkeypatch):
+    """A disk that is full after the second file leaves none, and names the file that it had no room for."""
+    save = Keyring.save
+
+    def full(self, path):
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100 if self.role == "owner-0" else soft, hard))
+        try:
+            save(self, path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    monkeypatch.setattr(Keyring, "save", full)
+    result = call("samba-keys", tmp_path / "keys", "--no-tls")
+    assert_explained(result, f"File too large: '{tmp_path / 'keys' / 'owner-0' / 'keys.json'}'")
+    assert result.stdout == ""
+    assert not list(tmp_path.iterdir())
+
+
 def test_files_that_are_no_keys(tmp_path):
-    for text in ("", "[]", '{"role": "comp"}'):
-        path = tmp_path / "comp.json"
+    assert call("samba-keys", tmp_path / "keys", "--no-tls").exit_code == 0
+    whole = (tmp_path / "keys" / "comp" / "keys.json").read_text()
+    sizes = [
+        re.sub('"owner-1": 1', f'"owner-1": {size}', whole)
+        for size in ("-1", "1e400", "99999999", "[]", "NaN")
+    ]
+    assert len({whole, *sizes}) == 6
+    path = tmp_path / "comp.json"
+    for text in ("", "[]", '{"role": "comp"}', "[" * 100_000, "\0" * 99, whole[:-9], *sizes):
         path.write_text(text)
-        assert_explained(
-            call("samba-role", "comp", "--keys", path, "--connect", "127.0.0.1:1"), "is no key file"
-        )
+        result = call("samba-role", "comp", "--keys", path, "--connect", "127.0.0.1:1")
+        assert_explained(result, f"{path} is no key file")
         assert path.exists()
+    path.write_bytes(bytes(range(256)))
+    os.mkfifo(tmp_path / "pipe")
+    for other in (path, tmp_path, tmp_path / "pipe", "/dev/zero"):
+        result = call("samba-role", "comp", "--keys", other, "--connect", "127.0.0.1:1")
+        assert_explained(result, f"{other} is no key file")
 
 
 def test_keys_without_certificates_stay_on_the_machine(tmp_path):
