@@ -184,10 +184,8 @@ def run(
     stack: list[Any] = []
     channel: dict[str, Any] = {}
     if epsilon:
-        releases = None
-        if level == AGENT:
-            releases = changes.pop("releases", None) or tuned_releases(name, line, epsilon, agents)
-        stack, channel = stack_of(problem, line, epsilon, agents, releases)
+        releases = changes.pop("releases", None) or tuned_releases(name, line, epsilon, agents)
+        stack, channel = stack_of(problem, line, epsilon, agents, releases if level == AGENT else None)
     elif line == TRUE:
         channel = {"schedule": {"name": "doubling", "start": problem.start}}
     labels = {"line": line, "agents": float(agents)} | ({"epsilon": epsilon} if epsilon else {})
