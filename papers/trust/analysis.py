@@ -8,7 +8,15 @@ from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, final_regr
 from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
 from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.leaderboard.runs.result import RunResult
-from fedbandit_envs.papers.trust.experiments import HALF, LADDER, MOST, PROBLEMS, SERVER
+from fedbandit_envs.papers.trust.experiments import (
+    AGENT,
+    HALF,
+    LADDER,
+    MOST,
+    PROBLEMS,
+    SERVER,
+    tuned_releases,
+)
 
 NEAR = 1.1
 """A secure sum counts as close to true data where its regret is at most this multiple of it."""
@@ -27,23 +35,39 @@ def _ratio(runs: PanelRuns, above: RunResult, below: RunResult) -> Ratio:
 def ladder(runs: PanelRuns, agents: float) -> Table:
     """Yields a table with a line for each epsilon and line: regret, its ratio to silence, and what the step buys.
 
+    Where all data of an agent are protected, a column has the rounds of release and the clip, as a norm.
+
     Args:
         runs: The results of the panel.
         agents: Number of agents.
     """
+    name, _, level = runs.panel.partition("-")
     for epsilon in runs.values("epsilon"):
         found = at(runs, agents, epsilon)
         steps = [line for line in LADDER if line in found]
         before = {line: earlier for earlier, line in pairwise(steps)}
         for line in (TUNED, PLACEBO, *steps):
             step = before.get(line)
+            releases = {}
+            if level == AGENT:
+                noisy = line not in (TUNED, TRUE)
+                releases["releases in rounds; clip"] = (
+                    _released(name, line, epsilon, agents) if noisy else "-"
+                )
             yield {
                 "epsilon: line": f"{epsilon:g}: {line}",
                 "regret per agent (± 95 %)": final_regret(found[line]),
                 f"/ {TUNED}": "1" if line == TUNED else _ratio(runs, found[line], found[TUNED]),
                 "/ the step before": _ratio(runs, found[line], found[step]) if step else "-",
                 "claim against a fellow agent": claim(found[line].privacy),
+                **releases,
             }
+
+
+def _released(name: str, line: str, epsilon: float, agents: float) -> str:
+    releases = tuned_releases(name, line, epsilon, int(agents))
+    rounds = ", ".join(str(releases.first * 2**number) for number in range(releases.number))
+    return f"{rounds}; {releases.clip * releases.first * PROBLEMS[name].unit:.3g}"
 
 
 def claim(made: Claim) -> str:

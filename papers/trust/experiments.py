@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 from fedbandit_envs.baselines import comparison_lines
 from fedbandit_envs.baselines.comparison_lines import PLACEBO, TRUE, TUNED
@@ -37,7 +37,7 @@ class TrustProblem:
         env_id: Id of the environment.
         rounds: Horizon, as a share of the scale's horizon.
         unit: About the Euclidean norm of what an agent's statistic grows by in one round; clips are multiples of it.
-        start: Rounds before the first release at event level, where releases follow in doubling rounds.
+        start: First round of release at event level, where releases follow in doubling rounds.
         middle: Average over instances of which ratios are taken.
     """
 
@@ -57,22 +57,49 @@ PROBLEMS = {
 }
 
 
+class Releases(NamedTuple):
+    """How agents release where all data of an agent are protected.
+
+    Attributes:
+        clip: Bound on the norm of a release, divided by the typical norm at the first one.
+        first: Round of the first release.
+        number: Number of releases; each follows in the doubled round of the one before.
+    """
+
+    clip: float
+    first: int
+    number: int
+
+
 @cache
-def _tuned() -> Mapping[str, Mapping[str, Mapping[str, tuple[float, int]]]]:
-    """Returns tuned clips and numbers of releases: by problem, by line and epsilon, and by the number of agents.
+def _tuned() -> Mapping[str, Mapping[str, Mapping[str, tuple[float, int, int]]]]:
+    """Returns the tuned :class:`Releases`: by problem, by line and epsilon, and by the number of agents.
 
     :mod:`.tuning` writes them. For other numbers of agents those of the next smaller one are used.
     """
     return dict(json.loads(files(__package__).joinpath("tuned.json").read_text()))
 
 
-def _constants(name: str, line: str, epsilon: float, agents: int) -> tuple[float, int]:
-    # The noise of a secure sum, and of the placebo, is that of a trusted server, so they share its constants.
-    line = line if line in (LOCAL, SHUFFLER) else SERVER
-    by_agents = _tuned()[name][f"{line}, epsilon {epsilon:g}"]
-    most = [int(number) for number in by_agents if int(number) <= agents]
-    clip, releases = by_agents[str(max(most, default=min(map(int, by_agents))))]
-    return clip, releases
+def numbers_tuned(name: str) -> list[int]:
+    """Returns the numbers of agents with which the releases in a problem are tuned."""
+    return sorted({int(agents) for by_agents in _tuned()[name].values() for agents in by_agents})
+
+
+def tuned_releases(name: str, line: str, epsilon: float, agents: int) -> Releases:
+    """Returns how agents release where all data of an agent are protected.
+
+    Args:
+        name: Name of the problem.
+        line: Name of the line. A shuffler is behind the releases of the local line. A secure sum, and the placebo, have
+            those of a trusted server, since their noise is as large.
+        epsilon: Epsilon of the claim.
+        agents: Number of agents.
+    """
+    line = LOCAL if line in (LOCAL, SHUFFLER) else SERVER
+    tuned = max(
+        (number for number in numbers_tuned(name) if number <= agents), default=numbers_tuned(name)[0]
+    )
+    return Releases(*_tuned()[name][f"{line}, epsilon {epsilon:g}"][str(tuned)])
 
 
 @cache
@@ -89,12 +116,10 @@ def _noise_multiplier(line: str, epsilon: float, agents: int, releases: int) -> 
 
 def stack_of(
     problem: TrustProblem,
-    level: str,
     line: str,
     epsilon: float,
     agents: int,
-    rounds: int,
-    constants: tuple[float, int],
+    releases: Releases | None,
 ) -> tuple[list[Any], dict[str, Any]]:
     """Returns the wrappers inside of the transport, and the arguments of the transport, for a line with noise.
 
@@ -102,15 +127,11 @@ def stack_of(
 
     Args:
         problem: The problem.
-        level: ``"event"`` or ``"agent"``: what the claim protects.
         line: Name of the line.
         epsilon: Epsilon of the claim.
         agents: Number of agents.
-        rounds: Horizon.
-        constants: Used at the agent's level only: the clip, divided by the typical norm of what an agent's statistic
-            grows by between two releases; and the number of releases.
+        releases: How agents release if all data of an agent are protected; None if one event is protected.
     """
-    clip, releases = constants
     channel: dict[str, Any] = {}
     if line != LOCAL:
         # The placebo is played with the least noise of all lines.
@@ -119,18 +140,18 @@ def stack_of(
         if name == "aggregator":
             channel["stage"]["honest"] = max(1, agents // 2) if line == HALF else agents - 1
     budget: dict[str, Any] = {"composition": "exact", "delta": DELTA}
-    if level == EVENT:
+    if releases is None:
         channel["schedule"] = {"name": "doubling", "start": problem.start}
         kwargs = {"epsilon": epsilon, "delta": DELTA, "releases": channel["schedule"], "budget": budget}
         noise = ["ContinualPrivatizer", kwargs]
     else:
-        gap = rounds // (releases + 1) + 1
-        channel["schedule"] = {"name": "fixed_gap", "gap": gap}
+        last = releases.first * 2 ** (releases.number - 1)
+        channel["schedule"] = {"name": "doubling", "start": releases.first, "stop": last}
         kwargs = {
-            "noise_multiplier": _noise_multiplier(line, epsilon, agents, releases),
-            "delta": DELTA / releases,
-            "releases": releases,
-            "clip": clip * gap * problem.unit,
+            "noise_multiplier": _noise_multiplier(line, epsilon, agents, releases.number),
+            "delta": DELTA / releases.number,
+            "releases": releases.number,
+            "clip": releases.clip * releases.first * problem.unit,
             "budget": {**budget, "adjacency": "agent"},
         }
         noise = ["GaussianPrivatizer", kwargs]
@@ -157,14 +178,14 @@ def run(
         seeds: Number of instances.
         agents: Number of agents.
         epsilon: Epsilon of the claim; 0 for lines without noise.
-        **changes: ``constants``, in place of the tuned ones, and further arguments of :class:`.RunSpec`.
+        **changes: ``releases``, in place of the tuned :class:`Releases`, and further arguments of :class:`.RunSpec`.
     """
     problem = PROBLEMS[name]
     stack: list[Any] = []
     channel: dict[str, Any] = {}
     if epsilon:
-        constants = changes.pop("constants", None) or _constants(name, line, epsilon, agents)
-        stack, channel = stack_of(problem, level, line, epsilon, agents, rounds, constants)
+        releases = changes.pop("releases", None) or tuned_releases(name, line, epsilon, agents)
+        stack, channel = stack_of(problem, line, epsilon, agents, releases if level == AGENT else None)
     elif line == TRUE:
         channel = {"schedule": {"name": "doubling", "start": problem.start}}
     labels = {"line": line, "agents": float(agents)} | ({"epsilon": epsilon} if epsilon else {})
@@ -181,21 +202,28 @@ def runs(plan: Plan) -> list[RunSpec]:
     scale = plan.scale
     rounds = max(2, round(scale.rounds * PROBLEMS[name].rounds))
     noisy = [line for line in (*LADDER, PLACEBO) if line != TRUE and (line, level) != (SHUFFLER, EVENT)]
-    numbers = [int(agents) for agents in scale.sweeps["agents"]]
-    if name in ("linear", "exposure"):
-        numbers = numbers[: int(scale.sweeps.get("fewer", (len(numbers),))[0])]
     return [
         run(name, level, line, rounds, scale.trials, agents, epsilon)
-        for agents in numbers
+        for agents in map(int, scale.sweeps[f"agents, {name}"])
         for line, epsilon in [(TUNED, 0.0), (TRUE, 0.0)]
         + [(line, epsilon) for epsilon in scale.sweeps["epsilon"] for line in noisy]
     ]
 
 
+EPSILONS = (0.1, 1.0, 10.0)
+
+
+def _scale(rounds: int, trials: int, epsilons: tuple[float, ...], **agents: tuple[float, ...]) -> Scale:
+    """Returns a scale whose sweep ``"agents, NAME"`` has the numbers of agents of the problem of that name."""
+    numbers = {f"agents, {name}": agents.get(name, agents["others"]) for name in PROBLEMS}
+    return Scale(rounds, trials, {"epsilon": epsilons, **numbers})
+
+
+_TO_300 = (10.0, 30.0, 100.0, 300.0)
 SCALES = {
-    "tiny": Scale(400, 2, {"agents": (4.0,), "epsilon": (10.0,)}),
-    "small": Scale(10_000, 20, {"agents": (10.0, 30.0, 100.0), "epsilon": (0.1, 1.0, 10.0), "fewer": (2.0,)}),
-    "paper": Scale(10_000, 40, {"agents": (10.0, 30.0, 100.0, 300.0), "epsilon": (0.1, 1.0, 10.0)}),
+    "tiny": _scale(400, 2, (10.0,), others=(4.0,)),
+    "small": _scale(10_000, 20, EPSILONS, others=_TO_300[:3], arms=_TO_300),
+    "paper": _scale(10_000, 40, EPSILONS, others=_TO_300[:3], arms=_TO_300, linear=_TO_300),
 }
 
 EXPERIMENTS = {

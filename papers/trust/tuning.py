@@ -1,4 +1,4 @@
-"""Tunes clips and numbers of releases for the panels that protect all data of an agent; writes ``tuned.json``.
+"""Tunes clips and times of releases for the panels that protect all data of an agent; writes ``tuned.json``.
 
 python -m fedbandit_envs.papers.trust.tuning [--problems NAMES] [--rounds 10000] [--agents 30] [--seeds 4]
 """
@@ -12,16 +12,14 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from fedbandit_envs.leaderboard.tuning import FIRST_SEED
-from fedbandit_envs.papers.trust.experiments import AGENT, LOCAL, PROBLEMS, SERVER, SHUFFLER, run
+from fedbandit_envs.papers.trust.experiments import AGENT, EPSILONS, LOCAL, PROBLEMS, SERVER, Releases, run
 
-GRID = tuple(product((0.03, 0.1, 0.3, 1.0), (1, 2, 4, 8)))
-"""The clips, in units of what a statistic grows by between two releases, and numbers of releases that are tried."""
-
-EPSILONS = (0.1, 1.0, 10.0)
+GRID = tuple(map(Releases._make, product((0.03, 0.3, 1.0), (8, 32, 128), (1, 3))))
+"""The clips, first rounds and numbers of releases that are tried."""
 
 
-def best(name: str, line: str, epsilon: float, rounds: int, agents: int, seeds: int) -> tuple[float, int]:
-    """Returns the clip and the number of releases with the least mean regret, on seeds that no experiment plays.
+def best(name: str, line: str, epsilon: float, rounds: int, agents: int, seeds: int) -> Releases:
+    """Returns the clip and the times of releases with the least mean regret, on seeds that no experiment plays.
 
     Args:
         name: Name of the problem.
@@ -33,11 +31,11 @@ def best(name: str, line: str, epsilon: float, rounds: int, agents: int, seeds: 
     """
     rounds = max(2, round(rounds * PROBLEMS[name].rounds))
     regret = [
-        run(name, AGENT, line, rounds, seeds, agents, epsilon, constants=constants, first_seed=FIRST_SEED)
+        run(name, AGENT, line, rounds, seeds, agents, epsilon, releases=releases, first_seed=FIRST_SEED)
         .run()
         .regret[-1]
         .mean()
-        for constants in GRID
+        for releases in GRID
     ]
     return GRID[int(np.argmin(regret))]
 
@@ -50,13 +48,13 @@ def main() -> None:
     parser.add_argument("--agents", type=int, default=30)
     parser.add_argument("--seeds", type=int, default=4)
     sizes = vars(parser.parse_args())
-    tasks = list(product(sizes.pop("problems"), (LOCAL, SHUFFLER, SERVER), EPSILONS))
+    tasks = list(product(sizes.pop("problems"), (LOCAL, SERVER), EPSILONS))
     found = Parallel(n_jobs=2, verbose=5)(delayed(best)(*task, **sizes) for task in tasks)
     file = Path(__file__).with_name("tuned.json")
     tuned = json.loads(file.read_text())
-    for (name, line, epsilon), constants in zip(tasks, found, strict=True):
+    for (name, line, epsilon), releases in zip(tasks, found, strict=True):
         of_line = tuned.setdefault(name, {}).setdefault(f"{line}, epsilon {epsilon:g}", {})
-        of_line[str(sizes["agents"])] = constants
+        of_line[str(sizes["agents"])] = releases
     file.write_text(json.dumps(tuned, indent=1) + "\n")
 
 

@@ -12,6 +12,7 @@ from fedbandit_envs.leaderboard.reproduction.experiment import Plan
 from fedbandit_envs.papers.trust import experiments
 from fedbandit_envs.papers.trust.experiments import (
     AGENT,
+    EPSILONS,
     EVENT,
     EXPERIMENTS,
     HALF,
@@ -22,8 +23,9 @@ from fedbandit_envs.papers.trust.experiments import (
     SCALES,
     SERVER,
     SHUFFLER,
+    Releases,
 )
-from fedbandit_envs.papers.trust.tuning import EPSILONS, GRID
+from fedbandit_envs.papers.trust.tuning import GRID
 
 TRUST = {LOCAL: "local", SHUFFLER: "shuffler", HALF: "aggregator", MOST: "aggregator", SERVER: "server"}
 
@@ -33,7 +35,7 @@ TRUST = {LOCAL: "local", SHUFFLER: "shuffler", HALF: "aggregator", MOST: "aggreg
     ("level", "line"), [pair for pair in product((EVENT, AGENT), TRUST) if pair != (EVENT, SHUFFLER)]
 )
 def test_a_line_claims_the_epsilon_that_is_asked_for(level, line, epsilon):
-    spec = experiments.run("arms", level, line, 300, 2, 40, epsilon, constants=(0.5, 2))
+    spec = experiments.run("arms", level, line, 300, 2, 40, epsilon, releases=Releases(0.5, 32, 2))
     claim = spec.run().privacy
     # Among few agents shuffling buys nothing, and then the claim needs no shuffler.
     assert claim.trust == TRUST[line] or (line, claim.trust) == (SHUFFLER, "local")
@@ -48,14 +50,14 @@ def test_each_step_of_trust_needs_less_noise():
     noise = [experiments._noise_multiplier(line, 0.2, 1000, 1) for line in (LOCAL, SHUFFLER)]
     assert noise[0] > 1.5 * noise[1]
     with pytest.raises(KeyError):
-        experiments._constants("arms", LOCAL, 0.3, 30)
+        experiments.tuned_releases("arms", LOCAL, 0.3, 30)
 
 
 def test_constants_are_tuned_for_every_line_and_epsilon():
     for name, line, epsilon, agents in product(PROBLEMS, (*TRUST, PLACEBO), EPSILONS, (4, 30, 300)):
-        assert experiments._constants(name, line, epsilon, agents) in GRID
+        assert experiments.tuned_releases(name, line, epsilon, agents) in GRID
     for scale in ("small", "paper"):
-        assert set(SCALES[scale].sweeps["epsilon"]) <= set(EPSILONS)
+        assert SCALES[scale].sweeps["epsilon"] == EPSILONS
 
 
 @pytest.mark.parametrize("panel", EXPERIMENTS["trust"].panels)
