@@ -13,6 +13,7 @@ from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.leaderboard.board import engine
 from fedbandit_envs.leaderboard.board.entries import baselines_of, require_random, submission_of
+from fedbandit_envs.leaderboard.board.pooling import PooledRowsError
 from fedbandit_envs.leaderboard.board.records import RecordError, Records
 from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile
 from fedbandit_envs.leaderboard.board.suites import SUITES
@@ -31,7 +32,16 @@ app = typer.Typer(
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 # Errors while rows are played that are expected, and so are shown as a message without a traceback.
-_REFUSALS = (TrackError, EntryError, MixedRowsError, UnfitError, RecordError, ResultError, BackendError)
+_REFUSALS = (
+    TrackError,
+    EntryError,
+    MixedRowsError,
+    PooledRowsError,
+    UnfitError,
+    RecordError,
+    ResultError,
+    BackendError,
+)
 
 _SuiteOption = Annotated[str, typer.Option("--suite", help=f"One of {', '.join(SUITES)}.")]
 _OutOption = Annotated[Path, typer.Option("--out", help="Folder of results and their record.")]
