@@ -130,10 +130,11 @@ def verify(
     with terminal.explained(ResultError, OSError):
         loaded = ResultFile.load(result)
     holds = True
-    for finding in findings_of(loaded, result.parent, None if whole else seeds, anew):
-        mark = {True: "holds", False: "REFUTED", None: "note"}[finding.holds]
-        typer.echo(printable(f"{mark:8} {finding.what}: {finding.detail}"))
-        holds &= finding.holds is not False
+    with terminal.explained(ending=[RecordError]):
+        for finding in findings_of(loaded, result.parent, None if whole else seeds, anew):
+            mark = {True: "holds", False: "REFUTED", None: "note"}[finding.holds]
+            typer.echo(printable(f"{mark:8} {finding.what}: {finding.detail}"))
+            holds &= finding.holds is not False
     raise typer.Exit(0 if holds else 1)
 
 

@@ -26,9 +26,9 @@ class MixedRowsError(RuntimeError):
 
 
 class Actions:
-    """The actions of an episode, in a temporary file if they are many, written round by round and then read in the same order.
+    """The actions of an episode, written round by round and then read in the same order.
 
-    Integers are written with as few bytes as hold them.
+    They are in a temporary file if they are many; integers are written with as few bytes as hold them.
 
     Example:
         >>> kept = Actions()

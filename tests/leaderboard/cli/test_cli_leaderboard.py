@@ -47,7 +47,7 @@ def explained(result, message: str, code: int = 2) -> None:
 def tiny(monkeypatch):
     monkeypatch.setitem(SUITES, "tiny", TINY)
     monkeypatch.setattr(plays, "_SAMPLES", 100)
-    monkeypatch.setattr(engine, "_CHECKED_ROWS", {"baseline": 1, "submission": 1})
+    monkeypatch.setattr(engine, "_ROWS_FIRST", 1)
 
 
 @pytest.fixture
