@@ -17,6 +17,7 @@ from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.claim import Adjacency
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import Problem
@@ -31,6 +32,7 @@ from fedbandit_envs.leaderboard.runs.source import is_foreign, package_digest
 from fedbandit_envs.leaderboard.runs.spec import split_seeds
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
 from fedbandit_envs.leaderboard.sandbox.confinement import PARTS
+from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.privacy.audit import attack
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
@@ -136,8 +138,8 @@ class EntryRun:
 
         There a row's observations do not depend on what other rows do, except in problems whose agents interact.
         """
-        silent = self.entry.kind == "submission" and self.track.messages == 0
-        return silent and not getattr(self.task.federation().unwrapped, "interacting", False)
+        problem = resolve(REGISTRY[self.task.env_id].federation)
+        return self.entry.kind == "submission" and self.track.messages == 0 and not problem.interacting
 
     def rows_first(self) -> list["RowsPlay"]:
         """Returns what must be played before this run, one after the other; nothing if rows are not played first."""

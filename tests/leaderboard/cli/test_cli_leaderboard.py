@@ -29,7 +29,7 @@ class Mine:
         return np.full(self.rows, self.arm)
 """
 
-MIXES = MINE.replace("return np.full(self.rows, self.arm)", "return np.full(self.rows, self.rows[0] % 4)")
+MIXES = MINE.replace("return np.full(self.rows, self.arm)", "return np.full(self.rows, self.rows[1] % 4)")
 
 
 def call(*words: object):
