@@ -18,7 +18,7 @@ LEVEL = 1e-5
 """Probability that an honest entry is refuted, over all tasks of its suite together."""
 
 # Scores are rounded to multiples of 1 / _STEPS, so that their sums have few values, whose distribution is exact.
-_STEPS = 200
+_STEPS = 50
 # How fast scores rise with the rank. With this number the half of the rows with more regret have nearly equal scores,
 # so that a few rows of very large regret cannot hide that all others have little.
 _RISE = 5.0
@@ -31,7 +31,7 @@ class PooledRowsError(RuntimeError):
 def scores(regret: Array) -> Array:
     """Returns the score of each agent's regret among those of its replica: int64 ``(replicas, agents)``, 0 or more.
 
-    A row with the rank k of n agents, from the least regret up, gets ``200 (1 - exp(-5 (k - 1) / n))``, rounded; equal
+    A row with the rank k of n agents, from the least regret up, gets ``50 (1 - exp(-5 (k - 1) / n))``, rounded; equal
     regrets get the mean of their ranks.
 
     Args:
@@ -70,14 +70,14 @@ def _sums(points: Array, count: int) -> Array:
         count: Number of rows that are chosen.
 
     Returns:
-        Probability of each sum from 0 up.
+        Probability of each sum from 0 up to the largest.
     """
     # Entry [k, s]: number of ways to choose k rows whose scores have the sum s.
-    ways = np.zeros((count + 1, int(points.sum()) + 1))
+    ways = np.zeros((count + 1, int(np.sort(points)[::-1][:count].sum()) + 1))
     ways[0, 0] = 1.0
     for score in points.tolist():
         for k in range(count, 0, -1):
-            ways[k, score:] += ways[k - 1, : ways.shape[1] - score]
+            ways[k, score:] += ways[k - 1, : max(0, ways.shape[1] - score)]
     distribution: Array = ways[count] / ways[count].sum()
     return distribution
 
