@@ -297,7 +297,8 @@ def _require_same(among_all: Any, alone: Any, rows: Array, played: int) -> None:
         MixedRowsError: The actions differ.
     """
     ours, theirs = _parts("action", among_all), _parts("action", alone)
-    place, difference = (0, 0), ""
+    place: tuple[int, ...] = (0, 0)
+    difference = ""
     if ours.keys() != theirs.keys():
         difference = f"{list(ours)} is chosen among all rows, {list(theirs)}"
     for name in ours.keys() & theirs.keys():
