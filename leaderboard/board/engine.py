@@ -1,7 +1,9 @@
 """Plays entries on a suite, writes their result files, and records them as rows of the leaderboard."""
 
+import fcntl
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -15,9 +17,10 @@ from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.leaderboard.board.entries import baseline_entry, plugin_entry
 from fedbandit_envs.leaderboard.board.plays import EntryRun, PrivatizerAttack
+from fedbandit_envs.leaderboard.board.pooling import PooledRowsError, suspicion
 from fedbandit_envs.leaderboard.board.provenance import machine, package
 from fedbandit_envs.leaderboard.board.records import EditionSecrets, RecordError, Records, evaluation_seeds
-from fedbandit_envs.leaderboard.board.result import Entry, ResultFile
+from fedbandit_envs.leaderboard.board.result import Edition, Entry, ResultFile
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
 from fedbandit_envs.leaderboard.board.tracks import Track, TrackError
 from fedbandit_envs.leaderboard.runs import execute as sweep
@@ -29,9 +32,11 @@ SHARDS = ".shards"
 SOURCES = "sources"
 
 _COMMAND = ("fedbandit", "leaderboard")
-# In each shard, the number of rows (one agent in one replica) that are also played alone, to check that the policy uses
-# no data of other rows. One is enough for baselines, which tests check as well.
-_CHECKED_ROWS = {"baseline": 1, "submission": 3}
+# Number of rows (one agent in one replica) that are also played alone, to check that the policy uses no data of other
+# rows: in each shard for baselines, which tests check as well, and in each replica for submissions. Where rows are
+# played alone first, the number decides how small a gain in the other rows is found; see benchmarks/pooling_power.py.
+_CHECKED_ROWS = 1
+_ROWS_FIRST = 3
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,9 @@ class Row:
                 seeds=tuple(evaluation_seeds(self.suite, task, opened.edition)),
                 noise_entropy=opened.entropy("noise", self.suite, self.track.name, self.entry, task),
                 row_check_seed=opened.entropy("watch", self.suite, self.track.name, self.entry, task),
-                checked_rows=_CHECKED_ROWS[self.entry.kind],
+                checked_rows=_ROWS_FIRST
+                if self.track.messages == 0 and self.entry.kind == "submission"
+                else _CHECKED_ROWS,
                 code=self.code,
             )
             for task in self.suite.tasks
@@ -188,9 +195,11 @@ def run(
     Raises:
         TrackError: A row violates a limit of its track.
         MixedRowsError: A policy's action for one agent depends on data of other agents or replicas.
+        PooledRowsError: A policy has had less regret in rows that were not watched than in watched ones.
         EntryError: A submission fails or does something that is not allowed.
         BackendError: The processes or machines that should play cannot do so.
-        RecordError: The edition already has a row with the same name but other code or settings.
+        RecordError: The edition already has a row with the same name but other code or settings, or another process
+            plays the edition.
     """
     files = [out / row.file(opened) for row in rows]
     for row, file in zip(rows, files, strict=True):
@@ -202,10 +211,43 @@ def run(
             )
     runs = [run for row in rows for run in row.runs(opened)]
     attacks = [attack for attack in map(PrivatizerAttack.on, runs) if attack is not None]
-    play([*attacks, *runs], out / SHARDS)
+    store = Store(out / SHARDS)
+    with only_play_of(opened.edition, store.folder):
+        # Rows of one replica that are played alone are played one after the other, in processes that have ended when
+        # the next one begins.
+        for number in range(_ROWS_FIRST):
+            if first := [rows for run in runs for rows in run.rows_first()[number : number + 1]]:
+                play(first, store.folder)
+        shards = [shard for run in runs for shard in run.split()]
+        play([*attacks, *(shard.after(store.load_shard) for shard in shards)], store.folder)
     for row, file in zip(rows, files, strict=True):
         Records(out).take_in(file, partial(_gathered, row, opened, out))
     return files
+
+
+@contextmanager
+def only_play_of(edition: Edition, folder: Path) -> Iterator[None]:
+    """Keeps other processes from playing an edition inside of a ``with`` block; they could be channels between rows.
+
+    It is a lock of the operating system, which ends with this process, however that ends.
+
+    Args:
+        edition: The edition.
+        folder: Folder of the shards' files; made if it does not exist.
+
+    Raises:
+        RecordError: Another process plays the edition.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{edition.id}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RecordError(
+                f"edition {edition.id} is being played by another process, and one at a time may: wait until it has "
+                "ended, or open another edition or folder for this one (--new-edition, --out)"
+            ) from error
+        yield
 
 
 def _gathered(row: Row, opened: EditionSecrets, out: Path) -> ResultFile:
@@ -214,6 +256,8 @@ def _gathered(row: Row, opened: EditionSecrets, out: Path) -> ResultFile:
     for run in row.runs(opened):
         attack, task = PrivatizerAttack.on(run), shards.load(run)
         tasks.append(task if attack is None else replace(task, audit=shards.load(attack)))
+    if any(run.rows_first() for run in row.runs(opened)) and (why := suspicion(tasks)):
+        raise PooledRowsError(f"{row.entry.name}, {why}")
     return ResultFile(
         suite=row.suite.name,
         suite_version=row.suite.version,

@@ -1,16 +1,15 @@
-"""What is played for a leaderboard row: the entry's run of each task, and an attack on its privatizer.
+"""What is played for a leaderboard row: the entry's run of each task, rows alone, and an attack on its privatizer.
 
-Both are split into shards and stored like all runs (:class:`~fedbandit_envs.leaderboard.runs.store.Cell`). Leaderboard
+All are split into shards and stored like all runs (:class:`~fedbandit_envs.leaderboard.runs.store.Cell`). Leaderboard
 rows with the same privatizer share one attack, which tests the privacy guarantee that is claimed for the privatizer.
 """
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from time import process_time
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.claim import Adjacency
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import Problem
@@ -26,12 +26,13 @@ from fedbandit_envs.leaderboard.board.result import Entry, TaskResult
 from fedbandit_envs.leaderboard.board.suites import Task
 from fedbandit_envs.leaderboard.board.tracks import Track, privatizer_of
 from fedbandit_envs.leaderboard.runs.result import RunResult, claims_of, cpu_seconds
-from fedbandit_envs.leaderboard.runs.row_check import RowCheck
+from fedbandit_envs.leaderboard.runs.row_check import RowCheck, RowsAlone, WholeRun
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.runs.source import is_foreign, package_digest
 from fedbandit_envs.leaderboard.runs.spec import split_seeds
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
 from fedbandit_envs.leaderboard.sandbox.confinement import PARTS
+from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.privacy.audit import attack
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
@@ -44,6 +45,10 @@ _NOT_EXTRA = ("messages", "bytes", "lost", "epsilon_spent", "clipped_releases")
 # the attack is slower and its lower bound on epsilon no larger.
 _MOST_RELEASES = 4
 _SAMPLES = 20_000
+# Prefix of the names of arrays with actions, in the file of rows that were played alone.
+_ACTION = "action/"
+
+Player = TypeVar("Player", WholeRun, RowsAlone)
 
 
 @dataclass(frozen=True)
@@ -57,9 +62,10 @@ class EntryRun:
         seeds: Evaluation seeds, one for each replica.
         noise_entropy: Number from which the privatizer's noise is generated.
         row_check_seed: Seed of the random choice of rows that are also played alone; a row is one agent in one replica.
-        checked_rows: Number of these rows in each shard.
+        checked_rows: Number of these rows: in each replica for a submission, in each shard for a baseline.
         code: Place of a submission's code, in a form that
             :class:`~fedbandit_envs.leaderboard.sandbox.SandboxedPolicy` accepts; empty for a baseline.
+        alone: What :meth:`RowsPlay.play` has returned for this shard, see :meth:`after`; no part of :attr:`key`.
     """
 
     task: Task
@@ -70,6 +76,7 @@ class EntryRun:
     row_check_seed: int
     checked_rows: int
     code: str = ""
+    alone: Sequence[Arrays] = field(default=(), repr=False, compare=False)
 
     @property
     def key(self) -> list[Any]:
@@ -114,10 +121,47 @@ class EntryRun:
         env = self.task.federation()
         return self.track.wrap(env, self.baseline, self.noise_entropy, self.entry.settings)
 
+    @property
+    def checked_agents(self) -> Array:
+        """Agents of each replica that a submission also plays alone, ``(replicas, checked_rows)`` or all if fewer.
+
+        They follow from :attr:`row_check_seed` and the replica's seed, so that all shards of a run draw alike.
+        """
+        drawn = [
+            np.random.default_rng([self.row_check_seed, seed]).permutation(self.agents) for seed in self.seeds
+        ]
+        return np.array(drawn)[:, : self.checked_rows]
+
+    @property
+    def plays_rows_first(self) -> bool:
+        """Whether rows are played alone before all rows are played: for submissions on tracks without messages.
+
+        There a row's observations do not depend on what other rows do, except in problems whose agents interact.
+        """
+        problem = resolve(REGISTRY[self.task.env_id].federation)
+        return self.entry.kind == "submission" and self.track.messages == 0 and not problem.interacting
+
+    def rows_first(self) -> list["RowsPlay"]:
+        """Returns what must be played before this run, one after the other; nothing if rows are not played first."""
+        if not self.plays_rows_first:
+            return []
+        return [RowsPlay(self, number) for number in range(min(self.checked_rows, self.agents))]
+
+    def after(self, load: Callable[["RowsPlay"], Arrays]) -> "EntryRun":
+        """Returns this shard, ready to be played after the rows that are played alone before it.
+
+        Args:
+            load: Function that returns what :meth:`RowsPlay.play` has returned for such rows.
+        """
+        return replace(self, alone=tuple(map(load, self.rows_first())))
+
     def play(self, advance: Callable[[float], None] = lambda played: None) -> Arrays:
         """Plays one episode a seed, all of them at once, and returns the arrays that the shard's file keeps.
 
-        Each policy of a submission has a process of its own, which ends with the run.
+        The policy of a submission has a process of its own, which ends with the run. If rows must be played alone
+        before, that is done first unless :attr:`alone` has the outcome, and the policy must act in these rows as it did
+        then. Otherwise the actions are kept, and when the process has ended, new ones that see some rows alone must act
+        like that in the same episode.
 
         Args:
             advance: Called with the number of agent-rounds played since its last call, for progress bars.
@@ -127,36 +171,71 @@ class EntryRun:
             MixedRowsError: The action for a checked row differs from the action of a policy that sees that row alone.
             EntryError: The policy of a submission fails, or returns actions that are not allowed.
         """
+        if not self.alone and self.rows_first():
+            return self.after(RowsPlay.play).play(advance)
         start, env = cpu_seconds(), self.stack()
-        sandboxed: list[SandboxedPolicy] = []
-        with ExitStack() as until_played:
-
-            def make_policy() -> Policy:
-                if self.entry.kind == "baseline":
-                    return self.baseline.make_policy()
-                policy = SandboxedPolicy(self.code, settings=dict(self.entry.settings.get("policy", {})))
-                sandboxed.append(until_played.enter_context(policy))
-                return policy
-
-            policy = RowCheck(make_policy(), make_policy, self.checked_rows, self.row_check_seed)
-            try:
-                result = simulate(env, policy, self.seeds, advance)
-            except (EntryError, ValueError, TypeError, BudgetExhaustedError) as error:
-                if self.entry.kind == "baseline":
-                    raise
-                # Errors in the submission's own process arrive as EntryError, which names the round (if a round had
-                # begun). All other errors come from the environment or a wrapper that refuses the submission's action.
-                where = "" if isinstance(error, EntryError) else f"round {policy.round}: "
-                raise EntryError(f"{self.entry.name}, {self.task.id}, {where}{error}") from error
+        confined = None
+        if self.entry.kind == "baseline":
+            check = RowCheck(self.baseline.make_policy(), self.baseline.make_policy, self.checked_rows)
+            result, rows = simulate(env, check, self.seeds, advance), check.rows
+        else:
+            agents = self.checked_agents
+            rows = [(replica, int(agent)) for replica, drawn in enumerate(agents) for agent in drawn]
+            held = [json.loads(str(part["confined"])) for part in self.alone]
+            whole = partial(WholeRun, agents=agents, alone=self._actions_alone)
+            result, played, of_child = self.play_confined(env, whole, advance)
+            held.append(of_child)
+            if played.actions is not None:
+                for column in agents.T:
+                    again = partial(RowsAlone, agents=column[:, None], whole=played.actions)
+                    held.append(self.play_confined(self.stack(), again)[2])
+            confined = in_all(held)
         self.track.check(env)
         result = replace(
             result,
             claims=claims_of(env, self.track.delta, "exact"),
-            checked_rows=policy.rows,
-            cpu_seconds=cpu_seconds() - start,
+            checked_rows=rows,
+            cpu_seconds=cpu_seconds() - start + float(sum(part["cpu_seconds"] for part in self.alone)),
         )
-        confined = in_all([policy.confined for policy in sandboxed]) if sandboxed else None
         return {**result.as_arrays(), "confined": np.array(json.dumps(confined))}
+
+    @property
+    def _actions_alone(self) -> Arrays:
+        """Actions of the rows that have been played alone before, by name, ``(rounds, replicas, rows, ...)``."""
+        named = [name for part in self.alone[:1] for name in part if name.startswith(_ACTION)]
+        return {
+            name.removeprefix(_ACTION): np.concatenate([part[name] for part in self.alone], axis=2)
+            for name in named
+        }
+
+    def play_confined(
+        self,
+        env: FederatedEnv,
+        make: Callable[[Policy], Player],
+        advance: Callable[[float], None] = lambda played: None,
+    ) -> tuple[RunResult, Player, Sequence[str]]:
+        """Plays the episodes with the submission's policy, in a process of its own that ends with them.
+
+        Args:
+            env: The environment with its wrappers.
+            make: Function that makes the player of all rows, which uses the submission's policy.
+            advance: Called with the number of agent-rounds played since its last call.
+
+        Returns:
+            The result, the player, and the parts of confinement that held in the process.
+
+        Raises:
+            EntryError: The policy fails, or returns actions that are not allowed; the message names entry and task.
+        """
+        with SandboxedPolicy(self.code, settings=dict(self.entry.settings.get("policy", {}))) as child:
+            player = make(child)
+            try:
+                return simulate(env, player, self.seeds, advance), player, child.confined
+            except (EntryError, ValueError, TypeError, BudgetExhaustedError) as error:
+                # Errors in the submission's own process arrive as EntryError, which names the round (if a round had
+                # begun). All other errors come from the environment or a wrapper that refuses the submission's action.
+                where = "" if isinstance(error, EntryError) else f"round {player.round}: "
+                raise EntryError(f"{self.entry.name}, {self.task.id}, {where}{error}") from error
 
     def join(self, parts: Sequence[Arrays]) -> TaskResult:
         """Returns the task's part of a result file, put together from its shards; its ``audit`` is still None.
@@ -172,8 +251,9 @@ class EntryRun:
             task=self.task.id,
             digest=self.task.digest,
             rounds=result.rounds.tolist(),
-            # The leaderboard ranks the mean over agents, so that the regret of single agents need not be kept.
+            # The leaderboard ranks the mean over agents, so that single agents' regret is kept for the last round only.
             regret=result.regret.mean(axis=2).tolist(),
+            row_regret=result.regret[-1].tolist(),
             extra={name: values.tolist() for name, values in extra_of(result).items()},
             messages=sent["messages"].tolist(),
             bytes=sent["bytes"].tolist(),
@@ -186,6 +266,59 @@ class EntryRun:
             cpu_seconds=result.cpu_seconds,
         )
         return replace(task, arrays_digest=task.digest_of_arrays())
+
+
+@dataclass(frozen=True)
+class RowsPlay:
+    """One row of each replica of a run, played alone before all rows are played: a row is one agent in one replica.
+
+    A row's whole episode is played in a process that ends before any other row of its replica is played, so that
+    nothing exists yet that it could have been told about them. Rows of different replicas may share a process, since
+    replicas share no hidden parameters.
+
+    Attributes:
+        run: The run, or a shard of it.
+        number: Which of the run's checked rows of each replica, from 0.
+    """
+
+    run: EntryRun
+    number: int
+
+    @property
+    def key(self) -> list[Any]:
+        """All settings that determine the actions; see :attr:`~fedbandit_envs.leaderboard.runs.store.Cell.key`."""
+        return ["alone", self.number, *self.run.key]
+
+    @property
+    def size(self) -> float:
+        """Number of agent-rounds to play; those of agents that only make the episode complete are included."""
+        return self.run.size
+
+    def split(self) -> list["RowsPlay"]:
+        """Splits the run's seeds into the same shards as :meth:`EntryRun.split`."""
+        return [replace(self, run=shard) for shard in self.run.split()]
+
+    def play(self, advance: Callable[[float], None] = lambda played: None) -> Arrays:
+        """Plays the rows alone and returns the arrays that the shard's file keeps: actions, CPU time, confinement.
+
+        Args:
+            advance: Called with the number of agent-rounds played since its last call, for progress bars.
+
+        Raises:
+            EntryError: The policy fails, or returns actions that are not allowed.
+        """
+        start = cpu_seconds()
+        make = partial(RowsAlone, agents=self.run.checked_agents[:, self.number, None])
+        _, rows, confined = self.run.play_confined(self.run.stack(), make, advance)
+        return {
+            **{f"{_ACTION}{name}": part for name, part in rows.actions.items()},
+            "confined": np.array(json.dumps(confined)),
+            "cpu_seconds": np.array(cpu_seconds() - start),
+        }
+
+    def join(self, parts: Sequence[Arrays]) -> Sequence[Arrays]:
+        """Returns the arrays of all shards."""
+        return parts
 
 
 def in_all(held: Sequence[Sequence[str]]) -> list[str]:

@@ -19,7 +19,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.files import write_whole
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the schema."""
 
 # Integers in a file with more digits are refused: no count is so large, and NumPy's 64 bits cannot hold them.
@@ -31,7 +31,7 @@ Group = tuple[str, int, str]
 Results with equal groups were played under the same seeds, so that they may be compared.
 """
 
-ARRAYS = ("rounds", "regret", "extra", "messages", "bytes", "seeds")
+ARRAYS = ("rounds", "regret", "row_regret", "extra", "messages", "bytes", "seeds")
 """Names of the attributes of :class:`TaskResult` whose content its ``arrays_digest`` protects against changes."""
 
 
@@ -65,6 +65,7 @@ class TaskResult:
         digest: Digest of everything that determines the task.
         rounds: Checkpoints: the rounds after which regret was recorded.
         regret: Cumulative regret, the mean over agents, ``[checkpoint][seed]``.
+        row_regret: Cumulative regret at the last round, ``[seed][agent]``.
         extra: Other measures of the problem by name, each the mean over agents, one number for each seed.
         messages: Number of messages that an agent sent in the episode, the mean over agents, one number for each seed.
         bytes: Number of bytes that an agent sent in the episode, the mean over agents, one number for each seed.
@@ -86,6 +87,7 @@ class TaskResult:
     digest: str
     rounds: Sequence[int]
     regret: Sequence[Sequence[float]]
+    row_regret: Sequence[Sequence[float]]
     extra: Mapping[str, Sequence[float]]
     messages: Sequence[float]
     bytes: Sequence[float]
@@ -282,7 +284,10 @@ def _check(data: Any) -> None:
         lengths = [("regret", task["regret"], len(task["rounds"]))]
         lengths += [(f"regret[{i}]", row, seeds) for i, row in enumerate(task["regret"])]
         lengths += [(f"extra.{name}", values, seeds) for name, values in task["extra"].items()]
-        lengths += [(name, task[name], seeds) for name in ("messages", "bytes")]
+        lengths += [(name, task[name], seeds) for name in ("row_regret", "messages", "bytes")]
+        lengths += [
+            (f"row_regret[{i}]", row, len(task["row_regret"][0])) for i, row in enumerate(task["row_regret"])
+        ]
         for name, values, required in lengths:
             if len(values) != required:
                 raise ResultError(

@@ -7,17 +7,18 @@ one seed in n were changed, replaying k seeds detects it with probability k/n, a
 
 import secrets
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from fedbandit_envs.leaderboard.board.engine import SOURCES, Row
+from fedbandit_envs.leaderboard.board.engine import SHARDS, SOURCES, Row, only_play_of
 from fedbandit_envs.leaderboard.board.entries import baseline_entry, find_code
 from fedbandit_envs.leaderboard.board.plays import EntryRun, in_all
+from fedbandit_envs.leaderboard.board.pooling import suspicion
 from fedbandit_envs.leaderboard.board.records import EditionSecrets, RecordError, Records, evaluation_seeds
 from fedbandit_envs.leaderboard.board.result import Edition, ResultFile, TaskResult
 from fedbandit_envs.leaderboard.board.suites import SUITES
@@ -62,11 +63,24 @@ def verify(result: ResultFile, folder: Path, seeds: int | None = 2, anew: bool =
         if finding.holds is False:
             return
     row = _row(result, folder)
-    for play, recorded in zip(row.runs(EditionSecrets(result.edition, b"")), result.tasks, strict=True):
-        yield _replay(play, recorded, seeds)
+    # The choice of the rows that are played alone in the replay follows from a secret that nobody knew before.
+    replayed = row.runs(EditionSecrets(result.edition, secrets.token_bytes(32)))
+    # There can be no other play of the edition in a folder without shards: it is a copy.
+    alone = only_play_of(result.edition, folder / SHARDS) if (folder / SHARDS).exists() else nullcontext()
+    with alone:
+        for play, recorded in zip(replayed, result.tasks, strict=True):
+            yield _replay(play, recorded, seeds)
     if anew:
+        fresh: list[TaskResult] = []
         for play, recorded in zip(row.runs(EditionSecrets.draw()), result.tasks, strict=True):
-            yield _compare(play, recorded, len(result.tasks))
+            try:
+                fresh.append(_played(play))
+            except Exception as error:
+                # A submission may raise any error.
+                yield Finding(f"random numbers of {recorded.task}", False, f"{type(error).__name__}: {error}")
+                return
+            yield _compare(fresh[-1], recorded, len(result.tasks))
+        yield from _pooling("regret of watched rows, new random numbers", replayed[0], fresh)
 
 
 def _row(result: ResultFile, folder: Path) -> Row:
@@ -109,9 +123,10 @@ def _checks_before_replay(result: ResultFile, folder: Path) -> Iterator[Finding]
         yield Finding("settings", False, str(error))
     secret = Records(folder).secret(result.edition.id)
     plays = row.runs(EditionSecrets(result.edition, secret or b""))
-    for check in (partial(_noise, known=secret is not None), _replayed_rows):
+    for check in (_noise, _replayed_rows):
         for play, recorded in zip(plays, tasks, strict=True):
-            yield from check(play, recorded)
+            yield from check(play, recorded, secret is not None)
+    yield from _pooling("regret of watched rows", plays[0], tasks)
 
 
 def _required(what: str, holds: bool, wrong: str) -> Finding:
@@ -202,16 +217,43 @@ def _noise(play: EntryRun, recorded: TaskResult, known: bool) -> Iterator[Findin
         yield Finding("noise", None, f"{task}: the secret that it must follow from is not known here")
 
 
-def _replayed_rows(play: EntryRun, recorded: TaskResult) -> Iterator[Finding]:
-    """Checks that as many rows as required were played alone, too; a row is one agent in one replica.
+def _replayed_rows(play: EntryRun, recorded: TaskResult, known: bool) -> Iterator[Finding]:
+    """Checks which rows were played alone, too; a row is one agent in one replica.
 
-    Only their number is checked and that they are distinct rows of the run, not which rows they are.
+    Their number must be as required, and they must be distinct rows of the run. For a submission, they must also be
+    those that follow from the edition's secret, if that is known.
+
+    Args:
+        play: The entry's run of the task, with the rows that follow from the secret.
+        recorded: The task's result.
+        known: Whether the edition's secret is known.
     """
-    required = sum(min(part.checked_rows, len(part.seeds) * play.agents) for part in play.split())
-    rows = {(i, j) for i, j in recorded.replayed_rows if i < len(play.seeds) and j < play.agents}
-    count = len(recorded.replayed_rows)
-    detail = f"{count} are said, {len(rows)} are rows of their own; {required} are required"
-    yield Finding(f"watched rows of {recorded.task}", len(rows) == count == required, detail)
+    what, agents, said = f"watched rows of {recorded.task}", play.checked_agents, recorded.replayed_rows
+    if play.entry.kind == "baseline":
+        required = sum(min(part.checked_rows, len(part.seeds) * play.agents) for part in play.split())
+    else:
+        required = agents.size
+    rows = {(i, j) for i, j in said if i < len(play.seeds) and j < play.agents}
+    detail = f"{len(said)} are said, {len(rows)} are rows of their own; {required} are required"
+    yield Finding(what, len(rows) == len(said) == required, detail)
+    if known and play.entry.kind == "submission":
+        drawn = [[i, j] for i, chosen in enumerate(agents.tolist()) for j in chosen]
+        yield _same(f"choice of {what}", [list(row) for row in said], drawn)
+    shape = {len(row) for row in recorded.row_regret}
+    yield _required(f"regret of rows of {recorded.task}", shape == {play.agents}, f"rows of {shape} agents")
+
+
+def _pooling(what: str, play: EntryRun, tasks: Sequence[TaskResult]) -> Iterator[Finding]:
+    """Checks that rows which were not watched have no less regret than watched ones, where these were played first.
+
+    Args:
+        what: Name of the check.
+        play: The entry's run of one task.
+        tasks: Results of all tasks.
+    """
+    if play.rows_first():
+        wrong = suspicion(tasks)
+        yield _required(what, not wrong, wrong)
 
 
 def _replay(play: EntryRun, recorded: TaskResult, seeds: int | None) -> Finding:
@@ -257,6 +299,7 @@ def _first_difference(played: TaskResult, recorded: TaskResult, chosen: Sequence
     regrets = zip(recorded.rounds, played.regret, recorded.regret, strict=True)
     pairs = {f"regret by round {t}": (new, old) for t, new, old in regrets}
     pairs |= {name: (new, recorded.extra.get(name, ())) for name, new in played.extra.items()}
+    pairs |= {"regret of rows": (played.row_regret, recorded.row_regret)}
     pairs |= {"messages": (played.messages, recorded.messages), "bytes": (played.bytes, recorded.bytes)}
     for name, (new, old) in pairs.items():
         for number, seed in zip(new, chosen, strict=True):
@@ -275,19 +318,19 @@ def _first_difference(played: TaskResult, recorded: TaskResult, chosen: Sequence
     return ""
 
 
-def _compare(play: EntryRun, recorded: TaskResult, tasks: int) -> Finding:
+def _compare(fresh: TaskResult, recorded: TaskResult, tasks: int) -> Finding:
     """Checks by a one-sided rank test that the recorded regret is not lower than the regret under new random seeds.
 
     Args:
-        play: The entry's run of the task, under new seeds.
+        fresh: The task's result under new seeds.
         recorded: The task's result.
         tasks: Number of tasks, between which the probability of a false alarm is divided.
     """
-    fresh, last = np.array(_played(play).regret[-1]), np.array(recorded.regret[-1])
-    chance = mannwhitneyu(last, fresh, alternative="less", method="auto").pvalue
+    new, last = np.array(fresh.regret[-1]), np.array(recorded.regret[-1])
+    chance = mannwhitneyu(last, new, alternative="less", method="auto").pvalue
     return Finding(
         f"random numbers of {recorded.task}",
         bool(chance >= FALSE_ALARM / tasks),
-        f"regret {np.median(last):.4g} in the median, {np.median(fresh):.4g} with new random numbers "
+        f"regret {np.median(last):.4g} in the median, {np.median(new):.4g} with new random numbers "
         f"(p = {chance:.2g})",
     )

@@ -13,6 +13,7 @@ from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.leaderboard.board import engine
 from fedbandit_envs.leaderboard.board.entries import baselines_of, require_random, submission_of
+from fedbandit_envs.leaderboard.board.pooling import PooledRowsError
 from fedbandit_envs.leaderboard.board.records import RecordError, Records
 from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile
 from fedbandit_envs.leaderboard.board.suites import SUITES
@@ -35,6 +36,7 @@ _REFUSALS = (
     TrackError,
     EntryError,
     MixedRowsError,
+    PooledRowsError,
     UnfitError,
     RecordError,
     ResultError,
@@ -129,7 +131,7 @@ def verify(
     with terminal.explained(ResultError, OSError):
         loaded = ResultFile.load(result)
     holds = True
-    with terminal.explained(ending=[OSError]):
+    with terminal.explained(ending=[RecordError, OSError]):
         for finding in findings_of(loaded, result.parent, None if whole else seeds, anew):
             mark = {True: "holds", False: "REFUTED", None: "note"}[finding.holds]
             typer.echo(printable(f"{mark:8} {finding.what}: {finding.detail}"))

@@ -111,7 +111,16 @@ class Store:
             DamagedShardError: The content of a file is not what was written to it.
             FileNotFoundError: A shard has not been played.
         """
-        return cell.join([self.read(self.path(shard)) for shard in cell.split()])
+        return cell.join([self.load_shard(shard) for shard in cell.split()])
+
+    def load_shard(self, shard: Cell) -> Arrays:
+        """Returns the arrays that a shard's file contains, by name.
+
+        Raises:
+            DamagedShardError: The content of the file is not what was written to it.
+            FileNotFoundError: The shard has not been played.
+        """
+        return self.read(self.path(shard))
 
     def remove_strays(self) -> None:
         """Removes partial files that no process has locked: they are left over from killed processes."""

@@ -56,7 +56,7 @@ def task_result(
     if claims and isinstance(claims[0]["epsilon"], float):
         audit = {"mechanism": "gaussian", "lower_bound": claims[0]["epsilon"] * 0.8, "holds": True}
     made = TaskResult(
-        task.id, task.digest, rounds.tolist(), regret.tolist(),
+        task.id, task.digest, rounds.tolist(), regret.tolist(), np.tile(regret[-1][:, None], 2).tolist(),
         {name: values.tolist() for name, values in extra.items()},
         [sent] * task.seeds, [sent * 96] * task.seeds, list(claims), audit,
         [f"{seed:032x}" for seed in range(task.seeds)], SALT if claims else None, [[0, 0]], None, 1.5,

@@ -14,7 +14,13 @@ import pytest
 from entries import file_with, start_and_play
 
 from fedbandit_envs import procurement_v0
-from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError, RowCheck
+from fedbandit_envs.leaderboard.board.engine import Row, run
+from fedbandit_envs.leaderboard.board.entries import submission_of
+from fedbandit_envs.leaderboard.board.pooling import PooledRowsError
+from fedbandit_envs.leaderboard.board.records import EditionSecrets
+from fedbandit_envs.leaderboard.board.suites import Suite, Task
+from fedbandit_envs.leaderboard.board.tracks import tracks_of
+from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
 from fedbandit_envs.leaderboard.sandbox.confinement import FILES, SIGNALS, SYSTEM_CALLS
@@ -276,49 +282,17 @@ def test_what_it_has_no_business_with(tmp_path):
         pytest.skip(f"this kernel does not confine {sorted(missing)}; all else is refused")
 
 
-POOLING = """
-import numpy as np
-
-class Pools:
-    '''Buys by the sum of what all rows have seen, in all rows or in those that it believes unwatched.'''
-    def reset(self, spaces, seeds):
-        picks = np.random.default_rng(seeds.ravel()).permutation(seeds.size)[:3]
-        self.watched = np.zeros(seeds.shape, bool)
-        self.watched.flat[picks] = self.careful
-
-    def __init__(self, careful=False):
-        self.careful = careful
-
-    def act(self, observation):
-        good, all_ = observation["total_good"], observation["total_delivered"]
-        alone = good >= observation["cost"] * all_
-        pooled = good.sum(axis=(0, 1)) >= observation["cost"] * all_.sum(axis=(0, 1))
-        buys = np.where(self.watched[..., None], alone, pooled)
-        return np.where(buys, observation["capacity"], 0)
-"""
-
-
-@pytest.mark.parametrize("careful", [False, True])
-def test_a_pooling_entry_is_caught_by_replaying_rows(tmp_path, careful):
-    """Which rows are looked at follows from a secret besides seeds that it is given; without one, its guess helps."""
-    path = file_with(tmp_path, POOLING)
-    env = procurement_v0.parallel_env(max_cycles=30, num_agents=3)
-    started = []
-
-    def child():
-        started.append(SandboxedPolicy(str(path), settings={"careful": careful}))
-        return started[-1]
-
-    names = {}
-    exec(POOLING, names)
-    if careful:
-        play(env, RowCheck(names["Pools"](True), lambda: names["Pools"](True)), range(10))
-    try:
-        with pytest.raises(MixedRowsError, match="alone"):
-            play(env, RowCheck(child(), child, entropy=secrets.randbits(128)), range(10))
-    finally:
-        for policy in started:
-            policy.close()
+@pytest.mark.parametrize(
+    "channel", ["locks", *(pytest.param(name, marks=pytest.mark.slow) for name in ("atime", "utime", "load"))]
+)
+def test_who_pools_rows_is_refused_or_refuted(tmp_path, channel):
+    """By the kernel, by rows that are played alone, or by its regret; all channels are open in test_pooling.py."""
+    task = Task("small/arms", "FedArms-v0", 60, 8, {"num_agents": 10, "num_arms": 10})
+    suite = Suite("small", (task,), "random-arm", "one-observation")
+    given = (f"{SUPPORT / 'pooling_entries.py'}:Pooler", "pooler", {"policy": {"channel": channel}})
+    row = Row(suite, tracks_of(suite)["silent"], *submission_of(*given, tmp_path / "sources"))
+    with pytest.raises((MixedRowsError, PooledRowsError, EntryError)):
+        run([row], EditionSecrets.draw(), tmp_path)
 
 
 def test_an_entry_remembers_nothing_of_the_episode_before(tmp_path):

@@ -29,7 +29,7 @@ class Mine:
         return np.full(self.rows, self.arm)
 """
 
-MIXES = MINE.replace("return np.full(self.rows, self.arm)", "return np.full(self.rows, self.rows[0] % 4)")
+MIXES = MINE.replace("return np.full(self.rows, self.arm)", "return np.full(self.rows, self.rows[1] % 4)")
 
 
 def call(*words: object):
@@ -47,7 +47,7 @@ def explained(result, message: str, code: int = 2) -> None:
 def tiny(monkeypatch):
     monkeypatch.setitem(SUITES, "tiny", TINY)
     monkeypatch.setattr(plays, "_SAMPLES", 100)
-    monkeypatch.setattr(engine, "_CHECKED_ROWS", {"baseline": 1, "submission": 1})
+    monkeypatch.setattr(engine, "_ROWS_FIRST", 1)
 
 
 @pytest.fixture

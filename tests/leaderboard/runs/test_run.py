@@ -193,32 +193,6 @@ def test_rows_follow_from_seeds_and_are_all_where_there_are_few():
     assert check.rows == [(0, 0), (0, 1)]
 
 
-class MixesWhereNobodyLooks(UniformRandom):
-    """Does everywhere as row (0, 0) does, but in the rows that are looked at where only seeds say which."""
-
-    def reset(self, spec, seeds):
-        super().reset(spec, seeds)
-        foreseen = RowCheck(UniformRandom(), UniformRandom)
-        foreseen.reset(spec, seeds)
-        self._mixed = [row for row in np.ndindex(seeds.shape) if row not in foreseen.rows]
-
-    def act(self, observation):
-        action = super().act(observation)
-        for row in self._mixed:
-            action[row] = action[self._mixed[0]]
-        return action
-
-
-def test_rows_that_follow_from_a_secret_cannot_be_spared():
-    def play(entropy):
-        env = parallel_env(num_agents=6, num_producers=3, max_cycles=3)
-        simulate(env, RowCheck(MixesWhereNobodyLooks(), UniformRandom, 3, entropy), [0, 1])
-
-    play(None)
-    with pytest.raises(MixedRowsError, match="by a policy of the same kind"):
-        play(2**100)
-
-
 def test_an_error_in_a_row_alone_says_so():
     class NeedsCompany(UniformRandom):
         def act(self, observation):
