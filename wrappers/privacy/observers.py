@@ -153,7 +153,7 @@ class _View:
 
     def claim(self, **asked: Any) -> Claim:
         """Returns the claim for the observer, given delta, composition and adjacency."""
-        return [claim for claim in self._private._claims(**asked) if claim.observer == self._observer][-1]
+        return [claim for claim in self._private.claims(**asked) if claim.observer == self._observer][-1]
 
     def clear(self) -> Array:
         """Returns the releases of all agents in a round, clipped and without noise, ``(agents, values)``."""
