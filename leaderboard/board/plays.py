@@ -153,9 +153,7 @@ class EntryRun:
             result,
             # The leaderboard trusts nobody, so the smaller losses that single observers see do not count.
             claims=[
-                claim
-                for claim in claims_of(env, self.track.delta, "exact")
-                if claim.observer == "everybody"
+                claim for claim in claims_of(env, self.track.delta, "exact") if claim.observer == "everybody"
             ],
             checked_rows=policy.rows,
             cpu_seconds=cpu_seconds() - start,

@@ -25,7 +25,13 @@ from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
 from fedbandit_envs.wrappers.registry import WRAPPERS
 
 # Long names and reasons are wrapped, not cut: two adjacencies whose names begin alike would else look the same.
-_CLAIM = (Column("adjacency", overflow="fold"), "trust", "observer", "epsilon", Column("reason", overflow="fold"))
+_CLAIM = (
+    Column("adjacency", overflow="fold"),
+    "trust",
+    "observer",
+    "epsilon",
+    Column("reason", overflow="fold"),
+)
 _QUICK = ("uniform-random", "one-of-each", "SS-UCB")
 
 
