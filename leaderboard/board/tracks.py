@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
+from gymnasium import spaces
+
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
 from fedbandit_envs.core.claim import Adjacency, Claim
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
+from fedbandit_envs.leaderboard.sandbox.policy import SandboxedPolicy
 from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
@@ -88,10 +91,19 @@ class Track:
                 ``privatizer``); arguments that the track sets take precedence.
 
         Raises:
-            TrackError: The baseline's privatizer cannot be set to an epsilon.
+            TrackError: The baseline's privatizer cannot be set to an epsilon; or the policy plays in a process of its
+                own, which returns single arrays only, and would have to write messages.
         """
         limited = env if self.messages is None else Quota(env, self.messages)
-        return baseline.wrap(limited, self.changes(env, baseline, changes, noise))
+        wrapped = baseline.wrap(limited, self.changes(env, baseline, changes, noise))
+        actions = wrapped.single_action_space
+        if baseline.policy is SandboxedPolicy and isinstance(actions, spaces.Dict):
+            if mappings := [name for name, part in actions.items() if isinstance(part, spaces.Dict)]:
+                raise TrackError(
+                    f"actions of the environment have {mappings}, of several arrays each; single arrays are required of "
+                    "submissions: messages must be written by a reporter (Messages(reporter=...)), not by the policy"
+                )
+        return wrapped
 
     def changes(
         self,
