@@ -97,12 +97,13 @@ class Track:
         limited = env if self.messages is None else Quota(env, self.messages)
         wrapped = baseline.wrap(limited, self.changes(env, baseline, changes, noise))
         actions = wrapped.single_action_space
-        if baseline.policy is SandboxedPolicy and isinstance(actions, spaces.Dict):
-            if mappings := [name for name, part in actions.items() if isinstance(part, spaces.Dict)]:
-                raise TrackError(
-                    f"actions of the environment have {mappings}, of several arrays each; single arrays are required of "
-                    "submissions: messages must be written by a reporter (Messages(reporter=...)), not by the policy"
-                )
+        parts = actions.items() if isinstance(actions, spaces.Dict) else ()
+        mappings = [name for name, part in parts if isinstance(part, spaces.Dict)]
+        if mappings and baseline.policy is SandboxedPolicy:
+            raise TrackError(
+                f"actions of the environment have {mappings}, of several arrays each; submissions return single arrays "
+                "only, so that Messages(reporter=...) is required, in which a reporter writes messages"
+            )
         return wrapped
 
     def changes(
