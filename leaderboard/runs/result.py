@@ -61,8 +61,9 @@ class RunResult:
         checked_rows: ``(replica, agent)`` of each row that was also played alone, which had to give the same actions.
         cpu_seconds: CPU time that playing took, including that of child processes.
         strata: The problem instances that seeds take in turn.
-        labels: Columns of the table with one value for the whole run: ``env_id``, ``baseline``, ``epsilon`` (the
-            privatizer's; None without one), and the run's own labels.
+        labels: Columns of the table with one value for the whole run: ``env_id``, ``baseline``, ``epsilon``, and the
+            run's own labels. ``epsilon`` is the argument of that name of one of the baseline's wrappers; None if none
+            has it, as where noise is given by its size (``noise_multiplier``): what was spent is in ``claims``.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
