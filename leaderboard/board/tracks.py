@@ -97,8 +97,8 @@ class Track:
         limited = env if self.messages is None else Quota(env, self.messages)
         wrapped = baseline.wrap(limited, self.changes(env, baseline, changes, noise))
         actions = wrapped.single_action_space
-        parts = actions.items() if isinstance(actions, spaces.Dict) else ()
-        mappings = [name for name, part in parts if isinstance(part, spaces.Dict)]
+        parts: Mapping[str, Any] = actions.spaces if isinstance(actions, spaces.Dict) else {}
+        mappings = [name for name, part in parts.items() if isinstance(part, spaces.Dict)]
         if mappings and baseline.policy is SandboxedPolicy:
             raise TrackError(
                 f"actions of the environment have {mappings}, of several arrays each; submissions return single arrays "
