@@ -220,7 +220,11 @@ class Messages(FederatedWrapper):
             raise ResetNeeded(f"no episode is running in {type(self).__name__}; call reset first")
 
     def sensitivity(self) -> Sensitivity:
-        """Returns the sensitivity of a message: infinite scales, and no adjacency; see :class:`Sensitivity`."""
+        """Returns the sensitivity of a message, of which nothing is known without a clip.
+
+        Scales are infinite, since one altered event may change a message by any amount, and there is no adjacency under
+        which privacy could be claimed; see :class:`Sensitivity`.
+        """
         self._require_episode()
         shapes = {
             name: (*self._ledger.shape, *(space.shape or ()))
@@ -232,9 +236,10 @@ class Messages(FederatedWrapper):
 class FlatMessage:
     """An action format that consists of another format's choice and a message, in one flat box.
 
-    It serves learners that accept no ``Dict`` space, and control of all agents at once. The box has the other format's
-    m entries and then those of the message's arrays, in the order of their names. Entries of floating-point arrays lie
-    in [-1, 1]. Entries of other arrays lie within the declared range, which is [0, 1] for bits, and are rounded.
+    It serves learners that accept no ``Dict`` space, and learners that choose for all agents at once. The box has the
+    other format's m entries and then those of the message's arrays, in the order of their names. Entries of
+    floating-point arrays lie in [-1, 1]. Entries of other arrays lie within the declared range, which is [0, 1] for
+    bits, and are rounded.
     """
 
     def __init__(self, action_format: ActionFormat, arrays: Mapping[str, spaces.Box]) -> None:
@@ -265,8 +270,12 @@ class FlatMessage:
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Mapping[str, Any]:
         """Returns the environment's action, a mapping with the entry ``message``, from an element of the flat space.
 
+        Args:
+            choice: Elements of the flat space, ``(replicas, agents, entries)``.
+            observation: The observations that the choice follows, which the other format may need.
+
         Raises:
-            ValueError: A number is not finite, or the other format refuses its part.
+            ValueError: A number is not finite, or the format of the first m entries refuses them.
         """
         start = prod(self._format.space.shape or ())
         action = self._format.to_action(choice[..., :start], observation)

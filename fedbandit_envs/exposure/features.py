@@ -31,6 +31,6 @@ class ExposureFeatures(LinearFeatures):
         super()._write(observation, each, shared)
         first = len(self.each) - len(self._estimates)
         for place, estimate in enumerate(self._estimates):
-            means = each[..., estimate].astype(np.float64) * self._longest
+            means = each[..., estimate].astype(np.float64)
             shares = shares_of(self._merits.logarithm(means, observation.get("merit")))
             each[..., first + place] = 2.0 * shares - 1.0

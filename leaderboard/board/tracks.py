@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
+from gymnasium import spaces
+
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
 from fedbandit_envs.core.claim import Adjacency, Claim
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
+from fedbandit_envs.leaderboard.sandbox.policy import SandboxedPolicy
 from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
@@ -88,10 +91,20 @@ class Track:
                 ``privatizer``); arguments that the track sets take precedence.
 
         Raises:
-            TrackError: The baseline's privatizer cannot be set to an epsilon.
+            TrackError: The baseline's privatizer cannot be set to an epsilon; or the policy plays in a process of its
+                own, which returns single arrays only, and would have to write messages.
         """
         limited = env if self.messages is None else Quota(env, self.messages)
-        return baseline.wrap(limited, self.changes(env, baseline, changes, noise))
+        wrapped = baseline.wrap(limited, self.changes(env, baseline, changes, noise))
+        actions = wrapped.single_action_space
+        parts: Mapping[str, Any] = actions.spaces if isinstance(actions, spaces.Dict) else {}
+        mappings = [name for name, part in parts.items() if isinstance(part, spaces.Dict)]
+        if mappings and baseline.policy is SandboxedPolicy:
+            raise TrackError(
+                f"actions of the environment have {mappings}, of several arrays each; submissions return single arrays "
+                "only, so that Messages(reporter=...) is required, in which a reporter writes messages"
+            )
+        return wrapped
 
     def changes(
         self,

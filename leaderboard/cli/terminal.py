@@ -68,7 +68,8 @@ def chosen(name: str, key: str, known: Mapping[str, T]) -> T:
 
 def print_table(title: str, heads: Iterable[Column | str], rows: Iterable[Sequence[str]]) -> None:
     """Prints a table with a title, the heads of its columns, and rows of cells."""
-    table = Table(*heads, title=title)
+    # Columns keep the cells of their table, so that each table needs columns of its own.
+    table = Table(*(head.copy() if isinstance(head, Column) else head for head in heads), title=title)
     for row in rows:
         table.add_row(*row)
     out_console.print(table)

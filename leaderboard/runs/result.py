@@ -54,13 +54,16 @@ class RunResult:
         groups: Indices of the agents that reports show separately, by the group's name.
         privacy: The environment's privacy claim for the episode, for that agent of all replicas which has the largest
             privacy loss.
-        claims: Privacy claims for the episode, one for each adjacency and composition; empty without a privatizer, and
-            in results of :func:`~fedbandit_envs.leaderboard.runs.simulate.simulate`.
+        claims: Privacy claims for the episode, for each adjacency and composition: one that holds against everybody,
+            or, if the transport has a stage (a shuffler, a secure sum or a trusted server), one against each observer,
+            those that trust least first, as :meth:`.FederatedEnv.privacy_claims` returns them. Empty without a
+            privatizer, and in results of :func:`~fedbandit_envs.leaderboard.runs.simulate.simulate`.
         checked_rows: ``(replica, agent)`` of each row that was also played alone, which had to give the same actions.
         cpu_seconds: CPU time that playing took, including that of child processes.
         strata: The problem instances that seeds take in turn.
-        labels: Columns of the table with one value for the whole run: ``env_id``, ``baseline``, ``epsilon`` (the
-            privatizer's; None without one), and the run's own labels.
+        labels: Columns of the table with one value for the whole run: ``env_id``, ``baseline``, ``epsilon``, and the
+            run's own labels. ``epsilon`` is the argument of that name of one of the baseline's wrappers; None if none
+            has it, as where noise is given by its size (``noise_multiplier``): what was spent is in ``claims``.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -108,9 +111,9 @@ class RunResult:
         Returns:
             ``checkpoints`` (rows of ``round``, ``regret_mean`` and ``regret_ci``: the cumulative regret per agent with
             its 95 % interval over seeds, None for fewer than three of them), ``per_seed`` (final regret per agent of
-            each seed), ``info_mean`` (means over rounds of the other information), ``privacy`` (the claim),
-            ``checked_rows``, and, where there are groups of agents, ``groups``: for each of them its ``agents``, and
-            ``checkpoints`` and ``per_seed`` of these alone.
+            each seed), ``info_mean`` (means over rounds of the other information), ``privacy`` (the claim), ``claims``
+            (all claims, if there are any), ``checked_rows``, and, where there are groups of agents, ``groups``: for
+            each of them its ``agents``, and ``checkpoints`` and ``per_seed`` of these alone.
         """
         groups = {
             name: {"agents": list(agents), **self._regret_as_json(agents)}
@@ -120,6 +123,7 @@ class RunResult:
             **self._regret_as_json(range(self.regret.shape[2])),
             "info_mean": {name: float(values.mean()) for name, values in self.info.items()},
             "privacy": self.privacy.as_json(),
+            **({"claims": [claim.as_json() for claim in self.claims]} if self.claims else {}),
             "checked_rows": [list(row) for row in self.checked_rows],
             **({"groups": groups} if groups else {}),
         }
@@ -216,9 +220,7 @@ class RunResult:
         for kind, _, name in (stored.partition("/") for stored in parts[0]):
             if name:
                 by_name[kind][name] = whole(f"{kind}/{name}")
-        claims: dict[tuple[str, str], list[Claim]] = {}
-        for claim in (_claim(claim) for one in written for claim in one["claims"]):
-            claims.setdefault((claim.adjacency, claim.composition), []).append(claim)
+        claims = ([_claim(claim) for claim in one["claims"]] for one in written)
         return cls(
             rounds=parts[0]["rounds"],
             regret=whole("regret", 1),
@@ -227,7 +229,7 @@ class RunResult:
             **by_name,
             groups=written[0]["groups"],
             privacy=weakest([_claim(one["privacy"]) for one in written]),
-            claims=[weakest(alike) for alike in claims.values()],
+            claims=[weakest(alike) for alike in zip(*claims, strict=True)],
             checked_rows=[
                 (int(offset + replica), agent)
                 for offset, one in zip(first, written, strict=False)
@@ -238,7 +240,7 @@ class RunResult:
 
 
 def claims_of(env: FederatedEnv, delta: float, *compositions: Composition) -> list[Claim]:
-    """Returns privacy claims for an episode that was played, under every adjacency that the environment names.
+    """Returns privacy claims for an episode that was played, under every adjacency and against every observer.
 
     Args:
         env: The environment, with its wrappers, after the episode.
@@ -247,28 +249,40 @@ def claims_of(env: FederatedEnv, delta: float, *compositions: Composition) -> li
             is given.
 
     Returns:
-        The claims, adjacency by adjacency; none without a privatizer.
+        The claims, adjacency by adjacency, then composition by composition, then observer by observer, those that
+        trust least first; none without a privatizer.
     """
     privatizer = find_layer(env, "noise")
     if not isinstance(privatizer, Privatizer):
         return []
-    claim = privatizer.accountant.epsilon
     return [
-        claim(None if composition == "basic" else delta, composition=composition, adjacency=adjacency)
+        claim
         for adjacency in env.sensitivity().changes
         for composition in compositions or get_args(Composition)
+        for claim in privatizer.claims(
+            delta=None if composition == "basic" else delta, composition=composition, adjacency=adjacency
+        )
     ]
 
 
 def weakest(claims: Sequence[Claim]) -> Claim:
     """Returns a claim that holds for the agents of all shards: it has the largest epsilon and the largest delta.
 
+    Where shards' claims differ in whom an agent must trust, or in who the observer is, it is the one that promises
+    less: trust in somebody else than the agent itself, and an observer that is not everybody.
+
     Args:
         claims: One claim for each shard, with equal adjacency and composition.
     """
     # A guarantee that holds at some delta holds at every larger delta, too, so all shards' claims hold at the largest.
     weak = max(claims, key=lambda claim: weakness(claim.epsilon))
-    return replace(weak, delta=max(claim.delta for claim in claims))
+    trusts, observers = {claim.trust for claim in claims}, {claim.observer for claim in claims}
+    return replace(
+        weak,
+        delta=max(claim.delta for claim in claims),
+        trust=next(iter(sorted(trusts - {"local"})), "local"),
+        observer=next(iter(sorted(observers - {"everybody"})), "everybody"),
+    )
 
 
 def weakness(epsilon: float | str | None) -> tuple[bool, float]:

@@ -177,9 +177,12 @@ def test_noise_makes_heard_counts_worth_less(pair):
     assert (worth < 0.9 * n).all()
 
 
-def test_exposure_by_hand():
+@pytest.mark.parametrize("bound", [0.5, 1.0, 2.5])
+def test_exposure_by_hand(bound):
+    """Estimates are in units of rewards, however long contexts are."""
     merits = ["exponential", {"name": "linear", "floor": 0.2}]
-    env = Channel(exposure_env(num_agents=2, num_arms=5, dim=3, max_cycles=6, merit=merits))
+    sizes = {"num_agents": 2, "num_arms": 5, "dim": 3, "max_cycles": 6, "merit": merits}
+    env = Channel(exposure_env(**sizes, contexts="unit_ball", context_bound=bound))
     for _, found in told(env):
         for name in ("", "pooled_"):
             means = found[f"{name}estimate"].astype(float)

@@ -70,9 +70,12 @@ def best_event(gaussian: bool, trained: Pair, tested: Pair, ends: tuple[Array, A
 
     Args:
         gaussian: Whether all noise is Gaussian.
-        trained: Samples from which means are estimated.
-        tested: Samples in which alarms are counted.
+        trained: Samples of both histories from which the attacker estimates the two means.
+        tested: Other samples of both histories, to which the alarm is applied.
         ends: The numbers that differ, without noise: under the first history and under the second, each ``(values,)``.
+
+    Returns:
+        For each tested sample whether the alarm is raised, ``(samples, 1)`` for each history.
     """
     if gaussian:
         before, after = (seen.sums.mean() for seen in trained)
@@ -93,11 +96,21 @@ FAR_OUT = (0.99, 0.999, 1.0)
 def tail_events(
     trained: Pair, tested: Pair, ends: tuple[Array, Array], quantiles: Sequence[float] = FAR_OUT
 ) -> Iterator[Alarms]:
-    """Yields the alarms of releases that lie far out: first on the side of the second history, then of the first one.
+    """Yields alarms that are raised when a sample lies further out than nearly all training samples of one history.
 
-    Two statistics are compared with thresholds: the weighted sum, and the largest deviation, in units of its own noise,
-    of any number that differs. Thresholds are ``quantiles`` of training samples of the history under which the alarm is
-    false; the quantile 1 is the largest sample. The other arguments are those of :func:`best_event`.
+    Two numbers of each sample are compared with thresholds: the weighted sum of all released numbers, and the largest
+    deviation of a single one from its true value, in units of its own noise. Thresholds are ``quantiles`` of the same
+    numbers in training samples of the history under which the alarm is false; the quantile 1 is the largest of them.
+
+    Args:
+        trained: Samples of both histories, from which thresholds follow; see :func:`best_event`.
+        tested: Other samples of both histories, to which the alarms are applied.
+        ends: The numbers that differ, without noise, under the first and under the second history, each ``(values,)``.
+        quantiles: The quantiles, in (0, 1].
+
+    Yields:
+        First the alarms by values far out on the side of the second history, true under it and false under the first;
+        then those on the side of the first history. Each has ``(samples, 2 len(quantiles))`` entries for each history.
     """
     direction = float(np.sign(trained[1].sums.mean() - trained[0].sums.mean()))
     for likely, unlikely, side in ((1, 0, direction), (0, 1, -direction)):

@@ -119,6 +119,7 @@ _OWN = {
         attacks=_AGENT[:1], altered=None
     ),
     "shuffler-server": _staged("shuffler", "server"),
+    "shuffler-fellow": _staged("shuffler", "fellow"),
     "aggregator-server": _staged({"name": "aggregator", "honest": 3}, "server"),
     "aggregator-fellow": _staged({"name": "aggregator", "honest": 2}, "fellow"),
     "aggregator-public": _staged({"name": "aggregator", "honest": 3}, "public"),

@@ -71,5 +71,9 @@ class Clip(FederatedWrapper):
         return self._ledger.clipped(self.env._release(sends), sends, self._clip)
 
     def sensitivity(self) -> Sensitivity:
-        """Returns the sensitivity of clipped releases; see :meth:`.Sensitivity.clipped`."""
+        """Returns the sensitivity of clipped releases, see :meth:`.Sensitivity.clipped`.
+
+        Every released number has the scale C, the clip. Another history of an agent, however different, moves each of
+        its releases by a Euclidean norm of at most 2 C; that is the adjacency ``agent``.
+        """
         return self.env.sensitivity().clipped(self._clip)

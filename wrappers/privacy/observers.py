@@ -6,11 +6,13 @@ that the clip turns them into the worst neighbours under the adjacency ``agent``
 
 Sums have Gaussian noise and are attacked as releases are (:mod:`fedbandit_envs.wrappers.privacy.attacks`). A shuffled
 batch is attacked by two statistics. One is its log-likelihood ratio, if the first agent's message is equally likely to
-be any of the batch. The other one is the message that announces the smallest variance, the first one if all are equal:
-it is the first agent's if names, order or variances that differ by agent are left in the batch.
+be any of the batch that the observer does not know. The other one is the message among these that announces the
+smallest variance, the first one if all are equal: it is the first agent's if names, order or variances that differ by
+agent are left in the batch.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
 from typing import Any, Literal, cast
@@ -28,7 +30,7 @@ from fedbandit_envs.wrappers.privacy.audit import LARGE, ConstantReleases, Evide
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.server import Server
-from fedbandit_envs.wrappers.transport.stages import Stage, StageSpec, make_stage
+from fedbandit_envs.wrappers.transport.stages import Combined, Stage, StageSpec, make_stage
 
 Observer = Literal["server", "fellow", "public"]
 """Who watches a stage: the server, another agent, or whoever sees what is sent to agents."""
@@ -59,7 +61,8 @@ def attack_stage(
     * under ``aggregator`` the sums that agents receive; a fellow knows its own share of the noise as well, and the
       server and a fellow know the shares of the stage's colluders;
     * under ``server`` the answers of a server that adds up what it reads; fellows and the public see the same;
-    * under ``shuffler`` the batches that the server reads, with announced variances; only this observer is attacked.
+    * under ``shuffler`` the batches that the server reads, with announced variances, as a server that sends them on
+      shows them to agents; the server and a fellow know which messages are the colluders', a fellow also its own.
 
     Example:
         >>> from fedbandit_envs.arms.env import ArmsEnv
@@ -122,6 +125,7 @@ def attack_stage(
 
 ATTACKED: tuple[tuple[str, Observer], ...] = (
     ("shuffler", "server"),
+    ("shuffler", "fellow"),
     ("aggregator", "server"),
     ("aggregator", "fellow"),
     ("aggregator", "public"),
@@ -131,13 +135,29 @@ ATTACKED: tuple[tuple[str, Observer], ...] = (
 """Stages and observers that can be attacked."""
 
 
+@dataclass(frozen=True)
+class _WatchedStage(Stage):
+    """A stage that keeps the latest uploads, so that an observer can know some agents' messages.
+
+    Attributes:
+        uploads: The uploads of the latest synchronisation by name, ``(replicas, agents, ...)``.
+    """
+
+    uploads: Arrays = field(default_factory=dict)
+
+    def combined(self, statistic: Arrays, arrived: Array) -> Combined:
+        self.uploads.update(statistic)
+        return super().combined(statistic, arrived)
+
+
 class _View:
     """The numbers that an observer sees while one history of the first agent is played through the real stack."""
 
     def __init__(self, private: Privatizer, stage: Stage, observer: Observer, releases: int) -> None:
         """Puts a transport around a privatized environment: a channel for secure sums, otherwise a server."""
-        self._private, self._stage, self._observer, self._releases = private, stage, observer, releases
-        # The last agents, whose shares of the noise the observer knows.
+        self._private, self._observer, self._releases = private, observer, releases
+        self._stage = _WatchedStage(stage.trust, stage.honest, stage.colluders)
+        # The number of agents, the last ones, whose shares of the noise or messages the observer knows.
         self._known = 0 if observer == "public" else stage.colluders + (observer == "fellow")
         self._read: Arrays = {}
 
@@ -146,14 +166,14 @@ class _View:
             return {name: array.sum(axis=1) for name, array in uploads.items()}
 
         self._env = (
-            Channel(private, stage=stage)
+            Channel(private, stage=self._stage)
             if stage.trust == "aggregator"
-            else Server(private, "every_round", policy=add_up, stage=stage)
+            else Server(private, "every_round", policy=add_up, stage=self._stage)
         )
 
     def claim(self, **asked: Any) -> Claim:
         """Returns the claim for the observer, given delta, composition and adjacency."""
-        return [claim for claim in self._private._claims(**asked) if claim.observer == self._observer][-1]
+        return [claim for claim in self._private.claims(**asked) if claim.observer == self._observer][-1]
 
     def clear(self) -> Array:
         """Returns the releases of all agents in a round, clipped and without noise, ``(agents, values)``."""
@@ -199,8 +219,12 @@ class _View:
                 messages, variances = self._numbers(self._read), self._numbers(self._read, variance_of)
                 farther, nearer = (((messages - each[0]) ** 2 / variances / 2).sum(axis=-1) for each in clear)
                 other = ((messages - clear[0, 1]) ** 2 / variances / 2).sum(axis=-1)
+                own = self._numbers(self._stage.uploads)[:, agents - self._known :]
+                known = (messages[:, :, np.newaxis] == own[:, np.newaxis]).all(axis=3).any(axis=2)
+                # A message that the observer knows is not the first agent's.
+                other = np.where(known, -np.inf, other)
                 ratio = logsumexp(other - nearer, axis=1) - logsumexp(other - farther, axis=1)
-                first = np.argmin(variances[..., 0], axis=1)
+                first = np.argmin(np.where(known, np.inf, variances[..., 0]), axis=1)
                 yield np.stack([ratio, messages[np.arange(len(seeds)), first] @ towards], axis=1)
             elif self._stage.trust == "server":
                 yield self._numbers(observation, "server_{}".format)[:, -1:] @ towards

@@ -220,9 +220,7 @@ class Privatizer(FederatedWrapper):
         self._shown = Buffers({"epsilon_spent": np.zeros(rows)})
         self._epsilon_spent = self._shown.arrays["epsilon_spent"]
         self._measured_at = -1
-        self._ledger.claim_fn = self._claim
-        if stage is not None:
-            self._ledger.claims_fn = self._claims
+        self._ledger.claim_fn, self._ledger.claims_fn = self._claim, self.claims
         return reset._replace(info={**reset.info, **self._shown.views})
 
     def _start_stage(
@@ -360,22 +358,29 @@ class Privatizer(FederatedWrapper):
 
         With a stage it is the claim for a fellow agent; the one for everybody where the stage has none.
         """
-        if self._stage is None:
-            return self.accountant.epsilon(**self._measured)
-        claims = self._claims()
-        fellow = next(claim for claim in claims if claim.observer == "fellow")
-        return claims[0] if fellow.epsilon is None and self._stage.trust != "server" else fellow
+        first, *others = self.claims()
+        fellow = next((claim for claim in others if claim.observer == "fellow"), first)
+        return first if fellow.epsilon is None and fellow.trust != "server" else fellow
 
-    def _claims(self, **asked: Any) -> list[Claim]:
-        """Returns the claims for all observers, with a stage, least trust first.
+    def claims(self, **asked: Any) -> list[Claim]:
+        """Returns the privacy claims for the releases so far against every observer, those that trust least first.
+
+        Without a stage in the transport it is one claim, which holds against everybody. With a stage there is one for
+        each observer; see :meth:`.FederatedEnv.privacy_claims`.
 
         Args:
-            **asked: Delta, composition and adjacency of the claims, if they are not those of :attr:`budget`.
+            **asked: Delta, composition and adjacency of the claims, as :meth:`.Accountant.epsilon` takes them, if they
+                are not those of :attr:`budget`.
+
+        Raises:
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+            ValueError: A name is unknown, or delta is out of its range.
         """
-        assert self._stage is not None
-        return stage_claims(
-            self._stage, self.accountant, self._shares, self._correlated, **{**self._measured, **asked}
-        )
+        accounts = self.accountant
+        asked = {**self._measured, **asked}
+        if self._stage is None:
+            return [accounts.epsilon(**asked)]
+        return stage_claims(self._stage, accounts, self._shares, self._correlated, **asked)
 
     def _can_afford(self, senders: Array) -> Array:
         """Returns whether each agent can afford its release, bool ``(replicas, agents)``; true if it does not send.

@@ -33,8 +33,9 @@ class Server(Transport):
     part of the agent's next upload, and the data of a lost download part of its next download. The info gains ``lost``,
     int64, the number of the agent's messages that were lost in this round.
 
-    With a ``stage`` the server computes with the sums of the stage alone. All agents download, whoever has uploaded:
-    with ``answers="uploads"`` whenever a sum has left the stage.
+    With a ``stage`` (a shuffler, a secure sum or a trusted server, :mod:`fedbandit_envs.wrappers.transport.stages`) all
+    that the server adds up, computes with and answers are the sums, or shuffled messages, that leave the stage. All
+    agents download, whoever has uploaded: with ``answers="uploads"`` whenever a sum has left the stage.
 
     When agents upload on request, the times of uploads may depend on raw data. The server decides on downloads from
     uploads alone, so that the times of downloads reveal nothing that the uploads do not.

@@ -36,8 +36,8 @@ class Ask(NamedTuple):
     Attributes:
         question: Arrays by name with leading axes ``(replicas, agents)``, or ``(replicas, 1)`` for the same question to
             all agents of a replica.
-        who: Which agents are asked, bool ``(replicas, agents)``; None for those that ``mask`` has marked, whose uploads
-            or reports the server has just been given.
+        who: Which agents are asked, bool ``(replicas, agents)``; None for those whose uploads or reports the server has
+            just been given (``mask`` in :meth:`ServerPolicy.answer`).
     """
 
     question: Mapping[str, Array]
@@ -213,7 +213,14 @@ class ServerComputation:
             np.copyto(self._latest[name], array, where=fresh.reshape(-1, *(1,) * (array.ndim - 1)))
 
     def latest(self, who: Array) -> Arrays:
-        """Returns new arrays of the latest answers to some agents, by name, ``(number of agents, ...)``."""
+        """Returns the latest answers to some agents.
+
+        Args:
+            who: The agents, bool ``(replicas, agents)``.
+
+        Returns:
+            New arrays by name, ``(number of these agents in all replicas, ...)``, replica by replica.
+        """
         return {name: array[who] for name, array in self._latest.items()}
 
     def deliver(self, who: Array, answers: Arrays) -> None:

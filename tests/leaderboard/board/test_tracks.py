@@ -1,6 +1,8 @@
 """Tracks hold entries to what they may let out, whatever entries ask for."""
 
+import json
 from dataclasses import replace
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -10,11 +12,14 @@ from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import layers
-from fedbandit_envs.leaderboard.board.entries import baselines_of
+from fedbandit_envs.leaderboard.board.entries import baseline_entry, baselines_of
+from fedbandit_envs.leaderboard.board.plays import EntryRun
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import TrackError, tracks_of
 from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.leaderboard.sandbox.policy import SandboxedPolicy
 from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.wrappers import Messages
 
 TRACKS = tracks_of(TINY)
 SECRET = 2**100 + 1
@@ -157,3 +162,41 @@ def test_a_submission_stands_behind_its_track(track, wrappers):
     made = make_federation("FedLinear-v0", max_cycles=16, **SIZE)
     stack = list(layers(TRACKS[track].wrap(made, entry, SECRET, {})))
     assert [type(layer).__name__ for layer in stack] == [*wrappers, "LinearEnv"]
+
+
+def test_a_submission_writes_no_messages_itself():
+    """Its own process returns single arrays only; a reporter writes messages outside of it."""
+    arrays = {"gradient": {"shape": [2]}, "bit": {"shape": [], "dtype": "bool"}}
+    made = make_federation("FedLinear-v0", max_cycles=16, **SIZE)
+    entry = Baseline("", "", FederatedEnv, SandboxedPolicy, {}, TRACKS["non-private"].submitted({}))
+    with pytest.raises(TrackError, match=r"actions of the environment have \['message'\]"):
+        TRACKS["non-private"].wrap(Messages(made, arrays), entry, None, {})
+    asked = {"channel": {"schedule": "on_request"}}
+    for env in (Messages(made, arrays, reporter=Zeros()), made):
+        TRACKS["non-private"].wrap(env, entry, None, asked)
+    own = replace(entry, policy=object)
+    TRACKS["non-private"].wrap(Messages(made, arrays), own, None, {})
+
+
+class Zeros:
+    def reset(self, spec, seeds): ...
+
+    def observe(self, observation): ...
+
+    def report(self, question): ...
+
+
+@pytest.mark.parametrize(
+    ("stage", "claimed"),
+    [(None, ("local", "everybody")), ("shuffler", ("local", "everybody")), ("server", ("server", "fellow"))],
+)
+def test_the_board_records_the_claim_against_everybody(stage, claimed):
+    """Claims against single observers have a smaller epsilon, by which no entry may be ranked."""
+    asked = {"channel": {"stage": stage}} if stage else {}
+    entry = replace(baseline_entry("FedUCB-min"), settings=asked)
+    run = EntryRun(TINY.tasks[0], TRACKS["non-private"], entry, (3, 4), SECRET, 0, 0)
+    written = run.join([run.play()]).claims
+    assert {(claim["trust"], claim.get("observer", "everybody")) for claim in written} == {claimed}
+    text = files("fedbandit_envs.leaderboard.board").joinpath("result.schema.json").read_text()
+    allowed = json.loads(text)["$defs"]["claim"]["properties"]
+    assert all(allowed.keys() >= claim.keys() for claim in written)

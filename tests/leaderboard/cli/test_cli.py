@@ -105,6 +105,21 @@ def test_run_reports_what_the_library_computes():
     assert settings["seeds"] == [7, 8, 9, 10]
 
 
+def test_run_shows_the_claims_against_every_observer():
+    noise = '[["GaussianPrivatizer", {"noise_multiplier": 3.0, "releases": 20, "clip": 1.0}]]'
+    words = ("UCB1-weighted-true", "FedArms-v0", "--rounds", 10, "--seeds", 2, "--set", "num_agents=3",
+             "--set", "channel.stage=server", "--stack", noise)  # fmt: skip
+    claims = run_json(*words)["claims"]
+    infinite = [claim["observer"] for claim in claims if claim["epsilon"] == "infinity"]
+    assert infinite == ["wire", "server"] * (len(claims) // 4)
+    call("run", *words)
+    table = call("run", *words).output  # A second table in one process has no cells of the first.
+    rows = [[cell.strip() for cell in line.split("│")] for line in table.splitlines()]
+    shown = {(row[1], row[3]): row[4] for row in rows if len(row) == 7}
+    assert list(shown) == list(dict.fromkeys((claim["adjacency"], claim["observer"]) for claim in claims))
+    assert {observer for (_, observer), epsilon in shown.items() if epsilon == "inf"} == {"wire", "server"}
+
+
 def test_a_single_seed_has_no_interval():
     assert run_json("one-of-each", "FedProcurement-v0", "--rounds", 5, "--seeds", 1)["checkpoints"][0][
         "regret_ci"

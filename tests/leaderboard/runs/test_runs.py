@@ -9,6 +9,7 @@ from paper_runs import labelled
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.runs.execute import Local, play
 from fedbandit_envs.leaderboard.runs.result import RunResult, Strata, weakest
@@ -147,6 +148,59 @@ def test_claims_are_joined_by_adjacency_and_composition():
         ("basic", 2.0),
         ("exact", np.inf),
     ]
+
+
+def staged(stage, **kwargs):
+    """A run of few rounds behind a stage, with a clip; it has three replicas, one in each shard."""
+    noise = ["GaussianPrivatizer", {"noise_multiplier": 3.0, "releases": 40, "clip": 1.0}]
+    stages = {} if stage is None else {"stage": stage}
+    return RunSpec(
+        "UCB1-weighted-true", "FedArms-v0", 20, 3, env_kwargs={"num_agents": 5}, wrapper_kwargs={"channel": stages},
+        stack=[noise], delta=1e-4, rows=5, **kwargs,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("stage", [None, "shuffler", {"name": "aggregator", "honest": 3}, "server"])
+def test_claims_are_those_against_every_observer(stage):
+    """Also where shards are joined. Without a stage they are the accountant's."""
+    cell = staged(stage)
+    whole = cell.run()
+    env, policy = cell.build()
+    simulate(env, policy, range(3))
+    layer = find_layer(env, "noise")
+    expected = [
+        claim
+        for adjacency in env.sensitivity().changes
+        for how in ("basic", "zcdp", "exact", "parallel")
+        for claim in layer.claims(
+            delta=None if how == "basic" else 1e-4, composition=how, adjacency=adjacency
+        )
+    ]
+    assert whole.claims == expected
+    assert len(cell.split()) == 3
+    assert cell.join([shard.play(lambda played: None) for shard in cell.split()]).claims == expected
+    assert whole.as_json()["claims"] == [claim.as_json() for claim in expected]
+    observers = [claim.observer for claim in env.privacy_claims()]
+    assert [claim.observer for claim in expected] == observers * (len(expected) // len(observers))
+    assert ("everybody" in observers) == (stage != "server")
+    if stage is None:
+        assert observers == ["everybody"]
+        assert expected[0] == layer.accountant.epsilon(adjacency=expected[0].adjacency)
+    if stage == "server":
+        assert [claim.epsilon for claim in expected if claim.trust == "local"] == [np.inf] * (
+            len(expected) // 2
+        )
+
+
+def test_the_weakest_claim_needs_the_trust_of_every_shard():
+    """A local claim of one shard says nothing about another shard's, which is smaller through a shuffler only."""
+
+    def claim(epsilon, trust, observer="fellow"):
+        return Claim(epsilon, 1e-5, "agent", "exact", trust=trust, observer=observer)
+
+    both = [claim(3.0, "local"), claim(2.0, "shuffler")]
+    assert weakest(both) == weakest(both[::-1]) == claim(3.0, "shuffler")
+    assert weakest([claim(0.0, "shuffler"), claim(1.0, "local", "everybody")]) == claim(1.0, "shuffler")
 
 
 def test_a_table_has_a_row_a_checkpoint_seed_and_agent():

@@ -20,7 +20,9 @@ from fedbandit_envs.basics.checks import require_integer
 
 
 def unknown_shares(present: Array, known: int = 0, every_release: bool = False) -> Array:
-    """Returns for each agent the number of shares of noise (one an agent and sum) that an observer does not know.
+    """Returns how many agents' noise protects each agent in secure sums: the shares that an observer does not know.
+
+    A share is the noise that one agent has added to a sum.
 
     Args:
         present: Whose data and noise were in each sum, bool ``(sums, agents)``.
