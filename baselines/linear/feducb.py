@@ -21,14 +21,13 @@ from fedbandit_envs.baselines.linear.noise import (
     lift_eigenvalues,
     regularise,
 )
-from fedbandit_envs.baselines.linear.optimism import Confidence, choose
 from fedbandit_envs.baselines.linear.triggers import is_due
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.core.features import highest
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.linear.ridge import Ridges, arms_last, observe
+from fedbandit_envs.linear.ridge import Ridges, observe
 
 CombineName = Literal["pooled", "min"]
 
@@ -154,7 +153,7 @@ class FedUCB(LinUCB):
             # then computed as if there were no noise.
             self._worst = 0.0
         self._echo = "sent" in seen
-        self._start(spec, rows, self._estimators)
+        self._start(spec, rows, self._estimators, int(self._combine == "min"))
         self._own = np.zeros((*rows, self._estimators, dim + 1, dim + 1))
         self._lifted = np.zeros_like(self._own)
         self._known_senders = np.zeros((*rows, self._senders), np.bool_)
@@ -167,11 +166,6 @@ class FedUCB(LinUCB):
             # Algorithm 1, line 1: the matrix S of the last synchronisation starts as M rho_min I, for M senders.
             self._ridges = Ridges.without_data((*rows, self._estimators), dim, float(start.least.flat[0]))
             self._trust(start, np.ones(rows, np.bool_))
-        if self._combine == "min":
-            one = (*rows, 1)
-            self._alone = Ridges.without_data(one, dim, self._ridge)
-            self._alone_confidence = Confidence.without_noise(one, dim, self._ridge, self._parameter_bound)
-            self._alone_bound = np.zeros_like(self._bound)
         self._asks = spec.chooses_sending
         self._due = (
             self._default_threshold(spec.horizon, highest(seen["contexts"]), start)
@@ -310,12 +304,4 @@ class FedUCB(LinUCB):
             held[where] = value
 
     def _pull(self, observation: Arrays) -> Array:
-        failure = self._own_failure()
-        if self._combine == "pooled":
-            return self._choose(observation, -np.log(failure))
-        choose(
-            observation.get("active", self._everyone), observation["round"], arms_last(observation["contexts"]),
-            *self._alone, *self._alone_confidence, self._noise_sd, -log(self._failure / 2), self._beta_scale,
-            self._constant, self._parameter, self._no_cap, self._alone_bound, self._arm,
-        )  # fmt: skip
-        return self._choose(observation, -log(failure), self._alone_bound)
+        return self._choose(observation, -log(self._own_failure()))

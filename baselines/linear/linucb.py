@@ -1,5 +1,7 @@
 """LinUCB with one regression parameter for all arms, and a policy that pulls arms at random."""
 
+from math import log
+
 import numpy as np
 
 from fedbandit_envs.baselines.linear.optimism import Confidence, choose
@@ -86,13 +88,24 @@ class LinUCB:
         """Forgets all observations; see :meth:`Policy.reset`."""
         self._start(spec, seeds.shape, 1)
 
-    def _start(self, spec: PolicySpec, rows: tuple[int, ...], estimators: int) -> None:
-        arms, dim = spec.observation["contexts"].shape or (0, 0)
-        shape = (*rows, estimators)
-        self._ridges = Ridges.without_data(shape, dim, self._ridge)
-        self._confidence = Confidence.without_noise(shape, dim, self._ridge, self._parameter_bound)
+    def _start(self, spec: PolicySpec, rows: tuple[int, ...], estimators: int, alone: int = 0) -> None:
+        """Starts without data.
+
+        Args:
+            spec: The environment's spaces.
+            rows: Numbers of replicas and agents.
+            estimators: Number of estimators of each agent, which are used in turn.
+            alone: 1 if each agent has one more estimator, whose bounds cap those of the others; else 0.
+        """
+        dim = (spec.observation["contexts"].shape or (0, 0))[1]
+        (self._ridges, self._confidence), (self._alone, self._alone_confidence) = (
+            (
+                Ridges.without_data((*rows, number), dim, self._ridge),
+                Confidence.without_noise((*rows, number), dim, self._ridge, self._parameter_bound),
+            )
+            for number in (estimators, alone)
+        )
         self._parameter = np.zeros((*rows, dim))
-        self._bound, self._no_cap = np.zeros((*rows, arms)), np.zeros((0, 0, 0))
         self._arm = np.zeros(rows, np.int64)
         self._everyone = np.ones((*rows, 1), np.bool_)
 
@@ -103,19 +116,17 @@ class LinUCB:
         )
         return self._choose(observation, -np.log(self._failure))
 
-    def _choose(self, observation: Arrays, log_failure: float, cap: Array | None = None) -> Array:
+    def _choose(self, observation: Arrays, log_failure: float) -> Array:
         """Returns the arms with the largest upper confidence bounds, int64 ``(replicas, agents)``.
 
         Args:
             observation: The observation of this round.
             log_failure: ln(1/failure), for bounds that fail with probability ``failure``.
-            cap: Other upper confidence bounds, ``(replicas, agents, arms)``: for each arm the smaller of the two bounds
-                is used. None for no others.
         """
         choose(
-            observation.get("active", self._everyone), observation["round"],
-            arms_last(observation["contexts"]), *self._ridges, *self._confidence, self._noise_sd, log_failure,
-            self._beta_scale, self._constant, self._parameter, self._no_cap if cap is None else cap, self._bound,
-            self._arm,
+            observation.get("active", self._everyone), observation["round"], arms_last(observation["contexts"]),
+            *self._ridges, *self._confidence, log_failure,
+            *self._alone, *self._alone_confidence, -log(self._failure / 2),
+            self._noise_sd, self._beta_scale, self._constant, self._parameter, self._arm,
         )  # fmt: skip
         return self._arm

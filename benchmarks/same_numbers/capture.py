@@ -17,7 +17,7 @@ import numpy as np
 from fedbandit_envs import REGISTRY, make_federation
 
 # Environments of the suites come in these forms, which differ from their presets.
-CHANGED: dict[str, dict[str, Any]] = {"FedArmsMovieLens-v0": {"num_arms": 10}}
+CHANGED: dict[str, dict[str, Any]] = {f"FedArmsMovieLens-v{v}": {"num_arms": 10} for v in (0, 1)}
 # Named here, since the names are what users write: one that is refused is written down as refused.
 ADJACENCIES = ("one-quantity", "one-round", "one-observation", "one-observation-added", "one-outcome")
 COMPOSITIONS = ("basic", "zcdp", "exact", "parallel")

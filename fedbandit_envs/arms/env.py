@@ -63,9 +63,9 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     ## Starting State
 
-    Means are drawn from U[0, 1] (or taken as given) and nothing has been pulled. With `instance_seed=None` every
-    episode draws its own means from the episode's seed; an integer fixes them, and the episode's seed then draws
-    outcomes only.
+    Means are drawn from U[0, 1] (or taken as given, with `permuted` in a random order) and nothing has been pulled.
+    With `instance_seed=None` every episode draws its own means, or their order, from the episode's seed; an integer
+    fixes them, and the episode's seed then draws outcomes only.
 
     ## Rewards
 
@@ -93,16 +93,18 @@ class ArmsEnv(Problem, name="arms_v0"):
     | id | what it is |
     |---|---|
     | `FedArms-v0` | means from U[0, 1], 10 arms; 10 agents |
-    | `FedArmsMovieLens-v0` | means of 100 films, `means="movielens"` |
-    | `FedArmsJester-v0` | means of 100 jokes, `means="jester"` |
+    | `FedArmsMovieLens-v1` | means of 100 films in random order, `means="movielens"`, `permuted=True` |
+    | `FedArmsJester-v1` | means of 100 jokes in random order, `means="jester"`, `permuted=True` |
     | `FedArmsSleeping-v0` | an arm is available with probability 0.7, `awake=0.7` |
     | `FedArmsSuper-v0` | superarms of three arms, `slots=3` |
     | `FedArmsSpread-v0` | agents' means differ by up to 0.2 from the common ones, `spread=0.2` |
     | `FedArmsUnreliable-v0` | messages along a ring in rounds 1, 2, 4, ..., delayed, a fifth lost and a fifth doubled |
 
     The means of films and jokes are those of SAMBA's experiments: the share of all users who rated an item high. With a
-    smaller `num_arms` the largest means are kept. `fedbandit_envs.arms.ratings` computes means from your own copy of
-    the ratings.
+    smaller `num_arms` the largest means are kept. In version 1 of these two ids the episode's seed draws the order of
+    the arms; in version 0, `FedArmsMovieLens-v0` and `FedArmsJester-v0`, it is the data set's in all episodes, so that
+    a policy that knows the number of the best arm has no regret. `fedbandit_envs.arms.ratings` computes means from your
+    own copy of the ratings.
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
     `fedbandit_envs.arms_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
@@ -131,6 +133,7 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     ## Version History
 
+    * v1 (`FedArmsMovieLens`, `FedArmsJester`): the episode's seed draws the order of the arms.
     * v0: first version.
     """
 
@@ -151,6 +154,7 @@ class ArmsEnv(Problem, name="arms_v0"):
         slots: int = 1,
         oracle: str = "largest",
         awake: float = 1.0,
+        permuted: bool = False,
         instance_seed: int | Sequence[int] | None = None,
         render_mode: str | None = None,
     ) -> None:
@@ -172,6 +176,8 @@ class ArmsEnv(Problem, name="arms_v0"):
                 entry point of an :data:`~fedbandit_envs.arms.oracle.Oracle` is needed where not every set of m arms is
                 a superarm.
             awake: In (0, 1]: the probability with which an arm can be pulled, for each agent and round by itself.
+            permuted: Whether each instance has the arms in a random order of its own, the same for all agents, so that
+                the number of an arm says nothing about its mean; other random numbers stay the same.
             instance_seed: None draws new means in each episode; an integer fixes them; from a sequence of n integers,
                 an episode with seed s takes entry s mod n.
             render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).
@@ -183,7 +189,7 @@ class ArmsEnv(Problem, name="arms_v0"):
         self._of_federation = require_choice("regret", regret, ("own", "federation")) == "federation"
         self._chance = require_number("awake", awake, 0, 1, open_below=True)
         self._slots = require_integer("slots", slots, 1)
-        self._distribution = Means(means, num_agents, num_arms, spread)
+        self._distribution = Means(means, num_agents, num_arms, spread, permuted)
         agents, arms = self._distribution.shape
         if slots > arms:
             raise ValueError(f"slots is {slots}; at most {arms}, the number of arms, is required")

@@ -7,7 +7,13 @@ import numpy as np
 
 from fedbandit_envs.arms.ratings import DataName, keep_largest, packaged_means
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import chosen_sizes, require_choice, require_number, require_valid
+from fedbandit_envs.basics.checks import (
+    chosen_sizes,
+    require_choice,
+    require_flag,
+    require_number,
+    require_valid,
+)
 from fedbandit_envs.randomness.streams import Purpose, stream
 
 
@@ -22,7 +28,12 @@ class Means:
     """
 
     def __init__(
-        self, means: DataName | Any | None, num_agents: int | None, num_arms: int | None, spread: float
+        self,
+        means: DataName | Any | None,
+        num_agents: int | None,
+        num_arms: int | None,
+        spread: float,
+        permuted: bool,
     ) -> None:
         """Sets the distribution.
 
@@ -32,12 +43,14 @@ class Means:
             num_agents: Number of agents; None for 10, or for the number of agents in given means.
             num_arms: Number of arms; None for 10, or for the number of arms in given means or in the data set.
             spread: Each agent's means differ from the common ones by U[-spread, spread], clipped to [0, 1].
+            permuted: Whether each instance has the arms in a random order of its own, the same for all agents.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range, or does not fit the others.
         """
         self._spread = require_number("spread", spread, 0, 1)
+        self._permuted = require_flag("permuted", permuted)
         self._given: Array | None = None
         if isinstance(means, str):
             require_choice("means", means, get_args(DataName))
@@ -63,6 +76,8 @@ class Means:
         common = self._given
         if common is None:
             common = stream(seed, Purpose.PARAMETER).random(self.shape[1])
+        if self._permuted:
+            common = common[..., stream(seed, Purpose.PARAMETER, 2).permutation(self.shape[1])]
         means = np.broadcast_to(common, self.shape)
         if self._spread == 0.0:
             return means

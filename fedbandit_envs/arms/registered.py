@@ -19,6 +19,8 @@ PROBLEM = RegisteredProblem(
         "FedArms-v0": Preset(),
         "FedArmsMovieLens-v0": Preset({"means": "movielens"}),
         "FedArmsJester-v0": Preset({"means": "jester"}),
+        "FedArmsMovieLens-v1": Preset({"means": "movielens", "permuted": True}),
+        "FedArmsJester-v1": Preset({"means": "jester", "permuted": True}),
         "FedArmsSleeping-v0": Preset({"awake": 0.7}),
         "FedArmsSuper-v0": Preset({"slots": 3}),
         "FedArmsSpread-v0": Preset({"spread": 0.2}),
@@ -33,10 +35,11 @@ PROBLEM = RegisteredProblem(
         baselines={f"{name}-tuned": name for name in ("UCB1", "Priv-UCB1", "UCB1-weighted")},
     ),
     suite=SuiteSpec(
-        tasks={"uniform": ("FedArms-v0", {}), "movielens": ("FedArmsMovieLens-v0", {"num_arms": 10})},
+        tasks={"uniform": ("FedArms-v0", {}), "movielens": ("FedArmsMovieLens-v1", {"num_arms": 10})},
         reference="uniform-arms",
         adjacency="one-observation",
         full=(100_000, 20),
         quick=(2_000, 10),
+        version=2,
     ),
 )

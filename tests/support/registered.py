@@ -33,13 +33,15 @@ def carries_messages(env_id: str) -> bool:
 
 
 def views(stack: Callable[[Any], list[Any]]) -> list[Any]:
-    """Returns ids with arguments of ``gymnasium.make``.
+    """Returns ids with arguments of ``gymnasium.make``; of an id in two versions only the newer one.
 
     Args:
         stack: Makes a stack of wrappers for a schedule.
     """
     parameters = []
     for env_id, entry in REGISTRY.items():
+        if env_id.replace("-v0", "-v1") in REGISTRY.keys() - {env_id}:
+            continue
         formats = list(make_federation(env_id, **small(env_id)).action_formats)
         listener = entry.problem.listener
         for name, view in {
