@@ -120,10 +120,16 @@ class GroupFigures:
     def __init__(self, rows: Sequence[RankedRow]) -> None:
         """Keeps the rows from which figures are made.
 
+        A baseline that was played openly is left out if there is another row of it on the track: both have the same
+        seeds.
+
         Args:
             rows: All rows of the suite in the edition.
         """
-        self._rows = rows
+        ranked = {(row.result.entry.kind, row.name, row.result.track) for row in rows if row.rank}
+        self._rows = [
+            row for row in rows if row.rank or ("baseline", row.name, row.result.track) not in ranked
+        ]
         self._result = rows[0].result
         self._lines = lines_of(self._result.suite)
 

@@ -208,7 +208,9 @@
         return value === undefined ? cell.textContent : value === "" ? "" : Number(value);
       };
       const sign = order === "ascending" ? 1 : -1;
-      body.append(...rows.map((row) => [key(row), row]).sort(([a], [b]) => compare(a, b, sign)).map(([, row]) => row));
+      // Open rows stay below all others, by whatever is sorted.
+      const below = ([a, one], [b, other]) => ("open" in one.dataset) - ("open" in other.dataset) || compare(a, b, sign);
+      body.append(...rows.map((row) => [key(row), row]).sort(below).map(([, row]) => row));
     });
   });
 

@@ -5,7 +5,7 @@ The HTML page is one file with all its data. ``page.html.j2`` lays it out; ``pag
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
@@ -41,6 +41,7 @@ def report(
     out: Path,
     withdrawn: Sequence[Mapping[str, str]] = (),
     readme: Path | None = None,
+    open_results: Collection[str] = (),
 ) -> str:
     """Writes ``leaderboard.html``, ``leaderboard.md`` and, if there are private baselines, ``leaderboard.png``.
 
@@ -50,6 +51,8 @@ def report(
         withdrawn: Withdrawn rows, as :meth:`.records.Records.withdrawn` returns them; they are listed and not ranked.
         readme: A Markdown file, in which the text between the lines :data:`BEGIN` and :data:`END` is replaced by a new
             table of best entries; None for no such file.
+        open_results: Digests of those results whose rows are open (:func:`.published.is_open`): they are listed below
+            the others, without a rank.
 
     Returns:
         A sentence about the file that was not written, and why; empty if all were written.
@@ -61,7 +64,7 @@ def report(
     """
     if not results:
         raise ResultError("results is empty; at least one is required")
-    groups = rows_of(results)
+    groups = rows_of(results, open_results)
     if readme is not None:
         text = renewed(readme.read_text(encoding="utf-8"), summary(groups))
         readme.write_text(text, encoding="utf-8")

@@ -1,7 +1,7 @@
 """Rows of the leaderboard: the results of one suite and edition, scored against each other and ranked by track."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from typing import Any, NamedTuple, Self
@@ -69,8 +69,10 @@ class RankedRow:
         better: Probability that a run scores higher than a run of tuned silence, the tuned baseline that sends nothing;
             NaN if there is no result of tuned silence, and for tuned silence itself.
         over: Interquartile mean score minus that of tuned silence; NaN in the same cases as ``better``.
-        rank: Rank on the track, from 1.
-        label: Name of the entry, followed by the track's name if the entry is on several tracks.
+        rank: Rank on the track, from 1; 0 for an open row, which has none.
+        label: Name of the entry, followed by the track's name if the entry is on several tracks, and by ``open``.
+        is_open: Whether the row was played on a published edition after it was published, so that its author could know
+            the seeds.
     """
 
     result: ResultFile
@@ -80,6 +82,7 @@ class RankedRow:
     over: Estimate = UNKNOWN
     rank: int = 0
     label: str = ""
+    is_open: bool = False
 
     @property
     def name(self) -> str:
@@ -90,7 +93,10 @@ class RankedRow:
     def id(self) -> str:
         """Id of the HTML element of the page that shows the row's details."""
         suite, version, edition = self.result.group
-        return f"{suite}-{version}-{edition}-{self.result.track}-{self.result.entry.kind}-{self.name}"
+        return (
+            f"{suite}-{version}-{edition}-{self.result.track}-{self.result.entry.kind}-{self.name}"
+            + "-open" * self.is_open
+        )
 
     @property
     def track(self) -> Track:
@@ -149,11 +155,16 @@ def suite_label(group: Group, groups: Iterable[Group]) -> str:
     return suite if alone else f"{suite} {version} ({edition})"
 
 
-def rows_of(results: Iterable[ResultFile]) -> dict[Group, list[RankedRow]]:
+def rows_of(
+    results: Iterable[ResultFile], open_results: Collection[str] = ()
+) -> dict[Group, list[RankedRow]]:
     """Scores and ranks results within each group (suite, version and edition).
+
+    Open rows have no rank and come after the ranked rows of their track.
 
     Args:
         results: The results, in any order.
+        open_results: Digests of those results whose rows are open (:func:`.published.is_open`).
 
     Returns:
         The rows of each group, sorted by track and rank; groups are in the order of :data:`.suites.SUITES`.
@@ -166,44 +177,54 @@ def rows_of(results: Iterable[ResultFile]) -> dict[Group, list[RankedRow]]:
         groups.setdefault(result.group, []).append(result)
     order = [*SUITES, *sorted({group[0] for group in groups} - SUITES.keys())]
     return {
-        group: _ranked(groups[group]) for group in sorted(groups, key=lambda one: (order.index(one[0]), one))
+        group: _ranked(groups[group], open_results)
+        for group in sorted(groups, key=lambda one: (order.index(one[0]), one))
     }
 
 
-def _ranked(results: Sequence[ResultFile]) -> list[RankedRow]:
+def _ranked(results: Sequence[ResultFile], open_results: Collection[str]) -> list[RankedRow]:
     """Returns the scored and ranked rows of one group (suite, version and edition), sorted by track and rank."""
-    _check_comparable(results)
+    are_open = [result.digest in open_results for result in results]
+    _check_comparable(results, are_open)
     suite = results[0].suite
-    reference = _find(results, SUITES[suite].reference if suite in SUITES else "")
-    tuned = _find(results, lines_of(suite).get(TUNED, ""))
-    rows = sorted((_scored(result, reference, tuned) for result in results), key=_order)
+    # Open results come last, so that the others are found first.
+    ordered = sorted(zip(are_open, results, strict=True), key=lambda pair: (pair[0], pair[1].track))
+    reference = _find(ordered, SUITES[suite].reference if suite in SUITES else "")
+    tuned = _find(ordered, lines_of(suite).get(TUNED, ""))
+    scored = (replace(_scored(result, reference, tuned), is_open=is_open) for is_open, result in ordered)
+    rows = sorted(scored, key=_order)
     names = Counter(row.name for row in rows)
     ranks: Counter[str] = Counter()
     for place, row in enumerate(rows):
         track = row.result.track
-        ranks[track] += 1
-        label = f"{row.name} ({track})" if names[row.name] > 1 else row.name
-        rows[place] = replace(row, rank=ranks[track], label=label)
+        ranks[track] += not row.is_open
+        about = [track] * (names[row.name] > 1) + ["open"] * row.is_open
+        label = f"{row.name} ({', '.join(about)})" if about else row.name
+        rows[place] = replace(row, rank=0 if row.is_open else ranks[track], label=label)
     return sorted(rows, key=lambda row: row.result.track)
 
 
-def _order(row: RankedRow) -> tuple[bool, float, str]:
-    """Returns a key that sorts rows by score, best first; rows without a score come after them, by mean regret."""
+def _order(row: RankedRow) -> tuple[bool, bool, float, str]:
+    """Returns a key that sorts rows by score, best first; rows without a score come after them, by mean regret.
+
+    Open rows come after all others.
+    """
     unknown = isnan(row.score.value)
-    return unknown, float(row.result.last_regret.mean()) if unknown else -float(row.score.value), row.name
+    value = float(row.result.last_regret.mean()) if unknown else -float(row.score.value)
+    return row.is_open, unknown, value, row.name
 
 
-def _check_comparable(results: Sequence[ResultFile]) -> None:
+def _check_comparable(results: Sequence[ResultFile], are_open: Sequence[bool]) -> None:
     first, seen = results[0], set()
     played = [(task.task, task.digest, list(task.seeds)) for task in first.tasks]
-    for result in results:
+    for result, is_open in zip(results, are_open, strict=True):
         entry = result.entry
         if [(task.task, task.digest, list(task.seeds)) for task in result.tasks] != played:
             raise ResultError(
                 f"results has {entry.name!r} and {first.entry.name!r} of {result.suite} in edition "
                 f"{result.edition.id}, which have not played the same tasks under the same seeds"
             )
-        if (place := (entry.name, entry.kind, result.track)) in seen:
+        if (place := (entry.name, entry.kind, result.track, is_open)) in seen:
             raise ResultError(
                 f"results has the {entry.kind} {entry.name!r} twice on track {result.track!r} of {result.suite}; "
                 "once is allowed"
@@ -211,15 +232,19 @@ def _check_comparable(results: Sequence[ResultFile]) -> None:
         seen.add(place)
 
 
-def _find(results: Sequence[ResultFile], name: str) -> ResultFile | None:
-    """Returns the result of the baseline of a name; None without one.
+def _find(results: Iterable[tuple[bool, ResultFile]], name: str) -> ResultFile | None:
+    """Returns the first result of the baseline of a name; None without one.
 
     If there are several, on different tracks, any of them will do: it is used for baselines whose regret does not
     depend on the track.
+
+    Args:
+        results: The results, each with whether it is open.
+        name: Name of the baseline.
     """
     kind = "baseline" if name not in BASELINES or BASELINES.package(name) is None else "submission"
-    found = (result for result in results if (result.entry.name, result.entry.kind) == (name, kind))
-    return min(found, key=lambda result: result.track, default=None)
+    found = (result for _, result in results if (result.entry.name, result.entry.kind) == (name, kind))
+    return next(found, None)
 
 
 def _scored(result: ResultFile, reference: ResultFile | None, tuned: ResultFile | None) -> RankedRow:
