@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, SILENT, TRUE, TUNED
+from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, SILENT, TRUE, TRUE_TUNED, TUNED
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.leaderboard.board import scores as statistics
@@ -24,10 +24,12 @@ def lines_of(suite: str) -> Mapping[str, str]:
     """Returns the names of the baselines with which private ones of a suite are compared, by their role.
 
     Roles are agents that send nothing, with default and with tuned constants; a placebo, whose messages carry no data;
-    and a federation without noise. Empty for unknown suites.
+    and a federation without noise, with the constants of tuned silence and with its own, if they differ. Empty for
+    unknown suites.
     """
     named = BASELINE_OF.get(suite.removesuffix("-quick"), {})
-    return {part: named[part] for part in (SILENT, TUNED, PLACEBO, TRUE) if named}
+    lines = {part: named[part] for part in (SILENT, TUNED, PLACEBO, TRUE, TRUE_TUNED) if named}
+    return {part: name for part, name in lines.items() if part == TRUE or name != lines[TRUE]}
 
 
 class Spent(NamedTuple):
@@ -69,6 +71,7 @@ class RankedRow:
         better: Probability that a run scores higher than a run of tuned silence, the tuned baseline that sends nothing;
             NaN if there is no result of tuned silence, and for tuned silence itself.
         over: Interquartile mean score minus that of tuned silence; NaN in the same cases as ``better``.
+        ratio: Typical ratio of the regret to that of tuned silence; NaN if there is no result of tuned silence.
         rank: Rank on the track, from 1; 0 for an open row, which has none.
         label: Name of the entry, followed by the track's name if the entry is on several tracks, and by ``open``.
         is_open: Whether the row was played on a published edition after it was published, so that its author could know
@@ -80,6 +83,7 @@ class RankedRow:
     score: Estimate = UNKNOWN
     better: Estimate = UNKNOWN
     over: Estimate = UNKNOWN
+    ratio: Estimate = UNKNOWN
     rank: int = 0
     label: str = ""
     is_open: bool = False
@@ -117,6 +121,25 @@ class RankedRow:
             number: Index of the task in the suite.
         """
         return float(self.result.tasks[number].regret_array[-1].mean())
+
+    @property
+    def unscored(self) -> str:
+        """Why the row may have no score: its suite's reference was not run."""
+        return (
+            f"{SUITES[self.result.suite].reference} was not run"
+            if self.result.suite in SUITES
+            else "unknown suite"
+        )
+
+    @property
+    def unpaired(self) -> str:
+        """Why the row may not be compared with tuned silence: it is tuned silence, or another entry was not run."""
+        tuned = lines_of(self.result.suite).get(TUNED)
+        if tuned is None:
+            return "the suite has no tuned silence"
+        if self.name == tuned and self.scores.size:
+            return "itself"
+        return f"{tuned} was not run" if self.scores.size else self.unscored
 
     @property
     def spent(self) -> Spent:
@@ -248,11 +271,13 @@ def _find(results: Iterable[tuple[bool, ResultFile]], name: str) -> ResultFile |
 
 
 def _scored(result: ResultFile, reference: ResultFile | None, tuned: ResultFile | None) -> RankedRow:
+    tasks, row = result.run_tasks, RankedRow(result, np.empty(0))
+    if tuned is not None:
+        row = replace(row, ratio=statistics.regret_ratio(result.last_regret, tuned.last_regret, tasks))
     if reference is None:
-        return RankedRow(result, np.empty(0))
-    tasks = result.run_tasks
+        return row
     scores = statistics.normalised(result.last_regret, reference.last_regret)
-    row = RankedRow(result, scores, statistics.with_interval(scores, tasks))
+    row = replace(row, scores=scores, score=statistics.with_interval(scores, tasks))
     if tuned is None or result is tuned:
         return row
     silent = statistics.normalised(tuned.last_regret, reference.last_regret)

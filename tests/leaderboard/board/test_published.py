@@ -12,7 +12,7 @@ from board_results import EDITION, federation_pays, only, result
 from tiny_board import TINY
 
 from fedbandit_envs.leaderboard.board import engine, published
-from fedbandit_envs.leaderboard.board.published import is_open, newest_published
+from fedbandit_envs.leaderboard.board.published import is_open
 from fedbandit_envs.leaderboard.board.records import Records
 from fedbandit_envs.leaderboard.board.report import report
 from fedbandit_envs.leaderboard.board.report.figures import GroupFigures
@@ -48,19 +48,6 @@ def play(folder: Path, name: str = "random-arm", **which: bool) -> ResultFile:
 
 def open_of(folder: Path, *results: ResultFile) -> list[bool]:
     return [is_open(one, Records(folder).lines()) for one in results]
-
-
-def test_the_committed_editions_are_the_published_ones():
-    """If this fails, results were made anew: ``python docs/generator/publish.py docs/leaderboard/results``."""
-    records = Records(ROOT / "docs" / "leaderboard" / "results")
-    standing = records.standing()
-    for suite in {one.suite for one in standing}:
-        editions = {one.edition for one in standing if one.suite == suite}
-        assert editions == {newest_published(SUITES[suite])}
-    lines = records.lines()
-    assert not any(is_open(one, lines) for one in standing[::20])
-    # Elsewhere, or without the record, the same files are open.
-    assert all(is_open(one, []) for one in standing[::20])
 
 
 def test_published_rows_are_not_open_and_later_ones_are(known, tmp_path):
