@@ -66,7 +66,9 @@ def _own() -> dict[str, Baseline]:
         policy_kwargs = {**own[of].policy_kwargs, **constants(name)}
         form = replace(own[of], summary=summary, reference=reference, policy_kwargs=policy_kwargs)
         tuned.append((name, form))
-        if true := on_true_data.get(of):
+        true = on_true_data.get(of)
+        # With the same constants it would play the same runs.
+        if true and policy_kwargs != own[true].policy_kwargs:
             summary, wrappers = f"{true} with the constants of {name}", own[true].wrappers
             tuned.append(
                 (f"{true}-tuned", replace(form, summary=summary, reference="control", wrappers=wrappers))

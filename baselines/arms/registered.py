@@ -95,7 +95,7 @@ BASELINES: dict[str, Baseline] = {
         **_PRIVATE,
     ),
     "UCB1-weighted": _ucb1(
-        "UCB1-tuned that also uses noisy counts of others, weighted by their precision: the noisier, the less",
+        "UCB1-tuned that also uses noisy counts of others, weighted by their precision",
         "this project",
         **_PRIVATE,
         pool="precision",

@@ -112,7 +112,7 @@ BASELINES: dict[str, Baseline] = {
         **_LIFT,
     ),
     "Priv-FairX-weighted": _fairx(
-        "FairX-tuned that also uses noisy data of others, weighted by their precision: the noisier, the less",
+        "FairX-tuned that also uses noisy data of others, sent in rounds 64, 128, ... and weighted by precision",
         "this project",
         privatizer={**_AT_TWO, "releases": _FROM_64},
         channel={"schedule": _FROM_64},

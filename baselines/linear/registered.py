@@ -122,7 +122,7 @@ BASELINES: dict[str, Baseline] = {
         **_PRINTED,
     ),
     "FedUCB-weighted": _private(
-        "LinUCB-tuned that also uses noisy data of others, weighted by their precision: the noisier, the less",
+        "LinUCB-tuned that also uses noisy data of others, weighted by their precision",
         "this project",
         # Rewards have the distribution Beta(mu, 1 - mu), whose variance mu (1 - mu) / 2 is at most 0.125; 0.12 is about
         # its average over the arms that are pulled.

@@ -107,7 +107,7 @@ BASELINES: dict[str, Baseline] = {
         guards=False,
     ),
     "P-FCB-weighted": _pfcb(
-        "SS-UCB-tuned that also uses noisy counts of others, weighted by their precision: the noisier, the less",
+        "SS-UCB-tuned that also uses noisy counts of others, sent in FCB's rounds and weighted by their precision",
         "this project",
         privatizer=_GAUSSIAN,
         **_DOUBLING,

@@ -31,8 +31,8 @@ _DRAWN = 6
 _REGRET = "regret per agent (log)"
 
 _TITLE = """Compare lines with the same constants:
-weighted, placebo, true data, tuned silence;
-weighted, tuned and true data, tuned"""
+"weighted", "placebo", "true data", "tuned silence";
+or "weighted, tuned" and "true data, tuned\""""
 _AXES = {"x": "epsilon claimed", "y": "regret per agent", "xscale": "log", "yscale": "log"}
 # Colours and dashes of the horizontal lines in the PNG. As on the page, baselines with which private ones are compared
 # are grey and black; the placebo is dotted, since its line often covers that of silence.
