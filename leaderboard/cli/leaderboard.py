@@ -152,7 +152,8 @@ def report(
     with terminal.explained(ResultError, RecordError, OSError, ImportError):
         # A row that is in two folders is open only if it is open in both, and withdrawn if it is so in one.
         rows: dict[str, ResultFile] = {}
-        closed, withdrawn = set(), {}
+        withdrawn: dict[str, dict[str, str]] = {}
+        closed: set[str] = set()
         folders = [Records(folder) for folder in results]
         for records in folders:
             lines = records.lines()
