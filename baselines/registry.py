@@ -2,7 +2,7 @@
 
 Each folder lists its baselines in ``BASELINES``. Further forms of some baselines are made here, so that folders give
 only their names: ``PLACEBOS`` those of placebos, whose messages hold noise but no data, and ``ON_TRUE_DATA`` those of
-forms without noise. Tuned forms follow from ``tuned.json``.
+forms without noise. Tuned forms, with noise and without, follow from ``tuned.json``.
 """
 
 from collections.abc import Iterable
@@ -34,13 +34,13 @@ def forms(family: Any) -> dict[str, Baseline]:
     for of, name in getattr(family, "PLACEBOS", {}).items():
         base = family.BASELINES[of]
         wrappers = {"placebo": WrapperSpec(Placebo), **base.wrappers}
-        summary = f"{of} on messages that are noise alone"
+        summary = f"{of} on messages that contain noise and no data"
         named.append((name, replace(base, summary=summary, reference="placebo", wrappers=wrappers)))
     for of, name in getattr(family, "ON_TRUE_DATA", {}).items():
         base = family.BASELINES[of]
         wrappers = {part: wrapper for part, wrapper in base.wrappers.items() if part != "privatizer"}
-        summary = f"{of} on true data"
-        named.append((name, replace(base, summary=summary, reference="tuned control", wrappers=wrappers)))
+        summary = f"{of} on messages without noise"
+        named.append((name, replace(base, summary=summary, reference="control", wrappers=wrappers)))
     return _by_name(named)
 
 
@@ -55,12 +55,24 @@ def _by_name(named: Iterable[tuple[str, Baseline]]) -> dict[str, Baseline]:
 
 def _own() -> dict[str, Baseline]:
     own = _by_name(item for family in registered(baselines) for item in forms(family).items())
+    on_true_data = {
+        of: true
+        for family in registered(baselines)
+        for of, true in getattr(family, "ON_TRUE_DATA", {}).items()
+    }
     tuned = []
     for of, name in TUNED_NAMES.items():
+        summary, reference = f"{of} with tuned constants", "tuned on other seeds by `fedbandit tune`"
         policy_kwargs = {**own[of].policy_kwargs, **constants(name)}
-        summary, reference = f"{of} with tuned constants", "tuned on seeds of its own; `fedbandit tune`"
         form = replace(own[of], summary=summary, reference=reference, policy_kwargs=policy_kwargs)
         tuned.append((name, form))
+        true = on_true_data.get(of)
+        # With the same constants it would play the same runs.
+        if true and policy_kwargs != own[true].policy_kwargs:
+            summary, wrappers = f"{true} with the constants of {name}", own[true].wrappers
+            tuned.append(
+                (f"{true}-tuned", replace(form, summary=summary, reference="control", wrappers=wrappers))
+            )
     return _by_name([*own.items(), *tuned])
 
 

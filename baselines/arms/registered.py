@@ -21,7 +21,7 @@ _AUER = "Auer, Cesa-Bianchi, Fischer (Machine Learning 2002)"
 _SUTTON = "Sutton, Barto (2018), chapter 2"
 _THOMPSON = "Thompson (Biometrika 1933)"
 _UCB1_SHARED, _THOMPSON_SHARED = f"{_AUER}, federated", f"{_THOMPSON}, federated"
-_TUNED = "tuned control"
+_CONTROL = "control"
 
 _FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
 _DOUBLING = {"channel": {"schedule": _FROM_ONE}}
@@ -32,49 +32,89 @@ _baseline = partial(listed, ArmsEnv)
 _ucb1, _thompson = partial(_baseline, UCB1), partial(_baseline, ThompsonSampling)
 
 BASELINES: dict[str, Baseline] = {
-    "uniform-arms": _baseline(UniformArms, "arms at random", "placebo"),
+    "uniform-arms": _baseline(UniformArms, "pulls an arm uniformly at random", "control"),
     "epsilon-greedy": _baseline(
-        EpsilonGreedyPolicy, "silent: the largest mean, one time in ten an arm at random", _SUTTON
+        EpsilonGreedyPolicy,
+        "no communication; pulls a random arm with probability 0.1, else the arm with the largest mean",
+        _SUTTON,
     ),
     "epsilon-decreasing": _baseline(
         EpsilonDecreasingPolicy,
-        "silent: the largest mean, an arm at random with probability 1/log2(t)",
+        "no communication; in round t a random arm with probability 1/log2(t), else the arm with the largest mean",
         _SUTTON,
     ),
-    "UCB1": _ucb1("silent: optimism on own data", _AUER),
+    "UCB1": _ucb1("no communication; pulls the arm with the largest upper confidence bound", _AUER),
     "UCB1-horizon": _ucb1(
-        "silent: optimism with the horizon's logarithm",
+        "UCB1 with the logarithm of the horizon in place of the round's",
         f"{_AUER}; thesis, Algorithm 2.1",
         logarithm="horizon",
     ),
-    "UCB1-0.5": _ucb1("silent, radius halved", _TUNED, scale=0.5),
-    "UCB1-0.2": _ucb1("silent, a fifth of the radius: among the best over 500 rounds", _TUNED, scale=0.08),
-    "Thompson": _thompson("silent: draws from posteriors of own data", _THOMPSON),
-    "Softmax": _baseline(SoftmaxPolicy, "silent: in proportion to exp(mean / 0.1)", _SUTTON),
-    "Pursuit": _baseline(PursuitPolicy, "silent: probabilities that pursue the largest mean", _SUTTON),
-    "CUCB": _baseline(CUCB, "silent: optimism, then an oracle for superarms", "Chen, Wang, Yuan (ICML 2013)"),
+    "UCB1-0.5": _ucb1("UCB1 with its exploration bonus multiplied by 0.5", _CONTROL, scale=0.5),
+    "UCB1-0.2": _ucb1(
+        "UCB1 with its exploration bonus multiplied by 0.2, among the best factors over 500 rounds",
+        _CONTROL,
+        scale=0.08,
+    ),
+    "Thompson": _thompson(
+        "no communication; pulls the arm with the largest draw from its Beta posterior", _THOMPSON
+    ),
+    "Softmax": _baseline(
+        SoftmaxPolicy,
+        "no communication; pulls an arm with probability proportional to exp(mean / 0.1)",
+        _SUTTON,
+    ),
+    "Pursuit": _baseline(
+        PursuitPolicy,
+        "no communication; pulls arms by probabilities that move towards 1 for the arm with the largest mean",
+        _SUTTON,
+    ),
+    "CUCB": _baseline(
+        CUCB,
+        "no communication; pulls the set of arms that is best for upper confidence bounds of their means",
+        "Chen, Wang, Yuan (ICML 2013)",
+    ),
     "FAIR-LEARN-UCB1": _baseline(
         FairLearn,
-        "silent: UCB1, once every arm has a share of 0.05 of the pulls",
+        "no communication; UCB1 with a guaranteed share of 0.05 of the pulls for every arm",
         "Patil, Ghalme, Nair, Narahari (JMLR 2021)",
         learner="UCB1",
     ),
-    "Fed-UCB1": _ucb1("true data in doubling rounds", _UCB1_SHARED, **_DOUBLING),
-    "Fed-UCB1-server": _ucb1("true data of every round, through a server", _UCB1_SHARED, **_SERVER),
-    "Priv-UCB1": _ucb1("noisy data in doubling rounds, square-root factorisation", _UCB1_SHARED, **_PRIVATE),
+    "Fed-UCB1": _ucb1(
+        "UCB1 on the counts of all agents, sent without noise in rounds 1, 2, 4, 8, ...",
+        _UCB1_SHARED,
+        **_DOUBLING,
+    ),
+    "Fed-UCB1-server": _ucb1(
+        "UCB1 on the counts of all agents, which a server passes on in every round without noise",
+        _UCB1_SHARED,
+        **_SERVER,
+    ),
+    "Priv-UCB1": _ucb1(
+        "Fed-UCB1 on noisy counts (matrix mechanism with the square-root factorisation)",
+        _UCB1_SHARED,
+        **_PRIVATE,
+    ),
     "UCB1-weighted": _ucb1(
-        "Priv-UCB1's messages weighed by the noise known to be in them; constants of UCB1-tuned",
-        "this package",
+        "UCB1-tuned that also uses noisy counts of others, weighted by their precision",
+        "this project",
         **_PRIVATE,
         pool="precision",
         **constants("UCB1-tuned"),
     ),
-    "Fed-Thompson": _thompson("true data in doubling rounds", _THOMPSON_SHARED, **_DOUBLING),
+    "Fed-Thompson": _thompson(
+        "Thompson sampling on the counts of all agents, sent without noise in rounds 1, 2, 4, 8, ...",
+        _THOMPSON_SHARED,
+        **_DOUBLING,
+    ),
     "Fed-Thompson-server": _thompson(
-        "true data of every round, through a server", _THOMPSON_SHARED, **_SERVER
+        "Thompson sampling on the counts of all agents, which a server passes on in every round",
+        _THOMPSON_SHARED,
+        **_SERVER,
     ),
     "Priv-Thompson": _thompson(
-        "noisy data in doubling rounds, square-root factorisation", _THOMPSON_SHARED, **_PRIVATE
+        "Fed-Thompson on noisy counts (matrix mechanism with the square-root factorisation)",
+        _THOMPSON_SHARED,
+        **_PRIVATE,
     ),
 }
 

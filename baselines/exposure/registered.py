@@ -13,7 +13,7 @@ from fedbandit_envs.wrappers.transport.channel import Channel
 
 _WANG = "Wang, Bai, Sun, Joachims (ICML 2021)"
 _SOLANKI = "Solanki (thesis, 2024), Algorithm 6.1"
-_TUNED = "tuned control"
+_CONTROL = "control"
 
 _AT_TWO = {"epsilon": 2.0, "delta": 0.1}
 _planned = partial(WrapperSpec, ContinualPrivatizer, kwargs_from_env=lambda env: {"releases": schedule(env)})
@@ -33,70 +33,87 @@ _baseline = partial(listed, ExposureEnv)
 _fairx = partial(_baseline, FairX, solver="frank_wolfe", steps=3, beta_scale=1.0)
 
 BASELINES: dict[str, Baseline] = {
-    "equal-shares": _baseline(EqualShares, "all arms alike", "placebo"),
+    "equal-shares": _baseline(EqualShares, "gives all arms the same share", "control"),
     "deserved-shares": _baseline(
-        DeservedShares, "what arms deserve by the true parameter", "upper bound", reveal={}
+        DeservedShares,
+        "gives the shares that arms deserve by the true parameter, which agents do not know",
+        "oracle",
+        reveal={},
     ),
-    "best-arm": _baseline(BestArm, "silent: LinUCB's arm gets it all", "unfair control", noise_sd=0.1),
-    "FairX-LinUCB": _fairx("silent: fair shares for an optimistic parameter (B0)", f"{_WANG}; {_SOLANKI}"),
+    "best-arm": _baseline(
+        BestArm,
+        "no communication; gives all exposure to LinUCB's arm, which is unfair",
+        "control",
+        noise_sd=0.1,
+    ),
+    "FairX-LinUCB": _fairx(
+        "no communication; gives the fair shares of that parameter of the confidence ellipsoid with most reward",
+        f"{_WANG}; {_SOLANKI}",
+    ),
     "FairX-LinUCB-projected": _fairx(
-        "silent: FairX-LinUCB by projected gradient steps",
+        "FairX-LinUCB that finds this parameter by projected gradient steps in place of Frank-Wolfe steps",
         f"{_WANG}; the thesis' solver",
         solver="projected_gradient",
         steps=10,
     ),
-    "FairX-LinUCB-0.1": _fairx("silent, radius times 0.1", _TUNED, beta_scale=0.1),
+    "FairX-LinUCB-0.1": _fairx(
+        "FairX-LinUCB with its confidence radius multiplied by 0.1", _CONTROL, beta_scale=0.1
+    ),
     "FairX-LinUCB-greedy": _fairx(
-        "silent: fair shares for the estimate itself, radius 0", _TUNED, beta_scale=0.0
+        "FairX-LinUCB with confidence radius 0: the fair shares of the ridge estimate",
+        _CONTROL,
+        beta_scale=0.0,
     ),
     "Fed-FairX-LinUCB": _fairx(
-        "true data, after gaps that double and then stay", f"{_SOLANKI} without noise", **_TRUE
+        "FairX-LinUCB on the data of all agents, sent without noise at gaps that double up to a limit",
+        f"{_SOLANKI} without noise",
+        **_TRUE,
     ),
     "Fed-FairX-LinUCB-listing": _fairx(
-        "Fed-FairX-LinUCB with the ridge counted once for each agent",
+        "Fed-FairX-LinUCB with a ridge that is multiplied by the number of agents",
         f"{_SOLANKI} without noise, as printed",
         **_TRUE,
         ridge_each=True,
     ),
     "Fed-FairX-LinUCB-greedy": _fairx(
-        "true data in Fed-FairX-LinUCB's rounds, radius 0", _TUNED, **_TRUE, beta_scale=0.0
+        "Fed-FairX-LinUCB with confidence radius 0", _CONTROL, **_TRUE, beta_scale=0.0
     ),
     "Priv-FairX-LinUCB": _fairx(
-        "noisy data in Fed-FairX-LinUCB's rounds, eigenvalues lifted, radius as if there were no noise",
-        f"{_SOLANKI} corrected, not rigorous",
+        "Fed-FairX-LinUCB on noisy data; small eigenvalues are raised, and the confidence radius ignores the noise",
+        f"{_SOLANKI} corrected, without a regret bound",
         **_PRIVATE,
         **_LIFT,
     ),
     "Priv-FairX-LinUCB-on-sum": _fairx(
-        "Priv-FairX-LinUCB's noise, shift on the sum, radius with its term for the noise",
-        f"{_SOLANKI} corrected, rigorous",
+        "Fed-FairX-LinUCB on noisy data with a larger ridge, and a term for the noise in the confidence radius",
+        f"{_SOLANKI} corrected, with valid confidence bounds",
         **_PRIVATE,
     ),
     "Priv-FairX-LinUCB-printed": _fairx(
-        "printed noise, shifts and radius",
-        f"{_SOLANKI} with Lemma 6.4, rigorous",
+        "Priv-FairX-LinUCB-on-sum with noise, ridge and confidence radius as printed",
+        f"{_SOLANKI} with Lemma 6.4, with valid confidence bounds",
         privatizer=_planned({**_AT_TWO, "mechanism": "tree", "sigma": "printed"}),
         **_ECHOED,
         shift="per_agent",
         bias="printed",
     ),
     "B1": _fairx(
-        "Priv-FairX-LinUCB's policy, sharing when FedUCB's determinant trigger asks, which reads unnoised data",
+        "Priv-FairX-LinUCB, sending when a determinant has grown enough, which is computed from data without noise",
         "protocol of Dubey, Pentland (NeurIPS 2020)",
         privatizer=_AT_TWO,
         channel={"schedule": "synchronise", "echo": True},
         **_LIFT,
     ),
     "B2": _fairx(
-        "Priv-FairX-LinUCB's policy, sharing in P-FCB's doubling rounds",
+        "Priv-FairX-LinUCB, sending in rounds 256, 512, 1,024, ...",
         "protocol of Solanki, Kanaparthi, Damle, Gujar (ECML PKDD 2022)",
         privatizer={**_AT_TWO, "releases": _PFCB_ROUNDS},
         channel={"schedule": _PFCB_ROUNDS, "echo": True},
         **_LIFT,
     ),
     "Priv-FairX-weighted": _fairx(
-        "own data exact, noisy data in doubling rounds weighed by the noise known to be in it, radius 0",
-        "this package",
+        "FairX-tuned that also uses noisy data of others, sent in rounds 64, 128, ... and weighted by precision",
+        "this project",
         privatizer={**_AT_TWO, "releases": _FROM_64},
         channel={"schedule": _FROM_64},
         pool={"name": "precision", "reward_variance": 0.01},

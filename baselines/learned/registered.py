@@ -11,7 +11,10 @@ from fedbandit_envs.baselines.linear.registered import BASELINES as LINEAR
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
 
-_PPO = ("silent: a bonus learned by PPO, over 500 rounds", "`examples/learned`, seed 0")
+_PPO = (
+    "no communication; a neural network, trained by PPO on 500 rounds, computes the exploration bonus",
+    "`examples/learned`, seed 0",
+)
 
 BASELINES: dict[str, Baseline] = {
     "PPO-procurement": listed(ProcurementEnv, LearnedProcurement, *_PPO, weights="PPO-procurement"),
@@ -20,7 +23,7 @@ BASELINES: dict[str, Baseline] = {
     "ES-send": listed(
         LinearEnv,
         LearnedSend,
-        "FedUCB-weighted, sending where a rule learned at a price of messages says so: nothing claimed of times",
+        "FedUCB-weighted, sending when a neural network decides so by the data, for which no epsilon is claimed",
         "`examples/learned`, seed 1",
         privatizer={"epsilon": 1.0, "delta": 0.1, "releases": 8, "on_exhausted": "silence"},
         channel={"schedule": "on_request"},

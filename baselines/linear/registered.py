@@ -16,7 +16,7 @@ _DUBEY = "Dubey, Pentland (NeurIPS 2020)"
 _HE = "He, Wang, Min, Gu (NeurIPS 2022)"
 _CORRECTED, _WITHOUT_NOISE = f"{_DUBEY}, Algorithm 1 corrected", f"{_DUBEY}, Algorithm 1 without noise"
 _TRIMMING = f"{_DUBEY}; aggregator after Blanchard, El Mhamdi, Guerraoui, Stainer (NeurIPS 2017)"
-_TUNED = "tuned control"
+_CONTROL = "control"
 
 _FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
 _DECENTRALISED = {"topology": "ring", "delay": 1, "time_to_live": 5, "cliques": True}
@@ -39,105 +39,126 @@ _private = partial(_shared, privatizer=_IN_DOUBLING_ROUNDS)
 _fed_linucb = partial(_baseline, FedLinUCB, server={"schedule": "on_request"})
 
 BASELINES: dict[str, Baseline] = {
-    "random-arm": _baseline(UniformArm, "an arm at random", "placebo"),
-    "LinUCB": _linucb("silent: ridge regression and optimism on own data", _LI),
-    "LinUCB-0.5": _linucb("silent, radius times 0.5", _TUNED, beta_scale=0.5),
-    "LinUCB-alpha-1.5": _linucb("silent, a constant radius: the best over 500 rounds", _TUNED, alpha=1.5),
-    "LinUCB-disjoint": _baseline(DisjointLinUCB, "silent, a parameter for each arm", f"{_LI}, Algorithm 1"),
+    "random-arm": _baseline(UniformArm, "pulls an arm uniformly at random", "control"),
+    "LinUCB": _linucb(
+        "no communication; pulls the arm with the largest upper confidence bound from ridge regression", _LI
+    ),
+    "LinUCB-0.5": _linucb("LinUCB with its confidence radius multiplied by 0.5", _CONTROL, beta_scale=0.5),
+    "LinUCB-alpha-1.5": _linucb(
+        "LinUCB with the constant confidence radius 1.5, the best over 500 rounds", _CONTROL, alpha=1.5
+    ),
+    "LinUCB-disjoint": _baseline(
+        DisjointLinUCB, "LinUCB with a regression for each arm", f"{_LI}, Algorithm 1"
+    ),
     "LinUCB-hybrid": _baseline(
-        HybridLinUCB, "silent, a parameter for each arm and one for all", f"{_LI}, Algorithm 2"
+        HybridLinUCB,
+        "LinUCB with a regression for each arm and one that all arms share",
+        f"{_LI}, Algorithm 2",
     ),
     "SupLinUCB": _baseline(
-        SupLinUCB, "silent, observations kept apart by level", "Chu, Li, Reyzin, Schapire (AISTATS 2011)"
+        SupLinUCB,
+        "no communication; LinUCB with several regressions, each on independent observations",
+        "Chu, Li, Reyzin, Schapire (AISTATS 2011)",
     ),
     "LinUCB-private": _fed_ucb(
-        "silent, on noisy releases of own data alone, every round",
+        "no communication; LinUCB on noisy releases of its own data, one in every round",
         "Shariff, Sheffet (NeurIPS 2018), corrected",
         privatizer=_BLT,
         channel={"topology": {"edges": []}, "schedule": "every_round", "echo": True},
     ),
-    "FedUCB-nonprivate": _shared("true data in doubling rounds", _WITHOUT_NOISE),
+    "FedUCB-nonprivate": _shared(
+        "LinUCB on the data of all agents, sent without noise in rounds 1, 2, 4, 8, ...", _WITHOUT_NOISE
+    ),
     "FedUCB-trimmed": _shared(
-        "true data in doubling rounds, without the two in five senders furthest from the median",
+        "FedUCB-nonprivate without the two fifths of the senders whose messages are furthest from the median",
         _TRIMMING,
         pool=_TRIMMED,
     ),
     "FedUCB-trimmed-mean": _shared(
-        "true data in doubling rounds, each number without a quarter of the senders at either end",
+        "FedUCB-nonprivate with trimmed means: of each number, a quarter of the senders is left out at either end",
         f"{_DUBEY}; aggregator of Yin, Chen, Ramchandran, Bartlett (ICML 2018)",
         pool={"name": "trimmed_mean", "share": 0.25},
     ),
     "FedUCB-nonprivate-trigger": _fed_ucb(
-        "true data once determinants have grown", _WITHOUT_NOISE, channel={"schedule": "synchronise"}
+        "FedUCB-nonprivate, sending when the determinant of the Gram matrix has grown enough",
+        _WITHOUT_NOISE,
+        channel={"schedule": "synchronise"},
     ),
     "FedUCB": _private(
-        "noisy data in doubling rounds: exact sigma, buffered Toeplitz noise, shift on the sum", _CORRECTED
+        "LinUCB on own data and noisy data of others, sent in rounds 1, 2, 4, 8, ...; a larger ridge keeps the noisy "
+        "Gram matrix positive definite",
+        _CORRECTED,
     ),
     "FedUCB-floor": _private(
-        "FedUCB with eigenvalues lifted and the error's Euclidean bound", _CORRECTED, **_FLOOR
+        "FedUCB that raises small eigenvalues to the ridge instead, with a bound of the noise in the Euclidean norm",
+        _CORRECTED,
+        **_FLOOR,
     ),
     "FedUCB-min": _private(
-        "FedUCB-floor, never more optimistic than own data alone", _CORRECTED, combine="min", **_FLOOR
+        "FedUCB-floor with the smaller of two upper confidence bounds, from own data and from all data",
+        _CORRECTED,
+        combine="min",
+        **_FLOOR,
     ),
     "FedUCB-min-trimmed": _private(
-        "FedUCB-min, without the two in five senders furthest from the median",
+        "FedUCB-min without the two fifths of the senders whose messages are furthest from the median",
         _TRIMMING,
         combine="min",
         pool=_TRIMMED,
         **_FLOOR,
     ),
     "FedUCB-printed": _fed_ucb(
-        "printed noise, shifts and radius, in doubling rounds",
+        "FedUCB with noise, ridge and confidence radius as printed",
         f"{_DUBEY}, Algorithm 1 as printed but for its trigger",
         privatizer={**_TREE_PRINTED, "releases": _FROM_ONE},
         channel={"schedule": _FROM_ONE, "echo": True},
         **_PRINTED,
     ),
     "FedUCB-printed-trigger": _fed_ucb(
-        "printed noise, shifts, radius and trigger, which reads unnoised data",
+        "FedUCB-printed, sending when a determinant has grown enough, which is computed from data without noise",
         f"{_DUBEY}, Algorithm 1 as printed",
         privatizer=_TREE_PRINTED,
         channel={"schedule": "synchronise", "echo": True},
         **_PRINTED,
     ),
     "FedUCB-weighted": _private(
-        "FedUCB's messages weighed by the noise known to be in them; constants of LinUCB-tuned",
-        "this package",
+        "LinUCB-tuned that also uses noisy data of others, weighted by their precision",
+        "this project",
         # Rewards have the distribution Beta(mu, 1 - mu), whose variance mu (1 - mu) / 2 is at most 0.125; 0.12 is about
         # its average over the arms that are pulled.
         pool={"name": "precision", "reward_variance": 0.12},
         **constants("LinUCB-tuned"),
     ),
     "OFUL-shared": _fed_ucb(
-        "true data of every round, through a server, to everybody",
-        "lower line of He et al. (NeurIPS 2022)",
+        "LinUCB on the data of all agents, which a server passes on in every round without noise",
+        "comparison of He et al. (NeurIPS 2022)",
         server={"schedule": "on_request", "answers": "every_round"},
         threshold=0.0,
         alpha=0.5,
     ),
     "FedLinUCB": _fed_linucb(
-        "true data to a server and back once determinants have grown, on what was downloaded alone",
+        "LinUCB on data downloaded from a server; an agent uploads its own and downloads when its determinant doubles",
         _HE,
         alpha=1.0,
         beta=0.5,
     ),
-    "FedLinUCB-theory": _fed_linucb("FedLinUCB with the constants of its theory", _HE),
+    "FedLinUCB-theory": _fed_linucb("FedLinUCB with the constants of its regret bound", _HE),
     "Async-LinUCB": _baseline(
         AsyncLinUCB,
-        "true data to a server, and from it, once determinants have grown; own data at once",
+        "LinUCB on own data and a server's; they are exchanged when a determinant has grown by the factor 6",
         "Li, Wang (AISTATS 2022)",
         server={"schedule": "on_request", "answers": _AT_SIX, "echo": False},
         growth=6.0,
         beta=0.5,
     ),
     "FedUCB-decentralised": _fed_ucb(
-        "true data over a ring, five hops of a round each, five estimators in turn",
+        "LinUCB on data that agents pass on along a ring, one edge a round and at most five; five regressions in turn",
         f"{_DUBEY}, Algorithm 3 without noise",
         interleaved={"period": 5},
         channel={**_DECENTRALISED, "schedule": "every_round"},
     ),
     "FedUCB-decentralised-private": _fed_ucb(
-        "FedUCB-decentralised in doubling rounds, through noise, with lifted eigenvalues",
+        "FedUCB-decentralised with noisy data, sent in rounds 1, 2, 4, 8, ...; small eigenvalues are raised",
         f"{_DUBEY}, Algorithm 3 corrected",
         interleaved={"period": 5},
         privatizer=_IN_DOUBLING_ROUNDS,

@@ -12,7 +12,7 @@ from fedbandit_envs.wrappers import GaussianPrivatizer
 
 _DEVA = "Deva, Abhishek, Gujar (AAMAS 2021)"
 _SOLANKI = "Solanki, Kanaparthi, Damle, Gujar (ECML PKDD 2022)"
-_TUNED = "tuned control"
+_CONTROL = "control"
 
 _DOUBLING = {"channel": {"schedule": {"name": "doubling"}}}
 _EVERY_ROUND = {"channel": {"schedule": "every_round"}}
@@ -24,71 +24,91 @@ _ss_ucb = partial(_baseline, SSUCB)
 _pfcb = partial(_baseline, PFCB)
 
 BASELINES: dict[str, Baseline] = {
-    "uniform-random": _baseline(UniformRandom, "each quantity uniform between 0 and capacity", "placebo"),
-    "one-of-each": _baseline(OneOfEach, "one unit of each producer, for ever", "placebo"),
-    "clairvoyant": _baseline(Clairvoyant, "the exact oracle on the true qualities", "upper bound", reveal={}),
-    "SS-UCB": _ss_ucb("silent: optimism and Greedy SSA on own data", _DEVA, oracle="greedy"),
-    "SS-UCB-exact": _ss_ucb(
-        "silent: optimism and the integer optimum on own data (DPSS)", _DEVA, oracle="exact"
+    "uniform-random": _baseline(
+        UniformRandom,
+        "buys from each producer a uniformly random number of units up to its capacity",
+        "control",
     ),
-    "SS-UCB-0.8": _ss_ucb("silent, radius times 0.8", _TUNED, radius_scale=0.8),
-    "SS-UCB-0.5": _ss_ucb("silent, radius times 0.5", _TUNED, radius_scale=0.5),
+    "one-of-each": _baseline(OneOfEach, "buys one unit from each producer in every round", "control"),
+    "clairvoyant": _baseline(
+        Clairvoyant,
+        "buys what is optimal for the true qualities, which agents do not know",
+        "oracle",
+        reveal={},
+    ),
+    "SS-UCB": _ss_ucb(
+        "no communication; buys what the greedy solver finds best for upper confidence bounds of the qualities",
+        _DEVA,
+        oracle="greedy",
+    ),
+    "SS-UCB-exact": _ss_ucb(
+        "SS-UCB with an exact integer solver in place of the greedy one", _DEVA, oracle="exact"
+    ),
+    "SS-UCB-0.8": _ss_ucb(
+        "SS-UCB with the width of its confidence bounds multiplied by 0.8", _CONTROL, radius_scale=0.8
+    ),
+    "SS-UCB-0.5": _ss_ucb(
+        "SS-UCB with the width of its confidence bounds multiplied by 0.5", _CONTROL, radius_scale=0.5
+    ),
     "Laplace-index": _baseline(
-        LaplaceIndex, "silent: Laplace's estimate + 0.8 / sqrt(units + 1)", _TUNED, width=0.8
+        LaplaceIndex,
+        "SS-UCB with (good units + 1) / (units + 2) + 0.8 / sqrt(units + 1) in place of its confidence bounds",
+        _CONTROL,
+        width=0.8,
     ),
     "Thompson-procurement": _baseline(
         ThompsonProcurement,
-        "silent: Greedy SSA on draws from posteriors of own data",
+        "no communication; buys what the greedy solver finds best for draws from Beta posteriors of the qualities",
         "Thompson (Biometrika 1933)",
     ),
     "FCB": _pfcb(
-        "true data in P-FCB's rounds, weighted by 10, unchecked",
-        f"{_SOLANKI}, reading nearest its ratios",
+        "SS-UCB on own counts and 10 times those of others, sent without noise in rounds 256, 512, 1,024, ...",
+        f"{_SOLANKI}, the reading of the text that comes closest to its results",
         **_DOUBLING,
         check=False,
     ),
     "FCB-checked": _pfcb(
-        "true data in P-FCB's rounds, weighted by 10, checked as P-FCB checks",
+        "FCB, but an agent ignores counts that differ too much from its own estimate",
         f"{_SOLANKI}, FCB as its text defines it",
         **_DOUBLING,
     ),
     "FCB-median-of-means": _pfcb(
-        "true data in P-FCB's rounds, unchecked, the median of five groups' means",
+        "SS-UCB on own counts and the median of the means of five groups of senders, in FCB's rounds",
         f"{_SOLANKI} with a robust aggregator",
         **_DOUBLING,
         pool={"name": "median_of_means", "groups": 5},
         **_POOLED,
     ),
     "FCB-every-round": _pfcb(
-        "true data every round, pooled",
+        "SS-UCB on the counts of all agents, sent without noise in every round",
         f"{_SOLANKI}, Algorithm 1 corrected",
         **_EVERY_ROUND,
         radius="federated",
         **_POOLED,
     ),
     "FCB-printed": _pfcb(
-        "true data every round; radius divided by n twice",
+        "FCB-every-round with the printed confidence bounds, which are too narrow",
         f"{_SOLANKI}, Algorithm 1 as printed",
         **_EVERY_ROUND,
         radius="printed",
         **_POOLED,
     ),
     "P-FCB": _pfcb(
-        "noisy data in doubling rounds, checked and guarded",
+        "FCB-checked on noisy counts; an agent also ignores impossible ones, such as negative numbers of units",
         f"{_SOLANKI}, Algorithm 2 corrected",
         privatizer=_GAUSSIAN,
         **_DOUBLING,
     ),
     "P-FCB-printed": _pfcb(
-        "noisy data, 16 communications, no guards: diverges",
+        "P-FCB with 16 rounds of communication and with impossible counts, so that its estimates diverge",
         f"{_SOLANKI}, Algorithm 2 as printed",
         privatizer=_GAUSSIAN,
         channel={"schedule": {"name": "doubling", "mode": "printed"}},
         guards=False,
     ),
     "P-FCB-weighted": _pfcb(
-        "P-FCB's messages weighed by the noise known to be in them; constants of SS-UCB-tuned",
-        "this package",
+        "SS-UCB-tuned that also uses noisy counts of others, sent in FCB's rounds and weighted by their precision",
+        "this project",
         privatizer=_GAUSSIAN,
         **_DOUBLING,
         **_POOLED,

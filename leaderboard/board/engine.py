@@ -19,6 +19,7 @@ from fedbandit_envs.leaderboard.board.entries import baseline_entry, plugin_entr
 from fedbandit_envs.leaderboard.board.plays import EntryRun, PrivatizerAttack
 from fedbandit_envs.leaderboard.board.pooling import PooledRowsError, suspicion
 from fedbandit_envs.leaderboard.board.provenance import machine, package
+from fedbandit_envs.leaderboard.board.published import published_editions
 from fedbandit_envs.leaderboard.board.records import EditionSecrets, RecordError, Records, evaluation_seeds
 from fedbandit_envs.leaderboard.board.result import Edition, Entry, ResultFile
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
@@ -110,13 +111,16 @@ class Row:
         """Returns the name of the row's result file."""
         return f"{self.suite.name}.{opened.edition.id}.{self.track.name}.{self.entry.name}.json"
 
-    def command(self, out: Path) -> list[str]:
+    def command(self, out: Path, edition: Edition) -> list[str]:
         """Returns the words of the command line that makes this row alone.
 
         Args:
             out: Folder of results. Only its name is part of the command, since its path may be private.
+            edition: The edition; the command names it if it is published.
         """
         where = ["--suite", self.suite.name, "--track", self.track.name, "--out", out.name or "."]
+        if edition in published_editions(self.suite):
+            where += ["--edition", "published"]
         if self.entry.kind == "baseline":
             return [*_COMMAND, "run", self.entry.source, *where]
         settings = [
@@ -265,7 +269,7 @@ def _gathered(row: Row, opened: EditionSecrets, out: Path) -> ResultFile:
         entry=row.entry,
         track=row.track.name,
         tasks=tasks,
-        command=row.command(out),
+        command=row.command(out, opened.edition),
         package=package() | ({"plugins": row.suite.packages} if row.suite.packages else {}),
         machine=machine(),
         made=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from fedbandit_envs.basics.files import write_all
+from fedbandit_envs.leaderboard.board.published import newest_published, published_editions
 from fedbandit_envs.leaderboard.board.result import Edition, Entry, ResultFile, canonical, digest_of
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
 
@@ -158,23 +159,33 @@ class Records:
             return whole
         return [*whole, last]
 
-    def edition(self, suite: Suite, new: bool = False) -> EditionSecrets:
+    def edition(self, suite: Suite, new: bool = False, published: bool = False) -> EditionSecrets:
         """Returns the suite's latest edition whose secret is in this folder; opens a new edition if there is none.
+
+        An edition whose salt is published is returned only if it is asked for, since its seeds are known.
 
         Args:
             suite: The suite.
             new: Whether to open a new edition even if there is one.
+            published: Whether to play the newest published edition, with a secret of this folder's own.
 
         Raises:
             OSError: The folder cannot be written to; no edition was opened.
             RecordError: The record was changed.
+            ValueError: The published edition is asked for, and the suite has none in this version.
         """
+        known = {edition.salt for edition in published_editions(suite)}
+        salts = (
+            [newest_published(suite).salt] if published else [s for s in self.salts(suite) if s not in known]
+        )
         with self._locked() as append:
-            for salt in reversed([] if new else self.salts(suite)):
+            for salt in reversed([] if new else salts):
                 edition = Edition.of(salt)
                 if (secret := self.secret(edition.id)) is not None:
                     return EditionSecrets(edition, secret)
             drawn = EditionSecrets.draw()
+            if published:
+                drawn = drawn._replace(edition=newest_published(suite))
             self._secrets.mkdir(mode=0o700, exist_ok=True)
             file = self._secrets / drawn.edition.id
             try:

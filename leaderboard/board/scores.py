@@ -7,7 +7,7 @@ within each task, and tasks are not resampled.
 """
 
 from collections.abc import Callable
-from math import nan
+from math import floor, isnan, log10, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,9 @@ from fedbandit_envs.leaderboard.runs.statistics import FEWEST, resampled
 
 LEVEL = 0.95
 RESAMPLES = 2000
+
+
+_NO_WIDTH = 1e-5  # half of an interval's width up to which it is taken for empty
 
 
 class Estimate(NamedTuple):
@@ -33,6 +36,25 @@ class Estimate(NamedTuple):
     value: Any
     low: Any = nan
     high: Any = nan
+
+
+def rounded(value: Estimate) -> str:
+    """Returns an estimate and its interval as the text ``number [low, high]``; only the number if it has no interval.
+
+    The interval decides the digits: the last one counts units of 1/20 to 1/2 of the interval's half-width. Without an
+    interval, or with one that is empty, there are three significant digits, and for numbers below 1 at least two
+    decimals.
+    """
+    half, size = (value.high - value.low) / 2, abs(float(value.value))
+    if half > max(_NO_WIDTH, 1e-9 * size):
+        # The small factor keeps half-widths such as 0.02, which rounding errors may make smaller, on one side.
+        decimals = -floor(log10(half * (1 + 1e-6) / 2))
+    else:
+        decimals = max(2 - floor(log10(size)), 0) if size >= 1 else 2
+    # Adding 0.0 turns -0.0 into 0.0.
+    ends = [round(float(end), decimals) + 0.0 for end in value if not isnan(end)]
+    number, *interval = (f"{end:,.{max(decimals, 0)}f}" for end in ends)
+    return f"{number} [{', '.join(interval)}]" if interval else number
 
 
 def normalised(regret: Array, reference: Array) -> Array:
@@ -95,6 +117,22 @@ def paired_difference(mine: Array, other: Array, tasks: Array) -> Estimate:
         tasks: Index of each run's task, same shape.
     """
     return _bootstrapped(lambda a, b: interquartile_mean(a) - interquartile_mean(b), tasks, mine, other)
+
+
+def regret_ratio(mine: Array, other: Array, tasks: Array) -> Estimate:
+    """Returns the typical ratio of one entry's regret to another's under the same seeds, with its 95 % interval.
+
+    It is the exponential of the interquartile mean of the logarithms of all runs' ratios, so that a ratio of 2 and one
+    of 1/2 average to 1. No regret, or less, has the ratio 0.
+
+    Args:
+        mine: Regret of the one entry's runs at the horizon, ``(runs,)``.
+        other: Regret of the other entry's runs on the same tasks and seeds, same shape.
+        tasks: Index of each run's task, same shape.
+    """
+    least = np.finfo(np.float64).tiny
+    logarithms = np.log(np.maximum(mine, least) / np.maximum(other, least))
+    return _bootstrapped(lambda each: np.exp(interquartile_mean(each)), tasks, logarithms)
 
 
 def probability_of_improvement(mine: Array, other: Array, tasks: Array) -> Estimate:

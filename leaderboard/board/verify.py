@@ -19,6 +19,7 @@ from fedbandit_envs.leaderboard.board.engine import SHARDS, SOURCES, Row, only_p
 from fedbandit_envs.leaderboard.board.entries import baseline_entry, find_code
 from fedbandit_envs.leaderboard.board.plays import EntryRun, in_all
 from fedbandit_envs.leaderboard.board.pooling import suspicion
+from fedbandit_envs.leaderboard.board.published import is_open
 from fedbandit_envs.leaderboard.board.records import EditionSecrets, RecordError, Records, evaluation_seeds
 from fedbandit_envs.leaderboard.board.result import Edition, ResultFile, TaskResult
 from fedbandit_envs.leaderboard.board.suites import SUITES
@@ -154,6 +155,8 @@ def _on_record(result: ResultFile, folder: Path) -> Iterator[Finding]:
     except RecordError as error:
         yield Finding("record", False, str(error))
         return
+    if is_open(result, lines):
+        yield Finding("seeds", None, "open: they may have been known before the row was played")
     if not lines:
         yield Finding("record", None, "there is none here: seeds may have been searched before the edition")
         return

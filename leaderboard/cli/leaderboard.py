@@ -14,9 +14,10 @@ from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.leaderboard.board import engine
 from fedbandit_envs.leaderboard.board.entries import baselines_of, require_random, submission_of
 from fedbandit_envs.leaderboard.board.pooling import PooledRowsError
+from fedbandit_envs.leaderboard.board.published import is_open, newest_published
 from fedbandit_envs.leaderboard.board.records import RecordError, Records
 from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile
-from fedbandit_envs.leaderboard.board.suites import SUITES
+from fedbandit_envs.leaderboard.board.suites import SUITES, Suite
 from fedbandit_envs.leaderboard.board.tracks import TrackError, tracks_of
 from fedbandit_envs.leaderboard.board.verify import verify as findings_of
 from fedbandit_envs.leaderboard.cli import terminal
@@ -50,6 +51,10 @@ _NewOption = Annotated[
     bool,
     typer.Option("--new-edition", help="Draw new random numbers, in place of the folder's latest edition."),
 ]
+_EditionOption = Annotated[
+    str | None,
+    typer.Option("--edition", help="`published`: the seeds of the published rows; the row is shown as open."),
+]
 _ResultArgument = Annotated[Path, typer.Argument(help="The file of a result, in its folder.")]
 
 
@@ -67,11 +72,13 @@ def run(
     backend: terminal.BackendOption = "joblib",
     scheduler: terminal.SchedulerOption = None,
     new_edition: _NewOption = False,
+    edition: _EditionOption = None,
 ) -> None:
     """Runs baselines of a suite on the tracks that they fit. Can be stopped and started again."""
     with terminal.explained(ValueError):
         played_by = terminal.backend_of(backend, scheduler, workers)
         played = terminal.chosen("suite", suite, SUITES)
+        published = _is_published(played, edition, new_edition)
         require_random(played)
         known = baselines_of(played)
         names = list(dict.fromkeys(baselines or known))
@@ -88,7 +95,7 @@ def run(
             raise ValueError(
                 f"none of {', '.join(names)} fits {', '.join(track.name for track in played_on)}"
             )
-    _play(rows, out, played_by, new_edition)
+    _play(rows, out, played_by, new_edition, published)
 
 
 @app.command()
@@ -105,11 +112,13 @@ def submit(
     backend: terminal.BackendOption = "joblib",
     scheduler: terminal.SchedulerOption = None,
     new_edition: _NewOption = False,
+    edition: _EditionOption = None,
 ) -> None:
     """Runs your own policy in a separate process that is given observations only, and adds its row to the ranking."""
     with terminal.explained(ValueError, TypeError, OSError, ImportError):
         played_by = terminal.backend_of(backend, scheduler, workers)
         played = terminal.chosen("suite", suite, SUITES)
+        published = _is_published(played, edition, new_edition)
         require_random(played)
         where = terminal.chosen("track", track, tracks_of(played))
         if where.revealed:
@@ -117,7 +126,7 @@ def submit(
         submission = submission_of(policy, _name(policy, name), _settings(set_ or []), out / engine.SOURCES)
         row = engine.Row(played, where, *submission)
         row.try_out()
-    _play([row], out, played_by, new_edition)
+    _play([row], out, played_by, new_edition, published)
 
 
 @app.command()
@@ -141,7 +150,7 @@ def verify(
 
 @app.command()
 def report(
-    results: Annotated[Path, typer.Option(help="Folder of results and their record.")],
+    results: Annotated[list[Path], typer.Option(help="Folder of results and their record. Repeatable.")],
     out: Annotated[Path, typer.Option(help="Folder for the pages.")],
     readme: Annotated[
         Path | None,
@@ -154,16 +163,26 @@ def report(
 
     # ResultError is a ValueError, and so is the error of a README that is no text.
     with terminal.explained(ValueError, RecordError, OSError, ImportError):
-        records = Records(results)
-        rows = records.standing()
-        if not rows:
-            raise ResultError(f"{results} has no rows that stand")
-        left_out = records.strays()
-        missing = write(rows, out, records.withdrawn(), readme)
+        # A row that is in two folders is open only if it is open in both, and withdrawn if it is so in one.
+        rows: dict[str, ResultFile] = {}
+        withdrawn: dict[str, dict[str, str]] = {}
+        closed: set[str] = set()
+        folders = [Records(folder) for folder in results]
+        for records in folders:
+            lines = records.lines()
+            own = {row.digest: row for row in records.standing()}
+            closed |= {digest for digest, row in own.items() if not is_open(row, lines)}
+            withdrawn |= {row["result"]: row for row in records.withdrawn()}
+            rows |= own
+        standing = [row for digest, row in rows.items() if digest not in withdrawn]
+        if not standing:
+            raise ResultError(f"{', '.join(map(str, results))} has no rows that stand")
+        left_out = [stray for records in folders for stray in records.strays()]
+        missing = write(standing, out, [*withdrawn.values()], readme, rows.keys() - closed)
     for line in (*(f"left out: {stray}" for stray in left_out), missing):
         if line:
             typer.echo(printable(line), err=True)
-    typer.echo(f"{len(rows)} rows: {(out / 'leaderboard.html').resolve()}")
+    typer.echo(f"{len(standing)} rows: {(out / 'leaderboard.html').resolve()}")
 
 
 @app.command()
@@ -178,7 +197,24 @@ def withdraw(
     typer.echo(f"withdrawn: {loaded.entry.name} on {loaded.track} of {loaded.suite}")
 
 
-def _play(rows: Sequence[engine.Row], out: Path, backend: Backend, new_edition: bool) -> None:
+def _is_published(suite: Suite, edition: str | None, new_edition: bool) -> bool:
+    """Returns whether the options ask for the published edition of a suite.
+
+    Raises:
+        ValueError: The option has another value, or contradicts the other option, or there is no such edition.
+    """
+    if edition is None:
+        return False
+    require_choice("--edition", edition, ("published",))
+    if new_edition:
+        raise ValueError("--new-edition and --edition published are given; only one of them is allowed")
+    newest_published(suite)
+    return True
+
+
+def _play(
+    rows: Sequence[engine.Row], out: Path, backend: Backend, new_edition: bool, published: bool
+) -> None:
     """Plays leaderboard rows with a progress bar; prints a table of their regret and of the files written.
 
     Args:
@@ -186,17 +222,18 @@ def _play(rows: Sequence[engine.Row], out: Path, backend: Backend, new_edition: 
         out: Folder of the results and their record.
         backend: The processes or the Dask cluster that play.
         new_edition: Whether to draw new random numbers, in place of those of the folder's latest edition.
+        published: Whether to play the published edition.
     """
     with terminal.explained(ending=_REFUSALS):
         with terminal.explained(OSError, option="--out"):
-            edition = Records(out).edition(rows[0].suite, new_edition)
+            edition = Records(out).edition(rows[0].suite, new_edition, published)
         files = engine.run(rows, edition, out, partial(terminal.play_missing, rows[0].suite.name, backend))
     cells = []
     for row, file in zip(rows, files, strict=True):
         last = [sum(task.regret[-1]) / len(task.seeds) for task in ResultFile.load(file).tasks]
         cells.append((row.track.name, row.entry.name, ", ".join(f"{mean:,.1f}" for mean in last), file.name))
     heads = ("track", "entry", "regret per agent, by task", "file")
-    terminal.print_table(f"edition {edition.edition.id}", heads, cells)
+    terminal.print_table(f"edition {edition.edition.id}" + ", open" * published, heads, cells)
 
 
 def _name(policy: str, given: str | None) -> str:

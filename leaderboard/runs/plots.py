@@ -129,6 +129,7 @@ def panels_png(
     given: Mapping[str, Style] = {},
     description: str = "",
     beside: Mapping[str, str] = {},
+    text_scale: float = 1.0,
 ) -> None:
     """Writes a picture of several panels, each with curves and their error bars, as a PNG.
 
@@ -146,6 +147,7 @@ def panels_png(
         description: Text that the file's metadata has as ``Description``, such as a digest of the numbers.
         beside: Curves that shall be dotted in the colour of another curve: maps the name of the dotted curve to the
             other curve's name.
+        text_scale: Factor by which texts and lines are larger, compared with panels of the same number of pixels.
 
     Raises:
         ValueError: The panels together have more than 21 different names of curves.
@@ -160,8 +162,10 @@ def panels_png(
     shared = len(looks) < sum(sizes)
     most = _MOST_INSIDE if shared or len(panels) == 1 else _MOST_ALONE
     crowded = (len(looks) if shared else max(sizes)) > most
-    below = -(-len(looks) // columns // _LEGEND_COLUMNS) * 0.22 + 0.3 if crowded else 0.0
-    figure = Figure(figsize=(5.6 * columns, 4.6 * rows + below), dpi=120, layout="constrained")
+    legend_columns = max(1, round(_LEGEND_COLUMNS * columns / text_scale))
+    below = -(-len(looks) // legend_columns) * 0.22 + 0.3 if crowded else 0.0
+    size = 5.6 * columns / text_scale, 4.6 * rows / text_scale + below
+    figure = Figure(figsize=size, dpi=120 * text_scale, layout="constrained")
     figure.suptitle(title)
     places = figure.subplots(rows, columns, squeeze=False).flat
     shown = {}
@@ -189,7 +193,7 @@ def panels_png(
         figure.legend(
             handles=list(shown.values()),
             loc="outside lower center",
-            ncols=_LEGEND_COLUMNS * columns,
+            ncols=legend_columns,
             fontsize="small",
             handlelength=3,
         )

@@ -70,10 +70,10 @@ PROBLEMS = {
     "procurement": ComparedProblem(
         "Procurement",
         [
-            Case(f"{law}, epsilon 1 as P-FCB shares it out", env_id, 1.0, {TUNED: 0.8, PAPER: 0.25})
-            for law, env_id in (
-                ("uniform law", "FedProcurement-v0"),
-                ("normal law", "FedProcurementNormal-v0"),
+            Case(f"{qualities}, P-FCB's epsilon of 1", env_id, 1.0, {TUNED: 0.8, PAPER: 0.25})
+            for qualities, env_id in (
+                ("uniform qualities", "FedProcurement-v0"),
+                ("normal qualities", "FedProcurementNormal-v0"),
             )
         ],
         delta=0.01,

@@ -4,7 +4,7 @@ import pytest
 
 from fedbandit_envs import baselines
 from fedbandit_envs.baselines import BASELINES, find_baseline, registry
-from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, LINES
+from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, LINES, OURS_TUNED, TRUE_TUNED
 from fedbandit_envs.baselines.tuned import TUNED_NAMES, constants
 from fedbandit_envs.registry.discovery import registered
 
@@ -49,5 +49,10 @@ def test_tuned_it_is_its_base_with_other_constants(of, name):
 def test_every_line_of_comparison_shows_a_baseline_of_the_problem():
     assert set(BASELINE_OF) == {"arms", "exposure", "linear", "procurement"}
     for names in BASELINE_OF.values():
-        assert tuple(names) == LINES
+        assert tuple(names) == (*LINES, TRUE_TUNED)
         assert len({BASELINES[name].federation for name in names.values()}) == 1
+        # Like is compared with like: the tuned lines differ by the noise alone.
+        noisy, exact = BASELINES[names[OURS_TUNED]], BASELINES[names[TRUE_TUNED]]
+        assert (exact.policy, exact.policy_kwargs) == (noisy.policy, noisy.policy_kwargs)
+        assert {**exact.wrappers, "privatizer": noisy.wrappers["privatizer"]} == noisy.wrappers
+        assert "privatizer" not in exact.wrappers

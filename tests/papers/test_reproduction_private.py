@@ -127,9 +127,9 @@ def test_ratios_of_medians():
         (
             "private-federation",
             "arms",
-            ("What tuning alone leaves", "Placebo / tuned silence", "whole interval above 1.02?"),
+            ("Regret with tuned constants", "Placebo / tuned silence", "whole interval above 1.02?"),
         ),
-        ("private-federation", "procurement", ("at most 0.25", "one-quantity", "normal law")),
+        ("private-federation", "procurement", ("at most 0.25", "one-quantity", "normal qualities")),
         ("private-federation", "agents", ("weighted, arms has less regret",)),
         ("private-budget", "procurement", ("Recommended: **", "equal shares over decreasing ones")),
         ("private-budget", "arms", ("Recommended: **", "the square root's noise over the tree's")),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedbandit_envs.baselines.comparison_lines import PLACEBO, SILENT, TRUE, TUNED
+from fedbandit_envs.baselines.comparison_lines import PLACEBO, SILENT, TRUE, TRUE_TUNED, TUNED
 from fedbandit_envs.leaderboard.board.report.rows import RankedRow, lines_of, rows_of
 from fedbandit_envs.leaderboard.board.result import Edition, Entry, ResultFile, TaskResult
 from fedbandit_envs.leaderboard.board.suites import SUITES, Task
@@ -104,6 +104,18 @@ def federation_pays(suite: str) -> list[ResultFile]:
         result(suite, lines[TUNED], "silent", 0.3, skew=0.7),
         result(suite, lines[TRUE], "non-private", 0.1, [claim("infinity", adjacency)], 500.0, skew=0.95),
     ]
+    if TRUE_TUNED in lines:
+        rows.append(
+            result(
+                suite,
+                lines[TRUE_TUNED],
+                "non-private",
+                0.08,
+                [claim("infinity", adjacency)],
+                500.0,
+                skew=0.95,
+            )
+        )
     for place, epsilon in enumerate(EPSILONS):
         track, claims = (
             f"private-{epsilon:g}",

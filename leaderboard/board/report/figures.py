@@ -17,11 +17,12 @@ from fedbandit_envs.baselines.comparison_lines import (
     PLACEBO,
     SILENT,
     TRUE,
+    TRUE_TUNED,
     TUNED,
 )
 from fedbandit_envs.leaderboard.board.report.rows import RankedRow, lines_of
 from fedbandit_envs.leaderboard.board.result import Group, digest_of
-from fedbandit_envs.leaderboard.board.scores import Estimate, mean_with_interval, performance_profile
+from fedbandit_envs.leaderboard.board.scores import Estimate, mean_with_interval, performance_profile, rounded
 from fedbandit_envs.leaderboard.runs.plots import panels_png
 
 _DRAWN = 6
@@ -29,6 +30,9 @@ _DRAWN = 6
 
 _REGRET = "regret per agent (log)"
 
+_TITLE = """Compare lines with the same constants:
+"weighted", "placebo", "true data", "tuned silence";
+or "weighted, tuned" and "true data, tuned\""""
 _AXES = {"x": "epsilon claimed", "y": "regret per agent", "xscale": "log", "yscale": "log"}
 # Colours and dashes of the horizontal lines in the PNG. As on the page, baselines with which private ones are compared
 # are grey and black; the placebo is dotted, since its line often covers that of silence.
@@ -37,6 +41,9 @@ _LEVELS = {
     TUNED: ("black", "solid"),
     PLACEBO: ("#8a929b", "dotted"),
     TRUE: ("black", "dashed"),
+    # Lines of one colour have the same constants.
+    OURS_TUNED: ("#c7751a", "solid"),
+    TRUE_TUNED: ("#c7751a", "dashed"),
 }
 
 Form = Literal["line", "band", "level", "points", "front"]
@@ -110,8 +117,10 @@ def _rounded(numbers: Iterable[float], digits: int) -> list[float | None]:
     return [int(one) if one is not None and one.is_integer() else one for one in rounded]
 
 
-def _listed(values: Iterable[tuple[str, float]]) -> str:
-    return "; ".join(f"{name} {value:.4g}" for name, value in values)
+def _listed(values: Iterable[tuple[str, Estimate | float]]) -> str:
+    """Returns names with their values as text: an estimate with its interval, another number with three digits."""
+    texts = ((name, rounded(v) if isinstance(v, Estimate) else f"{v:.3g}") for name, v in values)
+    return "; ".join(f"{name} {text}" for name, text in texts)
 
 
 class GroupFigures:
@@ -120,10 +129,16 @@ class GroupFigures:
     def __init__(self, rows: Sequence[RankedRow]) -> None:
         """Keeps the rows from which figures are made.
 
+        A baseline that was played openly is left out if there is another row of it on the track: both have the same
+        seeds.
+
         Args:
             rows: All rows of the suite in the edition.
         """
-        self._rows = rows
+        ranked = {(row.result.entry.kind, row.name, row.result.track) for row in rows if row.rank}
+        self._rows = [
+            row for row in rows if row.rank or ("baseline", row.name, row.result.track) not in ranked
+        ]
         self._result = rows[0].result
         self._lines = lines_of(self._result.suite)
 
@@ -161,21 +176,22 @@ class GroupFigures:
                 private.setdefault(name, []).append(row)
         if not private:
             return None
-        least = {name: min(row.regret(number) for row in own) for name, own in private.items()}
+        least = {name: min(own, key=lambda row: row.regret(number)) for name, own in private.items()}
         epsilons = [epsilon(row) for own in private.values() for row in own]
         span = [min(epsilons) / 2, max(epsilons) * 2]
         curves = [
             curve(f"{line}: {lines[line]}", span, Estimate(np.full(2, level)), "level")
             for line, level in levels.items()
         ]
-        best = sorted(least, key=lambda name: least[name])
+        best = sorted(least, key=lambda name: least[name].regret(number))
         curves += [curve(name, map(epsilon, private[name]), _regrets(private[name], number)) for name in best]
         return FigureData(
             id=self._id("buys", task.task),
             title=task.task,
-            caption=f"After {task.rounds[-1]:,} rounds, with 95 % intervals over {len(task.seeds)} seeds.",
+            caption=f"After {task.rounds[-1]:,} rounds, with 95 % intervals over {len(task.seeds)} seeds."
+            + _like_with_like(self._result.suite),
             words=f"Levels: {_listed(levels.items())}. Least regret of each private baseline: "
-            f"{_listed((name, least[name]) for name in best)}.",
+            f"{_listed((name, _regret(least[name], number)) for name in best)}.",
             x="epsilon claimed (log)",
             y=_REGRET,
             curves=curves,
@@ -206,7 +222,7 @@ class GroupFigures:
             caption=f"Cumulative regret per agent, the mean over {len(task.seeds)} seeds in its 95 % band. The best "
             f"{_DRAWN}, silence and submissions are drawn first.",
             words=f"After {task.rounds[-1]:,} rounds, least first: "
-            f"{_listed((row.label, row.regret(number)) for row in best)}.",
+            f"{_listed((row.label, _regret(row, number)) for row in best)}.",
             x="round (log)",
             y="cumulative regret per agent (log)",
             curves=self._crowd(best, positive, "band"),
@@ -371,6 +387,18 @@ class GroupFigures:
         return [one for one in curves if one["y"]]
 
 
+def _like_with_like(suite: str) -> str:
+    """Returns the sentence which lines of a suite's figure have the same constants, so that they can be compared."""
+    names = BASELINE_OF.get(suite.removesuffix("-quick"))
+    if names is None:
+        return ""
+    own = f"; {names[OURS_TUNED]} and {names[TRUE_TUNED]} have their own" * (names[OURS_TUNED] != names[OURS])
+    return (
+        f" Compare lines with the same constants: {names[OURS]}, its placebo and {names[TRUE]} have those of tuned "
+        f"silence{own}."
+    )
+
+
 def _regrets(rows: Sequence[RankedRow], number: int) -> Estimate:
     """Returns the mean regret of each row at a task's horizon, with 95 % intervals.
 
@@ -381,9 +409,12 @@ def _regrets(rows: Sequence[RankedRow], number: int) -> Estimate:
     Returns:
         The estimates; ``value``, ``low`` and ``high`` have shape ``(rows,)``.
     """
-    return Estimate(
-        *np.transpose([mean_with_interval(row.result.tasks[number].regret_array[-1]) for row in rows])
-    )
+    return Estimate(*np.transpose([_regret(row, number) for row in rows]))
+
+
+def _regret(row: RankedRow, number: int) -> Estimate:
+    """Returns the mean regret of a row at a task's horizon, with its 95 % interval."""
+    return mean_with_interval(row.result.tasks[number].regret_array[-1])
 
 
 def privacy_png(groups: Mapping[Group, Sequence[RankedRow]], path: Path) -> bool:
@@ -409,7 +440,7 @@ def privacy_png(groups: Mapping[Group, Sequence[RankedRow]], path: Path) -> bool
     if panels:
         drawn = {title: {name: _points(curves, name) for name in curves} for title, curves in panels.items()}
         digest = digest_of(numbers)
-        panels_png(drawn, _AXES, "Which privacy buys what", path, given=_LEVELS, description=digest)
+        panels_png(drawn, _AXES, _TITLE, path, given=_LEVELS, description=digest, text_scale=1.7)
     return bool(panels)
 
 

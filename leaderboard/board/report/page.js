@@ -32,7 +32,7 @@
   };
   const paint = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   // Lines to compare with are grey, so that they are told from what is compared.
-  const LEVELS = { "untuned silence": ["--soft", "solid"], "tuned silence": ["--ink", "solid"], placebo: ["--soft", "dot"], "true data": ["--ink", "dash"] };
+  const LEVELS = { "untuned silence": ["--soft", "solid"], "tuned silence": ["--ink", "solid"], placebo: ["--soft", "dot"], "true data": ["--ink", "dash"], "true data, tuned": ["--link", "dash"] };
   const faint = (colour) => colour + "2e";
 
   function traces(suite, curve) {
@@ -97,14 +97,14 @@
     const { suite } = place.closest("figure").dataset;
     const shown = picture.curves.filter((curve) => curve.shown);
     // Room for the legend.
-    const height = place.clientWidth < 480 ? 330 + 20 * shown.length : 320 + 11 * shown.length;
+    const height = place.clientWidth < 480 ? 330 + 22 * shown.length : 320 + 11 * shown.length;
     place.style.height = `${height}px`;
     const layout = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: paint("--ink"), family: "system-ui, sans-serif", size: 12 },
       margin: { l: 50, r: 10, t: 10, b: 40 }, height, hovermode: "closest",
       xaxis: axis(picture.x, picture.log, picture.log && ticks(picture.ticks, shown.flatMap((curve) => curve.x))),
       yaxis: axis(picture.y, picture.log, picture.log && ticks([], shown.flatMap((curve) => [...curve.y, ...(curve.low ?? []), ...(curve.high ?? [])]))),
-      legend: { orientation: "h", x: 0, yref: "container", y: 0, yanchor: "bottom", font: { size: 11 } }, showlegend: true,
+      legend: { orientation: "h", x: 0, yref: "container", y: 0, yanchor: "bottom", font: { size: 12 } }, showlegend: true,
     };
     Plotly.react(place, picture.curves.flatMap((curve) => traces(suite, curve)), layout, { displayModeBar: false, responsive: true });
     place.dataset.drawn = "true";
@@ -208,7 +208,9 @@
         return value === undefined ? cell.textContent : value === "" ? "" : Number(value);
       };
       const sign = order === "ascending" ? 1 : -1;
-      body.append(...rows.map((row) => [key(row), row]).sort(([a], [b]) => compare(a, b, sign)).map(([, row]) => row));
+      // Open rows stay below all others, by whatever is sorted.
+      const below = ([a, one], [b, other]) => ("open" in one.dataset) - ("open" in other.dataset) || compare(a, b, sign);
+      body.append(...rows.map((row) => [key(row), row]).sort(below).map(([, row]) => row));
     });
   });
 

@@ -5,14 +5,14 @@ The HTML page is one file with all its data. ``page.html.j2`` lays it out; ``pag
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
-from math import floor, inf, isnan, log10, nan
+from math import inf, isnan, log10, nan
 from pathlib import Path
 from shlex import join
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.leaderboard.board.report.figures import GroupFigures, privacy_png
 from fedbandit_envs.leaderboard.board.report.rows import RankedRow, Spent, rows_of, suite_label
 from fedbandit_envs.leaderboard.board.result import Group, ResultError, ResultFile
-from fedbandit_envs.leaderboard.board.scores import Estimate, mean_with_interval
+from fedbandit_envs.leaderboard.board.scores import Estimate, mean_with_interval, rounded
+from fedbandit_envs.leaderboard.board.suites import SUITES
+from fedbandit_envs.leaderboard.board.tracks import tracks_of
 from fedbandit_envs.leaderboard.runs.result import report_library
 from fedbandit_envs.leaderboard.sandbox.errors import printable
 
@@ -31,10 +33,13 @@ BEGIN, END = "<!-- leaderboard -->", "<!-- /leaderboard -->"
 """Marks in a README: the table of best entries is between the line ``BEGIN`` and the line ``END``."""
 
 ABSENT = "\N{EN DASH}"
-"""Text of a table cell that has no value: a dash."""
+"""Text of a table cell that has no value because there can be none: a dash."""
 
-_LEAST_SCORE = -0.5
-"""Score at the left end of the scale on which scores are drawn as bars; 0 is acting at random, 1 no regret."""
+NOT_RUN = "not run"
+"""Text of a table cell that has no value because nothing was played."""
+
+_MOST_RATIO = 10.0
+"""Ratio to the regret of tuned silence at the right end of the scale of bars; its inverse is at the left end."""
 
 
 def report(
@@ -42,6 +47,7 @@ def report(
     out: Path,
     withdrawn: Sequence[Mapping[str, str]] = (),
     readme: Path | None = None,
+    open_results: Collection[str] = (),
 ) -> str:
     """Writes ``leaderboard.html``, ``leaderboard.md`` and, if there are private baselines, ``leaderboard.png``.
 
@@ -51,6 +57,8 @@ def report(
         withdrawn: Withdrawn rows, as :meth:`.records.Records.withdrawn` returns them; they are listed and not ranked.
         readme: A Markdown file, in which the text between the lines :data:`BEGIN` and :data:`END` is replaced by a new
             table of best entries; None for no such file.
+        open_results: Digests of those results whose rows are open (:func:`.published.is_open`): they are listed below
+            the others, without a rank.
 
     Returns:
         A sentence about the file that was not written, and why; empty if all were written.
@@ -63,7 +71,7 @@ def report(
     """
     if not results:
         raise ResultError("results is empty; at least one is required")
-    groups = rows_of(results)
+    groups = rows_of(results, open_results)
     if readme is not None:
         text = renewed(readme.read_text(encoding="utf-8"), summary(groups))
         write_whole(readme, text.encode())
@@ -108,10 +116,14 @@ def markdown(groups: Mapping[Group, Sequence[RankedRow]], withdrawn: Sequence[Ma
     return _template("leaderboard.md.j2").render(groups=groups, withdrawn=withdrawn)
 
 
-def summary(groups: Mapping[Group, Sequence[RankedRow]]) -> str:
-    """Returns a Markdown table of the best entry of each suite and track, with its score.
+def summary(groups: Mapping[Group, Sequence[RankedRow]], measure: Literal["score", "ratio"] = "score") -> str:
+    """Returns a Markdown table of the entry with the best score of each suite and track.
 
     Entries that are shown parameters which agents do not know are left out.
+
+    Args:
+        groups: All rows, by their group (suite, version and edition).
+        measure: What is shown of the best entries: their score, or the ratio of their regret to that of tuned silence.
     """
     suites = {
         suite_label(group, groups): {r.result.track: r for r in rows if r.rank == 1 and not r.track.revealed}
@@ -123,7 +135,13 @@ def summary(groups: Mapping[Group, Sequence[RankedRow]]) -> str:
         return track != "silent", not track.startswith("private"), track
 
     tracks = list(dict.fromkeys(track for best in suites.values() for track in sorted(best, key=place)))
-    return _template("summary.md.j2").render(suites=suites, tracks=tracks).rstrip()
+    return _template("summary.md.j2").render(suites=suites, tracks=tracks, measure=measure).rstrip()
+
+
+def unplayed(suite: str, rows: Iterable[RankedRow]) -> list[str]:
+    """Returns the names of a suite's tracks on which no row was played; empty for an unknown suite."""
+    played = {row.result.track for row in rows}
+    return [name for name in (tracks_of(SUITES[suite]) if suite in SUITES else {}) if name not in played]
 
 
 def renewed(text: str, table: str) -> str:
@@ -143,23 +161,14 @@ def renewed(text: str, table: str) -> str:
     return f"{before}{begin}{table}\n{end}{after}"
 
 
-def estimate(value: Estimate, least: int = 2) -> str:
-    """Returns an estimate and its interval as the text ``number [low, high]``; only the number if it has no interval.
-
-    It is rounded to the first significant digit of half the interval's width.
+def estimate(value: Estimate, absent: str = ABSENT) -> str:
+    """Returns an estimate and its interval as text (:func:`.scores.rounded`).
 
     Args:
         value: The estimate.
-        least: Smallest number of decimals; the largest is five.
+        absent: Text for an estimate that is unknown: why it is.
     """
-    if isnan(value.value):
-        return ABSENT
-    half = (value.high - value.low) / 2
-    decimals = least if isnan(half) or half <= 0 else min(max(-floor(log10(half)), least), 5)
-    # Adding 0.0 turns -0.0 into 0.0.
-    ends = [round(float(end), decimals) + 0.0 for end in value if not isnan(end)]
-    number, *interval = (f"{end:.{decimals}f}" for end in ends)
-    return f"{number} [{interval[0]}, {interval[1]}]" if interval else number
+    return absent if isnan(value.value) else rounded(value)
 
 
 def epsilon(value: float) -> str:
@@ -197,14 +206,14 @@ def amount(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def bar(score: Estimate) -> tuple[float, float, float]:
-    """Returns where the bar of a score's interval is drawn, in percent of the scale from left to right.
+def bar(ratio: Estimate) -> tuple[float, float, float]:
+    """Returns where the bar of a ratio's interval is drawn, in percent of the logarithmic scale from left to right.
 
     Returns:
-        Left end of the interval, width of the interval, and position of the score itself.
+        Left end of the interval, width of the interval, and position of the ratio itself.
     """
-    ends = [score.value] * 3 if isnan(score.low) else [score.low, score.value, score.high]
-    low, middle, high = 100 * (np.clip(ends, _LEAST_SCORE, 1) - _LEAST_SCORE) / (1 - _LEAST_SCORE)
+    ends = [ratio.value] * 3 if isnan(ratio.low) else [ratio.low, ratio.value, ratio.high]
+    low, middle, high = 50 + 50 * np.log10(np.clip(ends, 1 / _MOST_RATIO, _MOST_RATIO)) / log10(_MOST_RATIO)
     return low, max(high - low, 0.5), middle
 
 

@@ -1,14 +1,14 @@
 """Rows of the leaderboard: the results of one suite and edition, scored against each other and ranked by track."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, SILENT, TRUE, TUNED
+from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, SILENT, TRUE, TRUE_TUNED, TUNED
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.leaderboard.board import scores as statistics
@@ -24,10 +24,12 @@ def lines_of(suite: str) -> Mapping[str, str]:
     """Returns the names of the baselines with which private ones of a suite are compared, by their role.
 
     Roles are agents that send nothing, with default and with tuned constants; a placebo, whose messages carry no data;
-    and a federation without noise. Empty for unknown suites.
+    and a federation without noise, with the constants of tuned silence and with its own, if they differ. Empty for
+    unknown suites.
     """
     named = BASELINE_OF.get(suite.removesuffix("-quick"), {})
-    return {part: named[part] for part in (SILENT, TUNED, PLACEBO, TRUE) if named}
+    lines = {part: named[part] for part in (SILENT, TUNED, PLACEBO, TRUE, TRUE_TUNED) if named}
+    return {part: name for part, name in lines.items() if part == TRUE or name != lines[TRUE]}
 
 
 class Spent(NamedTuple):
@@ -69,8 +71,11 @@ class RankedRow:
         better: Probability that a run scores higher than a run of tuned silence, the tuned baseline that sends nothing;
             NaN if there is no result of tuned silence, and for tuned silence itself.
         over: Interquartile mean score minus that of tuned silence; NaN in the same cases as ``better``.
-        rank: Rank on the track, from 1.
-        label: Name of the entry, followed by the track's name if the entry is on several tracks.
+        ratio: Typical ratio of the regret to that of tuned silence; NaN if there is no result of tuned silence.
+        rank: Rank on the track, from 1; 0 for an open row, which has none.
+        label: Name of the entry, followed by the track's name if the entry is on several tracks, and by ``open``.
+        is_open: Whether the row was played on a published edition after it was published, so that its author could know
+            the seeds.
     """
 
     result: ResultFile
@@ -78,8 +83,10 @@ class RankedRow:
     score: Estimate = UNKNOWN
     better: Estimate = UNKNOWN
     over: Estimate = UNKNOWN
+    ratio: Estimate = UNKNOWN
     rank: int = 0
     label: str = ""
+    is_open: bool = False
 
     @property
     def name(self) -> str:
@@ -90,7 +97,10 @@ class RankedRow:
     def id(self) -> str:
         """Id of the HTML element of the page that shows the row's details."""
         suite, version, edition = self.result.group
-        return f"{suite}-{version}-{edition}-{self.result.track}-{self.result.entry.kind}-{self.name}"
+        return (
+            f"{suite}-{version}-{edition}-{self.result.track}-{self.result.entry.kind}-{self.name}"
+            + "-open" * self.is_open
+        )
 
     @property
     def track(self) -> Track:
@@ -111,6 +121,25 @@ class RankedRow:
             number: Index of the task in the suite.
         """
         return float(self.result.tasks[number].regret_array[-1].mean())
+
+    @property
+    def unscored(self) -> str:
+        """Why the row may have no score: its suite's reference was not run."""
+        return (
+            f"{SUITES[self.result.suite].reference} was not run"
+            if self.result.suite in SUITES
+            else "unknown suite"
+        )
+
+    @property
+    def unpaired(self) -> str:
+        """Why the row may not be compared with tuned silence: it is tuned silence, or another entry was not run."""
+        tuned = lines_of(self.result.suite).get(TUNED)
+        if tuned is None:
+            return "the suite has no tuned silence"
+        if self.name == tuned and self.scores.size:
+            return "itself"
+        return f"{tuned} was not run" if self.scores.size else self.unscored
 
     @property
     def spent(self) -> Spent:
@@ -149,11 +178,16 @@ def suite_label(group: Group, groups: Iterable[Group]) -> str:
     return suite if alone else f"{suite} {version} ({edition})"
 
 
-def rows_of(results: Iterable[ResultFile]) -> dict[Group, list[RankedRow]]:
+def rows_of(
+    results: Iterable[ResultFile], open_results: Collection[str] = ()
+) -> dict[Group, list[RankedRow]]:
     """Scores and ranks results within each group (suite, version and edition).
+
+    Open rows have no rank and come after the ranked rows of their track.
 
     Args:
         results: The results, in any order.
+        open_results: Digests of those results whose rows are open (:func:`.published.is_open`).
 
     Returns:
         The rows of each group, sorted by track and rank; groups are in the order of :data:`.suites.SUITES`.
@@ -166,44 +200,54 @@ def rows_of(results: Iterable[ResultFile]) -> dict[Group, list[RankedRow]]:
         groups.setdefault(result.group, []).append(result)
     order = [*SUITES, *sorted({group[0] for group in groups} - SUITES.keys())]
     return {
-        group: _ranked(groups[group]) for group in sorted(groups, key=lambda one: (order.index(one[0]), one))
+        group: _ranked(groups[group], open_results)
+        for group in sorted(groups, key=lambda one: (order.index(one[0]), one))
     }
 
 
-def _ranked(results: Sequence[ResultFile]) -> list[RankedRow]:
+def _ranked(results: Sequence[ResultFile], open_results: Collection[str]) -> list[RankedRow]:
     """Returns the scored and ranked rows of one group (suite, version and edition), sorted by track and rank."""
-    _check_comparable(results)
+    are_open = [result.digest in open_results for result in results]
+    _check_comparable(results, are_open)
     suite = results[0].suite
-    reference = _find(results, SUITES[suite].reference if suite in SUITES else "")
-    tuned = _find(results, lines_of(suite).get(TUNED, ""))
-    rows = sorted((_scored(result, reference, tuned) for result in results), key=_order)
+    # Open results come last, so that the others are found first.
+    ordered = sorted(zip(are_open, results, strict=True), key=lambda pair: (pair[0], pair[1].track))
+    reference = _find(ordered, SUITES[suite].reference if suite in SUITES else "")
+    tuned = _find(ordered, lines_of(suite).get(TUNED, ""))
+    scored = (replace(_scored(result, reference, tuned), is_open=is_open) for is_open, result in ordered)
+    rows = sorted(scored, key=_order)
     names = Counter(row.name for row in rows)
     ranks: Counter[str] = Counter()
     for place, row in enumerate(rows):
         track = row.result.track
-        ranks[track] += 1
-        label = f"{row.name} ({track})" if names[row.name] > 1 else row.name
-        rows[place] = replace(row, rank=ranks[track], label=label)
+        ranks[track] += not row.is_open
+        about = [track] * (names[row.name] > 1) + ["open"] * row.is_open
+        label = f"{row.name} ({', '.join(about)})" if about else row.name
+        rows[place] = replace(row, rank=0 if row.is_open else ranks[track], label=label)
     return sorted(rows, key=lambda row: row.result.track)
 
 
-def _order(row: RankedRow) -> tuple[bool, float, str]:
-    """Returns a key that sorts rows by score, best first; rows without a score come after them, by mean regret."""
+def _order(row: RankedRow) -> tuple[bool, bool, float, str]:
+    """Returns a key that sorts rows by score, best first; rows without a score come after them, by mean regret.
+
+    Open rows come after all others.
+    """
     unknown = isnan(row.score.value)
-    return unknown, float(row.result.last_regret.mean()) if unknown else -float(row.score.value), row.name
+    value = float(row.result.last_regret.mean()) if unknown else -float(row.score.value)
+    return row.is_open, unknown, value, row.name
 
 
-def _check_comparable(results: Sequence[ResultFile]) -> None:
+def _check_comparable(results: Sequence[ResultFile], are_open: Sequence[bool]) -> None:
     first, seen = results[0], set()
     played = [(task.task, task.digest, list(task.seeds)) for task in first.tasks]
-    for result in results:
+    for result, is_open in zip(results, are_open, strict=True):
         entry = result.entry
         if [(task.task, task.digest, list(task.seeds)) for task in result.tasks] != played:
             raise ResultError(
                 f"results has {entry.name!r} and {first.entry.name!r} of {result.suite} in edition "
                 f"{result.edition.id}, which have not played the same tasks under the same seeds"
             )
-        if (place := (entry.name, entry.kind, result.track)) in seen:
+        if (place := (entry.name, entry.kind, result.track, is_open)) in seen:
             raise ResultError(
                 f"results has the {entry.kind} {entry.name!r} twice on track {result.track!r} of {result.suite}; "
                 "once is allowed"
@@ -211,23 +255,29 @@ def _check_comparable(results: Sequence[ResultFile]) -> None:
         seen.add(place)
 
 
-def _find(results: Sequence[ResultFile], name: str) -> ResultFile | None:
-    """Returns the result of the baseline of a name; None without one.
+def _find(results: Iterable[tuple[bool, ResultFile]], name: str) -> ResultFile | None:
+    """Returns the first result of the baseline of a name; None without one.
 
     If there are several, on different tracks, any of them will do: it is used for baselines whose regret does not
     depend on the track.
+
+    Args:
+        results: The results, each with whether it is open.
+        name: Name of the baseline.
     """
     kind = "baseline" if name not in BASELINES or BASELINES.package(name) is None else "submission"
-    found = (result for result in results if (result.entry.name, result.entry.kind) == (name, kind))
-    return min(found, key=lambda result: result.track, default=None)
+    found = (result for _, result in results if (result.entry.name, result.entry.kind) == (name, kind))
+    return next(found, None)
 
 
 def _scored(result: ResultFile, reference: ResultFile | None, tuned: ResultFile | None) -> RankedRow:
+    tasks, row = result.run_tasks, RankedRow(result, np.empty(0))
+    if tuned is not None:
+        row = replace(row, ratio=statistics.regret_ratio(result.last_regret, tuned.last_regret, tasks))
     if reference is None:
-        return RankedRow(result, np.empty(0))
-    tasks = result.run_tasks
+        return row
     scores = statistics.normalised(result.last_regret, reference.last_regret)
-    row = RankedRow(result, scores, statistics.with_interval(scores, tasks))
+    row = replace(row, scores=scores, score=statistics.with_interval(scores, tasks))
     if tuned is None or result is tuned:
         return row
     silent = statistics.normalised(tuned.last_regret, reference.last_regret)

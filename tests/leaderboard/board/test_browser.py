@@ -31,7 +31,8 @@ def url(tmp_path_factory):
     results.append(result("arms-quick", "Mine", "silent", 0.4, kind="submission", command=["submit", attack]))
     unknown = [claim(None, SUITES["arms-quick"].adjacency)]
     results.append(result("arms-quick", "nobody-knows", "non-private", 0.2, unknown, 7.0))
-    report(results, out)
+    opened = result("arms-quick", "Open", "silent", 0.001)
+    report([*results, opened], out, open_results={opened.digest})
     return (out / "leaderboard.html").as_uri()
 
 
@@ -55,7 +56,7 @@ def column(page, number):
     """Texts of a column's visible cells; where a cell says its value, that value."""
     return run(
         page,
-        "return [...document.querySelectorAll('#ranking tbody tr:not([hidden])')].map(row => {"
+        "return [...document.querySelectorAll('#ranking tbody tr:not([hidden]):not([data-open])')].map(row => {"
         "  const cell = row.children[arguments[0]]; return cell.dataset.value ?? cell.textContent })",
         number,
     )
@@ -106,10 +107,16 @@ def test_axe_finds_nothing(page, theme, width):
         run(page, "document.querySelectorAll('details.words')[0].open = true")
         until(page, "return document.querySelector('.numbers table')")
         assert violations(page) == []
+        # What matters first is in sight without scrolling: an entry's regret beside that of tuned silence.
+        right = (
+            "return document.querySelector('#ranking tbody td:nth-child(5)').getBoundingClientRect().right"
+        )
+        assert run(page, right) <= width
         # Only tables scroll sideways.
         assert run(page, "return document.documentElement.scrollWidth") <= width
     finally:
         page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        page.set_window_size(1280, 1000)
 
 
 def test_follows_the_reader_s_colours(page):
@@ -199,6 +206,8 @@ def test_heads_sort_numbers_by_keyboard(page, name):
         cells = column(page, place)
         values = [float(cell.replace("Infinity", "inf")) for cell in cells if cell]
         assert values == sorted(values, reverse=order == "descending")
+        # An open row stays last, though its score is the best.
+        assert run(page, "return document.querySelector('#ranking tbody').lastChild.dataset.name") == "open"
         # What is not known comes last, either way round.
         assert "" not in cells[: len(values)]
         assert [head.get_attribute("aria-sort") for head in heads].count("none") == len(heads) - 1
@@ -225,7 +234,7 @@ def test_filters_change_rows_and_say_so(page):
     def status():
         return page.find_element("id", "count").text
 
-    everything = len(column(page, 1))
+    everything = len(column(page, 1)) + 1
     assert status() == f"{everything} of {everything} rows"
     Select(page.find_element("id", "filter-suite")).select_by_visible_text("exposure-quick")
     assert set(column(page, 2)) == {"exposure-quick"}

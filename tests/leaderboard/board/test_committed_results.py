@@ -7,6 +7,7 @@ import pytest
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.leaderboard.board.entries import baseline_entry
 from fedbandit_envs.leaderboard.board.provenance import machine, package
+from fedbandit_envs.leaderboard.board.published import is_open, newest_published
 from fedbandit_envs.leaderboard.board.records import Records
 from fedbandit_envs.leaderboard.board.report.figures import privacy_png
 from fedbandit_envs.leaderboard.board.report.page import markdown, renewed, summary
@@ -57,6 +58,17 @@ def test_the_entries_on_record_are_todays_baselines(standing):
     """Classes may be moved and renamed, if the names on record are kept; arguments may not change."""
     for result in standing:
         assert result.entry == baseline_entry(result.entry.source), result.entry.name
+
+
+def test_the_committed_editions_are_the_published_ones(standing):
+    """If this fails, results were made anew: ``python docs/generator/publish.py docs/leaderboard/results``."""
+    for suite in QUICK:
+        editions = {result.edition for result in standing if result.suite == suite}
+        assert editions == {newest_published(SUITES[suite])}
+    lines = RECORDS.lines()
+    assert not any(is_open(result, lines) for result in standing[::20])
+    # Elsewhere, or without the record, the same files are open.
+    assert all(is_open(result, []) for result in standing[::20])
 
 
 def test_secrets_and_shards_stay_out_of_the_repository():

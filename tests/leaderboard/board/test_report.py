@@ -52,6 +52,16 @@ def test_comparisons_are_with_tuned_silence(rows):
             assert (row.better.value > 0.5) == (row.over.value > 0) == (row.score.value > tuned.score.value)
 
 
+def test_regret_is_compared_with_that_of_tuned_silence(rows):
+    tuned = named(rows, lines_of(rows[0].result.suite)[TUNED])
+    assert tuned.ratio == pytest.approx((1, 1, 1))
+    for row in rows:
+        logs = np.sort(np.log(row.result.last_regret / tuned.result.last_regret))
+        quarter = len(logs) // 4
+        assert row.ratio.value == pytest.approx(np.exp(logs[quarter : len(logs) - quarter].mean()))
+        assert row.ratio.low <= row.ratio.value <= row.ratio.high
+
+
 def test_without_the_reference_regret_ranks_and_nothing_is_made_up():
     rows = only([result(SUITE, "b", "silent", 0.5), result(SUITE, "a", "silent", 0.7)])
     assert [(row.name, row.rank) for row in rows] == [("b", 1), ("a", 2)]

@@ -1,12 +1,13 @@
 """The report's figures, as data: curves, fronts, profiles, and what privacy buys."""
 
+import re
 from math import inf
 
 import numpy as np
 import pytest
 from board_results import EPSILONS, PRIVATE, claim, federation_pays, named, only, result
 
-from fedbandit_envs.baselines.comparison_lines import TUNED
+from fedbandit_envs.baselines.comparison_lines import TRUE, TRUE_TUNED, TUNED
 from fedbandit_envs.leaderboard.board.report.figures import GroupFigures, privacy_panels, privacy_png
 from fedbandit_envs.leaderboard.board.report.rows import lines_of, rows_of
 from fedbandit_envs.leaderboard.board.suites import SUITES
@@ -29,7 +30,12 @@ def test_which_privacy_buys_what_has_every_private_baseline_and_all_lines(rows):
         for one in drawn:
             assert one["x"] == list(EPSILONS)
             assert one["y"] == sorted(one["y"], reverse=True)
-        assert f"{min(drawn[0]['y']):.4g}" in picture.words
+        name = drawn[0]["name"]
+        least = re.search(rf"{name} ([\d.,]+) \[([\d.,]+), ([\d.,]+)\]", picture.words)
+        assert float(least[1].replace(",", "")) == pytest.approx(min(drawn[0]["y"]), rel=0.1)
+        # Like is compared with like, and the figure says which lines are alike.
+        assert f"{lines[TRUE]} have those of tuned silence" in picture.caption
+        assert (TRUE_TUNED in lines) == ("have their own" in picture.caption)
 
 
 def test_limited_messages_have_a_curve_of_their_own():
@@ -49,7 +55,7 @@ def test_first_figure_as_a_picture(tmp_path):
     assert privacy_png(groups, tmp_path / "figure.png")
     drawn = privacy_panels(groups)
     for rows, curves in zip(groups.values(), drawn.values(), strict=True):
-        assert list(curves) == [*lines_of(SUITE), "paper's form", "weighted"]
+        assert list(curves) == [*lines_of(rows[0].result.suite), "paper's form", "weighted"]
         weighted = curves["weighted"]
         assert list(weighted["x"]) == list(EPSILONS)
         name = PRIVATE[rows[0].result.suite.removesuffix("-quick")][1]

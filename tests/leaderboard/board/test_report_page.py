@@ -12,7 +12,9 @@ from board_results import federation_pays, result
 
 from fedbandit_envs.leaderboard.board import report as package
 from fedbandit_envs.leaderboard.board.report import report
+from fedbandit_envs.leaderboard.board.report.page import bar
 from fedbandit_envs.leaderboard.board.result import ResultFile
+from fedbandit_envs.leaderboard.board.scores import Estimate
 from fedbandit_envs.leaderboard.board.suites import SUITES
 
 ASSETS = Path(package.__file__).parent
@@ -127,10 +129,40 @@ def test_markdown_table(written):
     text = (out / "leaderboard.md").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if re.match(r"\| \d", line)]
     assert len(lines) == len(every)
-    assert {line.count("|") for line in lines} == {10}
+    assert {line.count("|") for line in lines} == {11}
     assert text.splitlines()[-1].endswith("| arms-quick | silent | 2026-03-04 | a\\|b |")
     assert "### Track private-0.1" in text
-    assert re.search(r"\| 1 \| SS-UCB-tuned \| 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] \|", text)
+    assert re.search(
+        r"\| 1 \| SS-UCB-tuned \| 1.00 \[1.00, 1.00\] \| 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] \| itself", text
+    )
+    assert "Tracks on which nothing was run: `revealed`, `non-private-few`" in text
+    (ratios,) = re.findall(r"^\| procurement-quick \|.*", text, re.MULTILINE)
+    assert re.fullmatch(
+        r"\| procurement-quick \| SS-UCB-tuned 1.00 \[1.00, 1.00\] \| .* 0\.\d+ \[0\.\d+, 0\.\d+\] \|", ratios
+    )
+
+
+def test_what_was_not_run_is_named_where_its_number_would_stand(tmp_path):
+    alone = [result(SUITE, "UCB1", "silent", 0.5)]
+    report(alone, tmp_path)
+    text = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
+    reference, tuned = "uniform-arms was not run", "UCB1-tuned was not run"
+    assert f"| 1 | UCB1 | {reference} | {reference} | {reference} | {reference} |" in text
+    report([*alone, result(SUITE, "uniform-arms", "silent", 1.0)], tmp_path)
+    text = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
+    assert re.search(rf"\| 1 \| UCB1 \| {tuned} \| 0\.\S+ \[\S+ \S+\] \| {tuned} \| {tuned} \|", text)
+    for name in ("leaderboard.md", "leaderboard.html"):
+        assert tuned in (tmp_path / name).read_text(encoding="utf-8")
+
+
+def test_bars_are_on_a_logarithmic_scale_with_tuned_silence_in_the_middle():
+    assert bar(Estimate(1.0)) == pytest.approx((50, 0.5, 50))
+    assert bar(Estimate(0.5, 0.4, 0.7)) == pytest.approx((30.10, 12.15, 34.95), abs=0.01)
+    # A half and a quarter are as far apart as a double and a fourfold; what is outside of the scale lies at an end.
+    assert bar(Estimate(0.5))[2] - bar(Estimate(0.25))[2] == pytest.approx(
+        bar(Estimate(4.0))[2] - bar(Estimate(2.0))[2]
+    )
+    assert bar(Estimate(0.0, 0.0, 1e9)) == (0, 100, 0)
 
 
 def test_without_matplotlib_all_but_the_picture_is_written(tmp_path, monkeypatch):

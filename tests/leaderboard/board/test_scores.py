@@ -2,18 +2,21 @@
 
 import json
 from itertools import product
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fedbandit_envs.leaderboard.board.scores import (
+    Estimate,
     interquartile_mean,
     normalised,
     paired_difference,
     performance_profile,
     probability_of_improvement,
+    regret_ratio,
+    rounded,
     with_interval,
 )
 
@@ -129,3 +132,39 @@ def test_normalised_score():
         normalised(np.ones(3), np.ones(2))
     with pytest.raises(ValueError, match=r"0\.0 as its least regret"):
         normalised(np.ones(2), np.array([1.0, 0.0]))
+
+
+@pytest.mark.parametrize(
+    ("estimate", "text"),
+    [
+        ((0.93, 0.91, 0.95), "0.93 [0.91, 0.95]"),
+        ((0.9212, 0.9142, 0.9281), "0.921 [0.914, 0.928]"),
+        ((0.99749, 0.99632, 0.9981), "0.9975 [0.9963, 0.9981]"),
+        ((33.0, 29.4, 36.7), "33 [29, 37]"),
+        ((33.0, 22.4, 46.7), "33 [22, 47]"),
+        ((8123.0, 8001.0, 8245.0), "8,120 [8,000, 8,240]"),
+        ((25020.0, -16342.0, 66382.0), "30,000 [-20,000, 70,000]"),
+        ((-0.0001, -0.01, 0.01), "0.000 [-0.010, 0.010]"),
+        # An empty interval, or one that is empty but for rounding errors, gives no hint.
+        ((0.5, 0.5, 0.5 + 1e-12), "0.50 [0.50, 0.50]"),
+        ((0.5, 0.4999999, 0.5), "0.50 [0.50, 0.50]"),
+        ((1e-300, 0.0, 1e-299), "0.00 [0.00, 0.00]"),
+        ((1234.5, 1234.5, 1234.5), "1,234 [1,234, 1,234]"),
+        ((12.345, nan, nan), "12.3"),
+        ((0.5, nan, nan), "0.50"),
+    ],
+)
+def test_the_interval_decides_the_digits(estimate, text):
+    assert rounded(Estimate(*estimate)) == text
+
+
+def test_ratios_of_regret_do_not_depend_on_units_and_have_no_favourite():
+    generator = np.random.default_rng(5)
+    tasks = np.repeat([0, 1], 20)
+    mine, other = generator.lognormal(0, 1, (2, 40))
+    there, back = regret_ratio(mine, other, tasks), regret_ratio(other, mine, tasks)
+    assert there.value * back.value == pytest.approx(1)
+    scale = np.where(tasks, 1e6, 1.0)
+    assert regret_ratio(mine * scale, other * scale, tasks) == pytest.approx(there)
+    assert regret_ratio(mine * 3, mine, tasks) == pytest.approx((3, 3, 3))
+    assert regret_ratio(mine * 0, mine, tasks) == pytest.approx((0, 0, 0))

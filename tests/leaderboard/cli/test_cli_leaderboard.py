@@ -1,13 +1,15 @@
 """The commands of the leaderboard, as a user types them: rightly and wrongly."""
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 from tiny_board import TINY
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.board import engine, plays
+from fedbandit_envs.leaderboard.board import engine, plays, published
 from fedbandit_envs.leaderboard.board.records import Records
 from fedbandit_envs.leaderboard.board.result import ResultFile
 from fedbandit_envs.leaderboard.board.suites import SUITES
@@ -148,6 +150,10 @@ def test_who_mixes_rows_gets_no_row(tmp_path, mine):
         (("run", "--suite", "tiny", "--track", "silent", "FedUCB"), "none of FedUCB fits silent"),
         (("run", "--suite", "tiny", "--backend", "dask"), "--scheduler is None"),
         (("run", "--suite", "tiny", "--backend", "spark"), "--backend is 'spark'"),
+        (("run", "--suite", "tiny", "--edition", "published"), "no edition of tiny in version 1 was published"),
+        (("run", "--suite", "tiny", "--edition", "newest"), "--edition is 'newest'"),
+        (("run", "--suite", "linear-quick", "--edition", "published", "--new-edition"), "only one of them is allowed"),
+        (("submit", "MINE", "--suite", "tiny", "--track", "silent", "--edition", "published"), "was published"),
         (("run",), "Missing option '--suite'"),
         (("run", "--suite", "tiny", "--workers", "0"), "Invalid value for '--workers'"),
         (("submit", "MINE", "--suite", "tiny", "--track", "loud"), "track is 'loud'"),
@@ -205,6 +211,29 @@ def test_a_report_lists_who_was_withdrawn_and_renews_a_readme(tmp_path):
     done = call(*words)
     assert "left out: mine.json: no row on record" in done.stderr
     assert "| tiny | random-arm" in readme.read_text()
+
+
+def test_an_open_row_is_reported_beside_the_published_ones(tmp_path, mine, monkeypatch):
+    theirs, own, page = tmp_path / "theirs", tmp_path / "own", tmp_path / "page"
+    call("run", "--suite", "tiny", "--out", theirs, "--workers", 1, "LinUCB", "LinUCB-tuned", "random-arm")
+    lines = Records(theirs).lines()
+    edition = {name: lines[0][name] for name in ("suite", "digest", "salt")}
+    monkeypatch.setattr(published, "PUBLICATIONS", [{"seal": lines[-1]["seal"], "editions": [edition]}])
+    words = ("--suite", "tiny", "--track", "silent", "--out", own, "--workers", 1, "--edition", "published")
+    done = call("submit", mine, *words)
+    assert done.exit_code == 0, done.output
+    assert f"edition {lines[0]['id']}, open" in done.output
+    (gone,) = theirs.glob("*LinUCB-tuned*")
+    words = ("report", "--results", own, "--results", theirs, "--out", page)
+    assert call(*words).stdout.startswith("4 rows")
+    text = (page / "leaderboard.md").read_text()
+    ranks = {name: rank for rank, name in re.findall(r"^\| (\d|open) \| (\S+) \|", text, re.MULTILINE)}
+    assert ranks["mine"] == "open"
+    assert {ranks["LinUCB"], ranks["LinUCB-tuned"]} <= {"1", "2", "3"}
+    # A row that was withdrawn is so in an older copy of its folder too.
+    shutil.copytree(theirs, tmp_path / "older")
+    call("withdraw", gone, "--reason", "found wrong")
+    assert call(*words, "--results", tmp_path / "older").stdout.startswith("3 rows")
 
 
 def test_files_that_are_no_results_are_explained(tmp_path):
