@@ -3,10 +3,10 @@
 python benchmarks/pooling_power.py [--repeats 1000] [--watched 1 2 3 4]
 
 An entry that knows which rows are watched plays these honestly by UCB1, and each other row, with the probability in the
-column `share`, by UCB1 on the sums of all rows of its replica. Replicas are drawn from 200 of each task of `arms-quick`,
-as many a time as the suite has. Other entries spoil one row of each replica, so that its regret is three times as large
-(`spoiled`), or have less regret in all rows that are not watched, by the share in the column (`less`). The column `gain`
-is the share by which all this lowers the entry's mean regret.
+column `share`, by UCB1 on the sums of all rows of its replica. Replicas are drawn from 200 of each task of
+`arms-quick`, as many a time as the suite has. Other entries spoil one row of each replica, so that its regret is three
+times as large (`spoiled`), or have less regret in all rows that are not watched, by the share in the column (`less`).
+The column `gain` is the share by which all this lowers the entry's mean regret.
 """
 
 import argparse

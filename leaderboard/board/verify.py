@@ -300,9 +300,10 @@ def _first_difference(played: TaskResult, recorded: TaskResult, chosen: Sequence
     if unknown := recorded.extra.keys() - played.extra.keys():
         return f"extra has {sorted(unknown)}, which does not come about"
     regrets = zip(recorded.rounds, played.regret, recorded.regret, strict=True)
-    pairs = {f"regret by round {t}": (new, old) for t, new, old in regrets}
+    pairs: dict[str, tuple[Sequence[Any], Sequence[Any]]]
+    pairs = {"regret of rows": (played.row_regret, recorded.row_regret)}
+    pairs |= {f"regret by round {t}": (new, old) for t, new, old in regrets}
     pairs |= {name: (new, recorded.extra.get(name, ())) for name, new in played.extra.items()}
-    pairs |= {"regret of rows": (played.row_regret, recorded.row_regret)}
     pairs |= {"messages": (played.messages, recorded.messages), "bytes": (played.bytes, recorded.bytes)}
     for name, (new, old) in pairs.items():
         for number, seed in zip(new, chosen, strict=True):
