@@ -32,7 +32,7 @@ _FLOORS = ("", ".wrappers", ".baselines", ".leaderboard")
 _SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _PREFIX = "fedbandit-entry-"
-_SECONDS_TO_DIE = 10.0
+_SECONDS_TO_END, _SECONDS_TO_DIE = 2.0, 10.0
 _ENDINGS = {
     signal.SIGXCPU: " (all of its CPU time is used up)",
     signal.SIGKILL: " (perhaps out of memory or CPU time)",
@@ -99,7 +99,7 @@ class SandboxProcess:
     def ending(self) -> str:
         """Ends the process if it is still running, and returns a text that says how it ended."""
         try:
-            code = self._process.wait(_SECONDS_TO_DIE)
+            code = self._process.wait(_SECONDS_TO_END)
         except subprocess.TimeoutExpired:
             return "it has closed its channel"
         finally:

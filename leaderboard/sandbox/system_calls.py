@@ -24,17 +24,16 @@ _ALLOWED = {
     "pselect6": 270, "ppoll": 271, "fallocate": 285, "dup3": 292, "preadv": 295, "pwritev": 296, "renameat2": 316,
     "statx": 332, "close_range": 436, "faccessat2": 439,
     # The channel to the parent process.
-    "sendto": 44, "recvfrom": 45, "sendmsg": 46, "recvmsg": 47, "getsockname": 51, "getpeername": 52, "getsockopt": 55,
+    "sendto": 44, "recvfrom": 45, "recvmsg": 47,
     # Memory.
-    "mmap": 9, "mprotect": 10, "munmap": 11, "brk": 12, "mremap": 25, "msync": 26, "membarrier": 324,
+    "mprotect": 10, "munmap": 11, "brk": 12, "mremap": 25, "msync": 26,
     # Threads, signals to itself, and its own end.
     "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "sched_yield": 24, "pause": 34, "exit": 60,
-    "rt_sigpending": 127, "rt_sigtimedwait": 128, "rt_sigsuspend": 130, "sigaltstack": 131, "futex": 202,
-    "set_tid_address": 218, "restart_syscall": 219, "exit_group": 231, "set_robust_list": 273, "rseq": 334,
-    "futex_waitv": 449,
+    "rt_sigpending": 127, "rt_sigtimedwait": 128, "rt_sigsuspend": 130, "sigaltstack": 131,
+    "restart_syscall": 219, "exit_group": 231, "set_robust_list": 273, "rseq": 334,
     # What it is, its own limits, time, and random numbers.
     "nanosleep": 35, "getitimer": 36, "alarm": 37, "setitimer": 38, "getpid": 39, "uname": 63, "gettimeofday": 96,
-    "getrlimit": 97, "getrusage": 98, "times": 100, "getuid": 102, "getgid": 104, "geteuid": 107, "getegid": 108,
+    "getrlimit": 97, "times": 100, "getuid": 102, "getgid": 104, "geteuid": 107, "getegid": 108,
     "getppid": 110, "getgroups": 115, "getresuid": 118, "getresgid": 120, "capget": 125, "sched_get_priority_max": 146,
     "sched_get_priority_min": 147, "setrlimit": 160, "gettid": 186, "time": 201, "getcpu": 309, "getrandom": 318,
 }  # fmt: skip
@@ -69,6 +68,12 @@ _OF_ITSELF = {"kill": 62, "tgkill": 234, "prlimit64": 302, "sched_setaffinity": 
 _CREATING = {
     "open": (2, 1, 2), "openat": (257, 2, 3), "creat": (85, None, 1), "mkdir": (83, None, 1), "mkdirat": (258, None, 2),
 }  # fmt: skip
+# Threads wait for each other by futex(2). Without the flag "private", one may wait at a page of a file that others may
+# read, too, and be woken by them. Such a wait is answered like one that has ended at once: the C library, which waits
+# like this for the end of a thread, then asks again.
+_FUTEX, _PRIVATE, _WAITS = 202, 128, (0, 9, 9 | 256)
+# Pages of a large size are taken from a supply that all processes share.
+_MMAP, _LARGE_PAGES = 9, 0x40000
 # Bits of a mode that let others run a file as its owner or group, and the bit that keeps a file's name.
 _SPECIAL_MODES = 0o7000
 # Flags of open(2): to create a file, with or without a name; to truncate it; to write to it.
@@ -142,6 +147,10 @@ def program(process: int) -> list[_Instruction]:
                 (_ANY_BIT, 0, len(tests), _CREATE), *tests,
             ]  # fmt: skip
         instructions += _where(number, *tests, _ALLOW)
+    again = _refusal(errno.EAGAIN)
+    waits = [test for wait in _WAITS for test in ((_EQUAL, 0, 1, wait), again)]
+    instructions += _where(_FUTEX, _argument(1), (_ANY_BIT, 0, 1, _PRIVATE), _ALLOW, *waits, _REFUSE)
+    instructions += _where(_MMAP, _argument(3), (_ANY_BIT, 0, 1, _LARGE_PAGES), _REFUSE, _ALLOW)
     unsupported, unknown = _refusal(errno.ENOTSUP), _refusal(errno.ENOSYS)
     instructions += [
         (_AT_LEAST, 0, 1, _FIRST_RECENT),
