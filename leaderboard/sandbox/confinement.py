@@ -11,7 +11,7 @@ import ctypes
 import os
 import platform
 import struct
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from fedbandit_envs.leaderboard.sandbox.namespaces import die_with_parent, enter_namespaces
@@ -43,7 +43,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def confine(parent: int, readable: Iterable[str], writable: str) -> list[str]:
+def confine(parent: int, readable: Sequence[str], writable: str) -> list[str]:
     """Confines this process, which must have only one thread, for the rest of its life.
 
     Args:
@@ -87,7 +87,7 @@ def _drop_capabilities() -> None:
     _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()))
 
 
-def _confine_files(readable: Iterable[str], writable: str) -> int:
+def _confine_files(readable: Sequence[str], writable: str) -> int:
     """Confines this process to listed files by Landlock; returns Landlock's version, below 1 if there is none."""
     version = _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)
     if version < 1:

@@ -9,7 +9,7 @@ import select
 import shutil
 import signal
 import struct
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,7 +18,7 @@ _NEW_MOUNTS, _NEW_PROCESSES = 0x00020000, 0x20000000
 _NEW_USER, _NEW_MESSAGE_QUEUES = 0x10000000, 0x08000000
 # Flags of mount(2) and umount2(2), and attributes of mount_setattr(2).
 _RECURSIVE, _BIND, _PRIVATE, _DETACH = 1 << 14, 1 << 12, 1 << 18, 2
-_PIVOT_ROOT, _MOUNT_SETATTR = 155, 442
+_MOUNT_SETATTR = 442
 _READ_ONLY, _NO_SETUID = 1, 2
 _HERE, _RECURSIVELY = -100, 0x8000
 _LARGEST_FOLDER = "size=256m,nr_inodes=65536,mode=755"
@@ -32,7 +32,7 @@ def die_with_parent() -> None:
     _checked(_libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
 
 
-def enter_namespaces(readable: Iterable[str], devices: Iterable[str], folder: str) -> bool:
+def enter_namespaces(readable: Sequence[str], devices: Sequence[str], folder: str) -> bool:
     """Continues in a process that sees no other processes and only listed files, in mounts that are read-only.
 
     A read-only mount also keeps the times at which its files were read from being recorded. The folder is replaced by a
@@ -56,11 +56,12 @@ def enter_namespaces(readable: Iterable[str], devices: Iterable[str], folder: st
     """
     # A process in which only a part of the steps succeeded would be of no use: another one tries them first.
     if (trial := os.fork()) == 0:
+        failed = True
         try:
             _leave(readable, devices, folder)
-        except OSError:
-            os._exit(1)
-        os._exit(0)
+            failed = False
+        finally:
+            os._exit(failed)
     if os.waitpid(trial, 0)[1]:
         return False
     _leave(readable, devices, folder)
@@ -79,7 +80,7 @@ def enter_namespaces(readable: Iterable[str], devices: Iterable[str], folder: st
     return True
 
 
-def _leave(readable: Iterable[str], devices: Iterable[str], folder: str) -> None:
+def _leave(readable: Sequence[str], devices: Sequence[str], folder: str) -> None:
     """Moves this process into namespaces of its own and under a private root; its children also see no other processes.
 
     Raises:
@@ -97,12 +98,11 @@ def _leave(readable: Iterable[str], devices: Iterable[str], folder: str) -> None
     os.chdir(folder)
 
 
-def _make_private_root(readable: Iterable[str], devices: Iterable[str], folder: str) -> None:
+def _make_private_root(readable: Sequence[str], devices: Sequence[str], folder: str) -> None:
     # Nothing reads /proc any more, so that the new root can be put together there.
     root = "/proc"
     _mount(None, "/", None, _RECURSIVE | _PRIVATE)
     _mount("tmpfs", root, "tmpfs", 0, _LARGEST_FOLDER)
-    shutil.copytree(folder, root + folder, symlinks=True)
     attributes = struct.pack("QQQQ", _READ_ONLY | _NO_SETUID, 0, 0, 0)
     # In this order, folders come before what is in them, which is then there already. The C library and others use
     # paths with and without symbolic links.
@@ -117,8 +117,9 @@ def _make_private_root(readable: Iterable[str], devices: Iterable[str], folder: 
         _mount(path, place, None, _BIND | _RECURSIVE)
         options = (_HERE, place.encode(), _RECURSIVELY, attributes, ctypes.c_size_t(len(attributes)))
         _checked(_libc.syscall(_MOUNT_SETATTR, *options))
+    shutil.copytree(folder, root + folder, symlinks=True)
     os.chdir(root)
-    _checked(_libc.syscall(_PIVOT_ROOT, b".", b"."))
+    _checked(_libc.pivot_root(b".", b"."))
     # The old root now lies over the new one.
     _checked(_libc.umount2(b".", _DETACH))
 

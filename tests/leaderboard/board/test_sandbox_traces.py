@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -217,3 +218,9 @@ def test_no_attempt_succeeds_in_a_child(tries):
         assert state.st_mtime > 2
     if missing := set(PARTS) - set(held):
         pytest.skip(f"this kernel does not confine {sorted(missing)}; all else is refused")
+
+
+def test_results_may_name_every_part():
+    schema = json.loads(files("fedbandit_envs.leaderboard.board").joinpath("result.schema.json").read_text())
+    (array, _) = schema["$defs"]["task"]["properties"]["confined"]["anyOf"]
+    assert array["items"]["enum"] == list(PARTS)
