@@ -36,7 +36,8 @@ def enter_namespaces(readable: Sequence[str], devices: Sequence[str], folder: st
     """Continues in a process that sees no other processes and only listed files, in mounts that are read-only.
 
     A read-only mount also keeps the times at which its files were read from being recorded. The folder is replaced by a
-    private copy in memory, which vanishes with the process. The process sees neither ``/proc`` nor ``/sys``.
+    private copy in memory, which vanishes with the process. Of ``/proc`` the
+    process sees a copy of ``cpuinfo`` only.
 
     Two processes stay behind to wait: this one, and the first of the new namespace, in which signals have no default
     effect. Both end as the third one does (:func:`_end_as`). If this process gets SIGTERM, it ends the others, and when
@@ -101,8 +102,12 @@ def _leave(readable: Sequence[str], devices: Sequence[str], folder: str) -> None
 def _make_private_root(readable: Sequence[str], devices: Sequence[str], folder: str) -> None:
     # Nothing reads /proc any more, so that the new root can be put together there.
     root = "/proc"
+    processors = Path("/proc/cpuinfo").read_text().splitlines(keepends=True)
     _mount(None, "/", None, _RECURSIVE | _PRIVATE)
     _mount("tmpfs", root, "tmpfs", 0, _LARGEST_FOLDER)
+    # PyTorch finds out here which instructions it can use. The present clock rate depends on the load.
+    os.mkdir(f"{root}/proc")
+    Path(f"{root}/proc/cpuinfo").write_text("".join(line for line in processors if "MHz" not in line))
     attributes = struct.pack("QQQQ", _READ_ONLY | _NO_SETUID, 0, 0, 0)
     # In this order, folders come before what is in them, which is then there already. The C library and others use
     # paths with and without symbolic links.

@@ -29,7 +29,8 @@ from fedbandit_envs.leaderboard.sandbox.source import Source
 
 _INSIDE = "fedbandit_envs.leaderboard.sandbox.inside"
 _FLOORS = ("", ".wrappers", ".baselines", ".leaderboard")
-_SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime")
+_SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime", "/proc/cpuinfo",
+           "/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/present")  # fmt: skip
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _PREFIX = "fedbandit-entry-"
 _SECONDS_TO_END, _SECONDS_TO_DIE = 2.0, 10.0
