@@ -109,6 +109,8 @@ def main() -> None:
         (resource.RLIMIT_CPU, given["cpu_seconds"]),
         (resource.RLIMIT_FSIZE, _LARGEST_FILE),
         (resource.RLIMIT_CORE, 0),
+        # Signals that wait to be delivered, of which the kernel counts all of a user's.
+        (resource.RLIMIT_SIGPENDING, 0),
     ):
         resource.setrlimit(limit, (most, most))
     try:

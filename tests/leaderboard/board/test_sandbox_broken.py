@@ -138,6 +138,9 @@ def test_it_may_have_threads_but_no_children(tmp_path):
         thread = threading.Thread(target=ran.append, args=(1,))
         thread.start(); thread.join()
         assert ran == [1]
+        libc, started = ctypes.CDLL(None), ctypes.c_ulong()
+        assert not libc.pthread_create(ctypes.byref(started), None, libc.usleep, ctypes.c_void_p(50000))
+        assert not libc.pthread_join(started, None)
         for attempt in (os.fork, os.forkpty, lambda: subprocess.run(['true']), lambda: os.execv('/bin/true', ['true'])):
             try:
                 attempt()

@@ -1,6 +1,7 @@
 """A policy in a child process leaves nothing behind, and ends with its parent."""
 
 import os
+import platform
 import subprocess
 import sys
 import time
@@ -8,6 +9,16 @@ from pathlib import Path
 
 import pytest
 from entries import file_with, start_and_play
+
+from fedbandit_envs.leaderboard.sandbox.confinement import (
+    FILES,
+    PROCESSES,
+    SIGNALS,
+    SYSTEM_CALLS,
+    TIMES,
+    TRUNCATION,
+)
+from fedbandit_envs.leaderboard.sandbox.process import _own_folder, _remove, _remove_orphans
 
 
 def test_nothing_is_left_behind(tmp_path, monkeypatch):
@@ -31,7 +42,8 @@ class Litters:
     )
     policy = start_and_play(path, close=False)
     (folder,) = (tmp_path / "t").iterdir()
-    assert (folder / "deep/file").exists()
+    # In namespaces, what the child writes is in memory of its own.
+    assert (folder / "deep/file").exists() == (PROCESSES not in policy.confined)
     process = policy._child._process
     policy.close()
     policy.close()
@@ -66,7 +78,7 @@ class Sleeper:
 
 
 @pytest.mark.parametrize("then", ["pass", "time.sleep(60)"], ids=["waits", "is busy"])
-def test_it_ends_with_a_parent_that_is_killed(tmp_path, then):
+def test_it_ends_with_a_parent_that_is_killed(tmp_path, monkeypatch, then):
     path = file_with(tmp_path, SLEEPER.format(then=then))
     parent = subprocess.Popen(
         [sys.executable, "-c", ORPHAN, path],
@@ -75,14 +87,29 @@ def test_it_ends_with_a_parent_that_is_killed(tmp_path, then):
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     child = int(parent.stdout.readline())
-    assert Path(f"/proc/{child}").exists()
+    children = [child, *descendants(child)]
+    assert all(map(alive, children))
     parent.kill()
     parent.wait()
     parent.stdout.close()
     until = time.monotonic() + 20.0
-    while time.monotonic() < until and alive(child):
+    while time.monotonic() < until and any(map(alive, children)):
         time.sleep(0.01)
-    assert not alive(child)
+    assert not any(map(alive, children))
+    # Its folder has lost its owner; the next run removes it, and no folder whose owner lives.
+    (orphan,) = tmp_path.glob("fedbandit-entry-*")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with _own_folder() as living:
+        assert not orphan.exists()
+        _remove_orphans.__wrapped__(str(tmp_path))
+        assert Path(living).exists()
+    assert not Path(living).exists()
+
+
+def descendants(process):
+    """Ids of the processes that a process has started, and of those that these have started."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [one for child in map(int, children) for one in (child, *descendants(child))]
 
 
 def alive(process):
@@ -91,3 +118,76 @@ def alive(process):
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
+
+
+def test_a_folder_removed_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    real, made = os.open, []
+
+    def slow(path, *flags):
+        made.append(path)
+        if len(made) == 1:
+            os.rmdir(path)
+        return real(path, *flags)
+
+    monkeypatch.setattr("os.open", slow)
+    with _own_folder() as folder:
+        assert made == [made[0], folder]
+        assert Path(folder).is_dir()
+
+
+def test_folders_of_any_depth_and_permissions_are_removed(tmp_path):
+    (folder := tmp_path / "folder").mkdir()
+    here = os.getcwd()
+    try:
+        for place in ("deep", "closed"):
+            os.chdir(folder)
+            for _ in range(1500 if place == "deep" else 2):
+                os.mkdir(place)
+                os.chdir(place)
+            Path("file").touch()
+    finally:
+        os.chdir(here)
+    (folder / "closed/closed").chmod(0)
+    (folder / "closed").chmod(0)
+    (folder / "link").symlink_to(tmp_path)
+    (tmp_path / "kept").touch()
+    _remove(str(folder))
+    assert [one.name for one in tmp_path.iterdir()] == ["kept"]
+
+
+LACKING = """
+import ctypes, struct, sys
+from entries import start_and_play
+
+# The kernel answers EPERM to these system calls, as one does that lacks them or does not allow them.
+instructions = [(0x20, 0, 0, 0)]
+for number in map(int, sys.argv[2:]):
+    instructions += [(0x15, 0, 1, number), (0x06, 0, 0, 0x00050001)]
+code = b"".join(struct.pack("HBBI", *one) for one in [*instructions, (0x06, 0, 0, 0x7FFF0000)])
+libc = ctypes.CDLL(None)
+filters = ctypes.create_string_buffer(code)
+libc.prctl(38, 1, 0, 0, 0)
+assert libc.prctl(22, 2, struct.pack("HP", len(code) // 8, ctypes.addressof(filters)), 0, 0) == 0
+print(*start_and_play(sys.argv[1]).confined, sep=",")
+"""
+UNSHARE, MOUNT_SETATTR, LANDLOCK = 272, 442, 444
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers are those of x86-64")
+@pytest.mark.parametrize("refused", [(MOUNT_SETATTR,), (UNSHARE, LANDLOCK)], ids=str)
+def test_a_kernel_that_lacks_a_part_is_told_from_one_that_has_it(tmp_path, refused):
+    """Namespaces that succeed in part are not used, and the policy plays on."""
+    path = file_with(tmp_path, SLEEPER.format(then="assert self.shape"))
+    done = subprocess.run(
+        [sys.executable, "-c", LACKING, path, *map(str, refused)],
+        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2] / "support")},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    held = {*done.stdout.strip().split(",")}
+    assert held >= {SYSTEM_CALLS, TRUNCATION}
+    assert not held & {PROCESSES, TIMES}
+    assert held.isdisjoint({FILES, SIGNALS}) or LANDLOCK not in refused
+    assert not list(tmp_path.glob("fedbandit-entry-*"))
