@@ -19,7 +19,6 @@ from fedbandit_envs.leaderboard.runs.source import source_digest
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.registry.plugins import Registry
 
-LOG_LOG = {"xscale": "log", "yscale": "log"}
 LINEAR = {"xscale": "linear", "yscale": "linear"}
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from fedbandit_envs.baselines import comparison_lines
 from fedbandit_envs.baselines.comparison_lines import PLACEBO, TRUE, TUNED
-from fedbandit_envs.leaderboard.reproduction.experiment import LOG_LOG, Experiment, Plan, Scale
+from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.leaderboard.runs.statistics import Middle
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
@@ -229,7 +229,7 @@ SCALES = {
 EXPERIMENTS = {
     "trust": Experiment(
         "Trust: what each step from local noise to a trusted server buys",
-        {"x": "agents", "y": "regret / tuned silence's", **LOG_LOG},
+        {"x": "agents", "y": "regret / tuned silence's"},
         SCALES,
         runs,
         {
