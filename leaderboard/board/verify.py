@@ -5,6 +5,7 @@ unknown in advance, can be replayed at a fraction of the cost and must give exac
 one seed in n were changed, replaying k seeds detects it with probability k/n, and replaying all of them always does.
 """
 
+import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -66,8 +67,9 @@ def verify(result: ResultFile, folder: Path, seeds: int | None = 2, anew: bool =
     row = _row(result, folder)
     # The choice of the rows that are played alone in the replay follows from a secret that nobody knew before.
     replayed = row.runs(EditionSecrets(result.edition, secrets.token_bytes(32)))
-    # There can be no other play of the edition in a folder without shards: it is a copy.
-    alone = only_play_of(result.edition, folder / SHARDS) if (folder / SHARDS).exists() else nullcontext()
+    # There can be no other play of the edition in a folder without shards, which is a copy, or in one that is read-only.
+    playable = os.access(folder / SHARDS, os.W_OK)
+    alone = only_play_of(result.edition, folder / SHARDS) if playable else nullcontext()
     with alone:
         for play, recorded in zip(replayed, result.tasks, strict=True):
             yield _replay(play, recorded, seeds)

@@ -188,7 +188,7 @@ class Mine:
             raise LookupError("found other content")
         try:
             open(original)
-        except PermissionError:
+        except (PermissionError, FileNotFoundError):
             pass
         else:
             raise LookupError("found a file that no digest covers")

@@ -295,7 +295,7 @@ def test_a_result_is_checked_against_the_schema(board, tmp_path):
         "",
         "[]",
         '{"schema": 1}',
-        json.dumps({**good, "schema": 2}),
+        json.dumps({**good, "schema": 1}),
         files["LinUCB"].read_text()[:-9],
     ):
         file.write_text(text)

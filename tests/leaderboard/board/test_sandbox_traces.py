@@ -178,7 +178,10 @@ def tries(tmp_path, monkeypatch):
     package = tmp_path / "entries_that_try" / "tries"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(TRYING + POLICY)
-    for path in (own := package / "data.txt", record := tmp_path / "record.jsonl"):
+    # A child may read compiled kernels where they are, and copies of its own code only.
+    (kernels := tmp_path / "kernels").mkdir()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(kernels))
+    for path in (own := kernels / "data.txt", record := tmp_path / "record.jsonl"):
         path.write_text("x" * 100)
     monkeypatch.syspath_prepend(package.parent)
     return {"own": str(own), "record": str(record), "other": os.getpid()}

@@ -183,7 +183,7 @@ def test_bad_words_are_explained(words, message):
         ("P-FCB", "privatizer.epsilon=0", "epsilon is 0"),
         ("P-FCB", "privatizer.budget=1", "budget is a int"),
         ("LinUCB", "dim=0", "dim is 0"),
-        ("LinUCB", "num_arms=100000000000000", "Unable to allocate"),
+        ("LinUCB", "num_arms=100000000000000", "num_arms is 100000000000000"),
         ("LinUCB", "ridge=0", "ridge is 0"),
         # What only the first reset can tell, since it draws the graph:
         (

@@ -59,7 +59,7 @@ def test_the_least_regret_on_tuning_seeds_is_chosen_and_nothing_is_played_twice(
     ("words", "message"),
     [
         (("army",), "PROBLEM is 'army'; one of 'arms', 'exposure', 'linear', 'procurement', 'all'"),
-        (("arms", "--seeds", 0), "seeds is 0; an integer >= 1 is required"),
+        (("arms", "--seeds", 0), "seeds is 0; an integer in [1, 1048576] is required"),
         (("arms", "--rounds", -5), "rounds is -5; an integer >= 1 is required"),
         (("arms", "--workers", 0), "--workers"),
         (("arms", "--rounds", "many"), "--rounds"),
