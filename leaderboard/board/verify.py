@@ -67,7 +67,7 @@ def verify(result: ResultFile, folder: Path, seeds: int | None = 2, anew: bool =
     row = _row(result, folder)
     # The choice of the rows that are played alone in the replay follows from a secret that nobody knew before.
     replayed = row.runs(EditionSecrets(result.edition, secrets.token_bytes(32)))
-    # There can be no other play of the edition in a folder without shards, which is a copy, or in one that is read-only.
+    # There can be no other play of the edition in a folder without shards, which is a copy, or in a read-only one.
     playable = os.access(folder / SHARDS, os.W_OK)
     alone = only_play_of(result.edition, folder / SHARDS) if playable else nullcontext()
     with alone:
