@@ -68,10 +68,12 @@ def enter_namespaces(readable: Sequence[str], devices: Sequence[str], folder: st
     _leave(readable, devices, folder)
     # SIGTERM waits until its handler is there.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
-    for _ in range(2):
+    # Time of a process that the kernel ends with its namespace would be counted nowhere. The first process therefore
+    # asks the second to end, and the second ends and waits for the third.
+    for ending in (signal.SIGTERM, signal.SIGKILL):
         parent = os.pidfd_open(os.getpid())
         if child := os.fork():
-            _end_as(child)
+            _end_as(child, ending)
         die_with_parent()
         # If the parent has ended before this process asked to end with it, its descriptor is readable.
         if select.select([parent], [], [], 0)[0]:
@@ -134,14 +136,14 @@ def _mount(what: str | None, place: str, kind: str | None, flags: int, options: 
     _checked(_libc.mount(*named, ctypes.c_ulong(flags), options.encode()))
 
 
-def _end_as(child: int) -> NoReturn:
-    """Waits for a child process and ends this process as the child has ended; on SIGTERM, ends the child.
+def _end_as(child: int, ending: signal.Signals) -> NoReturn:
+    """Waits for a child process and ends this process as the child has ended; on SIGTERM, sends ``ending`` to the child.
 
     The exit code is that of the child, or 128 and the number of the signal that has ended it.
     """
     # Only the third process has the channel to the parent, which is closed when that process ends.
     os.closerange(0, os.sysconf("SC_OPEN_MAX"))
-    signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGKILL))
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(child, ending))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     os._exit(128 - code if code < 0 else code)
