@@ -166,4 +166,4 @@ class Participation(FederatedWrapper):
         agents = self.max_num_agents
         if self._law is None:
             return np.ones((len(generators), agents), np.bool_)
-        return np.stack([self._law(t, generator, agents) for generator in generators])
+        return np.array([self._law(t, generator, agents) for generator in generators])
