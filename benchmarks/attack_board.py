@@ -10,8 +10,11 @@ an entry on totals and the suite's silent baselines, submitted by their entry po
 import argparse
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.leaderboard.board import engine
@@ -22,6 +25,7 @@ from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import tracks_of
 from fedbandit_envs.leaderboard.runs import execute
 from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
+from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.sandbox import EntryError
 
 ENTRIES = Path(__file__).parents[1] / "tests" / "support" / "pooling_entries.py"
@@ -39,6 +43,16 @@ def entries(suite):
         if not BASELINES[name].wrappers and all(silent.fits(BASELINES[name], task) for task in suite.tasks):
             found[name] = (f"{policy.__module__}:{policy.__qualname__}", dict(BASELINES[name].policy_kwargs))
     return found
+
+
+def compile_kernels(suite, found):
+    """Plays two rounds with every honest entry, so that no child process has to compile what the entry uses."""
+    for name, (code, settings) in found.items():
+        if not name.startswith("pools"):
+            path, _, attribute = code.rpartition(":")
+            module = run_path(path) if path.endswith(".py") else vars(import_module(path))
+            for task in suite.tasks:
+                simulate(replace(task, rounds=2).federation(), module[attribute](**settings), [0, 1])
 
 
 def outcome(suite, name, code, settings, workers):
@@ -67,11 +81,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="names, or channels of entries that pool")
     options = parser.parse_args()
     suite = SUITES[options.suite]
-    for name, (code, settings) in entries(suite).items():
+    found = entries(suite)
+    compile_kernels(suite, found)
+    for name, (code, settings) in found.items():
         if options.only and not {name, name.removeprefix("pools ")} & {*options.only}:
             continue
-        found = Counter(outcome(suite, name, code, settings, options.workers) for _ in range(options.times))
-        outcomes = ", ".join(f"{count} {what}" for what, count in found.most_common())
+        counts = Counter(outcome(suite, name, code, settings, options.workers) for _ in range(options.times))
+        outcomes = ", ".join(f"{count} {what}" for what, count in counts.most_common())
         print(f"{options.suite:18} {name:24} {outcomes}", flush=True)
 
 

@@ -18,7 +18,7 @@ from fedbandit_envs.randomness.streams import Purpose
 from fedbandit_envs.randomness.threefry import fill_bits, padded
 from fedbandit_envs.randomness.variates import fill_exponentials, fill_normals
 
-DistributionName = Literal["band", "unit_ball", "hypercube", "signed_hypercube"]
+DistributionName = Literal["band", "unit_ball", "hypercube", "signed_hypercube", "sphere_and_bias"]
 
 # Constants of the FedUCB paper: suboptimal arms have means in [LOW, HIGH], the best arm has a mean in an interval of
 # length WIDTH that begins at HIGH plus the gap.
@@ -228,6 +228,69 @@ def _fill_cube(active, round_, key, parameter, low, width, contexts, means):
             expect(contexts[r, j], parameter[r], means[r, j])
 
 
+class _SphereAndBias:
+    """The distribution of Zhou and Chowdhury (ICLR 2024): points of a sphere with a bias, and d arms that never change.
+
+    Before they are scaled to norm L, arm i < d - 1 has the features e_i + e_d, arm d - 1 has e_d, and every other arm
+    has (u, 1), with u uniform on the unit sphere in d - 1 dimensions and drawn anew in every round.
+    """
+
+    def __init__(self, bound: float) -> None:
+        """Takes the bound L."""
+        self._bound = bound
+
+    def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
+        """Starts an episode: writes the arms that never change; the arguments are those of :meth:`_Band.begin`.
+
+        Raises:
+            ValueError: There are fewer arms than dimensions.
+        """
+        dim, arms = contexts.shape[2:]
+        if arms < dim or dim < 2:
+            raise ValueError(
+                f"num_arms is {arms} and dim {dim}; at least 2 dimensions and as many arms are required with "
+                "contexts='sphere_and_bias', of which d arms never change"
+            )
+        self._draws = randomness.draws(Purpose.CONTEXT)
+        self._parameter = parameter
+        basis = np.eye(dim)
+        basis[-1] = 1.0
+        contexts[..., :dim] = self._bound * basis / np.linalg.norm(basis, axis=0)
+        contexts[..., -1, dim:] = self._bound * np.sqrt(0.5)
+
+    def draw(self, active: Array, contexts: Array, means: Array) -> None:
+        """Draws the contexts of the next round and their means; the arguments are those of :meth:`_Band.draw`."""
+        _fill_sphere(
+            active, self._draws.round, self._draws.key, self._parameter, self._bound * np.sqrt(0.5), contexts,
+            means,
+        )  # fmt: skip
+
+
+@kernel
+def _fill_sphere(active, round_, key, parameter, radius, contexts, means):
+    dim, arms = contexts.shape[2:]
+    some = arms - dim
+    normals = np.empty(padded(max(some * (dim - 1), 1)), np.float32)
+    scale = np.empty(some)
+    for r in range(contexts.shape[0]):
+        for j in range(contexts.shape[1]):
+            if not active[r, j]:
+                continue
+            fill_normals(key[r, j, 0], key[r, j, 1], round_[r, j], normals)
+            scale[:] = 0.0
+            for i in range(dim - 1):
+                g = normals[i * some : (i + 1) * some]
+                for k in range(some):
+                    scale[k] += np.float64(g[k]) * np.float64(g[k])
+            for k in range(some):
+                scale[k] = radius / np.sqrt(scale[k])
+            for i in range(dim - 1):
+                g, x = normals[i * some : (i + 1) * some], contexts[r, j, i]
+                for k in range(some):
+                    x[dim + k] = scale[k] * np.float64(g[k])
+            expect(contexts[r, j], parameter[r], means[r, j])
+
+
 class FixedContexts:
     """Contexts that are given and the same in every round, so that an arm is the same arm in all rounds.
 
@@ -268,7 +331,9 @@ class FixedContexts:
         """Does nothing: contexts are fixed."""
 
 
-def make_distribution(contexts: Any, bound: float, gap: float) -> _Band | _Independent | FixedContexts:
+def make_distribution(
+    contexts: Any, bound: float, gap: float
+) -> _Band | _Independent | _SphereAndBias | FixedContexts:
     """Returns the distribution of contexts with a name, or fixed contexts.
 
     Args:
@@ -284,4 +349,6 @@ def make_distribution(contexts: Any, bound: float, gap: float) -> _Band | _Indep
     require_choice("contexts", contexts, get_args(DistributionName))
     if contexts == "band":
         return _Band(bound, gap)
+    if contexts == "sphere_and_bias":
+        return _SphereAndBias(bound)
     return _Independent(contexts, bound)

@@ -46,7 +46,8 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     | `last_reward` | (1,) | float64 | the reward of the last round, in [-B, B] |
     | `total_statistic` | (d + 1, d + 1) | float64 | sum of [x; y][x; y]^T over all rounds so far |
 
-    In the last row x is the context pulled in a round and y its reward. Before the first round the last three are 0.
+    In the last row x is the context pulled in a round and y its reward; with `statistic="moments"` the sum of y^2 is
+    replaced by 0. Before the first round the last three are 0.
 
     Views for learning agents also offer `features=True`: a flat box of features in [-1, 1] instead of this `Dict`, see
     :class:`~fedbandit_envs.linear.features.LinearFeatures`.
@@ -88,6 +89,8 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     | `FedLinearCube-v0` | uniform on [0, 1]^d / sqrt(d), normal rewards with sd 0.1 |
     | `FedLinearAsync-v0` | uniform on [-1, 1]^15 / sqrt(15), 25 arms, sd 0.3; 15 agents, one a round acts (He et al.) |
     | `FedLinearInTurn-v0` | the same, agents take turns |
+    | `FedLinearSphere-v0` | points of a sphere with a bias, sd 0.5; 100 agents (Zhou and Chowdhury), rewards less 1/2 |
+    | `FedLinearSpherePrinted-v0` | the same with rewards as printed, neither centred nor bounded in practice |
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
     `fedbandit_envs.linear_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
@@ -109,6 +112,7 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     * A. Dubey, A. Pentland: Differentially-Private Federated Linear Bandits. NeurIPS 2020.
     * J. He, T. Wang, Y. Min, Q. Gu: A Simple and Provably Efficient Algorithm for Asynchronous Federated Contextual
       Linear Bandits. NeurIPS 2022.
+    * X. Zhou, S. R. Chowdhury: On Differentially Private Federated Linear Contextual Bandits. ICLR 2024.
     * L. Li, W. Chu, J. Langford, R. E. Schapire: A Contextual-Bandit Approach to Personalized News Article
       Recommendation. WWW 2010.
 

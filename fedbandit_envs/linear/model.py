@@ -13,13 +13,14 @@ from fedbandit_envs.core.policy_spec import ActionFormat
 from fedbandit_envs.core.problem import MOST, Problem
 from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.linear.contexts import DistributionName, FixedContexts, make_distribution
-from fedbandit_envs.linear.neighbours import sensitivity
+from fedbandit_envs.linear.neighbours import of_moments, of_outer
 from fedbandit_envs.linear.rewards import RewardDistribution, RewardName
 from fedbandit_envs.linear.rounds import take_in
 from fedbandit_envs.randomness.episode import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose, stream
 
-ParameterName = Literal["sphere", "orthant", "diagonal"]
+ParameterName = Literal["sphere", "orthant", "diagonal", "sphere_without_bias"]
+StatisticName = Literal["outer", "moments"]
 
 
 class LinearProblem(Problem):
@@ -48,7 +49,9 @@ class LinearProblem(Problem):
         reward: RewardName | None = None,
         reward_sd: float = 0.1,
         reward_bound: float = 1.0,
+        reward_offset: float = 0.0,
         parameter: ParameterName | Any = None,
+        statistic: StatisticName = "outer",
         instance_seed: int | Sequence[int] | None = None,
         render_mode: str | None = None,
     ) -> None:
@@ -62,19 +65,24 @@ class LinearProblem(Problem):
             dim: d, dimension of contexts; None for the dimension of given contexts or of a given parameter, or else the
                 problem's default.
             max_cycles: Rounds until truncation.
-            contexts: The distribution of contexts, ``"band"``, ``"unit_ball"``, ``"hypercube"`` or
-                ``"signed_hypercube"`` (see :mod:`fedbandit_envs.linear.contexts`), or fixed contexts: arrays or
-                nested lists, ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with fixed contexts
-                is an arm the same arm in every round. None for the problem's default distribution.
+            contexts: The distribution of contexts, ``"band"``, ``"unit_ball"``, ``"hypercube"``,
+                ``"signed_hypercube"`` or ``"sphere_and_bias"`` (see :mod:`fedbandit_envs.linear.contexts`), or fixed
+                contexts: arrays or nested lists, ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with
+                fixed contexts is an arm the same arm in every round. None for the problem's default distribution.
             gap: For contexts from the band: the smallest difference between the best expected reward and any other.
             context_bound: L > 0, the largest norm a context can have.
             reward: The distribution of rewards, ``"beta"``, ``"bernoulli"`` or ``"normal"``; None for the problem's
                 default.
             reward_sd: Standard deviation of normal rewards.
             reward_bound: B > 0: rewards are clipped to [-B, B].
+            reward_offset: Number that is added to every reward before it is clipped; regret does not depend on it.
             parameter: theta*, ``(dim,)`` with norm at most 1, or its distribution: ``"sphere"`` (uniform on the unit
-                sphere), ``"orthant"`` (uniform on [0, 1]^dim, scaled to norm 1) or ``"diagonal"`` (1/sqrt(dim) in every
-                entry); None for the problem's default.
+                sphere), ``"orthant"`` (uniform on [0, 1]^dim, scaled to norm 1), ``"diagonal"`` (1/sqrt(dim) in every
+                entry) or ``"sphere_without_bias"`` (uniform on a sphere of radius sqrt(1/2) in the first dim - 1
+                dimensions, with 0 as its last entry); None for the problem's default.
+            statistic: What agents release, each a sum over their rounds: ``"outer"``, [x; y][x; y]^T, or ``"moments"``,
+                the same without the squares y^2 of rewards (0 instead), which needs less noise and suffices for
+                regression.
             instance_seed: None draws a new theta* in each episode; an integer fixes it; from a sequence of n integers,
                 an episode with seed s takes entry s mod n.
             render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).
@@ -87,7 +95,8 @@ class LinearProblem(Problem):
         kind: RewardName = self.defaults["reward"] if reward is None else reward
         parameter = self.defaults["parameter"] if parameter is None else parameter
         self._context_bound = require_number("context_bound", context_bound, 0, np.inf, open_below=True)
-        self._rewards = RewardDistribution(kind, reward_sd, reward_bound)
+        self._rewards = RewardDistribution(kind, reward_sd, reward_bound, reward_offset)
+        self._squares = require_choice("statistic", statistic, get_args(StatisticName)) == "outer"
         self._distribution = make_distribution(contexts, self._context_bound, gap)
         if isinstance(parameter, str):
             require_choice("parameter", parameter, get_args(ParameterName))
@@ -173,6 +182,9 @@ class LinearProblem(Problem):
             return self._parameter
         draws = stream(seed, Purpose.PARAMETER)
         direction = draws.random(dim) if self._parameter_name == "orthant" else draws.standard_normal(dim)
+        if self._parameter_name == "sphere_without_bias":
+            direction[-1] = 0.0
+            return direction * (np.sqrt(0.5) / np.linalg.norm(direction))
         return direction / np.linalg.norm(direction)
 
     def _pull(self, arm: Array) -> None:
@@ -183,10 +195,12 @@ class LinearProblem(Problem):
             self._active, arm, self._across, self._reward, seen["last_reward"], seen["pulled_context"],
             seen["total_statistic"],
         )  # fmt: skip
+        if not self._squares:
+            seen["total_statistic"][..., -1, -1] = 0.0
 
     def _sensitivity(self) -> Sensitivity:
-        bound = self._context_bound**2 + self._reward_bound**2
-        return sensitivity(np.full(self._observation["total_statistic"].shape, bound))
+        shape = self._observation["total_statistic"].shape
+        return (of_outer if self._squares else of_moments)(shape, self._context_bound, self._reward_bound)
 
     def _largest_reward(self) -> Array:
         return np.full(self._reward.shape, self._reward_bound)

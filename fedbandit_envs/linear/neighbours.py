@@ -1,32 +1,59 @@
-"""Sensitivity of the linear bandit's released statistic, and the neighbouring histories that differ most."""
+"""Sensitivity of the linear bandit's released statistics, and the neighbouring histories that differ most."""
 
 from math import sqrt
 
 import numpy as np
 
-from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.claim import Adjacency
 from fedbandit_envs.core.neighbours import History, Neighbours, pairs_of
 from fedbandit_envs.core.sensitivity import Change, Sensitivity
 
 
-def sensitivity(scale: Array) -> Sensitivity:
-    """Returns the sensitivity of the statistic, the sum of [x; y][x; y]^T, in units of L^2 + B^2.
+def of_outer(shape: tuple[int, ...], context_bound: float, reward_bound: float) -> Sensitivity:
+    """Returns the sensitivity of the sum of [x; y][x; y]^T, in units of L^2 + B^2.
 
     Here x is a context of norm at most L, and y a reward in [-B, B]. Adding one observation changes the statistic by
     [x; y][x; y]^T, whose Frobenius norm is at most L^2 + B^2. Replacing one observation by another changes it by at
     most sqrt(2) times as much, which is reached if the two vectors [x; y] are orthogonal.
 
     Args:
-        scale: An array filled with L^2 + B^2, in the statistic's shape ``(replicas, agents, dim + 1, dim + 1)``.
+        shape: The statistic's shape ``(replicas, agents, dim + 1, dim + 1)``.
+        context_bound: L.
+        reward_bound: B.
     """
-    entries = scale.shape[2] * scale.shape[3]
-    changes = {"one-observation": Change(entries, sqrt(2)), "one-observation-added": Change(entries, 1.0)}
+    changes = {
+        "one-observation": Change(shape[2] * shape[3], sqrt(2)),
+        "one-observation-added": Change(shape[2] * shape[3], 1.0),
+    }
+    return Sensitivity(
+        {"statistic": np.full(shape, context_bound**2 + reward_bound**2)}, changes, symmetric=True
+    )
+
+
+def of_moments(shape: tuple[int, ...], context_bound: float, reward_bound: float) -> Sensitivity:
+    """Returns the sensitivity of the sums of x x^T and y x, in units of L^2; see :func:`of_outer` for the arguments.
+
+    The two copies of y x in the statistic count once in the norm: their scale is sqrt(2) L^2. With W = B / L, adding an
+    observation changes the norm by at most sqrt(1 + W^2). Two observations with rewards W and -W and contexts of norm 1
+    with inner product c differ by the norm sqrt(2 - 2 c^2 + 2 W^2 (1 + c)). This is largest at c = W^2 / 2, where it is
+    (2 + W^2) / sqrt(2), or, if W^2 > 2, at c = 1, where it is 2 W.
+    """
+    bound = reward_bound / context_bound
+    entries = shape[2] * shape[3] - 1
+    replaced = (2 + bound**2) / sqrt(2) if bound**2 <= 2 else 2 * bound
+    scale = np.full(shape, context_bound**2)
+    scale[..., -1] *= sqrt(2)
+    scale[..., -1, :] = scale[..., -1]
+    scale[..., -1, -1] = 0.0
+    changes = {
+        "one-observation": Change(entries, replaced),
+        "one-observation-added": Change(entries, sqrt(1 + bound**2)),
+    }
     return Sensitivity({"statistic": scale}, changes, symmetric=True)
 
 
 def worst_neighbours(adjacency: Adjacency, as_shares: bool = False) -> list[Neighbours]:
-    """Returns the neighbouring histories that differ most; none if the linear bandit does not name the adjacency.
+    """Returns the neighbouring histories that differ most in the sum of [x; y][x; y]^T; none for other adjacencies.
 
     Two arms have contexts and rewards of the largest size (L = 1, B = 1/sqrt(3)), and their vectors [x; y] are
     orthogonal. Under ``one-observation`` one history pulls the first of them where the other pulls the second. Under

@@ -15,6 +15,18 @@ _HE = {
     # practically no reward reaches it.
     "reward_bound": 5.0,
 }
+# Zhou and Chowdhury (ICLR 2024). Rewards are reported as differences from 1/2, in which the model is exactly linear.
+_ZHOU = {
+    "num_agents": 100,
+    "num_arms": 100,
+    "dim": 10,
+    "contexts": "sphere_and_bias",
+    "parameter": "sphere_without_bias",
+    "reward": "normal",
+    "reward_sd": 0.5,
+    "reward_bound": 1.5,
+    "statistic": "moments",
+}
 
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.linear.env:LinearEnv",
@@ -26,6 +38,10 @@ PROBLEM = RegisteredProblem(
         "FedLinearBall-v0": Preset({"contexts": "unit_ball", "reward": "normal"}),
         "FedLinearCube-v0": Preset({"contexts": "hypercube", "reward": "normal"}),
         "FedLinearAsync-v0": Preset(_HE, [[_PARTICIPATION, {"law": "uniform"}]]),
+        "FedLinearSphere-v0": Preset(_ZHOU),
+        # As in the paper's experiment, rewards are not centred. They are normal there, and no bound is named; this one
+        # is ten standard deviations of the noise beyond 0, so that practically no reward reaches it.
+        "FedLinearSpherePrinted-v0": Preset({**_ZHOU, "reward_offset": 0.5, "reward_bound": 5.0}),
         "FedLinearInTurn-v0": Preset(_HE, [[_PARTICIPATION, {"law": "in_turn"}]]),
     },
     tuning=TuningSpec(

@@ -25,7 +25,7 @@ class RewardDistribution:
     numbers, an arm with a larger mean never gives a smaller reward.
     """
 
-    def __init__(self, name: RewardName, sd: float, bound: float) -> None:
+    def __init__(self, name: RewardName, sd: float, bound: float, offset: float) -> None:
         """Sets the distribution.
 
         Args:
@@ -33,6 +33,7 @@ class RewardDistribution:
                 [0, 1], or ``"normal"`` (N(mu, sd^2)).
             sd: Standard deviation of normal rewards, >= 0.
             bound: B > 0; rewards are clipped to [-B, B].
+            offset: Number that is added to every reward before it is clipped.
 
         Raises:
             TypeError: A parameter is no number.
@@ -41,6 +42,7 @@ class RewardDistribution:
         self._distribution = get_args(RewardName).index(require_choice("reward", name, get_args(RewardName)))
         self._sd = require_number("reward_sd", sd, 0, np.inf)
         self._bound = require_number("reward_bound", bound, 0, np.inf, open_below=True)
+        self._offset = require_number("reward_offset", offset, -np.inf, np.inf)
         self.needs_probabilities = name != "normal"
 
     def begin(self, randomness: EpisodeRandomness) -> None:
@@ -58,13 +60,13 @@ class RewardDistribution:
             clipped: Output: whether each was clipped, bool ``(replicas, agents)``.
         """
         _draw(
-            active, arm, means, self._distribution, self._sd, self._bound, self._draws.key, self._draws.round,
-            reward, clipped,
+            active, arm, means, self._distribution, self._sd, self._bound, self._offset, self._draws.key,
+            self._draws.round, reward, clipped,
         )  # fmt: skip
 
 
 @kernel
-def _draw(active, arm, means, kind, sd, bound, key, round_, reward, clipped):
+def _draw(active, arm, means, kind, sd, bound, offset, key, round_, reward, clipped):
     scratch = np.empty(TERMS)
     for r in range(arm.shape[0]):
         for j in range(arm.shape[1]):
@@ -81,5 +83,6 @@ def _draw(active, arm, means, kind, sd, bound, key, round_, reward, clipped):
                 else:
                     # With a mean of 0 or 1 the reward is the mean.
                     paid = mean
+                paid += offset
             reward[r, j] = min(max(paid, -bound), bound)
             clipped[r, j] = abs(paid) > bound

@@ -137,7 +137,7 @@ def _mount(what: str | None, place: str, kind: str | None, flags: int, options: 
 
 
 def _end_as(child: int, ending: signal.Signals) -> NoReturn:
-    """Waits for a child process and ends this process as the child has ended; on SIGTERM, sends ``ending`` to the child.
+    """Waits for a child process and ends this process as the child has ended; passes on SIGTERM as ``ending``.
 
     The exit code is that of the child, or 128 and the number of the signal that has ended it.
     """
