@@ -1,5 +1,6 @@
 """Policies for linear contextual bandits."""
 
+from fedbandit_envs.baselines.linear.batched import BatchedLinUCB
 from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB, UniformArm
@@ -9,6 +10,7 @@ from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
 
 __all__ = [
     "AsyncLinUCB",
+    "BatchedLinUCB",
     "DisjointLinUCB",
     "FedLinUCB",
     "FedUCB",

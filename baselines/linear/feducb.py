@@ -30,6 +30,7 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.linear.ridge import Ridges, observe
 
 CombineName = Literal["pooled", "min"]
+ThresholdName = Literal["wang", "li"]
 
 
 class FedUCB(LinUCB):
@@ -76,7 +77,7 @@ class FedUCB(LinUCB):
         shift: ShiftName = "on_sum",
         bias: BiasName = "root_m",
         combine: CombineName = "pooled",
-        threshold: float | None = None,
+        threshold: float | ThresholdName | None = None,
         pool: AggregatorSpec = "sum",
         **linucb: Any,
     ) -> None:
@@ -93,7 +94,8 @@ class FedUCB(LinUCB):
                 probability.
             threshold: D, the threshold for sending; None for the paper's 2 T d / (ln(rho_max / rho_min + T L^2 / (d
                 rho_min)) + 1) with the horizon T and contexts of dimension d and norm at most L, divided by 1 + L^2
-                where there are several estimators.
+                where there are several estimators. For M agents ``"wang"`` is T ln(M T) / (d M), which DisLinUCB has
+                (Wang et al., ICLR 2020), and ``"li"`` is T / (M d ln(M T)) (Li and Wang, NeurIPS 2022).
             pool: The aggregator of received statistics, or its specification; see
                 :mod:`fedbandit_envs.baselines.aggregators`.
             **linucb: Other arguments of :class:`LinUCB`.
@@ -115,7 +117,11 @@ class FedUCB(LinUCB):
                 f"bias is {bias!r} and shift {shift!r}; bias='none' is required with 'lift', which bounds no error, "
                 "and with it alone"
             )
-        self._threshold = None if threshold is None else require_number("threshold", threshold, 0, np.inf)
+        if isinstance(threshold, str):
+            require_choice("threshold", threshold, get_args(ThresholdName))
+        elif threshold is not None:
+            require_number("threshold", threshold, 0, np.inf)
+        self._threshold = threshold
         self._pool = make_aggregator(pool)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
@@ -167,17 +173,18 @@ class FedUCB(LinUCB):
             self._ridges = Ridges.without_data((*rows, self._estimators), dim, float(start.least.flat[0]))
             self._trust(start, np.ones(rows, np.bool_))
         self._asks = spec.chooses_sending
-        self._due = (
-            self._default_threshold(spec.horizon, highest(seen["contexts"]), start)
-            if self._threshold is None
-            else self._threshold
-        )
+        self._due = self._due_at(spec.horizon, rows[1], highest(seen["contexts"]), start)
         self._waited = np.zeros(rows)
         self._synchronised = self._ridges.log_det.copy()
         self._send = np.zeros(rows, np.bool_)
 
-    def _default_threshold(self, horizon: int, longest: float, start: Regularisation) -> float:
+    def _due_at(self, horizon: int, agents: int, longest: float, start: Regularisation) -> float:
         dim = self._ridges.moment.shape[-1]
+        if self._threshold is not None and not isinstance(self._threshold, str):
+            return self._threshold
+        if self._threshold is not None:
+            power = 1 if self._threshold == "wang" else -1
+            return horizon / (dim * agents) * log(agents * horizon) ** power
         least, most = float(start.least.flat[0]), float(start.most.flat[0])
         threshold = 2 * horizon * dim / (log(most / least + horizon * longest**2 / (dim * least)) + 1)
         return threshold / (1 + longest**2) if self._estimators > 1 else threshold

@@ -1,21 +1,27 @@
 """Registered baselines for linear contextual bandits: each a policy with its wrappers, a summary and a reference."""
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
-from fedbandit_envs.baselines.baseline import Baseline, listed
+from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
+from fedbandit_envs.baselines.linear.batched import BatchedLinUCB, NoiseName, released_constants
 from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB, UniformArm
 from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
 from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
 from fedbandit_envs.baselines.tuned import constants
+from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.linear.env import LinearEnv
+from fedbandit_envs.wrappers import Channel, ContinualPrivatizer
 
 _LI = "Li, Chu, Langford, Schapire (WWW 2010)"
 _DUBEY = "Dubey, Pentland (NeurIPS 2020)"
 _HE = "He, Wang, Min, Gu (NeurIPS 2022)"
 _CORRECTED, _WITHOUT_NOISE = f"{_DUBEY}, Algorithm 1 corrected", f"{_DUBEY}, Algorithm 1 without noise"
 _TRIMMING = f"{_DUBEY}; aggregator after Blanchard, El Mhamdi, Guerraoui, Stainer (NeurIPS 2017)"
+_ZHOU = "Zhou, Chowdhury (ICLR 2024)"
 _CONTROL = "control"
 
 _FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
@@ -31,11 +37,39 @@ _PRINTED = {"shift": "per_agent", "bias": "printed"}
 _FLOOR = {"shift": "floor", "bias": "euclidean"}
 _TRIMMED = {"name": "trimmed_senders", "share": 0.4}
 
+_EVERY_25 = {"name": "fixed_gap", "gap": 25}
+_THREE_TIMES = {"name": "doubling", "start": 64, "stop": 256}
+_AT_A_FIFTH = {"epsilon": 0.2, "delta": 0.1}
+_AT_A_THOUSANDTH = {"epsilon": 0.001, "delta": 0.0001}
+_TREE_OF_ITS_NOISE = {"epsilon": None, "mechanism": "tree", "releases": _EVERY_25}
+# Zhou and Chowdhury's setting, with the radius of this package's experiments: its factor is that of the authors'
+# confidence radius, and rewards have the variance 1/4.
+_LITTLE_RADIUS = {"beta_scale": 0.03, "ridge": 1.0}
+_WEIGHED = {"pool": {"name": "precision", "reward_variance": 0.25}, **_LITTLE_RADIUS}
+
+
+def _released_noise(noise: NoiseName, epsilon: float, delta: float, env: FederatedEnv) -> Mapping[str, Any]:
+    dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
+    agents = env.max_num_agents
+    found = released_constants(noise, epsilon, delta, horizon=env.max_cycles, agents=agents, dim=dim)
+    return {"sigma": found.deviation, "delta": delta}
+
+
+def _all_but_one_honest(env: FederatedEnv) -> Mapping[str, Any]:
+    return {"stage": {"name": "aggregator", "honest": max(env.max_num_agents - 1, 1)}}
+
+
 _baseline = partial(listed, LinearEnv)
 _linucb = partial(_baseline, LinUCB)
 _fed_ucb = partial(_baseline, FedUCB)
 _shared = partial(_fed_ucb, channel={"schedule": _FROM_ONE})
 _private = partial(_shared, privatizer=_IN_DOUBLING_ROUNDS)
+_batched = partial(
+    _baseline, BatchedLinUCB, parameter_bound=10**0.5, channel={"schedule": _EVERY_25, "echo": True}
+)
+_every_25 = partial(
+    _fed_ucb, privatizer={**_AT_A_FIFTH, "mechanism": "sqrt_toeplitz", "releases": _EVERY_25}, **_WEIGHED
+)
 _fed_linucb = partial(_baseline, FedLinUCB, server={"schedule": "on_request"})
 
 BASELINES: dict[str, Baseline] = {
@@ -167,6 +201,74 @@ BASELINES: dict[str, Baseline] = {
     ),
 }
 
-PLACEBOS = {"FedUCB-min": "FedUCB-placebo", "FedUCB-weighted": "FedUCB-weighted-placebo"}
-ON_TRUE_DATA = {"FedUCB-weighted": "FedUCB-weighted-true"}
+# The names of Zhou and Chowdhury's algorithms, whose FedLinUCB is not that of He et al. above.
+BASELINES |= {
+    "LinUCB-0.03": _linucb(
+        "LinUCB with its confidence radius multiplied by 0.03", _CONTROL, **_LITTLE_RADIUS
+    ),
+    "Batched-FedLinUCB": _batched(
+        "LinUCB on the data of all agents, sent without noise every 25 rounds; constants of the released program",
+        f"{_ZHOU}, without noise",
+    ),
+    "LDP-FedLinUCB-printed": _batched(
+        "Batched-FedLinUCB with the noise and ridge of the released program: each agent adds noise to its data",
+        f"{_ZHOU}, Algorithm 1",
+        noise="local",
+        privatizer=WrapperSpec(
+            ContinualPrivatizer, _TREE_OF_ITS_NOISE, partial(_released_noise, "local", *_AT_A_FIFTH.values())
+        ),
+    ),
+    "SDP-FedLinUCB-amplified-printed": _batched(
+        "LDP-FedLinUCB-printed with less noise, in the expectation that a shuffler amplifies privacy",
+        f"{_ZHOU}, Algorithm 1 with a shuffler",
+        noise="amplified",
+        **_AT_A_THOUSANDTH,
+        privatizer=WrapperSpec(
+            ContinualPrivatizer,
+            _TREE_OF_ITS_NOISE,
+            partial(_released_noise, "amplified", *_AT_A_THOUSANDTH.values()),
+        ),
+    ),
+    "LDP-FedLinUCB": _every_25(
+        "LinUCB on own data and noisy data of others, sent every 25 rounds and weighted by their precision",
+        f"{_ZHOU}, corrected",
+        channel={"schedule": _EVERY_25},
+    ),
+    "SecureSum-FedLinUCB": _every_25(
+        "LDP-FedLinUCB with the noise divided among all agents, whose messages only a secure sum sees",
+        f"{_ZHOU}, corrected, with a secure sum",
+        channel=WrapperSpec(Channel, {"schedule": _EVERY_25}, _all_but_one_honest),
+    ),
+    "Central-FedLinUCB": _every_25(
+        "LDP-FedLinUCB with noise that a trusted server adds, once, to the sum of all agents' data",
+        f"{_ZHOU}, corrected, with a trusted server",
+        channel={"schedule": _EVERY_25, "stage": {"name": "server"}},
+    ),
+    "SDP-FedLinUCB-amplified": _fed_ucb(
+        "LDP-FedLinUCB with clipped, independently noisy data that a shuffler mixes; it protects all data of an agent",
+        f"{_ZHOU}, corrected, with a shuffler",
+        privatizer={
+            **_AT_A_FIFTH,
+            "mechanism": "independent",
+            "releases": _THREE_TIMES,
+            "adjacency": "agent",
+            "clip": 20.0,
+        },
+        channel={"schedule": _THREE_TIMES, "stage": {"name": "shuffler"}},
+        **_WEIGHED,
+    ),
+    "DisLinUCB": _fed_ucb(
+        "LinUCB on the data of all agents, sent without noise when the determinant has grown enough",
+        "Wang, Hu, Chen, Wang (ICLR 2020)",
+        channel={"schedule": "synchronise"},
+        threshold="wang",
+    ),
+}
+
+PLACEBOS = {
+    "FedUCB-min": "FedUCB-placebo",
+    "FedUCB-weighted": "FedUCB-weighted-placebo",
+    "LDP-FedLinUCB": "LDP-FedLinUCB-placebo",
+}
+ON_TRUE_DATA = {"FedUCB-weighted": "FedUCB-weighted-true", "LDP-FedLinUCB": "LDP-FedLinUCB-true"}
 COMPARISON = {"silent": "LinUCB", "paper": "FedUCB-min", "ours": "FedUCB-weighted"}

@@ -17,7 +17,11 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.noise_variance import with_variances
 from fedbandit_envs.core.sensitivity import Change, Sensitivity
 from fedbandit_envs.randomness.streams import Entropy
-from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier, gaussian_delta
+from fedbandit_envs.wrappers.privacy.accounting.calibration import (
+    analytic_noise_multiplier,
+    gaussian_delta,
+    gaussian_epsilon,
+)
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import Budget, GivenBudget
 from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten
@@ -73,10 +77,10 @@ class MatrixMechanism(Mechanism):
         >>> env = Privatizer(parallel_env(), MatrixMechanism(1.0, 1e-5, "honaker", releases=50))
 
     Attributes:
-        epsilon: Epsilon of all releases of an agent together; infinity adds no noise.
+        epsilon: Epsilon of all releases of an agent together; infinity adds no noise; None if ``sigma`` is a number.
         delta: Delta of all releases of an agent together.
         matrix: Name of the factorisation; the argument ``mechanism`` of :class:`.ContinualPrivatizer`.
-        sigma: ``"exact"`` or ``"printed"`` noise, see :class:`.ContinualPrivatizer`.
+        sigma: ``"exact"`` or ``"printed"`` noise, or the noise multiplier, see :class:`.ContinualPrivatizer`.
         releases: Planned number of releases of an agent, a schedule, or None for one release in each round.
         adjacency: The neighbouring histories that are protected; None for the first that the environment names.
 
@@ -86,10 +90,10 @@ class MatrixMechanism(Mechanism):
     """
 
     correlated = True
-    epsilon: float
+    epsilon: float | None
     delta: float
     matrix: MatrixName | None = None
-    sigma: Literal["exact", "printed"] = "exact"
+    sigma: Literal["exact", "printed"] | float = "exact"
     releases: PlannedReleases = None
     adjacency: Adjacency | None = None
     takes_clip = True
@@ -97,10 +101,18 @@ class MatrixMechanism(Mechanism):
     def __post_init__(self) -> None:
         """Checks the arguments; the errors are those of the class."""
         require_number("delta", self.delta, 0, 1, open_below=True, open_above=True)
-        if not self.epsilon > 0:
+        if not isinstance(self.sigma, str):
+            require_number("sigma", self.sigma, 0, np.inf, open_below=True)
+            if self.epsilon is not None:
+                raise ValueError(
+                    f"epsilon is {self.epsilon!r}; None is required if sigma is a number ({self.sigma!r}), from which "
+                    "epsilon follows"
+                )
+        elif self.epsilon is None or not self.epsilon > 0:
             raise ValueError(f"epsilon is {self.epsilon!r}; a number > 0 (infinity for no noise) is required")
+        else:
+            require_choice("sigma", self.sigma, ("exact", "printed"))
         require_choice("mechanism", self.matrix, (None, *NOISES))
-        require_choice("sigma", self.sigma, ("exact", "printed"))
         if self.sigma == "printed" and not (self.matrix and issubclass(NOISES[self.matrix], TreeNoise)):
             raise ValueError(
                 f"sigma is 'printed', FedUCB's formula in the depth of a tree, and mechanism is {self.matrix!r}; one "
@@ -151,19 +163,25 @@ class MatrixMechanism(Mechanism):
         # each draw had a standard deviation of one scale; below, the standard deviation is chosen.
         norm, square = sensitivity.changes[protected].norm, self._square(protected, planned)
         shown = norm * sqrt(square)
-        if self.sigma == "exact":
+        self._epsilon = self.epsilon if self.epsilon is not None else 0.0
+        if not isinstance(self.sigma, str):
+            self._noise_multiplier = float(self.sigma)
+            self._epsilon = float(gaussian_epsilon(self.delta, shown / self._noise_multiplier))
+        elif self.sigma == "exact":
             # Slightly more noise than needed, so that rounding cannot make the claimed epsilon exceed the given one.
-            self._noise_multiplier = shown * analytic_noise_multiplier(self.epsilon, self.delta) * (1 + 1e-11)
+            self._noise_multiplier = (
+                shown * analytic_noise_multiplier(self._epsilon, self.delta) * (1 + 1e-11)
+            )
         else:
             # Dubey and Pentland (NeurIPS 2020), Algorithm 2.
             depth = 1 + (planned - 1).bit_length()
-            sigma = 4 * sqrt(depth) * log(2 / self.delta) / self.epsilon
+            sigma = 4 * sqrt(depth) * log(2 / self.delta) / self._epsilon
             self._noise_multiplier = sqrt(2) * sigma if sensitivity.symmetric else sigma
             mu = shown / self._noise_multiplier if self._noise_multiplier else 0.0
-            given = gaussian_delta(self.epsilon, mu)
+            given = gaussian_delta(self._epsilon, mu)
             if given > self.delta:
                 raise ValueError(
-                    f"sigma is 'printed', whose noise gives delta {given:.3g} at epsilon {self.epsilon:g} under "
+                    f"sigma is 'printed', whose noise gives delta {given:.3g} at epsilon {self._epsilon:g} under "
                     f"{protected}, where {self.delta:g} was asked for; 'exact' is required"
                 )
         self._changes = tuple(
@@ -236,7 +254,7 @@ class MatrixMechanism(Mechanism):
             for adjacency, change in self._changes
         )
         loss = sqrt(one) / self._noise_multiplier
-        return Event("gaussian", loss, self.epsilon, self.delta, changes, releases=z)
+        return Event("gaussian", loss, self._epsilon, self.delta, changes, releases=z)
 
 
 @kernel
@@ -323,10 +341,10 @@ class ContinualPrivatizer(Privatizer):
     def __init__(
         self,
         env: FederatedEnv,
-        epsilon: float,
+        epsilon: float | None,
         delta: float,
         mechanism: MatrixName | None = None,
-        sigma: Literal["exact", "printed"] = "exact",
+        sigma: Literal["exact", "printed"] | float = "exact",
         releases: PlannedReleases = None,
         adjacency: Adjacency | None = None,
         budget: GivenBudget = None,
@@ -338,7 +356,8 @@ class ContinualPrivatizer(Privatizer):
 
         Args:
             env: The environment, not yet privatized.
-            epsilon: Epsilon of all releases of an agent together; infinity adds no noise.
+            epsilon: Epsilon of all releases of an agent together; infinity adds no noise; None if ``sigma`` is a
+                number, from which epsilon follows.
             delta: Delta of all releases of an agent together.
             mechanism: The factorisation of prefix sums: ``"sqrt_toeplitz"`` has the least noise, but memory and time of
                 a release grow with the number of releases; ``"blt"`` has at most a thousandth more noise, in constant
@@ -347,7 +366,8 @@ class ContinualPrivatizer(Privatizer):
                 ``agent``; otherwise ``"sqrt_toeplitz"`` for up to 64 planned releases, and ``"blt"`` for more.
             sigma: ``"exact"``, the smallest noise that suffices, or ``"printed"``, the formula of FedUCB for trees:
                 sigma_N = 4 sqrt(m) ln(2/delta)/epsilon in units of sensitivity, where m = 1 + ceil(log2 n) is the
-                tree's depth for n releases.
+                tree's depth for n releases. A number is the noise multiplier: the standard deviation of one draw in
+                units of sensitivity.
             releases: Planned number of releases of an agent, after which no more are possible; or a schedule, fixed in
                 advance, whose rounds are counted; None for one release in each round.
             adjacency: The neighbouring histories that are protected; None for the first that the environment names.

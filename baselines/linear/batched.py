@@ -1,0 +1,182 @@
+"""LinUCB on batches: the algorithm of Zhou and Chowdhury, which uses noisy sums of all agents' data as if exact.
+
+X. Zhou, S. R. Chowdhury: On Differentially Private Federated Linear Contextual Bandits, ICLR 2024, Algorithm 1. They
+call it FedLinUCB; that of He et al. (2022) is :class:`~fedbandit_envs.baselines.linear.fedlinucb.FedLinUCB`.
+"""
+
+from functools import partial
+from math import floor, log, log2, sqrt
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from fedbandit_envs.baselines.aggregators import make_aggregator
+from fedbandit_envs.baselines.aggregators.grams import GRAM, gram_arrays, gram_inbox
+from fedbandit_envs.baselines.linear.gram_matrices import keep, rebuild
+from fedbandit_envs.baselines.linear.linucb import LinUCB
+from fedbandit_envs.baselines.linear.optimism import choose
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
+from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.linear.ridge import arms_last, observe
+
+NoiseName = Literal["local", "amplified", "vector_sum"]
+
+
+class ReleasedConstants(NamedTuple):
+    """Constants of the authors' released program for one kind of noise.
+
+    Attributes:
+        deviation: Standard deviation of the noise in an entry of a tree's node, of one agent. For ``vector_sum``, whose
+            noise is binomial, it is a number that enters the ridge only.
+        ridge: lambda, the multiple of I in V.
+    """
+
+    deviation: float
+    ridge: float
+
+
+def released_constants(
+    noise: NoiseName,
+    epsilon: float,
+    delta: float,
+    horizon: int = 10_000,
+    gap: int = 25,
+    agents: int = 100,
+    dim: int = 10,
+    failure: float = 0.01,
+) -> ReleasedConstants:
+    """Returns the constants of the authors' released program; the paper's theorems have larger ones.
+
+    Args:
+        noise: ``"local"`` (each agent adds its own noise), ``"amplified"`` (smaller noise, whose privacy is meant to be
+            amplified by a shuffler) or ``"vector_sum"`` (binomial noise on the sum over all agents).
+        epsilon: Epsilon, > 0, that the program is given; not what its noise guarantees.
+        delta: Delta in (0, 1) that the program is given.
+        horizon: T, number of rounds.
+        gap: B, number of rounds between two synchronisations.
+        agents: M, number of agents.
+        dim: Dimension d of contexts.
+        failure: Probability with which the confidence bounds may fail.
+
+    Raises:
+        TypeError: A parameter has the wrong type.
+        ValueError: A parameter is out of its range, or ``noise`` is unknown.
+    """
+    require_choice("noise", noise, get_args(NoiseName))
+    require_number("epsilon", epsilon, 0, np.inf, open_below=True)
+    require_number("delta", delta, 0, 1, open_below=True, open_above=True)
+    require_integer("gap", gap, 1)
+    # Of a binary tree over all synchronisations, of which there is at least one.
+    levels = floor(log2(max(horizon / gap, 1))) + 1
+    if noise == "local":
+        deviation = sqrt(levels * (log(1 / delta) + epsilon)) / epsilon
+    elif noise == "amplified":
+        logs = log(1 / delta) * log(1 + levels / (horizon * delta)) * log(agents * levels / delta)
+        deviation = sqrt(levels * logs) / (epsilon * sqrt(agents))
+    else:
+        deviation = sqrt(levels * log(1 / delta)) * log(levels * dim**2 / delta) / epsilon
+    summed = sqrt(levels) * deviation * (1.0 if noise == "vector_sum" else sqrt(agents))
+    return ReleasedConstants(deviation, summed * (sqrt(levels + log(1 / failure)) + sqrt(dim)))
+
+
+class BatchedLinUCB(LinUCB):
+    """LinUCB on all agents' released data and on its own data since the last synchronisation.
+
+    At a synchronisation an agent drops its own data: from then on it uses what it has released of them, with noise. V
+    is ridge I plus the sum of all released Gram matrices plus that of own data since. The radius in round t is
+    beta_scale (sqrt(ridge) parameter_bound + noise_sd sqrt(d ln(1 + t M / (d ridge)) + ln(1 / failure))) for M agents
+    and contexts of dimension d. Noise enters through the ridge alone, see :func:`released_constants`. Where noise makes
+    V indefinite, its inverse is used as it is, and negative squared widths count as 0.
+
+    Example:
+        >>> from fedbandit_envs import linear_v0
+        >>> from fedbandit_envs.wrappers import Channel
+        >>> env = linear_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> env = Channel(env, schedule={"name": "fixed_gap", "gap": 5}, echo=True)
+        >>> policy = BatchedLinUCB(ridge=3.0)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    def __init__(
+        self,
+        noise: NoiseName | None = None,
+        epsilon: float = 0.2,
+        delta: float = 0.1,
+        gap: int = 25,
+        ridge: float | None = None,
+        **linucb: Any,
+    ) -> None:
+        """Sets the policy's constants; see :class:`LinUCB` for those not named here.
+
+        Args:
+            noise: The noise for which the released program would choose its ridge; None for no noise, where it is
+                sqrt(M).
+            epsilon: Epsilon that the program would be given.
+            delta: Delta that the program would be given.
+            gap: B, number of rounds between two synchronisations.
+            ridge: lambda, if it is not that of the program.
+            **linucb: Other arguments of :class:`LinUCB`.
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
+        """
+        super().__init__(**linucb, **({} if ridge is None else {"ridge": ridge}))
+        self._program = None if noise is None else partial(released_constants, noise, epsilon, delta, gap=gap)
+        self._chooses_ridge = ridge is None
+        if self._program:
+            self._program()
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets own and received data; see :meth:`Policy.reset`.
+
+        Raises:
+            UnfitError: Agents receive no messages, or not their own, or choose when to send.
+        """
+        seen = spec.observation.spaces
+        if not {"inbox_mask", "sent"} <= seen.keys() or spec.chooses_sending:
+            raise UnfitError(
+                "a Channel with echo=True and a schedule fixed in advance is required around the environment; its "
+                f"observations are {sorted(seen)} and its actions {spec.action}"
+            )
+        dim, self._agents = (seen["contexts"].shape or (0, 0))[1], seeds.shape[1]
+        if self._chooses_ridge:
+            sizes = {"horizon": spec.horizon, "agents": self._agents, "dim": dim, "failure": self._failure}
+            self._ridge = self._program(**sizes).ridge if self._program else sqrt(self._agents)
+        self._start(spec, seeds.shape, 1)
+        self._received = make_aggregator("sum").start(gram_inbox(spec, seeds.shape))
+        self._own = np.zeros((*seeds.shape, 1, dim + 1, dim + 1))
+        self._shift = np.full(seeds.shape, self._ridge)
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
+        last = (observation["round"], observation["pulled_context"], observation["last_reward"])
+        observe(*last, *self._ridges)
+        keep(*last, self._own)
+        mask = observation["inbox_mask"]
+        if mask.any():
+            self._take_in(observation, mask)
+        dim = self._parameter.shape[-1]
+        grown = dim * log(1 + (int(observation["round"].max()) + 1) * self._agents / (dim * self._ridge))
+        radius = sqrt(self._ridge) * self._parameter_bound
+        radius += self._noise_sd * sqrt(grown - log(self._failure))
+        choose(
+            observation.get("active", self._everyone), observation["round"], arms_last(observation["contexts"]),
+            *self._ridges, *self._confidence, 0.0, *self._alone, *self._alone_confidence, 0.0,
+            self._noise_sd, self._beta_scale, self._beta_scale * radius, self._parameter, self._arm,
+        )  # fmt: skip
+        return self._arm
+
+    def _take_in(self, observation: Arrays, mask: Array) -> None:
+        self._received.add(gram_arrays(observation))
+        self._own[observation["sent"][..., 0]] = 0.0
+        news: Array = np.asarray(mask.any(axis=-1))
+        total = self._received.totals[GRAM]
+        indefinite = ~rebuild(news, self._own, total, self._shift, *self._ridges)
+        if indefinite.any():
+            gram = (self._own + 0.5 * (total + np.swapaxes(total, -1, -2)))[indefinite][..., :-1, :-1]
+            self._ridges.inverse[indefinite] = np.linalg.inv(gram + self._ridge * np.eye(gram.shape[-1]))
