@@ -215,7 +215,7 @@ BASELINES |= {
         f"{_ZHOU}, Algorithm 1",
         noise="local",
         privatizer=WrapperSpec(
-            ContinualPrivatizer, _TREE_OF_ITS_NOISE, partial(_released_noise, "local", *_AT_A_FIFTH.values())
+            ContinualPrivatizer, _TREE_OF_ITS_NOISE, partial(_released_noise, "local", 0.2, 0.1)
         ),
     ),
     "SDP-FedLinUCB-amplified-printed": _batched(
@@ -226,7 +226,7 @@ BASELINES |= {
         privatizer=WrapperSpec(
             ContinualPrivatizer,
             _TREE_OF_ITS_NOISE,
-            partial(_released_noise, "amplified", *_AT_A_THOUSANDTH.values()),
+            partial(_released_noise, "amplified", 0.001, 0.0001),
         ),
     ),
     "LDP-FedLinUCB": _every_25(

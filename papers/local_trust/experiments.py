@@ -1,0 +1,163 @@
+"""Runs of Zhou and Chowdhury's federations, as released and corrected, beside agents who do not communicate.
+
+The paper's figures have 100 agents who synchronise every 25 rounds over 10,000 rounds. The page on local trust varies
+one quantity at a time about that setting.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fedbandit_envs.baselines.linear.batched import NoiseName, released_constants
+from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
+from fedbandit_envs.leaderboard.runs.spec import RunSpec
+
+SILENT, PLACEBO, LOCAL, HALF = "silence", "placebo", "local", "aggregator, half honest"
+MOST, SERVER, TRUE = "aggregator, all honest", "server", "true data"
+EXACT, RELEASED = "true data, as released", "local, as released"
+AMPLIFIED, VECTOR_SUM = "amplified, as released", "vector sum, as released"
+LADDER = (TRUE, SERVER, MOST, HALF, LOCAL, SILENT)
+"""Lines in the order in which regret should rise."""
+
+BASELINE_OF = {
+    SILENT: "LinUCB-0.3",
+    PLACEBO: "LDP-FedLinUCB-placebo",
+    LOCAL: "LDP-FedLinUCB",
+    HALF: "SecureSum-FedLinUCB",
+    MOST: "SecureSum-FedLinUCB",
+    SERVER: "Central-FedLinUCB",
+    TRUE: "LDP-FedLinUCB-true",
+    EXACT: "Batched-FedLinUCB",
+    RELEASED: "LDP-FedLinUCB-printed",
+    AMPLIFIED: "SDP-FedLinUCB-amplified-printed",
+    VECTOR_SUM: "SDP-FedLinUCB-vector-sum-printed",
+}
+"""The baseline of each line."""
+
+NOISE_OF: Mapping[str, NoiseName] = {RELEASED: "local", AMPLIFIED: "amplified", VECTOR_SUM: "vector_sum"}
+"""The noise of each line of the released program."""
+
+USUAL = {"epsilon": 0.2, "delta": 0.1, "gap": 25.0, "agents": 100.0}
+"""The setting about which one quantity is varied: epsilon and delta of all releases together, the number of rounds
+between two synchronisations, and the number of agents."""
+
+FIGURES: Mapping[str, tuple[float, ...]] = {"zhou-fig2a": (0.001, 0.0001), "zhou-fig2b": (0.2, 0.1)}
+"""Epsilon and delta that the released program is given in each figure of the paper."""
+
+TWIN = {("zhou-fig2b", RELEASED): 1108.0, ("zhou-fig2b", VECTOR_SUM): 824.0, ("zhou-fig2b", EXACT): 19.0}
+"""Regret per agent at the horizon in a numpy twin of the released program, by figure and line.
+
+It stands for the paper's figures, off which no number can be read."""
+
+
+def run(line: str, scale: Scale, **varied: float) -> RunSpec:
+    """Returns the run of one line.
+
+    Args:
+        line: Name of the line, a key of :data:`BASELINE_OF`.
+        scale: The number of rounds and of instances.
+        **varied: Quantities that differ from :data:`USUAL`, by name; they are the run's labels, besides ``line``.
+    """
+    at = {**USUAL, **varied}
+    noise = {name: at[name] for name in ("epsilon", "delta")}
+    agents, every = int(at["agents"]), {"name": "fixed_gap", "gap": int(at["gap"])}
+    wrappers: dict[str, dict[str, Any]] = {} if line == SILENT else {"channel": {"schedule": every}}
+    policy: dict[str, Any] = {}
+    if line in NOISE_OF:
+        policy = {**noise, "gap": int(at["gap"])}
+        wrappers["privatizer"] = noise | {"releases": every}
+        if line != VECTOR_SUM:
+            sizes = {"horizon": scale.rounds, "gap": int(at["gap"]), "agents": agents}
+            deviation = released_constants(NOISE_OF[line], **noise, **sizes).deviation
+            wrappers["privatizer"] |= {"epsilon": None, "sigma": deviation}
+    elif line not in (SILENT, TRUE, EXACT):
+        wrappers["privatizer"] = noise | {"releases": every}
+    if line == HALF:
+        wrappers["channel"]["stage"] = {"name": "aggregator", "honest": max(1, agents // 2)}
+    return RunSpec(
+        BASELINE_OF[line],
+        "FedLinearSpherePrinted-v0" if line in (EXACT, *NOISE_OF) else "FedLinearSphere-v0",
+        scale.rounds,
+        scale.trials,
+        env_kwargs={} if agents == USUAL["agents"] else {"num_agents": agents},
+        policy_kwargs=policy,
+        wrapper_kwargs=wrappers,
+        delta=at["delta"],
+        labels={"line": line, **varied},
+    )
+
+
+def figure(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of a figure of the paper: the released program's federations, and silent agents."""
+    epsilon, delta = FIGURES[plan.panel]
+    private = AMPLIFIED if plan.panel == "zhou-fig2a" else VECTOR_SUM
+    noisy = [run(line, plan.scale, epsilon=epsilon, delta=delta) for line in (RELEASED, private)]
+    return [*noisy, *(run(line, plan.scale, delta=delta) for line in (EXACT, SILENT))]
+
+
+def runs(plan: Plan) -> list[RunSpec]:
+    """Returns a panel's runs.
+
+    The panel ``order`` has all lines in the usual setting, under two deltas. Each other panel varies the quantity of
+    its name. Lines without noise do not depend on epsilon, and silence depends on the number of agents only.
+    """
+    scale, name = plan.scale, plan.panel
+    deltas, noisy = scale.sweeps["delta"], (SERVER, MOST, HALF, LOCAL)
+    if name == "order":
+        without = [run(line, scale) for line in (TRUE, SILENT, EXACT)]
+        private = [run(line, scale, delta=delta) for delta in deltas for line in (*noisy, PLACEBO)]
+        return [*without, *private, *(run(line, scale, delta=0.1) for line in (RELEASED, VECTOR_SUM))]
+    if name == "epsilon":
+        without = [run(line, scale) for line in (TRUE, SILENT)]
+        return without + [
+            run(line, scale, delta=delta, epsilon=epsilon)
+            for delta in deltas
+            for epsilon in scale.sweeps[name]
+            for line in noisy
+        ]
+    exact = (TRUE, SILENT) if name == "agents" else (TRUE,)
+    swept = [run(line, scale, **{name: value}) for value in scale.sweeps[name] for line in (*exact, *noisy)]
+    return swept if name == "agents" else [run(SILENT, scale), *swept]
+
+
+_TITLE = "Zhou and Chowdhury"
+_SWEEPS = {
+    "delta": (0.1, 1e-5),
+    "epsilon": (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
+    "gap": (5.0, 25.0, 100.0, 400.0),
+    "agents": (10.0, 30.0, 100.0, 300.0),
+}
+_SMALL = _SWEEPS | {"epsilon": (0.1, 0.2, 1.0, 10.0)}
+_TINY = {"delta": (0.1,), "epsilon": (0.2, 10.0), "gap": (5.0, 25.0), "agents": (4.0,)}
+
+EXPERIMENTS = {
+    **{
+        name: Experiment(
+            f"{_TITLE}, Figure {name[-2:]}: regret as released, with noise of {what}",
+            {"x": "round", "y": "cumulative regret per agent"},
+            {"tiny": Scale(200, 2), "small": Scale(10_000, 20), "paper": Scale(10_000, 25)},
+            figure,
+            {name: f"Figure {name[-2:]}"},
+            "figure_setting.md.j2",
+        )
+        for name, what in (
+            ("zhou-fig2a", "each agent, amplified or not"),
+            ("zhou-fig2b", "each agent and of vector sums"),
+        )
+    },
+    "local-trust": Experiment(
+        f"{_TITLE}: what local trust costs",
+        {"x": "quantity", "y": "regret / silence's"},
+        {
+            "tiny": Scale(200, 2, _TINY),
+            "small": Scale(10_000, 20, _SMALL),
+            "paper": Scale(10_000, 25, _SWEEPS),
+        },
+        runs,
+        {
+            "order": "Order of trust",
+            "epsilon": "Epsilon and delta",
+            "gap": "Rounds between synchronisations",
+            "agents": "Number of agents",
+        },
+    ),
+}
