@@ -203,9 +203,7 @@ BASELINES: dict[str, Baseline] = {
 
 # The names of Zhou and Chowdhury's algorithms, whose FedLinUCB is not that of He et al. above.
 BASELINES |= {
-    "LinUCB-0.03": _linucb(
-        "LinUCB with its confidence radius multiplied by 0.03", _CONTROL, **_LITTLE_RADIUS
-    ),
+    "LinUCB-0.3": _linucb("LinUCB with its confidence radius multiplied by 0.3", _CONTROL, beta_scale=0.3),
     "Batched-FedLinUCB": _batched(
         "LinUCB on the data of all agents, sent without noise every 25 rounds; constants of the released program",
         f"{_ZHOU}, without noise",
