@@ -143,7 +143,7 @@ class BatchedLinUCB(LinUCB):
                 "a Channel with echo=True and a schedule fixed in advance is required around the environment; its "
                 f"observations are {sorted(seen)} and its actions {spec.action}"
             )
-        dim, self._agents = (seen["contexts"].shape or (0, 0))[1], seeds.shape[1]
+        dim, self._agents = (seen["contexts"].shape or (0, 0))[1], spec.agents
         if self._chooses_ridge:
             sizes = {"horizon": spec.horizon, "agents": self._agents, "dim": dim, "failure": self._failure}
             self._ridge = self._program(**sizes).ridge if self._program else sqrt(self._agents)

@@ -173,7 +173,7 @@ class FedUCB(LinUCB):
             self._ridges = Ridges.without_data((*rows, self._estimators), dim, float(start.least.flat[0]))
             self._trust(start, np.ones(rows, np.bool_))
         self._asks = spec.chooses_sending
-        self._due = self._due_at(spec.horizon, rows[1], highest(seen["contexts"]), start)
+        self._due = self._due_at(spec.horizon, spec.agents, highest(seen["contexts"]), start)
         self._waited = np.zeros(rows)
         self._synchronised = self._ridges.log_det.copy()
         self._send = np.zeros(rows, np.bool_)
