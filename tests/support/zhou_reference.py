@@ -47,15 +47,16 @@ class Program:
         self.own = np.zeros((runs, agents, dim, dim + 1))
         self.pool, self.nodes, self.rows = np.zeros((runs, dim, dim + 1)), {}, []
 
-    def arms(self, t, contexts):
-        """Arms of round t = 1, 2, ..., given contexts ``(runs, agents, arms, dim)``."""
+    def bounds(self, t, contexts):
+        """What the arms of round t = 1, 2, ... are judged by, given contexts ``(runs, agents, arms, dim)``."""
         grown = log(1 + t * self.agents / (self.dim * self.ridge))
         radius = sqrt(self.ridge) * sqrt(self.dim) + 0.5 * sqrt(self.dim * grown + log(1 / 0.01))
         total = self.own + self.pool[:, np.newaxis]
         inverse = np.linalg.inv(total[..., :-1] + self.ridge * np.eye(self.dim))
         estimate = inverse @ total[..., -1:]
-        square = ((contexts @ inverse) * contexts).sum(axis=-1)
-        return ((contexts @ estimate)[..., 0] + self.scale * radius * np.sqrt(square)).argmax(axis=-1)
+        # The program takes roots of negative numbers, where noise makes V indefinite.
+        square = np.maximum(((contexts @ inverse) * contexts).sum(axis=-1), 0)
+        return (contexts @ estimate)[..., 0] + self.scale * radius * np.sqrt(square)
 
     def learn(self, t, x, y):
         """Adds the contexts ``(runs, agents, dim)`` and rewards ``(runs, agents)`` of round t."""
@@ -105,17 +106,19 @@ def offers(rng, runs, agents, arms, dim):
     return features
 
 
-def regret(program, horizon, arms, seed):
-    """Expected regret of all agents together after ``horizon`` rounds, of each run."""
+def regret(program, horizon, arms, v, seed):
+    """Expected regret of all agents together after ``horizon`` rounds, of each run; theta is (v, 1) / 2.
+
+    Unit vectors v are ``(runs, dim - 1)``.
+    """
     rng, (runs, agents) = np.random.default_rng(seed), program.own.shape[:2]
-    v = rng.standard_normal((runs, program.dim - 1))
-    theta = 0.5 * np.hstack([v / np.linalg.norm(v, axis=1, keepdims=True), np.ones((runs, 1))])
+    theta = 0.5 * np.hstack([v, np.ones((runs, 1))])
     lost = np.zeros(runs)
     for t in range(1, horizon + 1):
         features = offers(rng, runs, agents, arms, program.dim)
         means = np.einsum("rjkd,rd->rjk", features, theta)
         contexts = features / np.linalg.norm(features, axis=-1, keepdims=True)
-        arm = program.arms(t, contexts)[..., np.newaxis]
+        arm = program.bounds(t, contexts).argmax(axis=-1)[..., np.newaxis]
         mean = np.take_along_axis(means, arm, axis=-1)[..., 0]
         x = np.take_along_axis(contexts, arm[..., np.newaxis], axis=2)[:, :, 0]
         program.learn(t, x, mean + 0.5 * rng.standard_normal(mean.shape))
