@@ -240,17 +240,8 @@ class _SphereAndBias:
         self._bound = bound
 
     def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
-        """Starts an episode: writes the arms that never change; the arguments are those of :meth:`_Band.begin`.
-
-        Raises:
-            ValueError: There are fewer arms than dimensions.
-        """
-        dim, arms = contexts.shape[2:]
-        if arms < dim or dim < 2:
-            raise ValueError(
-                f"num_arms is {arms} and dim {dim}; at least 2 dimensions and as many arms are required with "
-                "contexts='sphere_and_bias', of which d arms never change"
-            )
+        """Starts an episode: writes the arms that never change; the arguments are those of :meth:`_Band.begin`."""
+        dim = contexts.shape[2]
         self._draws = randomness.draws(Purpose.CONTEXT)
         self._parameter = parameter
         basis = np.eye(dim)

@@ -104,7 +104,14 @@ class LinearProblem(Problem):
         self._parameter = None if isinstance(parameter, str) else _checked_parameter(parameter)
         sizes = self._sizes({"num_agents": num_agents, "num_arms": num_arms, "dim": dim})
         arms, dim = sizes["num_arms"], sizes["dim"]
-        if parameter == "diagonal":
+        if isinstance(contexts, str) and contexts == "sphere_and_bias" and not 2 <= dim <= arms:
+            raise ValueError(
+                f"num_arms is {arms} and dim {dim}; at least 2 dimensions and as many arms are required with "
+                "contexts='sphere_and_bias', of which d arms never change"
+            )
+        if self._parameter_name == "sphere_without_bias" and dim < 2:
+            raise ValueError(f"dim is {dim}; at least 2 is required with parameter='sphere_without_bias'")
+        if self._parameter_name == "diagonal":
             self._parameter = np.full(dim, dim**-0.5)
         self._reward_bound = float(reward_bound)
         self._refuse_improbable_means(contexts, kind)

@@ -1,6 +1,6 @@
 """Sensitivity of the linear bandit's released statistics, and the neighbouring histories that differ most."""
 
-from math import sqrt
+from math import ceil, sqrt
 
 import numpy as np
 
@@ -45,10 +45,10 @@ def of_moments(shape: tuple[int, ...], context_bound: float, reward_bound: float
     scale[..., -1] *= sqrt(2)
     scale[..., -1, :] = scale[..., -1]
     scale[..., -1, -1] = 0.0
-    changes = {
-        "one-observation": Change(entries, replaced),
-        "one-observation-added": Change(entries, sqrt(1 + bound**2)),
-    }
+    # Entries of y x may differ by more than their scale. A Gaussian release that differs by k scales in an entry is as
+    # private as k^2 releases that differ by one, and a Laplace release as k: norm^2 entries or more cover both.
+    norms = {"one-observation": replaced, "one-observation-added": sqrt(1 + bound**2)}
+    changes = {name: Change(max(entries, ceil(norm**2 - 1e-9)), norm) for name, norm in norms.items()}
     return Sensitivity({"statistic": scale}, changes, symmetric=True)
 
 

@@ -1,0 +1,442 @@
+"""Batched LinUCB of Zhou and Chowdhury, its noise and claims, and DisLinUCB, each against plain numpy.
+
+Regrets are compared with a twin of the released program by a paired t-test at 1e-4 on runs with the same theta, under
+fixed seeds: of the three comparisons one in 3,300 sets of seeds would raise a false alarm. Standard deviations are compared with 6 standard
+errors.
+"""
+
+from math import inf, log, sqrt
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+from zhou_reference import Program, noise_and_ridge, regret
+
+from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.baselines.linear.batched import BatchedLinUCB, released_constants
+from fedbandit_envs.baselines.linear.feducb import FedUCB
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.core.claim import AGENT
+from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.wrappers import ContinualPrivatizer
+from fedbandit_envs.wrappers.transport.channel import Channel
+
+LEVEL = 1e-4
+SMALL = {"num_agents": 12, "num_arms": 20, "dim": 5}
+
+
+def printed(**kwargs):
+    return make_federation("FedLinearSpherePrinted-v0", **{**SMALL, **kwargs})
+
+
+def small(name="FedLinearSphere-v0", **kwargs):
+    return make_federation(name, **{"num_agents": 4, "num_arms": 6, "dim": 3, "max_cycles": 100, **kwargs})
+
+
+def play(env, policy, seeds):
+    """Arms, what was seen before and what was seen after them, round by round."""
+    seen = {name: array.copy() for name, array in env.reset_batch(seeds).observation.items()}
+    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
+    for _ in range(env.max_cycles):
+        action = policy.act(seen)
+        after = {name: array.copy() for name, array in env.step_batch(action).observation.items()}
+        yield (action["action"] if isinstance(action, dict) else action).copy(), seen, after
+        seen = after
+
+
+# Constants
+
+
+@pytest.mark.parametrize(
+    ("noise", "deviation", "ridge"), [("local", 23.73, 4877), ("vector_sum", 207.24, 4259)]
+)
+def test_constants_at_the_papers_setting(noise, deviation, ridge):
+    found = released_constants(noise, 0.2, 0.1)
+    assert found.deviation == pytest.approx(deviation, abs=0.005)
+    assert found.ridge == pytest.approx(ridge, abs=0.5)
+
+
+@pytest.mark.parametrize("noise", ["local", "amplified", "vector_sum"])
+@pytest.mark.parametrize(("horizon", "gap"), [(10_000, 25), (2000, 25), (1600, 25), (30, 10), (7, 7)])
+def test_constants_are_the_programs(noise, horizon, gap):
+    sizes = {"horizon": horizon, "gap": gap, "agents": 30, "dim": 7}
+    found = released_constants(noise, 0.7, 1e-3, failure=0.05, **sizes)
+    assert found == pytest.approx(noise_and_ridge(noise, 0.7, 1e-3, alpha=0.05, **sizes), rel=1e-12)
+
+
+@pytest.mark.parametrize(("wrong", "match"), [
+    ({"noise": "global"}, "noise is 'global'"),
+    ({"epsilon": 0.0}, "epsilon is 0.0"),
+    ({"delta": 1.0}, "delta is 1.0"),
+    ({"gap": 0}, "gap is 0"),
+])  # fmt: skip
+def test_wrong_constants_are_refused(wrong, match):
+    given = {"noise": "local", "epsilon": 0.2, "delta": 0.1, **wrong}
+    with pytest.raises(ValueError, match=match):
+        released_constants(**given)
+    with pytest.raises(ValueError, match=match):
+        BatchedLinUCB(**given)
+
+
+def test_the_twins_vector_sum_has_the_bias_of_truncated_coins():
+    """-.0885 sqrt(n) in each entry of a node of n rows at the paper's setting, and the binomial's variance."""
+    twin = Program("vector_sum", 400, 100, 10, 10_000)
+    n, generator = 2500, np.random.default_rng(0)
+    both = np.zeros((1, n, 11))
+    both[..., :10] = np.eye(10)[generator.integers(0, 10, n)]
+    both[..., 10] = generator.choice([-1.0, 1.0], n)
+    errors = np.concatenate([twin.vector_sum(both) - both[..., :10].swapaxes(1, 2) @ both for _ in range(60)])
+    upper = np.concatenate([errors[:, *np.triu_indices(10)], errors[..., 10]], axis=1)
+    assert upper.shape == (60, 65)
+    # All entries of these rows are whole multiples of L / g, so that rounding adds nothing.
+    sd = sqrt(n * 4771 * 3 / 16) / (2 * sqrt(n))
+    assert upper.std() == pytest.approx(sd, rel=6 / sqrt(2 * upper.size))
+    assert upper.mean() == pytest.approx(-0.0885 * sqrt(n), abs=6 * sd / sqrt(upper.size))
+
+
+# Decisions
+
+
+def check_arms(arm, bounds):
+    """Arms have the largest bounds: all arms are equal at first, but for rounding, so that few others are as good."""
+    taken = np.take_along_axis(bounds, arm[..., np.newaxis], axis=-1)[..., 0]
+    assert (taken >= bounds.max(axis=-1) * (1 - 1e-12)).all()
+
+
+def test_without_noise_its_decisions_are_the_programs():
+    env = printed(max_cycles=160)
+    baseline = BASELINES["Batched-FedLinUCB"]
+    policy = baseline.make_policy(parameter_bound=sqrt(5))
+    twin = Program(None, 2, 12, 5, 160)
+    for t, (arm, before, after) in enumerate(play(baseline.wrap(env), policy, (0, 1)), start=1):
+        check_arms(arm, twin.bounds(t, before["contexts"]))
+        twin.learn(t, after["pulled_context"], after["last_reward"][..., 0])
+
+
+@pytest.mark.parametrize(("ridge", "scale"), [(None, 1.0), (None, 0.01), (400.0, 0.05), (1.0, 0.1)])
+def test_with_noise_its_decisions_are_the_programs(ridge, scale):
+    """With the noise that has arrived; with the ridge 1 the noise makes V indefinite."""
+    env = printed(max_cycles=160)
+    baseline = BASELINES["LDP-FedLinUCB-printed"]
+    policy = baseline.make_policy(parameter_bound=sqrt(5), beta_scale=scale, ridge=ridge)
+    twin = Program("local", 2, 12, 5, 160, ridge=ridge, scale=scale)
+    pool, negative = np.zeros((2, 5, 6)), False
+    for t, (arm, before, after) in enumerate(play(baseline.wrap(env), policy, (0, 1)), start=1):
+        check_arms(arm, twin.bounds(t, before["contexts"]))
+        twin.learn(t, after["pulled_context"], after["last_reward"][..., 0])
+        assert after["inbox_mask"].all() == after["inbox_mask"].any() == (t % 25 == 0)
+        arrived = after["inbox_statistic"].sum(axis=2)
+        # All agents receive the same.
+        np.testing.assert_array_equal(arrived, np.broadcast_to(arrived[:, :1], arrived.shape))
+        pool += arrived[:, 0, :5]
+        twin.pool = pool
+        negative |= bool((np.linalg.eigvalsh(pool[..., :5] + twin.ridge * np.eye(5)) < 0).any())
+    assert negative == (ridge == 1.0)
+
+
+@pytest.mark.parametrize(("name", "noise", "epsilon", "delta"), [
+    ("LDP-FedLinUCB-printed", "local", 0.2, 0.1),
+    ("SDP-FedLinUCB-amplified-printed", "amplified", 1e-3, 1e-4),
+])  # fmt: skip
+def test_the_printed_noise_is_that_of_the_programs_tree(name, noise, epsilon, delta):
+    """After batches 1, 2, 4 and 8 one new node is alone: (N + N^T)/2 on the Gram matrix, N on the moment."""
+    runs, dim = 200, 5
+    env = BASELINES[name].wrap(printed(num_agents=3, max_cycles=200))
+    private = env.env
+    private.reset_batch(range(runs))
+    sd, _ = noise_and_ridge(noise, epsilon, delta, 200, 25, 3, dim)
+    released = np.zeros((runs, 3, dim + 1, dim + 1))
+    kept = []
+    for k in range(1, 9):
+        # Nothing is played: released is noise alone.
+        released += private.release(np.ones((runs, 3), np.bool_))["statistic"]
+        assert (released[..., -1, -1] == 0).all()
+        diagonal = released[..., range(dim), range(dim)]
+        across = released[..., *np.triu_indices(dim, 1)]
+        moment = released[..., :dim, dim]
+        live = k.bit_count()
+        for found, one in ((diagonal, sd), (across, sd / sqrt(2)), (moment, sd)):
+            assert found.std() == pytest.approx(sqrt(live) * one, rel=6 / sqrt(2 * found.size))
+        if live == 1:
+            kept.append(released.copy())
+    for one, two in zip(kept, kept[1:], strict=False):
+        found = np.corrcoef(one[..., :dim, dim].ravel(), two[..., :dim, dim].ravel())[0, 1]
+        assert abs(found) < 6 / sqrt(runs * 3 * dim)
+
+
+@pytest.mark.parametrize(("name", "noise", "ridge", "scale", "noticed"), [
+    ("Batched-FedLinUCB", None, None, 1.0, 0.15),
+    ("LDP-FedLinUCB-printed", "local", None, 1.0, 0.1),
+    # With so little exploration the noise decides.
+    ("LDP-FedLinUCB-printed", "local", 500.0, 0.01, 0.7),
+])  # fmt: skip
+def test_regret_is_the_programs(name, noise, ridge, scale, noticed):
+    runs, baseline = 20, BASELINES[name]
+    changes = {} if ridge is None else {"ridge": ridge}
+    policy = baseline.make_policy(parameter_bound=sqrt(5), beta_scale=scale, **changes)
+    env = baseline.wrap(printed(max_cycles=2000))
+    ours = simulate(env, policy, range(runs)).regret[-1].sum(axis=-1)
+    v = env.hidden()["parameter"][:, 0, :-1] * sqrt(2)
+    twin = Program(noise, runs, 12, 5, 2000, ridge=ridge, scale=scale, seed=1)
+    theirs = regret(twin, 2000, 20, v, seed=2)
+    assert stats.ttest_rel(ours, theirs).pvalue > LEVEL
+    # A difference of five standard errors would be noticed.
+    assert 5 * stats.sem(ours - theirs) < noticed * theirs.mean()
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda env: env,
+    lambda env: Channel(env, schedule={"name": "fixed_gap", "gap": 25}),
+    lambda env: Channel(env, schedule="synchronise", echo=True),
+    lambda env: Channel(env, schedule="on_request", echo=True),
+], ids=["no channel", "no echo", "synchronise", "on request"])  # fmt: skip
+def test_it_needs_its_own_messages_at_times_fixed_in_advance(wrap):
+    env = wrap(printed())
+    with pytest.raises(
+        UnfitError, match="a Channel with echo=True and a schedule fixed in advance is required"
+    ):
+        BatchedLinUCB().reset(env.policy_spec, row_seeds([0], 12))
+
+
+# Claims
+
+
+def delta_at(epsilon, mu):
+    """Delta of a Gaussian mechanism (Balle and Wang 2018, Theorem 8), by scipy's normal distribution."""
+    return stats.norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon + stats.norm.logcdf(-epsilon / mu - mu / 2))
+
+
+def epsilon_at(delta, mu):
+    if delta_at(0.0, mu) <= delta:
+        return 0.0
+    return optimize.brentq(lambda epsilon: delta_at(epsilon, mu) - delta, 0.0, 60.0 + 20 * mu**2, xtol=1e-14)
+
+
+def mu_at(epsilon, delta):
+    return optimize.brentq(lambda mu: delta_at(epsilon, mu) - delta, 1e-9, 100.0, xtol=1e-15)
+
+
+def replaced_norm(bound):
+    return (2 + bound**2) / sqrt(2) if bound**2 <= 2 else 2 * bound
+
+
+def claims(name, env):
+    """Claims after an episode with arms drawn at random, by trust and observer."""
+    env = BASELINES[name].wrap(env)
+    seen = env.reset_batch([0]).observation
+    generator = np.random.default_rng(0)
+    for _ in range(env.max_cycles):
+        action = generator.integers(0, seen["contexts"].shape[2], seen["contexts"].shape[:2])
+        env.step_batch(action)
+    return {(claim.trust, claim.observer): claim for claim in env.privacy_claims()}
+
+
+def test_numbers_of_the_references():
+    assert mu_at(0.2, 0.1) == pytest.approx(0.43497, abs=5e-6)
+    column = sum((np.prod([(2 * i - 1) / (2 * i) for i in range(1, k + 1)])) ** 2 for k in range(400))
+    assert replaced_norm(1.5) * sqrt(column) / mu_at(0.2, 0.1) == pytest.approx(11.89, abs=0.005)
+
+
+@pytest.mark.parametrize(("bound", "mu", "epsilon"), [
+    (1.0, 0.2682, 0.0152), (2.5, 2 * 2.5 * 3 / 23.729, 0.483), (5.0, 2 * 5 * 3 / 23.729, None),
+])  # fmt: skip
+def test_what_the_printed_local_noise_protects(bound, mu, epsilon):
+    """400 releases, of which an event is in 9 nodes: mu = norm sqrt(9) / sd; epsilon at the delta .1."""
+    env = make_federation(
+        "FedLinearSpherePrinted-v0",
+        num_agents=2,
+        max_cycles=10_000,
+        **({} if bound == 5 else {"reward_bound": bound}),
+    )
+    private = BASELINES["LDP-FedLinUCB-printed"].wrap(env).env
+    private.reset_batch([0])
+    for _ in range(400):
+        private.release(np.ones((1, 2), np.bool_))
+    claim = private.privacy()
+    assert replaced_norm(bound) * 3 / released_constants("local", 0.2, 0.1).deviation == pytest.approx(
+        mu, rel=2e-4
+    )
+    exact = epsilon_at(0.1, replaced_norm(bound) * 3 / released_constants("local", 0.2, 0.1).deviation)
+    assert claim.epsilon == pytest.approx(exact, rel=1e-6)
+    assert epsilon is None or claim.epsilon == pytest.approx(epsilon, abs=6e-4)
+    assert (claim.delta, claim.trust, claim.adjacency) == (0.1, "local", "one-observation")
+    assert claim.epsilon < inf
+
+
+def test_what_the_printed_noise_for_a_shuffler_protects_locally():
+    """For rewards in [-1, 1] epsilon 1.13e-3 at the delta 1e-4, with 100 agents."""
+    sd = released_constants("amplified", 1e-3, 1e-4).deviation
+    assert epsilon_at(1e-4, replaced_norm(1.0) * 3 / sd) == pytest.approx(1.13e-3, rel=5e-3)
+    found = claims("SDP-FedLinUCB-amplified-printed", small("FedLinearSpherePrinted-v0", reward_bound=1.0))
+    sd, _ = noise_and_ridge("amplified", 1e-3, 1e-4, 100, 25, 4, 3)
+    # Four releases: a window is in nodes of three levels at most.
+    expected = epsilon_at(1e-4, replaced_norm(1.0) * sqrt(3) / sd)
+    assert [*found] == [("local", "everybody")]
+    assert found["local", "everybody"].epsilon == pytest.approx(expected, rel=1e-6)
+    assert found["local", "everybody"].delta == 1e-4
+
+
+@pytest.mark.parametrize("max_cycles", [100, 250])
+def test_corrected_local_noise_keeps_its_epsilon(max_cycles):
+    found = claims("LDP-FedLinUCB", small(max_cycles=max_cycles))
+    assert [*found] == [("local", "everybody")]
+    claim = found["local", "everybody"]
+    assert claim.epsilon == pytest.approx(0.2, rel=1e-9)
+    assert claim.epsilon <= 0.2
+    assert claim.delta == 0.1
+
+
+def test_a_secure_sum_divides_the_noise_among_all_but_one():
+    found, mu = claims("SecureSum-FedLinUCB", small()), mu_at(0.2, 0.1)
+    assert found["aggregator", "fellow"].epsilon == pytest.approx(0.2, rel=1e-9)
+    assert found["aggregator", "server"].epsilon == pytest.approx(epsilon_at(0.1, mu * sqrt(3 / 4)), rel=1e-6)
+    assert found["aggregator", "public"].epsilon == found["aggregator", "server"].epsilon
+    assert found["local", "everybody"].epsilon == pytest.approx(epsilon_at(0.1, mu * sqrt(3)), rel=1e-6)
+    assert found["cryptography", "wire"].epsilon == 0
+
+
+def test_a_trusted_server_protects_against_fellows_alone():
+    found = claims("Central-FedLinUCB", small())
+    assert found["local", "wire"].epsilon == found["local", "server"].epsilon == inf
+    assert found["server", "fellow"].epsilon == pytest.approx(0.2, rel=1e-9)
+    assert found["server", "public"].epsilon == pytest.approx(0.2, rel=1e-9)
+
+
+def test_the_corrected_form_for_a_shuffler_claims_what_is_local():
+    """Three releases clipped to C = 20: mu = sqrt(3) 2 C / sd for all data of an agent; nothing for the shuffler."""
+    found = claims("SDP-FedLinUCB-amplified", small(max_cycles=300))
+    claim = found["local", "everybody"]
+    assert claim.epsilon == pytest.approx(0.2, rel=1e-9)
+    assert claim.adjacency == AGENT
+    assert {trust for trust, _ in found} == {"local", "shuffler"}
+    assert all(other.epsilon is None for (trust, _), other in found.items() if trust == "shuffler")
+    env = BASELINES["SDP-FedLinUCB-amplified"].wrap(small(max_cycles=300, num_agents=300))
+    private = env.env
+    private.reset_batch([0, 1])
+    noise = private.release(np.ones((2, 300), np.bool_))["statistic"]
+    sd = sqrt(3) * 2 * 20 / mu_at(0.2, 0.1)
+    diagonal = noise[..., range(3), range(3)]
+    assert diagonal.std() == pytest.approx(sd, rel=6 / sqrt(2 * diagonal.size))
+
+
+def test_without_noise_nothing_is_claimed():
+    for name in ("Batched-FedLinUCB", "DisLinUCB"):
+        env = BASELINES[name].wrap(small())
+        list(play(env, BASELINES[name].make_policy(), [0]))
+        assert env.privacy().epsilon == inf
+
+
+# A noise multiplier that is given
+
+
+def noisy(**kwargs):
+    env = small(reward_bound=1.5)
+    return ContinualPrivatizer(env, **{"delta": 0.1, "mechanism": "sqrt_toeplitz", "releases": 4, **kwargs})
+
+
+def test_a_given_multiplier_makes_the_noise_and_claim_of_an_exact_one():
+    column = 1 + (1 / 2) ** 2 + (3 / 8) ** 2 + (5 / 16) ** 2
+    multiplier = replaced_norm(1.5) * sqrt(column) / mu_at(0.2, 0.1)
+    exact, given = noisy(epsilon=0.2), noisy(epsilon=None, sigma=multiplier)
+    for env in (exact, given):
+        env.reset_batch([0, 1])
+    for z in range(1, 5):
+        one, two = (env.release(np.ones((2, 4), np.bool_)) for env in (exact, given))
+        for name, array in one.items():
+            np.testing.assert_allclose(two[name], array, rtol=1e-8, atol=1e-9)
+        assert given.privacy().epsilon == pytest.approx(exact.privacy().epsilon, abs=1e-8)
+        part = sqrt(sum([1, 1 / 4, 9 / 64, 25 / 256][:z]) / column)
+        assert given.privacy().epsilon == pytest.approx(epsilon_at(0.1, part * mu_at(0.2, 0.1)), abs=1e-8)
+    assert given.privacy().epsilon == pytest.approx(0.2, rel=1e-8)
+    one, two = (env.single_release_space["statistic_noise_variance"].high for env in (exact, given))
+    np.testing.assert_allclose(two, one)
+
+
+def test_twice_the_multiplier_is_half_the_loss():
+    for multiplier in (3.0, 6.0):
+        env = noisy(epsilon=None, sigma=multiplier, mechanism="independent", releases=2)
+        env.reset_batch([0])
+        env.release(np.ones((1, 4), np.bool_))
+        env.release(np.ones((1, 4), np.bool_))
+        # Under one-observation only one of the releases differs.
+        assert env.privacy().epsilon == pytest.approx(
+            epsilon_at(0.1, replaced_norm(1.5) / multiplier), abs=1e-9
+        )
+
+
+@pytest.mark.parametrize(("wrong", "match"), [
+    ({"epsilon": 0.2, "sigma": 3.0}, r"epsilon is 0\.2; None is required if sigma is a number \(3\.0\)"),
+    ({"epsilon": None, "sigma": 0.0}, r"sigma is 0\.0"),
+    ({"epsilon": None, "sigma": -1.0}, r"sigma is -1\.0"),
+    ({"epsilon": None, "sigma": inf}, "sigma is inf"),
+    ({"epsilon": None}, "epsilon is None; a number > 0"),
+    ({"epsilon": 0.0}, r"epsilon is 0\.0; a number > 0"),
+    ({"epsilon": 0.2, "sigma": "guessed"}, "sigma is 'guessed'"),
+])  # fmt: skip
+def test_wrong_multipliers_are_refused(wrong, match):
+    with pytest.raises(ValueError, match=match):
+        noisy(**wrong)
+
+
+# DisLinUCB
+
+
+def alone_and_shared(contexts, own, shared):
+    """DisLinUCB's arms and log det V, for contexts ``(agents, arms, dim)`` and sums ``(agents, dim, dim + 1)``."""
+    dim = contexts.shape[-1]
+    total = own + shared
+    V = total[..., :dim] + np.eye(dim)
+    grown = np.linalg.slogdet(V)[1]
+    theta = np.linalg.solve(V, total[..., dim:])
+    width = np.sqrt(np.einsum("jkd,jdh,jkh->jk", contexts, np.linalg.inv(V), contexts))
+    radius = 0.5 * np.sqrt(grown + 2 * log(1 / 0.01)) + 1
+    return ((contexts @ theta)[..., 0] + radius[:, np.newaxis] * width).argmax(axis=1)
+
+
+@pytest.mark.parametrize("threshold", ["wang", "li", 0.6])
+def test_dislinucb_is_the_algorithm_of_the_paper(threshold):
+    """Same arms and same synchronisations as the text's algorithm on the same contexts and rewards."""
+    agents, dim, horizon = 4, 4, 400
+    env = parallel_env(num_agents=agents, num_arms=8, dim=dim, max_cycles=horizon)
+    baseline = BASELINES["DisLinUCB"]
+    level = {
+        "wang": horizon * log(agents * horizon) / (dim * agents),
+        "li": horizon / (agents * dim * log(agents * horizon)),
+    }.get(threshold, threshold)
+    own, shared = np.zeros((agents, dim, dim + 1)), np.zeros((dim, dim + 1))
+    last, at_last, times = 0, 0.0, []
+    policy = baseline.make_policy(threshold=threshold)
+    for t, (arm, before, after) in enumerate(play(baseline.wrap(env), policy, [3]), start=1):
+        contexts = before["contexts"][0]
+        np.testing.assert_array_equal(arm[0], alone_and_shared(contexts, own, shared))
+        x, y = contexts[np.arange(agents), arm[0]], after["last_reward"][0]
+        own += x[..., np.newaxis] * np.concatenate([x, y], axis=-1)[:, np.newaxis]
+        grown = np.linalg.slogdet((own + shared)[..., :dim] + np.eye(dim))[1] - at_last
+        due = bool(((t - last) * grown >= level).any())
+        # Everybody sends to everybody else, or nobody does.
+        arrived = after["inbox_mask"][0]
+        np.testing.assert_array_equal(arrived, due & ~np.eye(agents, dtype=np.bool_))
+        if due:
+            shared, own = shared + own.sum(axis=0), np.zeros_like(own)
+            at_last, last = np.linalg.slogdet(shared[:, :dim] + np.eye(dim))[1], t
+            times.append(t)
+    assert len(times) >= {"wang": 2, "li": 5}.get(threshold, 10)
+    assert len(times) < horizon / 2
+
+
+@pytest.mark.parametrize(("threshold", "power"), [("wang", 1), ("li", -1)])
+def test_thresholds(threshold, power):
+    env = Channel(parallel_env(num_agents=5, num_arms=3, dim=6, max_cycles=70), schedule="synchronise")
+    policy = FedUCB(threshold=threshold)
+    policy.reset(env.policy_spec, row_seeds([0], 5))
+    assert policy._due == pytest.approx(70 / (6 * 5) * log(5 * 70) ** power, rel=1e-14)
+
+
+def test_wrong_thresholds_are_refused():
+    with pytest.raises(ValueError, match="threshold is 'wong'"):
+        FedUCB(threshold="wong")
+    with pytest.raises(ValueError, match="threshold is -1"):
+        FedUCB(threshold=-1.0)

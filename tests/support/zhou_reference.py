@@ -1,0 +1,126 @@
+"""A twin of the program that Zhou and Chowdhury released (ICLR 2024), in plain numpy and without this package.
+
+All runs are played at once: arrays begin with the axis of runs, then that of agents. A node of the tree, the pool of
+all live nodes and an agent's own sum are arrays ``(..., dim, dim + 1)``: the Gram matrix, and the moment beside it.
+"""
+
+from math import floor, log, log2, sqrt
+
+import numpy as np
+
+
+def noise_and_ridge(noise, epsilon, delta, horizon, gap, agents, dim, alpha=0.01):
+    """The "noise" of a node's entry and lambda, for ``noise`` None, "local", "amplified" or "vector_sum"."""
+    if noise is None:
+        return 0.0, sqrt(agents)
+    levels = floor(log2(horizon // gap)) + 1
+    sd = {
+        "local": sqrt(levels * (log(1 / delta) + epsilon)) / epsilon,
+        "amplified": sqrt(
+            levels * log(1 / delta) * log(1 + levels / (horizon * delta)) * log(agents * levels / delta)
+        ) / (epsilon * sqrt(agents)),
+        "vector_sum": sqrt(levels * log(1 / delta)) * log(levels * dim**2 / delta) / epsilon,
+    }[noise]  # fmt: skip
+    summands = levels if noise == "vector_sum" else agents * levels
+    return sd, sqrt(summands) * sd * (sqrt(levels + log(1 / alpha)) + sqrt(dim))
+
+
+def symmetric(node):
+    """The node with the upper triangle of its Gram matrix copied to the lower one."""
+    upper = np.triu(node[..., :-1])
+    node[..., :-1] = upper + np.swapaxes(np.triu(upper, 1), -1, -2)
+    return node
+
+
+class Program:
+    """Algorithm 1 with the released constants, for M agents in each of several runs.
+
+    ``ridge`` and ``scale`` replace lambda and the factor of the radius.
+    """
+
+    def __init__(self, noise, runs, agents, dim, horizon, gap=25, epsilon=0.2, delta=0.1, ridge=None, scale=1.0,
+                 seed=0):  # fmt: skip
+        self.noise, self.epsilon, self.delta, self.gap, self.scale = noise, epsilon, delta, gap, scale
+        self.sd, self.ridge = noise_and_ridge(noise, epsilon, delta, horizon, gap, agents, dim)
+        self.ridge = self.ridge if ridge is None else ridge
+        self.rng, self.agents, self.dim = np.random.default_rng(seed), agents, dim
+        self.own = np.zeros((runs, agents, dim, dim + 1))
+        self.pool, self.nodes, self.rows = np.zeros((runs, dim, dim + 1)), {}, []
+
+    def bounds(self, t, contexts):
+        """What the arms of round t = 1, 2, ... are judged by, given contexts ``(runs, agents, arms, dim)``."""
+        grown = log(1 + t * self.agents / (self.dim * self.ridge))
+        radius = sqrt(self.ridge) * sqrt(self.dim) + 0.5 * sqrt(self.dim * grown + log(1 / 0.01))
+        total = self.own + self.pool[:, np.newaxis]
+        inverse = np.linalg.inv(total[..., :-1] + self.ridge * np.eye(self.dim))
+        estimate = inverse @ total[..., -1:]
+        # The program takes roots of negative numbers, where noise makes V indefinite.
+        square = np.maximum(((contexts @ inverse) * contexts).sum(axis=-1), 0)
+        return (contexts @ estimate)[..., 0] + self.scale * radius * np.sqrt(square)
+
+    def learn(self, t, x, y):
+        """Adds the contexts ``(runs, agents, dim)`` and rewards ``(runs, agents)`` of round t."""
+        both = np.concatenate([x, y[..., np.newaxis]], axis=-1)
+        self.own += x[..., np.newaxis] * both[..., np.newaxis, :]
+        self.rows.append(both)
+        if t % self.gap == 0:
+            self.own[:] = 0
+            self.synchronise(t // self.gap)
+
+    def synchronise(self, k):
+        """Closes the k-th batch: its node replaces those that it covers, and the pool is the sum of the live ones."""
+        level = (k & -k).bit_length() - 1
+        both = np.stack(self.rows[-self.gap * 2**level :], axis=2)
+        both = both.reshape(len(both), -1, self.dim + 1)
+        self.nodes[level] = self.node(both)
+        self.nodes = {at: node for at, node in self.nodes.items() if k >> at & 1}
+        self.pool = sum(self.nodes.values())
+
+    def node(self, both):
+        """A node's noisy sum over its rows [x, y] of all agents, ``(runs, rows, dim + 1)``."""
+        if self.noise == "vector_sum":
+            return self.vector_sum(both)
+        noise = sqrt(self.agents) * self.sd * self.rng.standard_normal((len(both), self.dim, self.dim + 1))
+        noise[..., :-1] = (noise[..., :-1] + np.swapaxes(noise[..., :-1], -1, -2)) / 2
+        return np.swapaxes(both[..., :-1], -1, -2) @ both + noise
+
+    def vector_sum(self, both):
+        """The sum by bits: every row is rounded at random and adds floor(b) coins of bias 1/4; the analyser uses b."""
+        n = both.shape[1]
+        g = max(2 * sqrt(n), self.dim, 4)
+        b = (g * log(self.dim**2 / self.delta) / self.epsilon) ** 2 / n
+        total = np.zeros((len(both), self.dim, self.dim + 1))
+        for i in range(self.dim):
+            value = (both[..., i : i + 1] * both + 1) * g
+            total[:, i] = np.floor(value + self.rng.random(value.shape)).sum(axis=1)
+        total += self.rng.binomial(n * int(b), 0.25, total.shape)
+        return symmetric((total - 0.25 * b * n) / g - n)
+
+
+def offers(rng, runs, agents, arms, dim):
+    """Features before normalisation, ``(runs, agents, arms, dim)``."""
+    features = np.ones((runs, agents, arms, dim))
+    features[:, :, :dim, :-1] = np.eye(dim)[:, :-1]
+    u = rng.standard_normal((runs, agents, arms - dim, dim - 1))
+    features[:, :, dim:, :-1] = u / np.linalg.norm(u, axis=-1, keepdims=True)
+    return features
+
+
+def regret(program, horizon, arms, v, seed):
+    """Expected regret of all agents together after ``horizon`` rounds, of each run; theta is (v, 1) / 2.
+
+    Unit vectors v are ``(runs, dim - 1)``.
+    """
+    rng, (runs, agents) = np.random.default_rng(seed), program.own.shape[:2]
+    theta = 0.5 * np.hstack([v, np.ones((runs, 1))])
+    lost = np.zeros(runs)
+    for t in range(1, horizon + 1):
+        features = offers(rng, runs, agents, arms, program.dim)
+        means = np.einsum("rjkd,rd->rjk", features, theta)
+        contexts = features / np.linalg.norm(features, axis=-1, keepdims=True)
+        arm = program.bounds(t, contexts).argmax(axis=-1)[..., np.newaxis]
+        mean = np.take_along_axis(means, arm, axis=-1)[..., 0]
+        x = np.take_along_axis(contexts, arm[..., np.newaxis], axis=2)[:, :, 0]
+        program.learn(t, x, mean + 0.5 * rng.standard_normal(mean.shape))
+        lost += (means.max(axis=-1) - mean).sum(axis=1)
+    return lost
