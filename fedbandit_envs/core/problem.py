@@ -57,6 +57,8 @@ class Problem(FederatedEnv):
         interacting: Whether what an agent does changes what others experience; if not, agents learn of each other by
             releases alone.
         stateful: Whether what an agent does changes its later rounds, as where arms wear out.
+        added_arguments: Arguments of the constructor that were added after the problem was first published, with the
+            values at which it is as it was before. With these values they do not make a leaderboard's task another one.
         approximate_oracle: Whether regret is measured against an oracle that actions may beat, and may be negative.
         instance_seed: None draws a new instance in each episode, from the episode's seed; an integer fixes it; from a
             sequence of n integers, an episode with seed s takes entry s mod n.
@@ -69,6 +71,7 @@ class Problem(FederatedEnv):
     features: ClassVar[type[Features] | None] = None
     interacting: ClassVar[bool] = False
     stateful: ClassVar[bool] = False
+    added_arguments: ClassVar[Mapping[str, Any]] = {}
     approximate_oracle: bool = False
 
     metadata: dict[str, Any] = {"name": "problem"}  # noqa: RUF012 - PettingZoo's own form

@@ -65,6 +65,10 @@ class Task:
         environment = resolve(entry.federation)
         taken = arguments(environment).items()
         defaults = {name: value for name, value in taken if value is not inspect.Parameter.empty}
+        given = {**defaults, **entry.kwargs, **self.env_kwargs, "max_cycles": self.rounds}
+        for name, unchanged in getattr(environment, "added_arguments", {}).items():
+            if given[name] == unchanged:
+                del given[name]
         folder = files(environment.__module__.rpartition(".")[0])
         data = [file for file in folder.iterdir() if file.name.endswith(".csv")]
         return digest_of(
@@ -72,7 +76,7 @@ class Task:
                 "id": self.id,
                 "env_id": self.env_id,
                 "federation": entry.federation,
-                "arguments": {**defaults, **entry.kwargs, **self.env_kwargs, "max_cycles": self.rounds},
+                "arguments": given,
                 "stack": [list(layer) for layer in entry.stack],
                 "rounds": log_spaced(self.rounds).tolist(),
                 "seeds": self.seeds,

@@ -68,6 +68,7 @@ def test_a_digest_is_of_all_that_is_said(change):
 
 def test_a_digest_is_of_what_is_not_said_too(monkeypatch):
     task = SUITES["exposure-quick"].tasks[0]
+    before = task.digest
     base = next(
         owner
         for owner in type(make_federation(task.env_id)).__mro__
@@ -78,7 +79,15 @@ def test_a_digest_is_of_what_is_not_said_too(monkeypatch):
     defaults = list(base.__init__.__defaults__)
     defaults[names.index("spread") if "spread" in names else 0] = 7
     monkeypatch.setattr(base.__init__, "__defaults__", tuple(defaults))
-    assert replace(task).digest != task.digest
+    assert replace(task).digest != before
+
+
+@pytest.mark.parametrize(("name", "value"), [("reward_offset", 0.5), ("statistic", "moments")])
+def test_arguments_that_came_later_make_another_task_if_they_are_used(name, value):
+    task = SUITES["linear-quick"].tasks[0]
+    unchanged = type(make_federation(task.env_id)).added_arguments[name]
+    assert replace(task, env_kwargs={name: unchanged}).digest == task.digest
+    assert replace(task, env_kwargs={name: value}).digest != task.digest
 
 
 BY_HIDDEN = {"mean": "values", "quality": "index", "parameter": "parameter"}
