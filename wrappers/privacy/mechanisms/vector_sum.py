@@ -8,7 +8,7 @@ References:
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import ceil, floor, inf, log, sqrt
+from math import ceil, floor, inf, log, prod, sqrt
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -33,6 +33,8 @@ _P = 0.25
 # Beyond this many standard deviations (and as many steps) binomial noise has a probability below 1e-30, which counts as
 # 0 (Bernstein's inequality). Rounding of losses may add less than this to one.
 _REACH, _SLACK = 12, 1e-9
+# If less than this probability is left that neighbours cannot be told apart for certain, they have a very large loss.
+_CERTAIN, _LARGE = 1e-9, 1e3
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,15 @@ def _binomial_losses(shifts: tuple[tuple[int, int], ...], interval: float) -> An
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
     (trials, shift), rest = shifts[-1], shifts[:-1]
-    down, up = (_losses(trials, shift, interval, upwards) for upwards in (False, True))
-    one = PrivacyLossDistribution(down, up)
-    return one.compose(_binomial_losses(rest, interval)) if rest else one
+    parts = [
+        PrivacyLossDistribution(*(_losses(trials, shift, interval, upwards) for upwards in (False, True)))
+    ]
+    if rest:
+        parts.append(_binomial_losses(rest, interval))
+    # The chance that neighbours cannot be told apart with certainty.
+    if prod(1 - part.get_delta_for_epsilon(inf) for part in parts) < _CERTAIN:
+        return PrivacyLossDistribution(_certain(interval))
+    return parts[0].compose(parts[1]) if rest else parts[0]
 
 
 def _losses(trials: int, shift: int, interval: float, upwards: bool) -> Any:
@@ -107,10 +115,17 @@ def _losses(trials: int, shift: int, interval: float, upwards: bool) -> Any:
     here, there = (behind, ahead) if upwards else (ahead, behind)
     cells = np.ceil((logs[here] - logs[there] + _SLACK) / interval).astype(np.int64)
     if not len(cells):
-        return DensePLDPmf(interval, 0, np.zeros(1), 1.0, True)
+        return _certain(interval)
     start = int(cells.min())
     losses = np.bincount(cells - start, weights=weights[here])
     return DensePLDPmf(interval, start, losses, max(1.0 - losses.sum(), 0.0), True)
+
+
+def _certain(interval: float) -> Any:
+    """Returns the distribution of a loss that is infinite, but for a probability with which it is very large."""
+    from dp_accounting.pld.pld_pmf import DensePLDPmf
+
+    return DensePLDPmf(interval, ceil(_LARGE / interval), np.full(1, _CERTAIN), 1.0 - _CERTAIN, True)
 
 
 class _Node(NamedTuple):
@@ -339,7 +354,7 @@ class VectorSumPrivatizer(Privatizer):
         >>> _ = env.reset(seed=0)
         >>> _ = env.release([[True, True]])
         >>> round(env.privacy().epsilon, 2)  # for all levels together, and not the one that was given
-        0.0
+        2.14
     """
 
     examples = ({"epsilon": 1.0, "delta": 0.1, "gap": 1},)
