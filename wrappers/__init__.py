@@ -3,7 +3,8 @@
 Data: :class:`Byzantine`, :class:`Interleaved`, :class:`Messages`, :class:`Participation`, :class:`Placebo`,
 :class:`Quota`; :class:`Clip`, which privatizers put inside of themselves.
 Noise: :class:`Privatizer` with any mechanism; :class:`ContinualPrivatizer`, :class:`GaussianPrivatizer`,
-:class:`LaplacePrivatizer`, :class:`RandomizedResponsePrivatizer`. Transport: :class:`Channel`, :class:`Server`.
+:class:`LaplacePrivatizer`, :class:`RandomizedResponsePrivatizer`, :class:`VectorSumPrivatizer`.
+Transport: :class:`Channel`, :class:`Server`.
 Observation: :class:`LearningReward`, :class:`Reveal`.
 """
 
@@ -18,6 +19,7 @@ from fedbandit_envs.wrappers.privacy.mechanisms.gaussian import GaussianPrivatiz
 from fedbandit_envs.wrappers.privacy.mechanisms.laplace import LaplacePrivatizer
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import ContinualPrivatizer
 from fedbandit_envs.wrappers.privacy.mechanisms.randomized_response import RandomizedResponsePrivatizer
+from fedbandit_envs.wrappers.privacy.mechanisms.vector_sum import VectorSumPrivatizer
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.quota import Quota
 from fedbandit_envs.wrappers.reveal import Reveal
@@ -41,4 +43,5 @@ __all__ = [
     "RandomizedResponsePrivatizer",
     "Reveal",
     "Server",
+    "VectorSumPrivatizer",
 ]

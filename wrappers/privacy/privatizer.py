@@ -230,10 +230,9 @@ class Privatizer(FederatedWrapper):
         sensitivity, horizon = stage.common(sensitivity), self.env.max_cycles
         self.mechanism.start(sensitivity, horizon, generators)
         first = self.mechanism.events(np.ones(rows, np.bool_), np.zeros(rows, np.int64))
-        if stage.trust == "aggregator" and all(event.kind == "gaussian" for event in first):
+        if stage.trust == "aggregator" and all(event.adds_up for event in first):
             self._shares_each = stage.honest
-            share = {name: array / np.sqrt(stage.honest) for name, array in sensitivity.scale.items()}
-            self.mechanism.start(sensitivity._replace(scale=share), horizon, generators)
+            self.mechanism.start_share(sensitivity, horizon, generators, stage.honest)
         self._shares = Shares(rows)
         # Correlated noise of agents that do not send is kept here until they send again, so that the variances which
         # releases announce still add up to the variance of the sum of releases.
@@ -246,6 +245,7 @@ class Privatizer(FederatedWrapper):
         measured as :attr:`budget` says; it is infinite where that composition gives none.
         """
         step = self.env.step_batch(action)
+        self.mechanism.observe(step.observation)
         if self._measured_at != self._ledger.num_releases:
             self._measure()
             self._measured_at = self._ledger.num_releases

@@ -57,6 +57,11 @@ class Shares:
         np.minimum(self._least, size, out=self._least, where=combined.arrived)
         self._always &= combined.arrived | ~combined.went[:, np.newaxis]
 
+    @property
+    def complete(self) -> bool:
+        """Whether all agents were in every sum so far."""
+        return bool(self._always.all())
+
     def unknown(self, known: int, every_release: bool) -> Array:
         """Returns how many of the shares that protect each agent an observer does not know, int ``(replicas, agents)``.
 
@@ -102,7 +107,7 @@ def stage_claims(
             claim = replace(own, trust=stage.trust)
         elif stage.trust == "aggregator":
             unknown = shares.unknown(known, correlated and accounts.covering(asked["adjacency"]) == AGENT)
-            claim = _summed(stage, accounts, own, unknown, asked)
+            claim = _summed(stage, accounts, own, unknown, shares.complete, asked)
         else:
             # The public sees a function of what the server sees, and may know the colluders, too.
             claim = _shuffled(
@@ -113,13 +118,20 @@ def stage_claims(
     return claims
 
 
-def _summed(stage: Stage, accounts: Accountant, own: Claim, unknown: Array, asked: dict[str, Any]) -> Claim:
+def _summed(
+    stage: Stage, accounts: Accountant, own: Claim, unknown: Array, complete: bool, asked: dict[str, Any]
+) -> Claim:
     """Returns the claim for sums in which an observer does not know ``unknown`` shares of each agent's noise."""
-    if any(event.kind != "gaussian" for event in accounts.events):
+    gaussian = all(event.kind == "gaussian" for event in accounts.events)
+    reason = ""
+    if not all(event.adds_up for event in accounts.events):
         reason = "the noise of sums is accounted for Gaussian noise only"
+    elif not (gaussian or complete):
+        reason = "where agents are absent, sums are accounted for Gaussian noise only"
+    if reason:
         return replace(own, epsilon=None, reason=reason, trust=stage.trust)
     claim = accounts.rescaled(1 / unknown).epsilon(**asked)
-    reason = "; ".join(filter(None, (claim.reason, IDEALISED)))
+    reason = "; ".join(filter(None, (claim.reason, IDEALISED * gaussian)))
     return replace(claim, reason=reason, trust=stage.trust)
 
 

@@ -86,6 +86,11 @@ class Event:
             ),
         )
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether the sum of several agents' noises is noise of the same kind, so that agents can share one noise."""
+        return self.kind == "gaussian"
+
     def mu(self, adjacency: Adjacency) -> float:
         """Returns the mu of Gaussian differential privacy for neighbours under an adjacency.
 

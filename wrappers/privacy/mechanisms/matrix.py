@@ -27,7 +27,7 @@ from fedbandit_envs.wrappers.privacy.budget import Budget, GivenBudget
 from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten
 from fedbandit_envs.wrappers.privacy.mechanisms.blt import BltNoise
 from fedbandit_envs.wrappers.privacy.mechanisms.independent import IndependentNoise
-from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, Mechanism
+from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, JointMechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import PrefixNoise
 from fedbandit_envs.wrappers.privacy.mechanisms.sqrt_toeplitz import SqrtToeplitzNoise
 from fedbandit_envs.wrappers.privacy.mechanisms.tree import HonakerNoise, TreeNoise
@@ -52,7 +52,7 @@ _FEW = 64
 
 
 @dataclass
-class MatrixMechanism(Mechanism):
+class MatrixMechanism(JointMechanism):
     """Adds correlated noise to the releases of an agent, so that sums of its releases have little (continual release).
 
     All releases of an agent together are (epsilon, delta) private under ``adjacency``, as long as there are no
@@ -217,21 +217,6 @@ class MatrixMechanism(Mechanism):
         for out, row in zip(drawn, rows.tolist(), strict=True):
             self._generators[row].standard_normal(out=out)
         return self._noise.advance(rows, z, drawn.swapaxes(0, 1))
-
-    def events(self, sends: Array, index: Array) -> dict[Event, Array]:
-        """Returns how the counts of privacy events change when some agents release.
-
-        All releases of an agent are one mechanism. So the count of the event of its first z - 1 releases falls by 1
-        when that of the first z releases rises by 1; see :meth:`Mechanism.events`.
-        """
-        changed: dict[Event, Array] = {}
-        for done in sorted(set(index[sends].tolist())):
-            now = (sends & (index == done)).astype(np.int64)
-            for z, times in ((done, -now), (done + 1, now)):
-                if z > 0:
-                    event = self._event(z)
-                    changed[event] = changed.get(event, 0) + times
-        return changed
 
     def _square(self, adjacency: Adjacency, z: int) -> float:
         """Returns the squared norm of the joint change of an agent's first z releases, for windows of change 1.

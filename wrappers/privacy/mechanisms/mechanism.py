@@ -66,6 +66,29 @@ class Mechanism(ABC):
             ValueError: The mechanism cannot randomise a statistic of these names and sensitivities.
         """
 
+    def start_share(
+        self, sensitivity: Sensitivity, horizon: int, generators: Generators, honest: int
+    ) -> None:
+        """Starts an episode in which agents add shares of one noise; by default, noise of ``1/honest`` the variance.
+
+        Events stay those of the whole noise.
+
+        Args:
+            sensitivity: As for :meth:`start`, as are the horizon and the generators.
+            horizon: Number of rounds of the episode.
+            generators: The agents' random generators.
+            honest: Number of shares that make up the whole noise.
+        """
+        share = {name: array / np.sqrt(honest) for name, array in sensitivity.scale.items()}
+        self.start(sensitivity._replace(scale=share), horizon, generators)
+
+    def observe(self, observation: Arrays) -> None:  # noqa: B027 - most mechanisms need no single rounds
+        """Takes in what agents have observed after a round, for mechanisms that randomise single rounds' data.
+
+        Args:
+            observation: Arrays ``(replicas, agents, ...)`` by name; not to be changed or kept.
+        """
+
     @abstractmethod
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Returns a release with noise, and the variance of the noise.
@@ -92,3 +115,26 @@ class Mechanism(ABC):
         Returns:
             For each event, by how much its count changes for each agent, bool or integer ``(replicas, agents)``.
         """
+
+
+class JointMechanism(Mechanism):
+    """The base class of mechanisms whose releases of an agent are one joint mechanism, with noise of its own."""
+
+    def events(self, sends: Array, index: Array) -> dict[Event, Array]:
+        """Returns how the counts of privacy events change when some agents release.
+
+        All releases of an agent are one mechanism. So the count of the event of its first z - 1 releases falls by 1
+        when that of the first z releases rises by 1; see :meth:`Mechanism.events`.
+        """
+        changed: dict[Event, Array] = {}
+        for done in sorted(set(index[sends].tolist())):
+            now = (sends & (index == done)).astype(np.int64)
+            for z, times in ((done, -now), (done + 1, now)):
+                if z > 0:
+                    event = self._event(z)
+                    changed[event] = changed.get(event, 0) + times
+        return changed
+
+    @abstractmethod
+    def _event(self, z: int) -> Event:
+        """Returns the event of an agent's first z releases."""

@@ -8,6 +8,7 @@ from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Mechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.randomized_response import RandomizedResponse
+from fedbandit_envs.wrappers.privacy.mechanisms.vector_sum import VectorSum
 
 
 def _of_plugin(plugin: Plugin) -> Mapping[str, type[Mechanism]]:
@@ -22,6 +23,7 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
         "laplace": Laplace,
         "matrix": MatrixMechanism,
         "randomized-response": RandomizedResponse,
+        "vector_sum": VectorSum,
     },
     mechanisms=_of_plugin,
 )
