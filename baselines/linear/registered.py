@@ -14,7 +14,7 @@ from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
 from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.linear.env import LinearEnv
-from fedbandit_envs.wrappers import Channel, ContinualPrivatizer
+from fedbandit_envs.wrappers import Channel, ContinualPrivatizer, VectorSumPrivatizer
 
 _LI = "Li, Chu, Langford, Schapire (WWW 2010)"
 _DUBEY = "Dubey, Pentland (NeurIPS 2020)"
@@ -55,8 +55,9 @@ def _released_noise(noise: NoiseName, epsilon: float, delta: float, env: Federat
     return {"sigma": found.deviation, "delta": delta}
 
 
-def _all_but_one_honest(env: FederatedEnv) -> Mapping[str, Any]:
-    return {"stage": {"name": "aggregator", "honest": max(env.max_num_agents - 1, 1)}}
+def _secure_sum(missing: int, env: FederatedEnv) -> Mapping[str, Any]:
+    """Returns a channel's stage in which all agents but ``missing`` make up the noise."""
+    return {"stage": {"name": "aggregator", "honest": max(env.max_num_agents - missing, 1)}}
 
 
 _baseline = partial(listed, LinearEnv)
@@ -227,6 +228,13 @@ BASELINES |= {
             partial(_released_noise, "amplified", 0.001, 0.0001),
         ),
     ),
+    "SDP-FedLinUCB-vector-sum-printed": _batched(
+        "Batched-FedLinUCB with the binomial noise and ridge of the released program, on a secure sum of all data",
+        f"{_ZHOU}, Algorithm 1 with vector sums",
+        noise="vector_sum",
+        privatizer=WrapperSpec(VectorSumPrivatizer, {**_AT_A_FIFTH, "gap": 25, "draw": "printed"}),
+        channel=WrapperSpec(Channel, {"schedule": _EVERY_25, "echo": True}, partial(_secure_sum, 0)),
+    ),
     "LDP-FedLinUCB": _every_25(
         "LinUCB on own data and noisy data of others, sent every 25 rounds and weighted by their precision",
         f"{_ZHOU}, corrected",
@@ -235,7 +243,14 @@ BASELINES |= {
     "SecureSum-FedLinUCB": _every_25(
         "LDP-FedLinUCB with the noise divided among all agents, whose messages only a secure sum sees",
         f"{_ZHOU}, corrected, with a secure sum",
-        channel=WrapperSpec(Channel, {"schedule": _EVERY_25}, _all_but_one_honest),
+        channel=WrapperSpec(Channel, {"schedule": _EVERY_25}, partial(_secure_sum, 1)),
+    ),
+    "SDP-FedLinUCB-vector-sum": _every_25(
+        "SecureSum-FedLinUCB with binomial noise, as sums of messages of one bit have it",
+        f"{_ZHOU}, corrected, with vector sums",
+        # With this argument the exact claim is just below epsilon 0.2 for rewards in [-1.5, 1.5] and 100 agents.
+        privatizer=WrapperSpec(VectorSumPrivatizer, {"epsilon": 0.14, "delta": 0.1, "gap": 25, "bound": 1.5}),
+        channel=WrapperSpec(Channel, {"schedule": _EVERY_25}, partial(_secure_sum, 1)),
     ),
     "Central-FedLinUCB": _every_25(
         "LDP-FedLinUCB with noise that a trusted server adds, once, to the sum of all agents' data",

@@ -64,11 +64,12 @@ def run(line: str, scale: Scale, **varied: float) -> RunSpec:
     policy: dict[str, Any] = {}
     if line in NOISE_OF:
         policy = {**noise, "gap": int(at["gap"])}
-        wrappers["privatizer"] = noise | {"releases": every}
+        wrappers["privatizer"] = noise | {"gap": int(at["gap"])}
         if line != VECTOR_SUM:
             sizes = {"horizon": scale.rounds, "gap": int(at["gap"]), "agents": agents}
             deviation = released_constants(NOISE_OF[line], **noise, **sizes).deviation
-            wrappers["privatizer"] |= {"epsilon": None, "sigma": deviation}
+            given = {"epsilon": None, "delta": at["delta"], "releases": every, "sigma": deviation}
+            wrappers["privatizer"] = given
     elif line not in (SILENT, TRUE, EXACT):
         wrappers["privatizer"] = noise | {"releases": every}
     if line == HALF:
