@@ -49,10 +49,11 @@ class Privatizer(FederatedWrapper):
 
     If the transport around it has a stage (:mod:`fedbandit_envs.wrappers.transport.stages`), the privatizer makes the
     noise of that stage, whose scale is the same for all agents. For an ``aggregator`` each agent adds its share of one
-    Gaussian noise, and the mechanism's arguments are about a sum of ``honest`` shares; other noise is not shared. For a
-    ``server`` agents release without noise, and the mechanism adds one noise to their sum. Then the accounts are those
-    of each agent's own share, or of the server's noise. Budgets and ``epsilon_spent`` are measured for a fellow agent
-    as the observer, of sums with as few shares as the stage lets pass; under a shuffler for everybody.
+    noise, if such noises add up (:attr:`.Event.adds_up`, as Gaussian ones do), and the mechanism's arguments are about
+    a sum of ``honest`` shares; other noise is not shared. For a ``server`` agents release without noise, and the
+    mechanism adds one noise to their sum. Then the accounts are those of each agent's own share, or of the server's
+    noise. Budgets and ``epsilon_spent`` are measured for a fellow agent as the observer, of sums with as few shares as
+    the stage lets pass; under a shuffler for everybody.
 
     Example:
         >>> from fedbandit_envs.procurement_v0 import parallel_env

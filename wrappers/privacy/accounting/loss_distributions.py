@@ -68,7 +68,7 @@ def composed_epsilon(
         curve = _curve(event, change, interval)
         if isinstance(curve, float):
             return curve
-        parts.append(curve.self_compose(count))
+        parts.append(curve if count == 1 else curve.self_compose(count))
     if not parts:
         return float(large)
     whole = reduce(lambda left, right: left.compose(right), parts)

@@ -47,6 +47,11 @@ class BinomialSums(Event):
     of equal norm have in the limit of many trials the same loss, however many numbers share them. This limit, and the
     average over rounding, are approximations; the rest is a bound.
 
+    Example:
+        >>> changes = (("one-observation", Change(3, 2.0)),)
+        >>> BinomialSums("binomial", 0.1, inf, 0.0, changes, nodes=((1200, 1.5),)).rescaled(4).nodes
+        ((300, 1.5),)
+
     Attributes:
         nodes: For each level the number of trials of the binomial noise in each number of its node, and the number of
             steps that a difference of norm 1 has.
@@ -285,7 +290,9 @@ class VectorSum(JointMechanism):
             rows, z = np.flatnonzero(sends & (index == done)), done + 1
             level = (z & -z).bit_length() - 1
             node = self._nodes[level]
-            noise = np.array([self._generators[row].binomial(node.trials, _P, len(i)) for row in rows])
+            noise = np.array(
+                [self._generators[row].binomial(node.trials, _P, len(i)) for row in rows.tolist()]
+            )
             deviation = (self._errors[rows, level] + noise - node.expected) * (self.bound / node.fine)
             added = self._tree.advance(rows, z, deviation[np.newaxis])
             flat[rows[:, np.newaxis], i, j] += added
