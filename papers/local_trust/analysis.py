@@ -30,8 +30,10 @@ TARGETS = {(LOCAL, SILENT): 0.55, (LOCAL, RELEASED): 0.08, (MOST, TRUE): 1.25}
 
 
 def claim_of(result: RunResult) -> str:
-    """Returns the claim of a run against a fellow agent, as the text of a table's cell."""
-    made = result.privacy
+    """Returns the exact claim of a run against a fellow agent, as the text of a table's cell."""
+    exact = [claim for claim in result.claims if claim.composition == "exact"]
+    fellow = [claim for claim in exact if claim.observer == "fellow" and claim.epsilon is not None]
+    made = (fellow or exact or [result.privacy])[0]
     if made.epsilon is None:
         return f"none: {made.reason}"
     return f"{made.epsilon:.3g} at delta {made.delta:g}, trust: {made.trust}"
