@@ -1,10 +1,11 @@
 """Batched LinUCB of Zhou and Chowdhury, its noise and claims, and DisLinUCB, each against plain numpy.
 
 Regrets are compared with a twin of the released program by a paired t-test at 1e-4 on runs with the same theta, under
-fixed seeds: of the three comparisons one in 3,300 sets of seeds would raise a false alarm. Standard deviations are compared with 6 standard
-errors.
+fixed seeds: of the three comparisons one in 3,300 sets of seeds would raise a false alarm. Standard deviations are
+compared with 6 standard errors.
 """
 
+from itertools import pairwise
 from math import inf, log, sqrt
 
 import numpy as np
@@ -162,7 +163,7 @@ def test_the_printed_noise_is_that_of_the_programs_tree(name, noise, epsilon, de
             assert found.std() == pytest.approx(sqrt(live) * one, rel=6 / sqrt(2 * found.size))
         if live == 1:
             kept.append(released.copy())
-    for one, two in zip(kept, kept[1:], strict=False):
+    for one, two in pairwise(kept):
         found = np.corrcoef(one[..., :dim, dim].ravel(), two[..., :dim, dim].ravel())[0, 1]
         assert abs(found) < 6 / sqrt(runs * 3 * dim)
 
