@@ -100,7 +100,7 @@ def offers(rng, runs, agents, arms, dim):
 
 
 def regret(program, horizon, arms, v, seed):
-    """Expected regret of all agents after ``horizon`` rounds, of each run; theta is (v, 1) / 2, v ``(runs, dim - 1)``."""
+    """Expected regret of all agents after some rounds, of each run; theta = (v, 1) / 2, with v ``(runs, dim - 1)``."""
     rng, (runs, agents) = np.random.default_rng(seed), program.own.shape[:2]
     theta = 0.5 * np.hstack([v, np.ones((runs, 1))])
     lost = np.zeros(runs)

@@ -368,6 +368,17 @@ def test_twice_the_multiplier_is_half_the_loss():
         )
 
 
+def test_basic_composition_of_a_given_multiplier_claims_as_much():
+    """All releases are one event: here three nodes of the tree contain a window."""
+    env = noisy(epsilon=None, sigma=9.0, mechanism="tree", budget={"delta": 0.1, "composition": "basic"})
+    env.reset_batch([0])
+    for _ in range(4):
+        env.release(np.ones((1, 4), np.bool_))
+    claim = env.privacy()
+    assert (claim.composition, claim.delta) == ("basic", 0.1)
+    assert claim.epsilon == pytest.approx(epsilon_at(0.1, replaced_norm(1.5) * sqrt(3) / 9), rel=1e-6)
+
+
 @pytest.mark.parametrize(("wrong", "match"), [
     ({"epsilon": 0.2, "sigma": 3.0}, r"epsilon is 0\.2; None is required if sigma is a number \(3\.0\)"),
     ({"epsilon": None, "sigma": 0.0}, r"sigma is 0\.0"),
