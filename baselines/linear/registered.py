@@ -48,10 +48,11 @@ _LITTLE_RADIUS = {"beta_scale": 0.03, "ridge": 1.0}
 _WEIGHED = {"pool": {"name": "precision", "reward_variance": 0.25}, **_LITTLE_RADIUS}
 
 
-def _released_noise(noise: NoiseName, epsilon: float, delta: float, env: FederatedEnv) -> Mapping[str, Any]:
+def _released_noise(noise: NoiseName, given: Mapping[str, float], env: FederatedEnv) -> Mapping[str, Any]:
     dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
     agents = env.max_num_agents
-    found = released_constants(noise, epsilon, delta, horizon=env.max_cycles, agents=agents, dim=dim)
+    delta = given["delta"]
+    found = released_constants(noise, given["epsilon"], delta, horizon=env.max_cycles, agents=agents, dim=dim)
     return {"sigma": found.deviation, "delta": delta}
 
 
@@ -215,7 +216,7 @@ BASELINES |= {
         f"{_ZHOU}, Algorithm 1",
         noise="local",
         privatizer=WrapperSpec(
-            ContinualPrivatizer, _TREE_OF_ITS_NOISE, partial(_released_noise, "local", *_AT_A_FIFTH.values())
+            ContinualPrivatizer, _TREE_OF_ITS_NOISE, partial(_released_noise, "local", _AT_A_FIFTH)
         ),
     ),
     "SDP-FedLinUCB-amplified-printed": _batched(
@@ -226,7 +227,7 @@ BASELINES |= {
         privatizer=WrapperSpec(
             ContinualPrivatizer,
             _TREE_OF_ITS_NOISE,
-            partial(_released_noise, "amplified", *_AT_A_THOUSANDTH.values()),
+            partial(_released_noise, "amplified", _AT_A_THOUSANDTH),
         ),
     ),
     "LDP-FedLinUCB": _every_25(
