@@ -65,9 +65,7 @@ _linucb = partial(_baseline, LinUCB)
 _fed_ucb = partial(_baseline, FedUCB)
 _shared = partial(_fed_ucb, channel={"schedule": _FROM_ONE})
 _private = partial(_shared, privatizer=_IN_DOUBLING_ROUNDS)
-_batched = partial(
-    _baseline, BatchedLinUCB, parameter_bound=10**0.5, channel={"schedule": _EVERY_25, "echo": True}
-)
+_batched = partial(_baseline, BatchedLinUCB, channel={"schedule": _EVERY_25, "echo": True})
 _every_25 = partial(
     _fed_ucb, privatizer={**_AT_A_FIFTH, "mechanism": "sqrt_toeplitz", "releases": _EVERY_25}, **_WEIGHED
 )

@@ -110,7 +110,7 @@ def check_arms(arm, bounds):
 def test_without_noise_its_decisions_are_the_programs():
     env = printed(max_cycles=160)
     baseline = BASELINES["Batched-FedLinUCB"]
-    policy = baseline.make_policy(parameter_bound=sqrt(5))
+    policy = baseline.make_policy()
     twin = Program(None, 2, 12, 5, 160)
     for t, (arm, before, after) in enumerate(play(baseline.wrap(env), policy, (0, 1)), start=1):
         check_arms(arm, twin.bounds(t, before["contexts"]))
@@ -122,7 +122,7 @@ def test_with_noise_its_decisions_are_the_programs(ridge, scale):
     """With the noise that has arrived; with the ridge 1 the noise makes V indefinite."""
     env = printed(max_cycles=160)
     baseline = BASELINES["LDP-FedLinUCB-printed"]
-    policy = baseline.make_policy(parameter_bound=sqrt(5), beta_scale=scale, ridge=ridge)
+    policy = baseline.make_policy(beta_scale=scale, ridge=ridge)
     twin = Program("local", 2, 12, 5, 160, ridge=ridge, scale=scale)
     pool, negative = np.zeros((2, 5, 6)), False
     for t, (arm, before, after) in enumerate(play(baseline.wrap(env), policy, (0, 1)), start=1):
@@ -177,7 +177,7 @@ def test_the_printed_noise_is_that_of_the_programs_tree(name, noise, epsilon, de
 def test_regret_is_the_programs(name, noise, ridge, scale, noticed):
     runs, baseline = 20, BASELINES[name]
     changes = {} if ridge is None else {"ridge": ridge}
-    policy = baseline.make_policy(parameter_bound=sqrt(5), beta_scale=scale, **changes)
+    policy = baseline.make_policy(beta_scale=scale, **changes)
     env = baseline.wrap(printed(max_cycles=2000))
     ours = simulate(env, policy, range(runs)).regret[-1].sum(axis=-1)
     v = env.hidden()["parameter"][:, 0, :-1] * sqrt(2)
