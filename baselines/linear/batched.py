@@ -108,6 +108,7 @@ class BatchedLinUCB(LinUCB):
         delta: float = 0.1,
         gap: int = 25,
         ridge: float | None = None,
+        parameter_bound: float | None = None,
         **linucb: Any,
     ) -> None:
         """Sets the policy's constants; see :class:`LinUCB` for those not named here.
@@ -119,15 +120,17 @@ class BatchedLinUCB(LinUCB):
             delta: Delta that the program would be given.
             gap: B, number of rounds between two synchronisations.
             ridge: lambda, if it is not that of the program.
+            parameter_bound: S, if it is not that of the program, which is sqrt(d) for contexts of dimension d.
             **linucb: Other arguments of :class:`LinUCB`.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        super().__init__(**linucb, **({} if ridge is None else {"ridge": ridge}))
+        given = {"ridge": ridge, "parameter_bound": parameter_bound}
+        super().__init__(**linucb, **{name: value for name, value in given.items() if value is not None})
         self._program = None if noise is None else partial(released_constants, noise, epsilon, delta, gap=gap)
-        self._chooses_ridge = ridge is None
+        self._chooses_ridge, self._chooses_bound = ridge is None, parameter_bound is None
         if self._program:
             self._program()
 
@@ -147,6 +150,8 @@ class BatchedLinUCB(LinUCB):
         if self._chooses_ridge:
             sizes = {"horizon": spec.horizon, "agents": self._agents, "dim": dim, "failure": self._failure}
             self._ridge = self._program(**sizes).ridge if self._program else sqrt(self._agents)
+        if self._chooses_bound:
+            self._parameter_bound = sqrt(dim)
         self._start(spec, seeds.shape, 1)
         self._received = make_aggregator("sum").start(gram_inbox(spec, seeds.shape))
         self._own = np.zeros((*seeds.shape, 1, dim + 1, dim + 1))

@@ -50,10 +50,11 @@ _LITTLE_RADIUS = {"beta_scale": 0.03, "ridge": 1.0}
 _WEIGHED = {"pool": {"name": "precision", "reward_variance": 0.25}, **_LITTLE_RADIUS}
 
 
-def _released_noise(noise: NoiseName, epsilon: float, delta: float, env: FederatedEnv) -> Mapping[str, Any]:
+def _released_noise(noise: NoiseName, given: Mapping[str, float], env: FederatedEnv) -> Mapping[str, Any]:
     dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
     agents = env.max_num_agents
-    found = released_constants(noise, epsilon, delta, horizon=env.max_cycles, agents=agents, dim=dim)
+    delta = given["delta"]
+    found = released_constants(noise, given["epsilon"], delta, horizon=env.max_cycles, agents=agents, dim=dim)
     return {"sigma": found.deviation, "delta": delta}
 
 
@@ -67,9 +68,7 @@ _linucb = partial(_baseline, LinUCB)
 _fed_ucb = partial(_baseline, FedUCB)
 _shared = partial(_fed_ucb, channel={"schedule": _FROM_ONE})
 _private = partial(_shared, privatizer=_IN_DOUBLING_ROUNDS)
-_batched = partial(
-    _baseline, BatchedLinUCB, parameter_bound=10**0.5, channel={"schedule": _EVERY_25, "echo": True}
-)
+_batched = partial(_baseline, BatchedLinUCB, channel={"schedule": _EVERY_25, "echo": True})
 _every_25 = partial(
     _fed_ucb, privatizer={**_AT_A_FIFTH, "mechanism": "sqrt_toeplitz", "releases": _EVERY_25}, **_WEIGHED
 )
@@ -216,7 +215,7 @@ BASELINES |= {
         f"{_ZHOU}, Algorithm 1",
         noise="local",
         privatizer=WrapperSpec(
-            ContinualPrivatizer, _TREE_OF_ITS_NOISE, partial(_released_noise, "local", 0.2, 0.1)
+            ContinualPrivatizer, _TREE_OF_ITS_NOISE, partial(_released_noise, "local", _AT_A_FIFTH)
         ),
     ),
     "SDP-FedLinUCB-amplified-printed": _batched(
@@ -227,7 +226,7 @@ BASELINES |= {
         privatizer=WrapperSpec(
             ContinualPrivatizer,
             _TREE_OF_ITS_NOISE,
-            partial(_released_noise, "amplified", 0.001, 0.0001),
+            partial(_released_noise, "amplified", _AT_A_THOUSANDTH),
         ),
     ),
     "SDP-FedLinUCB-vector-sum-printed": _batched(

@@ -13,7 +13,8 @@ class Change(NamedTuple):
     """Bounds on how much one release differs between neighbouring histories, in units of each number's scale.
 
     Attributes:
-        values: The largest number of entries of the release that differ, each by at most its scale.
+        values: The largest number of entries of the release that differ, each by at most its scale; where entries may
+            differ by more, a number that is at least the sum of the differences and of their squares, in that unit.
         norm: The largest Euclidean norm of the difference, on which the privacy of Gaussian noise depends.
 
     In a clipped release (:meth:`Sensitivity.clipped`) single entries may differ by twice their scale. The sum of all

@@ -1,7 +1,7 @@
 """A twin of the program that Zhou and Chowdhury released (ICLR 2024), in plain numpy and without this package.
 
-All runs are played at once: arrays begin with the axis of runs, then that of agents. A node of the tree, the pool of
-all live nodes and an agent's own sum are arrays ``(..., dim, dim + 1)``: the Gram matrix, and the moment beside it.
+Arrays begin with the axes of runs and agents. A node of the tree, the pool of all live nodes and an agent's own sum are
+``(..., dim, dim + 1)``: the Gram matrix, and the moment beside it.
 """
 
 from math import floor, log, log2, sqrt
@@ -25,18 +25,8 @@ def noise_and_ridge(noise, epsilon, delta, horizon, gap, agents, dim, alpha=0.01
     return sd, sqrt(summands) * sd * (sqrt(levels + log(1 / alpha)) + sqrt(dim))
 
 
-def symmetric(node):
-    """The node with the upper triangle of its Gram matrix copied to the lower one."""
-    upper = np.triu(node[..., :-1])
-    node[..., :-1] = upper + np.swapaxes(np.triu(upper, 1), -1, -2)
-    return node
-
-
 class Program:
-    """Algorithm 1 with the released constants, for M agents in each of several runs.
-
-    ``ridge`` and ``scale`` replace lambda and the factor of the radius.
-    """
+    """Algorithm 1 with the released constants; ``ridge`` and ``scale`` replace lambda and the radius' factor."""
 
     def __init__(self, noise, runs, agents, dim, horizon, gap=25, epsilon=0.2, delta=0.1, ridge=None, scale=1.0,
                  seed=0):  # fmt: skip
@@ -94,7 +84,10 @@ class Program:
             value = (both[..., i : i + 1] * both + 1) * g
             total[:, i] = np.floor(value + self.rng.random(value.shape)).sum(axis=1)
         total += self.rng.binomial(n * int(b), 0.25, total.shape)
-        return symmetric((total - 0.25 * b * n) / g - n)
+        total = (total - 0.25 * b * n) / g - n
+        above = np.triu(total[..., :-1], 1)
+        total[..., :-1] += np.swapaxes(above, -1, -2) - np.tril(total[..., :-1], -1)
+        return total
 
 
 def offers(rng, runs, agents, arms, dim):
@@ -107,10 +100,7 @@ def offers(rng, runs, agents, arms, dim):
 
 
 def regret(program, horizon, arms, v, seed):
-    """Expected regret of all agents together after ``horizon`` rounds, of each run; theta is (v, 1) / 2.
-
-    Unit vectors v are ``(runs, dim - 1)``.
-    """
+    """Expected regret of all agents after some rounds, of each run; theta = (v, 1) / 2, with v ``(runs, dim - 1)``."""
     rng, (runs, agents) = np.random.default_rng(seed), program.own.shape[:2]
     theta = 0.5 * np.hstack([v, np.ones((runs, 1))])
     lost = np.zeros(runs)

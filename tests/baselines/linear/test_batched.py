@@ -1,10 +1,11 @@
 """Batched LinUCB of Zhou and Chowdhury, its noise and claims, and DisLinUCB, each against plain numpy.
 
 Regrets are compared with a twin of the released program by a paired t-test at 1e-4 on runs with the same theta, under
-fixed seeds: of the three comparisons one in 3,300 sets of seeds would raise a false alarm. Standard deviations are compared with 6 standard
-errors.
+fixed seeds: of the three comparisons one in 3,300 sets of seeds would raise a false alarm. Standard deviations are
+compared with 6 standard errors.
 """
 
+from itertools import pairwise
 from math import inf, log, sqrt
 
 import numpy as np
@@ -109,7 +110,7 @@ def check_arms(arm, bounds):
 def test_without_noise_its_decisions_are_the_programs():
     env = printed(max_cycles=160)
     baseline = BASELINES["Batched-FedLinUCB"]
-    policy = baseline.make_policy(parameter_bound=sqrt(5))
+    policy = baseline.make_policy()
     twin = Program(None, 2, 12, 5, 160)
     for t, (arm, before, after) in enumerate(play(baseline.wrap(env), policy, (0, 1)), start=1):
         check_arms(arm, twin.bounds(t, before["contexts"]))
@@ -121,7 +122,7 @@ def test_with_noise_its_decisions_are_the_programs(ridge, scale):
     """With the noise that has arrived; with the ridge 1 the noise makes V indefinite."""
     env = printed(max_cycles=160)
     baseline = BASELINES["LDP-FedLinUCB-printed"]
-    policy = baseline.make_policy(parameter_bound=sqrt(5), beta_scale=scale, ridge=ridge)
+    policy = baseline.make_policy(beta_scale=scale, ridge=ridge)
     twin = Program("local", 2, 12, 5, 160, ridge=ridge, scale=scale)
     pool, negative = np.zeros((2, 5, 6)), False
     for t, (arm, before, after) in enumerate(play(baseline.wrap(env), policy, (0, 1)), start=1):
@@ -162,7 +163,7 @@ def test_the_printed_noise_is_that_of_the_programs_tree(name, noise, epsilon, de
             assert found.std() == pytest.approx(sqrt(live) * one, rel=6 / sqrt(2 * found.size))
         if live == 1:
             kept.append(released.copy())
-    for one, two in zip(kept, kept[1:], strict=False):
+    for one, two in pairwise(kept):
         found = np.corrcoef(one[..., :dim, dim].ravel(), two[..., :dim, dim].ravel())[0, 1]
         assert abs(found) < 6 / sqrt(runs * 3 * dim)
 
@@ -176,7 +177,7 @@ def test_the_printed_noise_is_that_of_the_programs_tree(name, noise, epsilon, de
 def test_regret_is_the_programs(name, noise, ridge, scale, noticed):
     runs, baseline = 20, BASELINES[name]
     changes = {} if ridge is None else {"ridge": ridge}
-    policy = baseline.make_policy(parameter_bound=sqrt(5), beta_scale=scale, **changes)
+    policy = baseline.make_policy(beta_scale=scale, **changes)
     env = baseline.wrap(printed(max_cycles=2000))
     ours = simulate(env, policy, range(runs)).regret[-1].sum(axis=-1)
     v = env.hidden()["parameter"][:, 0, :-1] * sqrt(2)
@@ -365,6 +366,17 @@ def test_twice_the_multiplier_is_half_the_loss():
         assert env.privacy().epsilon == pytest.approx(
             epsilon_at(0.1, replaced_norm(1.5) / multiplier), abs=1e-9
         )
+
+
+def test_basic_composition_of_a_given_multiplier_claims_as_much():
+    """All releases are one event: here three nodes of the tree contain a window."""
+    env = noisy(epsilon=None, sigma=9.0, mechanism="tree", budget={"delta": 0.1, "composition": "basic"})
+    env.reset_batch([0])
+    for _ in range(4):
+        env.release(np.ones((1, 4), np.bool_))
+    claim = env.privacy()
+    assert (claim.composition, claim.delta) == ("basic", 0.1)
+    assert claim.epsilon == pytest.approx(epsilon_at(0.1, replaced_norm(1.5) * sqrt(3) / 9), rel=1e-6)
 
 
 @pytest.mark.parametrize(("wrong", "match"), [
