@@ -148,8 +148,10 @@ class BatchedLinUCB(LinUCB):
             )
         dim, self._agents = (seen["contexts"].shape or (0, 0))[1], spec.agents
         if self._chooses_ridge:
-            sizes = {"horizon": spec.horizon, "agents": self._agents, "dim": dim, "failure": self._failure}
-            self._ridge = self._program(**sizes).ridge if self._program else sqrt(self._agents)
+            self._ridge = sqrt(self._agents)
+            if self._program:
+                program = partial(self._program, horizon=spec.horizon, agents=self._agents, dim=dim)
+                self._ridge = program(failure=self._failure).ridge
         if self._chooses_bound:
             self._parameter_bound = sqrt(dim)
         self._start(spec, seeds.shape, 1)

@@ -14,7 +14,8 @@ from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
 from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.linear.env import LinearEnv
-from fedbandit_envs.wrappers import Channel, ContinualPrivatizer, VectorSumPrivatizer
+from fedbandit_envs.wrappers import Channel, ContinualPrivatizer, GaussianPrivatizer, VectorSumPrivatizer
+from fedbandit_envs.wrappers.privacy.accounting.shuffling import largest_loss
 
 _LI = "Li, Chu, Langford, Schapire (WWW 2010)"
 _DUBEY = "Dubey, Pentland (NeurIPS 2020)"
@@ -40,6 +41,12 @@ _TRIMMED = {"name": "trimmed_senders", "share": 0.4}
 _EVERY_25 = {"name": "fixed_gap", "gap": 25}
 _THREE_TIMES = {"name": "doubling", "start": 64, "stop": 256}
 _AT_A_FIFTH = {"epsilon": 0.2, "delta": 0.1}
+_CLIPPED = {
+    "delta": 0.1 / 3,
+    "releases": 3,
+    "clip": 20.0,
+    "budget": {"composition": "exact", "delta": 0.1, "adjacency": "agent"},
+}
 # To measure epsilon by exact composition after every release would take ten times as long as the run.
 _BINOMIAL = {"gap": 25, "budget": {"composition": "basic", "delta": 0.1}}
 _AT_A_THOUSANDTH = {"epsilon": 0.001, "delta": 0.0001}
@@ -56,6 +63,12 @@ def _released_noise(noise: NoiseName, given: Mapping[str, float], env: Federated
     delta = given["delta"]
     found = released_constants(noise, given["epsilon"], delta, horizon=env.max_cycles, agents=agents, dim=dim)
     return {"sigma": found.deviation, "delta": delta}
+
+
+def _shuffled_noise(env: FederatedEnv) -> Mapping[str, Any]:
+    """Returns the noise with which three clipped releases are (0.2, 0.1) private together behind a shuffler."""
+    # A change of all data of an agent moves each release by two clips at most; a fellow agent sees all other releases.
+    return {"noise_multiplier": 2 / largest_loss(0.2, 0.1, [max(env.max_num_agents - 1, 1)] * 3)}
 
 
 def _secure_sum(missing: int, env: FederatedEnv) -> Mapping[str, Any]:
@@ -263,13 +276,7 @@ BASELINES |= {
     "SDP-FedLinUCB-amplified": _fed_ucb(
         "LDP-FedLinUCB with clipped, independently noisy data that a shuffler mixes; it protects all data of an agent",
         f"{_ZHOU}, corrected, with a shuffler",
-        privatizer={
-            **_AT_A_FIFTH,
-            "mechanism": "independent",
-            "releases": _THREE_TIMES,
-            "adjacency": "agent",
-            "clip": 20.0,
-        },
+        privatizer=WrapperSpec(GaussianPrivatizer, _CLIPPED, _shuffled_noise),
         channel={"schedule": _THREE_TIMES, "stage": {"name": "shuffler"}},
         **_WEIGHED,
     ),

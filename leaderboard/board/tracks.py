@@ -152,6 +152,8 @@ class Track:
         """
         make = baseline.wrappers[part].make
         if _is(make, ContinualPrivatizer):
+            if not isinstance(baseline.wrapper_arguments(env, asked_for)[part].get("sigma", ""), str):
+                raise TrackError(f"no epsilon can be asked of noise of a given size on track {self.name}")
             return {"epsilon": self.epsilon, "delta": self.delta, "adjacency": self.adjacency}
         if not _is(make, GaussianPrivatizer):
             raise TrackError(f"no epsilon can be asked of {make} on track {self.name}")
@@ -203,13 +205,20 @@ class Track:
         Baselines without a transport belong on silent tracks. Baselines with noise and with a known epsilon (which
         requires sending times that depend on no data) belong on private tracks. The others send raw data and belong on
         non-private tracks. Baselines that are shown parameters unknown to agents belong on the revealed track alone.
+        Baselines whose privacy needs trust in others (a stage of the transport), or whose noise cannot be set to an
+        epsilon, belong on no track.
         """
-        env = replace(self, messages=None).wrap(task.federation(), baseline, None, {})
+        try:
+            env = replace(self, messages=None).wrap(task.federation(), baseline, None, {})
+        except TrackError:
+            return False
         reveals = any(isinstance(layer, Reveal) for layer in layers(env))
         if reveals or self.revealed:
             return reveals and self.revealed
         if find_layer(env, "transport") is None:
             return self.epsilon == 0
+        if any("stage" in given for given in baseline.wrapper_arguments(env.unwrapped).values()):
+            return False
         env.reset_batch([0])
         noisy = find_layer(env, "noise") is not None and env.privacy().epsilon is not None
         return self.private if noisy else self.epsilon == inf

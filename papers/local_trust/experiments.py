@@ -67,7 +67,7 @@ def run(line: str, scale: Scale, **varied: float) -> RunSpec:
         wrappers["privatizer"] = noise | {"gap": int(at["gap"])}
         if line != VECTOR_SUM:
             sizes = {"horizon": scale.rounds, "gap": int(at["gap"]), "agents": agents}
-            deviation = released_constants(NOISE_OF[line], **noise, **sizes).deviation
+            deviation = released_constants(NOISE_OF[line], at["epsilon"], at["delta"], **sizes).deviation
             given = {"epsilon": None, "delta": at["delta"], "releases": every, "sigma": deviation}
             wrappers["privatizer"] = given
     elif line not in (SILENT, TRUE, EXACT):

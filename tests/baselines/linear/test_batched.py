@@ -306,20 +306,20 @@ def test_a_trusted_server_protects_against_fellows_alone():
     assert found["server", "public"].epsilon == pytest.approx(0.2, rel=1e-9)
 
 
-def test_the_corrected_form_for_a_shuffler_claims_what_is_local():
-    """Three releases clipped to C = 20: mu = sqrt(3) 2 C / sd for all data of an agent; nothing for the shuffler."""
-    found = claims("SDP-FedLinUCB-amplified", small(max_cycles=300))
-    claim = found["local", "everybody"]
-    assert claim.epsilon == pytest.approx(0.2, rel=1e-9)
-    assert claim.adjacency == AGENT
-    assert {trust for trust, _ in found} == {"local", "shuffler"}
-    assert all(other.epsilon is None for (trust, _), other in found.items() if trust == "shuffler")
-    env = BASELINES["SDP-FedLinUCB-amplified"].wrap(small(max_cycles=300, num_agents=300))
-    private = env.env
-    private.reset_batch([0, 1])
-    noise = private.release(np.ones((2, 300), np.bool_))["statistic"]
-    sd = sqrt(3) * 2 * 20 / mu_at(0.2, 0.1)
+def test_the_corrected_form_for_a_shuffler_claims_what_is_asked_for_behind_one():
+    """Three releases clipped to C = 20: locally mu = sqrt(3) 2 C / sd for all data of an agent, which is more."""
+    env = small(max_cycles=300, num_agents=100)
+    found = claims("SDP-FedLinUCB-amplified", env)
+    assert found["shuffler", "fellow"].epsilon == pytest.approx(0.2, rel=1e-3)
+    assert found["shuffler", "fellow"].epsilon <= 0.2
+    local = found["local", "everybody"]
+    assert (local.adjacency, local.delta) == (AGENT, 0.1)
+    wrapped = BASELINES["SDP-FedLinUCB-amplified"].wrap(small(max_cycles=300, num_agents=100))
+    private = wrapped.env
+    private.reset_batch(range(6))
+    noise = private.release(np.ones((6, 100), np.bool_))["statistic"]
     diagonal = noise[..., range(3), range(3)]
+    sd = sqrt(3) * 2 * 20 / mu_at(local.epsilon, 0.1)
     assert diagonal.std() == pytest.approx(sd, rel=6 / sqrt(2 * diagonal.size))
 
 

@@ -1,6 +1,7 @@
 """Tracks hold entries to what they may let out, whatever entries ask for."""
 
 import json
+import re
 from dataclasses import replace
 from importlib.resources import files
 
@@ -22,6 +23,10 @@ from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Messages
 
 TRACKS = tracks_of(TINY)
+ON_NO_TRACK = re.compile(
+    "FedLinUCB-(amplified|vector-sum)|(LDP-FedLinUCB|vector-sum)-printed|(SecureSum|Central)-"
+)
+"""Names of baselines whose noise cannot be set to an epsilon, or whose privacy needs trust in others."""
 SECRET = 2**100 + 1
 
 
@@ -39,6 +44,9 @@ def test_every_baseline_fits_one_kind_of_track(suite):
     private = [track.name for track in tracks if track.private]
     for name in baselines_of(SUITES[suite]):
         fitting = [track.name for track in tracks if track.fits(BASELINES[name], SUITES[suite].tasks[0])]
+        if ON_NO_TRACK.search(name):
+            assert not fitting
+            continue
         assert fitting in (["silent"], ["non-private"], ["revealed"], private), name
         # By another way to the same: what the baseline's own summary of itself is.
         if "clairvoyant" in name or name == "deserved-shares":
@@ -47,6 +55,19 @@ def test_every_baseline_fits_one_kind_of_track(suite):
             assert fitting == ["silent"]
         elif "privatizer" not in BASELINES[name].wrappers:
             assert fitting == ["non-private"]
+
+
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [
+        ("LDP-FedLinUCB-printed", "no epsilon can be asked of noise of a given size"),
+        ("SDP-FedLinUCB-vector-sum", "no epsilon can be asked of .*VectorSumPrivatizer.>"),
+        ("Central-FedLinUCB", "trust is 'server'; 'local' is required"),
+    ],
+)
+def test_noise_of_a_given_size_and_trust_in_others_are_refused(name, match):
+    with pytest.raises(TrackError, match=f"^{match} on track private-1$"):
+        TRACKS["private-1"].check(play(TRACKS["private-1"], name))
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
