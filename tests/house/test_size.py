@@ -3,7 +3,8 @@
 The bounds are what it had when they were last changed. Before plug-ins and the checks that catch liars came in, there
 were 20,340 code lines (7,655 of them in leaderboard and papers), 793 public definitions and 273 classes; before stages,
 clips, messages and servers that compute there were 21,406, 7,714, 824 and 279; before pooling, forgery and full disks
-were found out there were 23,159 (7,797), 862 and 297.
+were found out there were 23,159 (7,797), 862 and 297; before Zhou and Chowdhury's federations 24,080 (8,525), 888 and
+303.
 """
 
 import sys
@@ -25,12 +26,12 @@ def size():
 
 
 def test_code_lines(size):
-    assert size.total <= 24_090, size.lines
-    assert size.top <= 8_530, "leaderboard and papers"
+    assert size.total <= 24_910, size.lines
+    assert size.top <= 8_760, "leaderboard and papers"
 
 
 def test_definitions(size):
-    assert size.public <= 890
+    assert size.public <= 910
     assert size.num_classes <= 330
     assert size.private <= 425, "they are not to hide what would be public"
 
