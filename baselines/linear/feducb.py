@@ -179,12 +179,16 @@ class FedUCB(LinUCB):
         self._send = np.zeros(rows, np.bool_)
 
     def _due_at(self, horizon: int, agents: int, longest: float, start: Regularisation) -> float:
-        dim = self._ridges.moment.shape[-1]
-        if self._threshold is not None and not isinstance(self._threshold, str):
+        """Returns D, which is given by a number, by a name, or by default."""
+        if self._threshold is None:
+            return self._default_threshold(horizon, longest, start)
+        if not isinstance(self._threshold, str):
             return self._threshold
-        if self._threshold is not None:
-            power = 1 if self._threshold == "wang" else -1
-            return horizon / (dim * agents) * log(agents * horizon) ** power
+        power = 1 if self._threshold == "wang" else -1
+        return horizon / (self._ridges.moment.shape[-1] * agents) * log(agents * horizon) ** power
+
+    def _default_threshold(self, horizon: int, longest: float, start: Regularisation) -> float:
+        dim = self._ridges.moment.shape[-1]
         least, most = float(start.least.flat[0]), float(start.most.flat[0])
         threshold = 2 * horizon * dim / (log(most / least + horizon * longest**2 / (dim * least)) + 1)
         return threshold / (1 + longest**2) if self._estimators > 1 else threshold

@@ -12,7 +12,7 @@ import pytest
 
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.linear.env import LinearEnv
-from fedbandit_envs.linear.neighbours import sensitivity as linear_sensitivity
+from fedbandit_envs.linear.neighbours import of_outer
 from fedbandit_envs.linear.rewards import RewardDistribution
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.procurement.neighbours import sensitivity as procurement_sensitivity
@@ -90,9 +90,7 @@ def test_a_scale_without_rewards_is_caught(monkeypatch, mechanism):
     monkeypatch.setattr(
         LinearEnv,
         "_sensitivity",
-        lambda self: linear_sensitivity(
-            np.full(self._observation["total_statistic"].shape, self._context_bound**2)
-        ),
+        lambda self: of_outer(self._observation["total_statistic"].shape, self._context_bound, 0.0),
     )
     assert not continual(mechanism).holds
 
