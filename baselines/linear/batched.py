@@ -171,10 +171,11 @@ class BatchedLinUCB(LinUCB):
         grown = dim * log(1 + (int(observation["round"].max()) + 1) * self._agents / (dim * self._ridge))
         radius = sqrt(self._ridge) * self._parameter_bound
         radius += self._noise_sd * sqrt(grown - log(self._failure))
+        constant = self._beta_scale * radius if self._constant < 0 else self._constant
         choose(
             observation.get("active", self._everyone), observation["round"], arms_last(observation["contexts"]),
             *self._ridges, *self._confidence, 0.0, *self._alone, *self._alone_confidence, 0.0,
-            self._noise_sd, self._beta_scale, self._beta_scale * radius, self._parameter, self._arm,
+            self._noise_sd, self._beta_scale, constant, self._parameter, self._arm,
         )  # fmt: skip
         return self._arm
 

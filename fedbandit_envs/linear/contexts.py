@@ -198,18 +198,32 @@ def _fill_ball(active, round_, key, parameter, bound, contexts, means):
             if not active[r, j]:
                 continue
             fill_normals(key[r, j, 0], key[r, j, 1], round_[r, j], normals)
-            scale[:] = 0.0
-            for i in range(dim + 2):
-                g = normals[i * arms : (i + 1) * arms]
-                for k in range(arms):
-                    scale[k] += np.float64(g[k]) * np.float64(g[k])
-            for k in range(arms):
-                scale[k] = bound / np.sqrt(scale[k])
+            _shrink(normals, dim + 2, bound, scale)
             for i in range(dim):
                 g, x = normals[i * arms : (i + 1) * arms], contexts[r, j, i]
                 for k in range(arms):
                     x[k] = scale[k] * np.float64(g[k])
             expect(contexts[r, j], parameter[r], means[r, j])
+
+
+@kernel
+def _shrink(normals, numbers, length, scale):
+    """Writes for each arm the factor that gives the vector of its first normal numbers a length.
+
+    Args:
+        normals: Normal numbers, those of one coordinate of all arms after the other.
+        numbers: How many coordinates count.
+        length: The length.
+        scale: Output: the factors, ``(arms,)``.
+    """
+    arms = scale.shape[0]
+    scale[:] = 0.0
+    for i in range(numbers):
+        g = normals[i * arms : (i + 1) * arms]
+        for k in range(arms):
+            scale[k] += np.float64(g[k]) * np.float64(g[k])
+    for k in range(arms):
+        scale[k] = length / np.sqrt(scale[k])
 
 
 @kernel
@@ -268,13 +282,7 @@ def _fill_sphere(active, round_, key, parameter, radius, contexts, means):
             if not active[r, j]:
                 continue
             fill_normals(key[r, j, 0], key[r, j, 1], round_[r, j], normals)
-            scale[:] = 0.0
-            for i in range(dim - 1):
-                g = normals[i * some : (i + 1) * some]
-                for k in range(some):
-                    scale[k] += np.float64(g[k]) * np.float64(g[k])
-            for k in range(some):
-                scale[k] = radius / np.sqrt(scale[k])
+            _shrink(normals, dim - 1, radius, scale)
             for i in range(dim - 1):
                 g, x = normals[i * some : (i + 1) * some], contexts[r, j, i]
                 for k in range(some):

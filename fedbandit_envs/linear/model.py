@@ -35,7 +35,7 @@ class LinearProblem(Problem):
     """
 
     statistics = ("statistic",)
-    added_arguments = {"reward_offset": 0.0, "statistic": "outer"}  # noqa: RUF012 - never written to
+    added_arguments: ClassVar[Mapping[str, Any]] = {"reward_offset": 0.0, "statistic": "outer"}
     defaults: ClassVar[Mapping[str, Any]]
 
     def __init__(

@@ -24,19 +24,17 @@ from fedbandit_envs.papers.local_trust.experiments import (
     TRUE,
     TWIN,
 )
+from fedbandit_envs.papers.trust.analysis import claim
 
 TARGETS = {(LOCAL, SILENT): 0.55, (LOCAL, RELEASED): 0.08, (MOST, TRUE): 1.25}
 """Largest ratios of two lines' regret that were set as targets before the runs."""
 
 
-def claim_of(result: RunResult) -> str:
+def against_fellow(result: RunResult) -> str:
     """Returns the exact claim of a run against a fellow agent, as the text of a table's cell."""
     exact = [claim for claim in result.claims if claim.composition == "exact"]
     fellow = [claim for claim in exact if claim.observer == "fellow" and claim.epsilon is not None]
-    made = (fellow or exact or [result.privacy])[0]
-    if made.epsilon is None:
-        return f"none: {made.reason}"
-    return f"{made.epsilon:.3g} at delta {made.delta:g}, trust: {made.trust}"
+    return claim((fellow or exact or [result.privacy])[0])
 
 
 def figure_table(runs: PanelRuns) -> Table:
@@ -51,7 +49,7 @@ def figure_table(runs: PanelRuns) -> Table:
             "regret per agent and round": f"{regret.value / result.rounds[-1]:.4f}",
             "numpy twin": "-" if twin is None else f"{twin:.0f}",
             "/ silence": "1" if line == SILENT else ratio(result, runs[SILENT]),
-            "claim against a fellow agent": claim_of(result),
+            "claim against a fellow agent": against_fellow(result),
         }
 
 
@@ -75,12 +73,12 @@ def order_table(runs: PanelRuns) -> Table:
             "regret per agent (± 95 %)": final_regret(found[line]),
             "/ silence": "1" if line == SILENT else ratio(found[line], found[SILENT]),
             "/ true data": "1" if line == TRUE else ratio(found[line], found[TRUE]),
-            "claim against a fellow agent": claim_of(found[line]),
+            "claim against a fellow agent": against_fellow(found[line]),
         }
 
 
 def steps(runs: PanelRuns) -> list[tuple[str, Ratio]]:
-    """Returns for each line of the ladder, but the first, a text with both lines, and the ratio of the line before."""
+    """Returns the ratio of each line's regret to that of the next one, which trusts less, after the names of both."""
     found = runs.by("line")
     return [(f"{below} / {above}", ratio(found[below], found[above])) for below, above in pairwise(LADDER)]
 

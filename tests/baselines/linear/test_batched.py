@@ -323,6 +323,20 @@ def test_the_corrected_form_for_a_shuffler_claims_what_is_asked_for_behind_one()
     assert diagonal.std() == pytest.approx(sd, rel=6 / sqrt(2 * diagonal.size))
 
 
+def test_a_constant_radius_replaces_the_formula():
+    env = BASELINES["Batched-FedLinUCB"].wrap(small())
+    arms = {}
+    for name, given in {
+        "none": {"alpha": 0.0},
+        "no scale": {"beta_scale": 0.0},
+        "some": {"alpha": 2.0},
+    }.items():
+        policy = BASELINES["Batched-FedLinUCB"].make_policy(**given)
+        arms[name] = np.array([arm for arm, _, _ in play(env, policy, [0])])
+    assert (arms["none"] == arms["no scale"]).all()
+    assert (arms["none"] != arms["some"]).any()
+
+
 def test_without_noise_nothing_is_claimed():
     for name in ("Batched-FedLinUCB", "DisLinUCB"):
         env = BASELINES[name].wrap(small())
