@@ -62,7 +62,7 @@ def _released_noise(noise: NoiseName, given: Mapping[str, float], env: Federated
     agents = env.max_num_agents
     delta = given["delta"]
     found = released_constants(noise, given["epsilon"], delta, horizon=env.max_cycles, agents=agents, dim=dim)
-    return {"sigma": found.deviation, "delta": delta}
+    return {"noise_multiplier": found.deviation, "delta": delta}
 
 
 def _shuffled_noise(env: FederatedEnv) -> Mapping[str, Any]:

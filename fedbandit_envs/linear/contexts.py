@@ -5,6 +5,8 @@ environment; except for fixed contexts, those of different rounds are independen
 contexts are float64 and stored with the arms' axis last, for vector instructions.
 """
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -12,7 +14,9 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_number, require_valid
 from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.config import make
 from fedbandit_envs.linear.expectation import expect, expected_rewards
+from fedbandit_envs.linear.queries import FeatureSet, read_queries
 from fedbandit_envs.randomness.episode import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
 from fedbandit_envs.randomness.threefry import fill_bits, padded
@@ -295,6 +299,7 @@ class FixedContexts:
 
     Attributes:
         matrix: float64 ``(arms, dim)``, or ``(agents, arms, dim)`` where each agent has its own.
+        shape: The shape of the matrix.
     """
 
     def __init__(self, matrix: Any, bound: float) -> None:
@@ -319,6 +324,7 @@ class FixedContexts:
             raise ValueError(
                 f"contexts{where} has norm {lengths.max():.6g}; at most context_bound = {bound:g} is required"
             )
+        self.shape = self.matrix.shape
 
     def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
         """Writes the contexts and their means for all agents; the arguments are those of :meth:`_Band.begin`."""
@@ -330,19 +336,106 @@ class FixedContexts:
         """Does nothing: contexts are fixed."""
 
 
+class QueryContexts:
+    """Contexts of documents that answer a query: each agent has queries of its own, and every round one of them.
+
+    Of Q queries with at least K documents, agent j of M has those from j Q / M to (j + 1) Q / M. Its query is drawn
+    anew in every round, and its arms are K of the query's documents that stand together, from a random one on; the
+    first document follows the last.
+
+    Attributes:
+        parameter: theta*, ``(dim,)``.
+        shape: The dimension d of contexts, ``(d,)``.
+    """
+
+    def __init__(self, bound: float, path: str, features: FeatureSet = "all") -> None:
+        """Reads a file.
+
+        Args:
+            bound: L, the norm of contexts.
+            path: Path of the file.
+            features: See :func:`~fedbandit_envs.linear.queries.read_queries`.
+
+        Raises:
+            OSError: The file cannot be read.
+            ValueError: ``features`` is unknown, or the file is malformed.
+        """
+        self._queries = read_queries(path, features)
+        self.parameter = self._queries.parameter
+        self.shape = self.parameter.shape
+        self._bound = bound
+        self._path = path
+
+    def check(self, agents: int, arms: int) -> None:
+        """Checks that each agent has a query with enough documents.
+
+        Args:
+            agents: M, number of agents.
+            arms: K, number of arms.
+
+        Raises:
+            ValueError: There are fewer such queries than agents.
+        """
+        many = int((np.diff(self._queries.first) >= arms).sum())
+        if many < agents:
+            raise ValueError(
+                f"num_arms is {arms} and num_agents {agents}; {self._path} has {many} queries with as many documents "
+                "as arms, and at least one for each agent is required"
+            )
+
+    def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
+        """Starts an episode: computes expected rewards; the arguments are those of :meth:`_Band.begin`."""
+        sizes = np.diff(self._queries.first)
+        enough = sizes >= contexts.shape[3]
+        self._ranges = np.stack([self._queries.first[:-1], sizes], axis=1)[enough]
+        self._draws = randomness.draws(Purpose.CONTEXT)
+        self._parameter = parameter
+
+    def draw(self, active: Array, contexts: Array, means: Array) -> None:
+        """Draws the queries of the next round and their documents; the arguments are those of :meth:`_Band.draw`."""
+        _fill_queries(
+            active, self._draws.round, self._draws.key, self._parameter, self._bound, self._queries.contexts,
+            self._ranges, contexts, means,
+        )  # fmt: skip
+
+
+@kernel
+def _fill_queries(active, round_, key, parameter, bound, documents, ranges, contexts, means):
+    agents, dim, arms = contexts.shape[1:]
+    words = np.empty(padded(2), np.uint32)
+    for r in range(contexts.shape[0]):
+        for j in range(agents):
+            if not active[r, j]:
+                continue
+            fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
+            low, high = j * ranges.shape[0] // agents, (j + 1) * ranges.shape[0] // agents
+            first, size = ranges[low + int(_fraction(words[0]) * (high - low))]
+            start = int(_fraction(words[1]) * size)
+            for k in range(arms):
+                document = documents[first + (start + k) % size]
+                for i in range(dim):
+                    contexts[r, j, i, k] = bound * document[i]
+            expect(contexts[r, j], parameter[r], means[r, j])
+
+
 def make_distribution(
     contexts: Any, bound: float, gap: float
-) -> _Band | _Independent | _SphereAndBias | FixedContexts:
+) -> _Band | _Independent | _SphereAndBias | QueryContexts | FixedContexts:
     """Returns the distribution of contexts with a name, or fixed contexts.
 
     Args:
-        contexts: A name, or fixed contexts ``(arms, dim)`` or ``(agents, arms, dim)``.
+        contexts: A name, ``{"name": "queries", "path": ..., "features": ...}`` for :class:`QueryContexts`, or fixed
+            contexts ``(arms, dim)`` or ``(agents, arms, dim)``.
         bound: Largest norm of a context, L.
         gap: For the band: the smallest difference between the best mean and any other.
 
     Raises:
+        OSError: A file cannot be read.
+        TypeError: An argument has the wrong type.
         ValueError: The name is unknown, or an argument is out of its range.
     """
+    if isinstance(contexts, Mapping):
+        return make("contexts", contexts, {"queries": partial(QueryContexts, bound)}, QueryContexts)
     if not isinstance(contexts, str):
         return FixedContexts(contexts, bound)
     require_choice("contexts", contexts, get_args(DistributionName))

@@ -78,7 +78,8 @@ class LinearEnv(LinearProblem, name="linear_v0"):
 
     ## Arguments
 
-    See the constructor. All of them are JSON-serialisable.
+    See the constructor. All of them are JSON-serialisable. Arms can be documents of your own copy of MSLR-WEB10K, see
+    :func:`~fedbandit_envs.linear.queries.read_queries`.
 
     ## Registered Configurations
 

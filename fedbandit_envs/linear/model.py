@@ -12,7 +12,12 @@ from fedbandit_envs.basics.checks import chosen_sizes, require_choice, require_n
 from fedbandit_envs.core.policy_spec import ActionFormat
 from fedbandit_envs.core.problem import MOST, Problem
 from fedbandit_envs.core.sensitivity import Sensitivity
-from fedbandit_envs.linear.contexts import DistributionName, FixedContexts, make_distribution
+from fedbandit_envs.linear.contexts import (
+    DistributionName,
+    FixedContexts,
+    QueryContexts,
+    make_distribution,
+)
 from fedbandit_envs.linear.neighbours import of_moments, of_outer
 from fedbandit_envs.linear.rewards import RewardDistribution, RewardName
 from fedbandit_envs.linear.rounds import take_in
@@ -67,9 +72,12 @@ class LinearProblem(Problem):
                 problem's default.
             max_cycles: Rounds until truncation.
             contexts: The distribution of contexts, ``"band"``, ``"unit_ball"``, ``"hypercube"``,
-                ``"signed_hypercube"`` or ``"sphere_and_bias"`` (see :mod:`fedbandit_envs.linear.contexts`), or fixed
-                contexts: arrays or nested lists, ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with
-                fixed contexts is an arm the same arm in every round. None for the problem's default distribution.
+                ``"signed_hypercube"`` or ``"sphere_and_bias"`` (see :mod:`fedbandit_envs.linear.contexts`); or
+                documents of your own copy of a learning-to-rank data set, ``{"name": "queries", "path":
+                "Fold1/train.txt", "features": "anchor_and_url"}`` (see
+                :func:`fedbandit_envs.linear.queries.read_queries`); or fixed contexts: arrays or nested lists,
+                ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with fixed contexts is an arm the same arm
+                in every round. None for the problem's default distribution.
             gap: For contexts from the band: the smallest difference between the best expected reward and any other.
             context_bound: L > 0, the largest norm a context can have.
             reward: The distribution of rewards, ``"beta"``, ``"bernoulli"`` or ``"normal"``; None for the problem's
@@ -80,7 +88,8 @@ class LinearProblem(Problem):
             parameter: theta*, ``(dim,)`` with norm at most 1, or its distribution: ``"sphere"`` (uniform on the unit
                 sphere), ``"orthant"`` (uniform on [0, 1]^dim, scaled to norm 1), ``"diagonal"`` (1/sqrt(dim) in every
                 entry) or ``"sphere_without_bias"`` (uniform on a sphere of radius sqrt(1/2) in the first dim - 1
-                dimensions, with 0 as its last entry); None for the problem's default.
+                dimensions, with 0 as its last entry); None for the problem's default, and with documents for the one
+                that was fitted to their relevances.
             statistic: What agents release, each a sum over their rounds: ``"outer"``, [x; y][x; y]^T, or ``"moments"``,
                 the same without the squares y^2 of rewards (0 instead), which needs less noise and suffices for
                 regression.
@@ -90,15 +99,18 @@ class LinearProblem(Problem):
 
         Raises:
             TypeError: A parameter has the wrong type.
+            OSError: The file of documents cannot be read.
             ValueError: A parameter is out of its range, or does not fit the others.
         """
         contexts = self.defaults["contexts"] if contexts is None else contexts
         kind: RewardName = self.defaults["reward"] if reward is None else reward
-        parameter = self.defaults["parameter"] if parameter is None else parameter
         self._context_bound = require_number("context_bound", context_bound, 0, np.inf, open_below=True)
         self._rewards = RewardDistribution(kind, reward_sd, reward_bound, reward_offset)
         self._squares = require_choice("statistic", statistic, get_args(StatisticName)) == "outer"
         self._distribution = make_distribution(contexts, self._context_bound, gap)
+        if parameter is None:
+            fitted = self._distribution.parameter if isinstance(self._distribution, QueryContexts) else None
+            parameter = self.defaults["parameter"] if fitted is None else fitted
         if isinstance(parameter, str):
             require_choice("parameter", parameter, get_args(ParameterName))
         self._parameter_name = parameter if isinstance(parameter, str) else None
@@ -114,6 +126,8 @@ class LinearProblem(Problem):
             raise ValueError(f"dim is {dim}; at least 2 is required with parameter='sphere_without_bias'")
         if self._parameter_name == "diagonal":
             self._parameter = np.full(dim, dim**-0.5)
+        if isinstance(self._distribution, QueryContexts):
+            self._distribution.check(sizes["num_agents"], arms)
         self._reward_bound = float(reward_bound)
         self._refuse_improbable_means(contexts, kind)
         formats, longest = self._formats(sizes["num_agents"], arms, dim), self._context_bound
@@ -147,8 +161,8 @@ class LinearProblem(Problem):
         given: dict[str, int] = {}
         if self._parameter is not None:
             given["dim"] = self._parameter.size
-        if isinstance(self._distribution, FixedContexts):
-            shape = self._distribution.matrix.shape
+        if isinstance(self._distribution, FixedContexts | QueryContexts):
+            shape = self._distribution.shape
             if given.get("dim", shape[-1]) != shape[-1]:
                 raise ValueError(
                     f"parameter has {given['dim']} entries; {shape[-1]}, the dimension of contexts, is required"

@@ -151,17 +151,18 @@ class Track:
             TrackError: This privatizer cannot be given a total epsilon.
         """
         make = baseline.wrappers[part].make
+        given = baseline.wrapper_arguments(env, asked_for)[part]
+        if given.get("noise_multiplier") is not None:
+            raise TrackError(f"no epsilon can be asked of noise of a given size on track {self.name}")
         if _is(make, ContinualPrivatizer):
-            if not isinstance(baseline.wrapper_arguments(env, asked_for)[part].get("sigma", ""), str):
-                raise TrackError(f"no epsilon can be asked of noise of a given size on track {self.name}")
             return {"epsilon": self.epsilon, "delta": self.delta, "adjacency": self.adjacency}
         if not _is(make, GaussianPrivatizer):
             raise TrackError(f"no epsilon can be asked of {make} on track {self.name}")
         # Epsilon is shared out over the number of releases: that of the transport's schedule if it has one, otherwise
         # the number that the privatizer's own argument gives.
-        schedules = [given.get("schedule") for given in baseline.wrapper_arguments(env).values()]
+        schedules = [every.get("schedule") for every in baseline.wrapper_arguments(env).values()]
         planned = (make_schedule(one).count(env.max_cycles) for one in schedules if one is not None)
-        releases = next(planned, baseline.wrapper_arguments(env, asked_for)[part].get("releases"))
+        releases = next(planned, given.get("releases"))
         if not isinstance(releases, int):
             raise TrackError("a privatizer that shares epsilon out must know how many releases there will be")
         if self.adjacency not in _TOGETHER:

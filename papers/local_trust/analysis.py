@@ -86,9 +86,9 @@ def steps(runs: PanelRuns) -> list[tuple[str, Ratio]]:
 def curves(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
     """Returns a curve for each line over the panel's quantity: regret, divided by that of silence.
 
-    In the panel ``order`` the quantity is delta.
+    In the panel ``order`` the quantity is delta, in the panel ``level`` epsilon.
     """
-    column = "delta" if runs.panel == "order" else runs.panel
+    column = {"order": "delta", "level": "epsilon"}.get(runs.panel, runs.panel)
     return over_line(runs.lines(column, _named), SILENT)
 
 

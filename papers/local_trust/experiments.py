@@ -5,11 +5,14 @@ one quantity at a time about that setting.
 """
 
 from collections.abc import Mapping
+from math import sqrt
 from typing import Any
 
 from fedbandit_envs.baselines.linear.batched import NoiseName, released_constants
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.papers.trust.experiments import Releases
+from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 
 SILENT, PLACEBO, LOCAL, HALF = "silence", "placebo", "local", "aggregator, half honest"
 MOST, SERVER, TRUE = "aggregator, all honest", "server", "true data"
@@ -40,6 +43,21 @@ USUAL = {"epsilon": 0.2, "delta": 0.1, "gap": 25.0, "agents": 100.0}
 """The setting about which one quantity is varied: epsilon and delta of all releases together, the number of rounds
 between two synchronisations, and the number of agents."""
 
+OF_AGENTS: Mapping[tuple[str, float], Releases] = {
+    (LOCAL, 0.2): Releases(0.3, 32, 3),
+    (LOCAL, 1.0): Releases(0.3, 32, 3),
+    (LOCAL, 5.0): Releases(0.3, 32, 3),
+    (LOCAL, 20.0): Releases(0.3, 32, 3),
+    (MOST, 0.2): Releases(0.3, 32, 3),
+    (MOST, 1.0): Releases(0.3, 32, 3),
+    (MOST, 5.0): Releases(0.3, 32, 3),
+    (MOST, 20.0): Releases(0.3, 32, 3),
+}
+"""How agents release where all their data are protected, by line and epsilon; :mod:`.tuning` finds it on other seeds.
+
+A clip is given as a part of the first release's usual norm, which is about the number of rounds before it.
+"""
+
 FIGURES: Mapping[str, tuple[float, ...]] = {"zhou-fig2a": (0.001, 0.0001), "zhou-fig2b": (0.2, 0.1)}
 """Epsilon and delta that the released program is given in each figure of the paper."""
 
@@ -68,7 +86,7 @@ def run(line: str, scale: Scale, **varied: float) -> RunSpec:
         if line != VECTOR_SUM:
             sizes = {"horizon": scale.rounds, "gap": int(at["gap"]), "agents": agents}
             deviation = released_constants(NOISE_OF[line], at["epsilon"], at["delta"], **sizes).deviation
-            given = {"epsilon": None, "delta": at["delta"], "releases": every, "sigma": deviation}
+            given = {"epsilon": None, "delta": at["delta"], "releases": every, "noise_multiplier": deviation}
             wrappers["privatizer"] = given
     elif line not in (SILENT, TRUE, EXACT):
         wrappers["privatizer"] = noise | {"releases": every}
@@ -87,6 +105,42 @@ def run(line: str, scale: Scale, **varied: float) -> RunSpec:
     )
 
 
+def protecting_agents(
+    line: str,
+    epsilon: float,
+    rounds: int,
+    seeds: int,
+    releases: Releases | None = None,
+    **changes: Any,
+) -> RunSpec:
+    """Returns the run of a line in which a claim protects all data of an agent: a few clipped sums are released.
+
+    Args:
+        line: :data:`LOCAL` or :data:`MOST`.
+        epsilon: Epsilon of the claim.
+        rounds: Horizon.
+        seeds: Number of instances.
+        releases: How agents release; None as tuned.
+        **changes: Further arguments of :class:`.RunSpec`.
+    """
+    how, delta = releases or OF_AGENTS[line, epsilon], USUAL["delta"]
+    noise = {
+        # A change of all data of an agent moves each release by two clips at most.
+        "noise_multiplier": 2 * sqrt(how.number) * analytic_noise_multiplier(epsilon, delta),
+        "delta": delta / how.number,
+        "releases": how.number,
+        "clip": how.clip * how.first,
+        "budget": {"composition": "exact", "delta": delta, "adjacency": "agent"},
+    }
+    schedule = {"name": "doubling", "start": how.first, "stop": how.first * 2 ** (how.number - 1)}
+    stage = {"stage": {"name": "aggregator", "honest": int(USUAL["agents"]) - 1}} if line == MOST else {}
+    return RunSpec(
+        BASELINE_OF[TRUE], "FedLinearSphere-v0", rounds, seeds,
+        wrapper_kwargs={"channel": {"schedule": schedule, **stage}}, stack=[["GaussianPrivatizer", noise]], delta=delta,
+        labels={"line": f"{line}, all data of an agent", "epsilon": epsilon}, **changes,
+    )  # fmt: skip
+
+
 def figure(plan: Plan) -> list[RunSpec]:
     """Returns the runs of a figure of the paper: the released program's federations, and silent agents."""
     epsilon, delta = FIGURES[plan.panel]
@@ -98,8 +152,9 @@ def figure(plan: Plan) -> list[RunSpec]:
 def runs(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs.
 
-    The panel ``order`` has all lines in the usual setting, under two deltas. Each other panel varies the quantity of
-    its name. Lines without noise do not depend on epsilon, and silence depends on the number of agents only.
+    The panel ``order`` has all lines in the usual setting, under two deltas. The panel ``level`` varies epsilon, for
+    claims about one observation and about all data of an agent. Each other panel varies the quantity of its name. Lines
+    without noise do not depend on epsilon, and silence depends on the number of agents only.
     """
     scale, name = plan.scale, plan.panel
     deltas, noisy = scale.sweeps["delta"], (SERVER, MOST, HALF, LOCAL)
@@ -115,6 +170,16 @@ def runs(plan: Plan) -> list[RunSpec]:
             for epsilon in scale.sweeps[name]
             for line in noisy
         ]
+    if name == "level":
+        return [run(line, scale) for line in (TRUE, SILENT)] + [
+            spec
+            for epsilon in scale.sweeps[name]
+            for line in (LOCAL, MOST)
+            for spec in (
+                run(line, scale, epsilon=epsilon),
+                protecting_agents(line, epsilon, scale.rounds, scale.trials),
+            )
+        ]
     exact = (TRUE, SILENT) if name == "agents" else (TRUE,)
     swept = [run(line, scale, **{name: value}) for value in scale.sweeps[name] for line in (*exact, *noisy)]
     return swept if name == "agents" else [run(SILENT, scale), *swept]
@@ -126,9 +191,10 @@ _SWEEPS = {
     "epsilon": (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
     "gap": (5.0, 25.0, 100.0, 400.0),
     "agents": (10.0, 30.0, 100.0, 300.0),
+    "level": (0.2, 1.0, 5.0, 20.0),
 }
 _SMALL = _SWEEPS | {"epsilon": (0.1, 0.2, 1.0, 10.0)}
-_TINY = {"delta": (0.1,), "epsilon": (0.2, 10.0), "gap": (5.0, 25.0), "agents": (4.0,)}
+_TINY = {"delta": (0.1,), "epsilon": (0.2, 10.0), "gap": (5.0, 25.0), "agents": (4.0,), "level": (5.0,)}
 
 EXPERIMENTS = {
     **{
@@ -159,6 +225,7 @@ EXPERIMENTS = {
             "epsilon": "Epsilon and delta",
             "gap": "Rounds between synchronisations",
             "agents": "Number of agents",
+            "level": "One observation or all data of an agent",
         },
     ),
 }

@@ -5,12 +5,13 @@ python -m fedbandit_envs.papers.trust.tuning [--problems NAMES] [--rounds 10000]
 
 import argparse
 import json
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
-import numpy as np
 from joblib import Parallel, delayed
 
+from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.leaderboard.tuning import FIRST_SEED
 from fedbandit_envs.papers.trust.experiments import AGENT, EPSILONS, LOCAL, PROBLEMS, SERVER, Releases, run
 
@@ -18,26 +19,19 @@ GRID = tuple(map(Releases._make, product((0.03, 0.3, 1.0), (8, 32, 128), (1, 3))
 """The clips, first rounds and numbers of releases that are tried."""
 
 
-def best(name: str, line: str, epsilon: float, rounds: int, agents: int, seeds: int) -> Releases:
-    """Returns the clip and the times of releases with the least mean regret, on seeds that no experiment plays.
+def best(play: Callable[[Releases], RunSpec]) -> Releases:
+    """Returns the clip and the times of releases with the least mean regret.
 
     Args:
-        name: Name of the problem.
-        line: The line of the page.
-        epsilon: Epsilon of the claim about all data of an agent.
-        rounds: Horizon, of which a problem plays its share.
-        agents: Number of agents.
-        seeds: Number of instances.
+        play: Returns the run of given releases, on seeds that no experiment plays.
     """
+    return min(GRID, key=lambda releases: play(releases).run().regret[-1].mean())
+
+
+def _task(name: str, line: str, epsilon: float, rounds: int, agents: int, seeds: int) -> Releases:
     rounds = max(2, round(rounds * PROBLEMS[name].rounds))
-    regret = [
-        run(name, AGENT, line, rounds, seeds, agents, epsilon, releases=releases, first_seed=FIRST_SEED)
-        .run()
-        .regret[-1]
-        .mean()
-        for releases in GRID
-    ]
-    return GRID[int(np.argmin(regret))]
+    settings = (name, AGENT, line, rounds, seeds, agents, epsilon)
+    return best(lambda releases: run(*settings, releases=releases, first_seed=FIRST_SEED))
 
 
 def main() -> None:
@@ -49,7 +43,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=4)
     sizes = vars(parser.parse_args())
     tasks = list(product(sizes.pop("problems"), (LOCAL, SERVER), EPSILONS))
-    found = Parallel(n_jobs=2, verbose=5)(delayed(best)(*task, **sizes) for task in tasks)
+    found = Parallel(n_jobs=2, verbose=5)(delayed(_task)(*task, **sizes) for task in tasks)
     file = Path(__file__).with_name("tuned.json")
     tuned = json.loads(file.read_text())
     for (name, line, epsilon), releases in zip(tasks, found, strict=True):

@@ -325,7 +325,7 @@ def test_the_layout_of_the_noise_gives_the_claimed_privacy(length, bound, adjace
     multiplier, dim = 4.0, 3
     env = parallel_env(num_agents=400, num_arms=2, dim=dim, contexts="unit_ball", reward="normal",
                        context_bound=length, reward_bound=bound, statistic="moments", max_cycles=2)  # fmt: skip
-    private = ContinualPrivatizer(env, None, 0.1, sigma=multiplier, mechanism="independent", releases=1,
+    private = ContinualPrivatizer(env, None, 0.1, noise_multiplier=multiplier, mechanism="independent", releases=1,
                                   adjacency=adjacency)  # fmt: skip
     seeds = range(50)
     private.reset_batch(seeds)

@@ -26,12 +26,12 @@ def size():
 
 
 def test_code_lines(size):
-    assert size.total <= 24_910, size.lines
-    assert size.top <= 8_760, "leaderboard and papers"
+    assert size.total <= 25_070, size.lines
+    assert size.top <= 8_825, "leaderboard and papers"
 
 
 def test_definitions(size):
-    assert size.public <= 910
+    assert size.public <= 915
     assert size.num_classes <= 330
     assert size.private <= 425, "they are not to hide what would be public"
 

@@ -19,6 +19,7 @@ from fedbandit_envs.papers.local_trust.experiments import (
     SERVER,
     SILENT,
     TRUE,
+    protecting_agents,
     run,
 )
 
@@ -36,6 +37,15 @@ def test_a_line_claims_the_epsilon_that_is_asked_for(line, trust, epsilon, delta
     # The noise of half of the agents makes up the whole noise, and all add theirs.
     least = 0.3 if line == HALF else 1 - 1e-3
     assert least * epsilon <= claim.epsilon <= epsilon * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("line", "trust"), [(LOCAL, "local"), (MOST, "aggregator")])
+@pytest.mark.parametrize("epsilon", [0.2, 5.0])
+def test_all_data_of_an_agent_are_protected_with_the_epsilon_that_is_asked_for(line, trust, epsilon):
+    claim = protecting_agents(line, epsilon, 200, 2).run().privacy
+    assert (claim.trust, claim.adjacency, claim.composition) == (trust, "agent", "exact")
+    assert claim.delta == 0.1
+    assert (1 - 1e-3) * epsilon <= claim.epsilon <= epsilon * (1 + 1e-6)
 
 
 def test_lines_without_noise_claim_nothing_but_silence():

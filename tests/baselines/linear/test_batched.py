@@ -355,7 +355,7 @@ def noisy(**kwargs):
 def test_a_given_multiplier_makes_the_noise_and_claim_of_an_exact_one():
     column = 1 + (1 / 2) ** 2 + (3 / 8) ** 2 + (5 / 16) ** 2
     multiplier = replaced_norm(1.5) * sqrt(column) / mu_at(0.2, 0.1)
-    exact, given = noisy(epsilon=0.2), noisy(epsilon=None, sigma=multiplier)
+    exact, given = noisy(epsilon=0.2), noisy(epsilon=None, noise_multiplier=multiplier)
     for env in (exact, given):
         env.reset_batch([0, 1])
     for z in range(1, 5):
@@ -372,7 +372,7 @@ def test_a_given_multiplier_makes_the_noise_and_claim_of_an_exact_one():
 
 def test_twice_the_multiplier_is_half_the_loss():
     for multiplier in (3.0, 6.0):
-        env = noisy(epsilon=None, sigma=multiplier, mechanism="independent", releases=2)
+        env = noisy(epsilon=None, noise_multiplier=multiplier, mechanism="independent", releases=2)
         env.reset_batch([0])
         env.release(np.ones((1, 4), np.bool_))
         env.release(np.ones((1, 4), np.bool_))
@@ -384,7 +384,9 @@ def test_twice_the_multiplier_is_half_the_loss():
 
 def test_basic_composition_of_a_given_multiplier_claims_as_much():
     """All releases are one event: here three nodes of the tree contain a window."""
-    env = noisy(epsilon=None, sigma=9.0, mechanism="tree", budget={"delta": 0.1, "composition": "basic"})
+    env = noisy(
+        epsilon=None, noise_multiplier=9.0, mechanism="tree", budget={"delta": 0.1, "composition": "basic"}
+    )
     env.reset_batch([0])
     for _ in range(4):
         env.release(np.ones((1, 4), np.bool_))
@@ -394,11 +396,12 @@ def test_basic_composition_of_a_given_multiplier_claims_as_much():
 
 
 @pytest.mark.parametrize(("wrong", "match"), [
-    ({"epsilon": 0.2, "sigma": 3.0}, r"epsilon is 0\.2; None is required if sigma is a number \(3\.0\)"),
-    ({"epsilon": None, "sigma": 0.0}, r"sigma is 0\.0"),
-    ({"epsilon": None, "sigma": -1.0}, r"sigma is -1\.0"),
-    ({"epsilon": None, "sigma": inf}, "sigma is inf"),
-    ({"epsilon": None}, "epsilon is None; a number > 0"),
+    ({"epsilon": 0.2, "noise_multiplier": 3.0}, r"epsilon is 0\.2 and noise_multiplier 3\.0; exactly one of them is"),
+    ({"epsilon": None}, "epsilon is None and noise_multiplier None; exactly one of them is required"),
+    ({"epsilon": None, "noise_multiplier": 0.0}, r"noise_multiplier is 0\.0"),
+    ({"epsilon": None, "noise_multiplier": -1.0}, r"noise_multiplier is -1\.0"),
+    ({"epsilon": None, "noise_multiplier": inf}, "noise_multiplier is inf"),
+    ({"epsilon": None, "noise_multiplier": 3.0, "mechanism": "tree", "sigma": "printed"}, "sigma is 'printed'.*None"),
     ({"epsilon": 0.0}, r"epsilon is 0\.0; a number > 0"),
     ({"epsilon": 0.2, "sigma": "guessed"}, "sigma is 'guessed'"),
 ])  # fmt: skip

@@ -77,12 +77,14 @@ class MatrixMechanism(JointMechanism):
         >>> env = Privatizer(parallel_env(), MatrixMechanism(1.0, 1e-5, "honaker", releases=50))
 
     Attributes:
-        epsilon: Epsilon of all releases of an agent together; infinity adds no noise; None if ``sigma`` is a number.
+        epsilon: Epsilon of all releases of an agent together; infinity adds no noise; None if
+            ``noise_multiplier`` is given.
         delta: Delta of all releases of an agent together.
         matrix: Name of the factorisation; the argument ``mechanism`` of :class:`.ContinualPrivatizer`.
-        sigma: ``"exact"`` or ``"printed"`` noise, or the noise multiplier, see :class:`.ContinualPrivatizer`.
+        sigma: ``"exact"`` or ``"printed"`` noise, see :class:`.ContinualPrivatizer`.
         releases: Planned number of releases of an agent, a schedule, or None for one release in each round.
         adjacency: The neighbouring histories that are protected; None for the first that the environment names.
+        noise_multiplier: The noise multiplier s, from which epsilon follows; None to calibrate it to ``epsilon``.
 
     Raises:
         TypeError: An argument has the wrong type.
@@ -93,30 +95,32 @@ class MatrixMechanism(JointMechanism):
     epsilon: float | None
     delta: float
     matrix: MatrixName | None = None
-    sigma: Literal["exact", "printed"] | float = "exact"
+    sigma: Literal["exact", "printed"] = "exact"
     releases: PlannedReleases = None
     adjacency: Adjacency | None = None
+    noise_multiplier: float | None = None
     takes_clip = True
 
     def __post_init__(self) -> None:
         """Checks the arguments; the errors are those of the class."""
         require_number("delta", self.delta, 0, 1, open_below=True, open_above=True)
-        if not isinstance(self.sigma, str):
-            require_number("sigma", self.sigma, 0, np.inf, open_below=True)
-            if self.epsilon is not None:
-                raise ValueError(
-                    f"epsilon is {self.epsilon!r}; None is required if sigma is a number ({self.sigma!r}), from which "
-                    "epsilon follows"
-                )
-        elif self.epsilon is None or not self.epsilon > 0:
-            raise ValueError(f"epsilon is {self.epsilon!r}; a number > 0 (infinity for no noise) is required")
-        else:
-            require_choice("sigma", self.sigma, ("exact", "printed"))
-        require_choice("mechanism", self.matrix, (None, *NOISES))
-        if self.sigma == "printed" and not (self.matrix and issubclass(NOISES[self.matrix], TreeNoise)):
+        require_choice("sigma", self.sigma, ("exact", "printed"))
+        if (self.epsilon is None) == (self.noise_multiplier is None):
             raise ValueError(
-                f"sigma is 'printed', FedUCB's formula in the depth of a tree, and mechanism is {self.matrix!r}; one "
-                "that has a tree, or sigma 'exact', is required"
+                f"epsilon is {self.epsilon!r} and noise_multiplier {self.noise_multiplier!r}; exactly one of them is "
+                "required"
+            )
+        if self.epsilon is None:
+            require_number("noise_multiplier", self.noise_multiplier, 0, np.inf, open_below=True)
+        elif not self.epsilon > 0:
+            raise ValueError(f"epsilon is {self.epsilon!r}; a number > 0 (infinity for no noise) is required")
+        require_choice("mechanism", self.matrix, (None, *NOISES))
+        has_tree = self.matrix is not None and issubclass(NOISES[self.matrix], TreeNoise)
+        if self.sigma == "printed" and (self.epsilon is None or not has_tree):
+            raise ValueError(
+                f"sigma is 'printed', FedUCB's formula in epsilon and the depth of a tree, epsilon is {self.epsilon!r} "
+                f"and mechanism {self.matrix!r}; an epsilon and a mechanism that has a tree, or sigma 'exact', are "
+                "required"
             )
         self._planned = _checked_plan(self.releases)
 
@@ -164,8 +168,8 @@ class MatrixMechanism(JointMechanism):
         norm, square = sensitivity.changes[protected].norm, self._square(protected, planned)
         shown = norm * sqrt(square)
         self._epsilon = self.epsilon if self.epsilon is not None else 0.0
-        if not isinstance(self.sigma, str):
-            self._noise_multiplier = float(self.sigma)
+        if self.noise_multiplier is not None:
+            self._noise_multiplier = float(self.noise_multiplier)
             self._epsilon = float(gaussian_epsilon(self.delta, shown / self._noise_multiplier))
         elif self.sigma == "exact":
             # Slightly more noise than needed, so that rounding cannot make the claimed epsilon exceed the given one.
@@ -329,20 +333,21 @@ class ContinualPrivatizer(Privatizer):
         epsilon: float | None,
         delta: float,
         mechanism: MatrixName | None = None,
-        sigma: Literal["exact", "printed"] | float = "exact",
+        sigma: Literal["exact", "printed"] = "exact",
         releases: PlannedReleases = None,
         adjacency: Adjacency | None = None,
         budget: GivenBudget = None,
         on_exhausted: OnExhausted = "raise",
         noise_seed: Entropy | None = None,
         clip: float | None = None,
+        noise_multiplier: float | None = None,
     ) -> None:
         """Wraps ``env``.
 
         Args:
             env: The environment, not yet privatized.
-            epsilon: Epsilon of all releases of an agent together; infinity adds no noise; None if ``sigma`` is a
-                number, from which epsilon follows.
+            epsilon: Epsilon of all releases of an agent together; infinity adds no noise; None if ``noise_multiplier``
+                is given, from which it follows.
             delta: Delta of all releases of an agent together.
             mechanism: The factorisation of prefix sums: ``"sqrt_toeplitz"`` has the least noise, but memory and time of
                 a release grow with the number of releases; ``"blt"`` has at most a thousandth more noise, in constant
@@ -351,8 +356,7 @@ class ContinualPrivatizer(Privatizer):
                 ``agent``; otherwise ``"sqrt_toeplitz"`` for up to 64 planned releases, and ``"blt"`` for more.
             sigma: ``"exact"``, the smallest noise that suffices, or ``"printed"``, the formula of FedUCB for trees:
                 sigma_N = 4 sqrt(m) ln(2/delta)/epsilon in units of sensitivity, where m = 1 + ceil(log2 n) is the
-                tree's depth for n releases. A number is the noise multiplier: the standard deviation of one draw in
-                units of sensitivity.
+                tree's depth for n releases.
             releases: Planned number of releases of an agent, after which no more are possible; or a schedule, fixed in
                 advance, whose rounds are counted; None for one release in each round.
             adjacency: The neighbouring histories that are protected; None for the first that the environment names.
@@ -362,13 +366,15 @@ class ContinualPrivatizer(Privatizer):
             noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
             clip: The largest Euclidean norm of a release, which then is the unit of sensitivity, see
                 :class:`Privatizer`; None clips nothing.
+            noise_multiplier: The standard deviation of one draw in units of sensitivity; None for the one that follows
+                from ``epsilon`` and ``sigma``.
 
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, ``env`` is already privatized or cannot protect
                 ``adjacency``, or the printed noise would not be (epsilon, delta) private.
         """
-        matrix = MatrixMechanism(epsilon, delta, mechanism, sigma, releases, adjacency)
+        matrix = MatrixMechanism(epsilon, delta, mechanism, sigma, releases, adjacency, noise_multiplier)
         if budget is None:
             budget = Budget(delta=delta, composition="exact", adjacency=adjacency)
         super().__init__(env, matrix, budget, on_exhausted, noise_seed, clip)

@@ -1,0 +1,218 @@
+"""Documents that answer queries as arms, from a made-up table in the format and with the columns of MSLR-WEB10K.
+
+The distributions of queries and of places in them are tested at 1e-4 each, under fixed seeds: a false alarm in one of
+5,000 sets of seeds.
+"""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from linear_offers import offers
+from scipy import stats
+
+from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.exposure_v0 import parallel_env as exposure
+from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.linear.queries import read_queries
+from fedbandit_envs.linear_v0 import parallel_env
+
+LEVEL = 1e-4
+SIZES = (8, 5, 9, 3, 6, 12, 7, 5, 8, 10)
+
+
+def write(path, table, relevance, queries):
+    lines = (
+        f"{relevance[i]} qid:{queries[i]} "
+        + " ".join(f"{k}:{value}" for k, value in enumerate(table[i], 1))
+        + (" # made up" if i % 3 == 0 else "")
+        for i in range(len(table))
+    )
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A file with the sizes above, its features and relevances: 136 of very different magnitude, some of them 0."""
+    generator = np.random.default_rng(1)
+    many = sum(SIZES)
+    table = np.round(generator.gamma(0.7, size=(many, 136)) * 10 ** generator.integers(0, 5, 136), 3)
+    table[:, 40] = 0.0
+    weights = generator.normal(size=136) / np.maximum(table.max(axis=0), 1)
+    score = table @ weights
+    relevance = np.searchsorted(np.quantile(score, [0.5, 0.75, 0.9, 0.97]), score)
+    queries = np.repeat(np.arange(10, 10 + 3 * len(SIZES), 3), SIZES)
+    path = write(tmp_path_factory.mktemp("queries") / "train.txt", table, relevance, queries)
+    return path, table, relevance
+
+
+@pytest.mark.parametrize(("features", "columns"), [
+    ("all", range(1, 137)),
+    ("anchor_and_url", [k for k in range(1, 126) if k % 5 in (2, 4)] + [126, 127, 128, 129, 130, 131]),
+    ("body_title_and_document", [k for k in range(1, 126) if k % 5 in (1, 3, 0)] + [132, 133]),
+])  # fmt: skip
+def test_what_is_read(made, features, columns):
+    path, table, relevance = made
+    found = read_queries(path, features)
+    used = table[:, np.array(sorted(columns)) - 1]
+    largest = np.abs(used).max(axis=0)
+    scaled = np.column_stack([np.ones(len(used)), used / np.where(largest > 0, largest, 1.0)])
+    scaled /= np.sqrt((scaled**2).sum(axis=1))[:, None]
+    # Columns may have another order.
+    assert found.contexts.shape == scaled.shape == (len(table), 1 + len(columns))
+    np.testing.assert_allclose(
+        np.sort(found.contexts, axis=1), np.sort(scaled, axis=1), rtol=1e-9, atol=1e-15
+    )
+    assert found.first.tolist() == np.cumsum([0, *SIZES]).tolist()
+    assert np.linalg.norm(found.parameter) == pytest.approx(1.0)
+    # Residuals of a least-squares fit are orthogonal to contexts, up to the factor by which the fit was divided.
+    fitted = found.contexts @ found.parameter
+    factor = fitted @ relevance / (fitted @ fitted)
+    np.testing.assert_allclose(found.contexts.T @ (relevance - factor * fitted), 0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize(("features", "dim"), [("anchor_and_url", 57), ("body_title_and_document", 78)])
+def test_the_sets_have_as_many_features_as_the_released_program_s(made, features, dim):
+    assert read_queries(made[0], features).parameter.shape == (dim,)
+
+
+def test_each_agent_has_queries_of_its_own_and_arms_that_stand_together(made):
+    path = made[0]
+    rounds, agents, arms = 3000, 3, 5
+    table = read_queries(path)
+    contexts, theta = offers(
+        rounds, 2, contexts={"name": "queries", "path": path}, reward="normal", num_arms=arms, num_agents=agents,
+    )  # fmt: skip
+    np.testing.assert_array_equal(theta, np.broadcast_to(table.parameter, theta.shape))
+    enough = [q for q, size in enumerate(SIZES) if size >= arms]
+    place = {document.tobytes(): i for i, document in enumerate(table.contexts)}
+    shares = [enough[: 9 // 3], enough[3:6], enough[6:]]
+    assert sum(map(len, shares)) == len(enough) == 9
+    for j in range(agents):
+        numbers = np.array(
+            [
+                [place[document.tobytes()] for document in np.ascontiguousarray(offer)]
+                for offer in contexts[:, :, j].reshape(-1, *contexts.shape[3:])
+            ]
+        )
+        query = np.searchsorted(table.first, numbers, side="right") - 1
+        assert (query == query[:, :1]).all()
+        counts = np.array([(query[:, 0] == q).sum() for q in shares[j]])
+        assert counts.sum() == len(numbers)
+        assert stats.chisquare(counts).pvalue > LEVEL / 6
+        for q in shares[j]:
+            some, size = numbers[query[:, 0] == q] - table.first[q], SIZES[q]
+            assert ((some[:, 1:] - some[:, :-1]) % size == 1).all()
+            assert stats.chisquare(np.bincount(some[:, 0], minlength=size)).pvalue > LEVEL / 18
+
+
+def test_rewards_are_linear_in_what_is_seen(made):
+    settings = {"contexts": {"name": "queries", "path": made[0], "features": "anchor_and_url"}}
+    env = parallel_env(
+        **settings,
+        context_bound=2.0,
+        num_agents=2,
+        num_arms=4,
+        reward="normal",
+        reward_bound=9.0,
+        max_cycles=40,
+    )
+    assert json.loads(json.dumps(settings)) == settings
+    seen = {name: array.copy() for name, array in env.reset_batch([0]).observation.items()}
+    theta, errors = read_queries(made[0], "anchor_and_url").parameter, []
+    for t in range(40):
+        means = seen["contexts"] @ theta
+        np.testing.assert_allclose(np.linalg.norm(seen["contexts"], axis=-1), 2.0)
+        step = env.step_batch(np.full((1, 2), t % 4))
+        np.testing.assert_allclose(
+            step.info["regret"], means.max(axis=-1) - means[..., t % 4], rtol=1e-9, atol=1e-12
+        )
+        errors += [step.reward - means[..., t % 4]]
+        seen = {name: array.copy() for name, array in step.observation.items()}
+    # Six standard errors of the standard deviation 0.1.
+    assert np.std(errors) == pytest.approx(0.1, rel=6 / np.sqrt(2 * 80))
+
+
+def test_agents_learn_from_documents(made):
+    env = parallel_env(
+        contexts={"name": "queries", "path": made[0], "features": "anchor_and_url"},
+        num_agents=2, num_arms=4, reward="normal", max_cycles=1000,
+    )  # fmt: skip
+    learns, guesses = BASELINES["LinUCB"].make_policy(beta_scale=0.1), BASELINES["random-arm"].make_policy()
+    one, two = (simulate(env, policy, range(4)).regret[-1].mean() for policy in (learns, guesses))
+    assert one < 0.5 * two
+
+
+def test_an_environment_of_documents_can_be_copied(made):
+    settings = {"contexts": {"name": "queries", "path": made[0]}, "num_arms": 3, "num_agents": 2}
+    for make, reward in ((parallel_env, "normal"), (exposure, None)):
+        env = make(**settings, reward=reward) if reward else make(**settings)
+        other = pickle.loads(pickle.dumps(env))
+        for name, array in env.reset_batch([3]).observation.items():
+            np.testing.assert_array_equal(array, other.reset_batch([3]).observation[name])
+
+
+@pytest.mark.parametrize(("given", "match"), [
+    ({"contexts": {"name": "querys", "path": "x"}}, r"contexts name is 'querys'; one of \['queries'\]"),
+    ({"features": "url"}, "features is 'url'; one of 'anchor_and_url', 'body_title_and_document', 'all' is required"),
+    ({"num_arms": 13}, "num_arms is 13 and num_agents 2; .* has 0 queries with as many documents as arms"),
+    ({"num_agents": 10, "num_arms": 5}, "num_arms is 5 and num_agents 10; .* has 9 queries"),
+    ({"dim": 12}, "dim is 12; None or 137, as given, is required"),
+    ({"parameter": [1.0, 0.0]}, "parameter has 2 entries; 137, the dimension of contexts, is required"),
+    ({"reward": "beta"}, "reward is 'beta', which needs means in"),
+])  # fmt: skip
+def test_wrong_arguments_are_refused(made, given, match):
+    contexts = {"name": "queries", "path": made[0]}
+    if "features" in given:
+        contexts["features"] = given.pop("features")
+    with pytest.raises(ValueError, match=match):
+        parallel_env(**{"contexts": contexts, "num_agents": 2, "num_arms": 3, "reward": "normal", **given})
+
+
+def test_wrong_argument_names_and_missing_files(made, tmp_path):
+    with pytest.raises(
+        TypeError, match=r"contexts 'queries' with arguments .*unexpected keyword argument 'paht'"
+    ):
+        parallel_env(contexts={"name": "queries", "paht": made[0]}, reward="normal")
+    with pytest.raises(OSError, match="missing"):
+        parallel_env(contexts={"name": "queries", "path": str(tmp_path / "missing.txt")}, reward="normal")
+
+
+@pytest.mark.parametrize(("line", "match"), [
+    ("2 qid:1 1:0.5", "line 2 is '2 qid:1 1:0.5'; a relevance, qid:<query> and all features in order"),
+    ("2 qid:1 2:0.5 1:1", "line 2 is"),
+    ("2 1 1:0.5 2:1", "line 2 is"),
+    ("x qid:1 1:0.5 2:1", "line 2 is 'x"),
+    ("2 qid:1 1:0.5 2:nan", "line 2 is"),
+    ("2 qid:1 1:0.5 2:1 7", "line 2 is"),
+    ("", "line 2 is ''"),
+    ("2", "line 2 is '2'"),
+])  # fmt: skip
+def test_malformed_lines_are_named(tmp_path, line, match):
+    path = tmp_path / "train.txt"
+    path.write_text(f"0 qid:1 1:3 2:0\n{line}\n0 qid:2 1:1 2:2\n")
+    with pytest.raises(ValueError, match=f"{path}, {match}"):
+        read_queries(str(path))
+
+
+def test_files_without_what_is_needed(tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text("")
+    with pytest.raises(ValueError, match="is empty; a line for each document is required"):
+        read_queries(str(path))
+    path = tmp_path / "zero.txt"
+    path.write_text("0 qid:1 1:3 2:1\n0 qid:2 1:1 2:2\n")
+    with pytest.raises(ValueError, match="has relevance 0 in every line"):
+        read_queries(str(path))
+    with pytest.raises(ValueError, match=r"features is .anchor_and_url., which needs 131 features; .* has 2"):
+        read_queries(str(path), "anchor_and_url")
+
+
+def test_a_file_that_has_changed_is_read_again(tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text("1 qid:1 1:3 2:1\n0 qid:2 1:1 2:2\n")
+    assert read_queries(str(path)).first.size == 3
+    path.write_text("1 qid:1 1:3 2:1\n0 qid:1 1:1 2:2\n0 qid:1 1:1 2:5\n")
+    assert read_queries(str(path)).first.size == 2
