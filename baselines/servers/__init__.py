@@ -4,9 +4,28 @@ The interface is :class:`~fedbandit_envs.wrappers.transport.server_policy.Server
 """
 
 from fedbandit_envs.baselines.servers.average import AverageServer
+from fedbandit_envs.baselines.servers.elimination import EliminationServer
+from fedbandit_envs.baselines.servers.epochs import EpochServer
+from fedbandit_envs.baselines.servers.leader import LeaderServer
+from fedbandit_envs.baselines.servers.personal import PersonalServer
 from fedbandit_envs.baselines.servers.ridge import RidgeServer
 
-SERVERS = {"average": AverageServer, "ridge": RidgeServer}
+SERVERS = {
+    "average": AverageServer,
+    "ridge": RidgeServer,
+    "elimination": EliminationServer,
+    "epochs": EpochServer,
+    "personal": PersonalServer,
+    "leader": LeaderServer,
+}
 """The server policies by the names that ``Server(policy=...)`` accepts."""
 
-__all__ = ["SERVERS", "AverageServer", "RidgeServer"]
+__all__ = [
+    "SERVERS",
+    "AverageServer",
+    "EliminationServer",
+    "EpochServer",
+    "LeaderServer",
+    "PersonalServer",
+    "RidgeServer",
+]

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.arms.actions import ArmNumbers, arms_by_means
+from fedbandit_envs.arms.aim import Aim, weight_of_own
 from fedbandit_envs.arms.features import ArmsFeatures
 from fedbandit_envs.arms.means import Means
 from fedbandit_envs.arms.neighbours import sensitivity, worst_neighbours
@@ -16,7 +17,7 @@ from fedbandit_envs.arms.ratings import DataName
 from fedbandit_envs.arms.rounds import add_values, play_round, wake
 from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
+from fedbandit_envs.basics.checks import require_integer, require_number
 from fedbandit_envs.core.action_formats import Estimates
 from fedbandit_envs.core.problem import MOST, Problem
 from fedbandit_envs.core.sensitivity import Sensitivity
@@ -81,7 +82,8 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     * `regret`: the sum of the means of the best superarm of awake arms, minus the sum of the means of the arms that
       were pulled. With `regret="own"` these are the agent's own means; with `"federation"` they are averaged over all
-      agents, so that an agent whose own means differ can have regret even with its own best arm.
+      agents, so that an agent whose own means differ can have regret even with its own best arm; with a number alpha
+      they are alpha times the former plus 1 - alpha times the latter.
     * `wasted`: slots that pulled nothing.
 
     ## Arguments
@@ -150,7 +152,7 @@ class ArmsEnv(Problem, name="arms_v0"):
         max_cycles: int = 1000,
         means: DataName | Any = None,
         spread: float = 0.0,
-        regret: Literal["own", "federation"] = "own",
+        regret: Aim = "own",
         slots: int = 1,
         oracle: str = "largest",
         awake: float = 1.0,
@@ -169,8 +171,8 @@ class ArmsEnv(Problem, name="arms_v0"):
                 ``(num_agents, num_arms)``, arrays or nested lists.
             spread: In [0, 1]: each agent's means differ from the common ones by U[-spread, spread], clipped to
                 [0, 1].
-            regret: The means by which regret is measured: the agent's ``"own"``, or ``"federation"``, the average over
-                all agents.
+            regret: The means by which regret is measured: the agent's ``"own"``; ``"federation"``, the average over
+                all agents; or alpha in [0, 1] for alpha times the former plus 1 - alpha times the latter.
             slots: m, how many arms an agent pulls in a round; at most ``num_arms``.
             oracle: The function that finds the best superarm: ``"largest"`` takes the arms with the largest means; the
                 entry point of an :data:`~fedbandit_envs.arms.oracle.Oracle` is needed where not every set of m arms is
@@ -186,7 +188,7 @@ class ArmsEnv(Problem, name="arms_v0"):
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        self._of_federation = require_choice("regret", regret, ("own", "federation")) == "federation"
+        self._weight_of_own = weight_of_own(regret)
         self._chance = require_number("awake", awake, 0, 1, open_below=True)
         self._slots = require_integer("slots", slots, 1)
         self._distribution = Means(means, num_agents, num_arms, spread, permuted)
@@ -217,9 +219,9 @@ class ArmsEnv(Problem, name="arms_v0"):
         self._means = self._distribution.draw(instance_seeds)
         self._cutoffs = _cutoff(self._means)
         self._values = self._means
-        if self._of_federation:
+        if self._weight_of_own < 1:
             average = self._means.mean(axis=1, keepdims=True)
-            self._values = np.ascontiguousarray(np.broadcast_to(average, self._means.shape))
+            self._values = self._weight_of_own * self._means + (1 - self._weight_of_own) * average
         self._best = np.zeros(self._means.shape[:2])
         self._outcomes = randomness.draws(Purpose.OUTCOME)
         self._sleeping = randomness.draws(Purpose.CONTEXT)

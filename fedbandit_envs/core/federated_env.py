@@ -121,6 +121,16 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
             active: Whether each agent acts, bool ``(replicas, agents)``.
         """
 
+    @abstractmethod
+    def admit(self, agents: Array) -> None:
+        """Lets further agents act from the coming round on, between two rounds of an episode.
+
+        Before the episode :meth:`set_active` must have said who acts at first.
+
+        Args:
+            agents: Who acts from now on, beside those who do already, bool ``(replicas, agents)``.
+        """
+
     @final
     def release(self, senders: Array) -> Arrays:
         """Releases data of the senders; data leave agents in no other way. Final: subclasses cannot override it.

@@ -193,6 +193,15 @@ class Problem(FederatedEnv):
         """Sets which agents act in the next round; see :meth:`FederatedEnv.set_active`."""
         self._next_active = np.array(active, np.bool_)
 
+    def admit(self, agents: Array) -> None:
+        """Lets further agents act from the coming round on; see :meth:`FederatedEnv.admit`."""
+        self._require_episode("admit")
+        before = self._active.copy()
+        # Only what the new agents see of the coming round is drawn, such as contexts.
+        self._active[...] = agents & ~before
+        self._draw_round()
+        self._active |= before
+
     def _next_round(self) -> None:
         if self._next_active is not None:
             self._active[...], self._next_active = self._next_active, None

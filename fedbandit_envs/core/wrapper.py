@@ -90,6 +90,10 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
         """Sets which agents act in the next round; see :meth:`FederatedEnv.set_active`."""
         self.env.set_active(active)
 
+    def admit(self, agents: Array) -> None:
+        """Lets further agents act from the coming round on; see :meth:`FederatedEnv.admit`."""
+        self.env.admit(agents)
+
     def _release(self, sends: Array) -> Arrays:
         return self.env._release(sends)
 

@@ -85,6 +85,7 @@ class _Recorder:
         downloads: What it declares.
         spec: Description of the environment, of the last reset.
         seeds: Seed of each replica, of the last reset.
+        first: The first answer that the last reset returned, empty without one.
         conversations: For each answer the calls up to it: copies of uploads, mask, reply, and who is asked.
     """
 
@@ -95,11 +96,13 @@ class _Recorder:
         # Servers copy their policies; what is recorded is read from this object.
         return self
 
-    def reset(self, spec: Any, seeds: Array) -> None:
+    def reset(self, spec: Any, seeds: Array) -> Any:
         self.spec, self.seeds = spec, seeds
         self.conversations: list[list[tuple[Arrays, Array, Any, Array]]] = []
         self._asked = False
-        self.policy.reset(spec, seeds)
+        first = self.policy.reset(spec, seeds)
+        self.first = copied({} if first is None else first)
+        return first
 
     def answer(self, uploads: Arrays, mask: Array) -> Any:
         if not self._asked:
@@ -123,7 +126,13 @@ class _Recorder:
             required: What is required and where to correct it, for the error message.
             overwrite: Whether its inputs are overwritten after each call.
         """
-        policy.reset(self.spec, self.seeds[replicas])
+        first = policy.reset(self.spec, self.seeds[replicas])
+        require_same(
+            f"of {what}, the server's first answer",
+            copied({} if first is None else first),
+            taken(self.first, replicas),
+            f"equality is required: {required}",
+        )
         for calls in self.conversations:
             due = calls[0][1][replicas].any()
             for uploads, mask, reply, who in calls:

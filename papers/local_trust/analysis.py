@@ -13,7 +13,6 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
 )
 from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
 from fedbandit_envs.leaderboard.reproduction.page import Table
-from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.local_trust.experiments import (
     BASELINE_OF,
     LADDER,
@@ -24,17 +23,10 @@ from fedbandit_envs.papers.local_trust.experiments import (
     TRUE,
     TWIN,
 )
-from fedbandit_envs.papers.trust.analysis import claim
+from fedbandit_envs.papers.trust.analysis import against_fellow
 
 TARGETS = {(LOCAL, SILENT): 0.55, (LOCAL, RELEASED): 0.08, (MOST, TRUE): 1.25}
 """Largest ratios of two lines' regret that were set as targets before the runs."""
-
-
-def against_fellow(result: RunResult) -> str:
-    """Returns the exact claim of a run against a fellow agent, as the text of a table's cell."""
-    exact = [claim for claim in result.claims if claim.composition == "exact"]
-    fellow = [claim for claim in exact if claim.observer == "fellow" and claim.epsilon is not None]
-    return claim((fellow or exact or [result.privacy])[0])
 
 
 def figure_table(runs: PanelRuns) -> Table:

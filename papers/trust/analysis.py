@@ -77,6 +77,13 @@ def claim(made: Claim) -> str:
     return f"{made.epsilon:.3g}, trust: {made.trust}"
 
 
+def against_fellow(result: RunResult) -> str:
+    """Returns the exact claim of a run against a fellow agent, as the text of a table's cell."""
+    exact = [claim for claim in result.claims if claim.composition == "exact"]
+    fellow = [claim for claim in exact if claim.observer == "fellow" and claim.epsilon is not None]
+    return claim((fellow or exact or [result.privacy])[0])
+
+
 def curves(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
     """Returns a curve for each line at the middle epsilon: regret, divided by tuned silence's, over agents."""
     epsilons = runs.values("epsilon")

@@ -4,7 +4,7 @@ The bounds are what it had when they were last changed. Before plug-ins and the 
 were 20,340 code lines (7,655 of them in leaderboard and papers), 793 public definitions and 273 classes; before stages,
 clips, messages and servers that compute there were 21,406, 7,714, 824 and 279; before pooling, forgery and full disks
 were found out there were 23,159 (7,797), 862 and 297; before Zhou and Chowdhury's federations 24,080 (8,525), 888 and
-303.
+303; before those of unlike agents 25,065 (8,820), 911 and 311.
 """
 
 import sys
@@ -26,12 +26,12 @@ def size():
 
 
 def test_code_lines(size):
-    assert size.total <= 25_070, size.lines
-    assert size.top <= 8_825, "leaderboard and papers"
+    assert size.total <= 26_230, size.lines
+    assert size.top <= 9_080, "leaderboard and papers"
 
 
 def test_definitions(size):
-    assert size.public <= 915
+    assert size.public <= 945
     assert size.num_classes <= 330
     assert size.private <= 425, "they are not to hide what would be public"
 

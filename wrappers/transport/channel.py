@@ -111,6 +111,10 @@ class Channel(Transport):
                 "within that many hops of each other"
             )
         super().__init__(env, schedule, echo, delay, loss, duplication, stage=stage)
+        if self._schedule.announced:
+            raise ValueError(
+                "schedule is 'announced'; a Server with a policy is required, or another schedule"
+            )
         graph = Topology(topology, env.possible_agents)
         complete = (
             graph.fixed is not None

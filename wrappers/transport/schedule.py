@@ -14,6 +14,7 @@ arguments, ``{"name": "fixed_gap", "gap": 10}``.
 | `geometric` | `count`, `horizon` | all, in `count` rounds in geometric progression |
 | `on_request` | | in each round those agents that ask to send |
 | `synchronise` | | all agents, in each round in which at least one asks |
+| `announced` | | those for whom a server's policy has announced the round |
 
 The first six are fixed in advance, so that sending times reveal nothing about data.
 
@@ -32,6 +33,9 @@ The first six are fixed in advance, so that sending times reveal nothing about d
 * ``synchronise`` is the schedule of FedUCB (Dubey and Pentland 2020, Algorithm 1). The request to synchronise reaches
   all agents immediately, is never lost and is not counted as traffic; delay and loss apply to the messages that follow.
   Every agent must be able to reach every other.
+* ``announced`` needs a server whose policy answers ``rounds``, a single integer: an agent uploads so many rounds after
+  it has received the answer, and in each round from then on until the next answer; 0 announces nothing. The times
+  follow from earlier uploads, so that they reveal nothing that the uploads do not.
 """
 
 from bisect import bisect_right
@@ -60,6 +64,7 @@ class Schedule:
             to send, and the choice may reveal something about their data.
         needs_all_connected: Whether all agents send when one asks, so that each agent must be able to reach every
             other.
+        announced: Whether a server's policy announces the rounds, so that :meth:`senders` does not say who sends.
 
     Example:
         >>> [t for t in range(1, 21) if make_schedule({"name": "growing_then_fixed", "limit": 4}).sends(t)]
@@ -72,6 +77,7 @@ class Schedule:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     fixed_in_advance: bool = True
     needs_all_connected: bool = False
+    announced: bool = False
 
     @cached_property
     def _counted(self) -> Callable[[int], int]:
@@ -166,6 +172,7 @@ SCHEDULES: dict[str, Callable[..., int]] = {
     "geometric": _geometric,
     "on_request": _every_round,
     "synchronise": _every_round,
+    "announced": _every_round,
 }
 """Functions that count the rounds in which agents send (:attr:`Schedule.rule`), by the name of the schedule."""
 
@@ -186,4 +193,4 @@ def make_schedule(spec: Schedule | str | Mapping[str, Any]) -> Schedule:
     rule: partial[int] = partial(make_rule("schedule", spec, SCHEDULES))
     name = spec["name"] if isinstance(spec, Mapping) else spec
     asks = name in ("on_request", "synchronise")
-    return Schedule(rule.func, rule.keywords, not asks, name == "synchronise")
+    return Schedule(rule.func, rule.keywords, not asks, name == "synchronise", name == "announced")

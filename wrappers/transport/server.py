@@ -7,13 +7,15 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.buffers import zeros
+from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.wrappers.transport.answers import Answers, make_answers
 from fedbandit_envs.wrappers.transport.schedule import Schedule
 from fedbandit_envs.wrappers.transport.server_policy import ServerComputation, ServerPolicy, packed_bytes
 from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES, Transport
+
+_NEVER = 2**62
 
 
 class Server(Transport):
@@ -46,6 +48,12 @@ class Server(Transport):
     has received (0 before the first); ``server_mask``, bool ``(1,)``, whether it was received in this round; and
     ``sent``. A download has as many bytes as the declared arrays and a header. The policy may ask agents in the middle
     of a round; each question is a message to every agent asked, each report an upload of it.
+
+    A policy that answers an array ``active``, a single bool, decides which agents take part. Those whom its first
+    answer names act from the first round on, others from the round after they have received an answer with ``active``,
+    and nobody leaves. Until then an agent pulls nothing, uploads and hears nothing and has no regret. Observations then
+    have ``active``, bool ``(1,)``, whether the agent acts in the coming round, and information ``agents_joined``, the
+    number of agents of the replica that do.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -116,6 +124,15 @@ class Server(Transport):
         super().__init__(env, schedule, echo, delay, loss, duplication, 1, stage)
         self._answers = make_answers(answers, env.single_release_space)
         self._computation = None if policy is None else ServerComputation(policy, env.policy_spec)
+        answered_by = {} if self._computation is None else self._computation.spaces
+        rounds = answered_by.get("rounds")
+        if self._schedule.announced and (
+            rounds is None or rounds.shape != () or rounds.dtype.kind not in "iu"
+        ):
+            raise ValueError(
+                f"schedule is 'announced', and the policy answers {sorted(answered_by)}; 'rounds', a single integer, "
+                "is required"
+            )
         if self._computation is not None:
             if not echo:
                 raise ValueError(
@@ -124,13 +141,33 @@ class Server(Transport):
             flag: spaces.Space[Any] = spaces.Box(0, 1, (1,), np.bool_)
             self._inbox_spaces = {"server_mask": flag, "sent": flag}
             self._answer_bytes = HEADER_BYTES + self._computation.num_bytes
-            answered = {f"server_{name}": box for name, box in self._computation.spaces.items()}
+            answered: dict[str, spaces.Space[Any]] = {
+                f"server_{name}": box for name, box in self._computation.spaces.items()
+            }
+            if self._computation.admits:
+                if "active" in env.single_observation_space.spaces:
+                    raise ValueError(
+                        "env has a Participation; none is required with a policy that decides which agents take part"
+                    )
+                answered["active"] = flag
+                del answered["server_active"]
             seen = {**env.single_observation_space.spaces, **answered, **self._inbox_spaces}
             self.single_observation_space = spaces.Dict(seen)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with an empty server and no messages in transit."""
+        admits = self._computation is not None and self._computation.admits and min(seeds, default=-1) >= 0
+        if self._computation is not None and admits:
+            # Who acts at first must be known before the environment starts.
+            self._computation.reset(self.env.policy_spec, [int(seed) for seed in seeds])
+            self.env.set_active(self._computation.received.arrays["server_active"])
         reset = super().reset_batch(seeds)
+        self._counts = Buffers({"agents_joined": np.zeros(self._everyone.shape, np.int64)})
+        if self._computation is not None and not admits:
+            self._computation.reset(self.env.policy_spec, self._seeds)
+        if self._schedule.announced:
+            self._due = np.zeros(self._everyone.shape, np.int64)
+            self._announce(self._everyone)
         released, rows = self.env.single_release_space, self._everyone.shape
         self._held = zeros(released, (len(seeds),), np.float64)
         # _up: releases that the server has not received. _down: uploads that agents have not received.
@@ -144,17 +181,49 @@ class Server(Transport):
         # _own: own uploads in the sums of a stage that wait for an agent, which it subtracts.
         self._own = zeros(released, rows if self._stage and not self._echo else (0, 0), np.float64)
         self._downloads: dict[int, tuple[Array, Arrays, Array]] = {}
-        if self._computation is None:
-            return reset
-        self._computation.reset(self.env.policy_spec, self._seeds)
-        return reset._replace(observation={**reset.observation, **self._computation.received.views})
+        return reset._replace(
+            observation={**reset.observation, **self._answers_seen()},
+            info={**reset.info, **(self._counts.views if admits else {})},
+        )
 
     def step_batch(self, action: Array | Mapping[str, Array]) -> BatchStep:
         """Plays one round, then sends, computes and delivers; see :meth:`Transport.step_batch`."""
         step = super().step_batch(action)
+        return step._replace(
+            observation={**step.observation, **self._answers_seen()},
+            info={**step.info, **self._joined()},
+        )
+
+    def _joined(self) -> Arrays:
+        """Returns how many agents of its replica act now, for each agent, int64, where the policy decides on that."""
+        if self._computation is None or not self._computation.admits:
+            return {}
+        active = self._computation.received.arrays["server_active"]
+        self._counts.arrays["agents_joined"][...] = active.sum(axis=1, keepdims=True)
+        return self._counts.views
+
+    def _gated(self, senders: Array) -> Array:
+        if self._computation is not None and self._computation.admits:
+            senders = senders & self._computation.received.arrays["server_active"]
+        return super()._gated(senders)
+
+    def _answers_seen(self) -> Arrays:
+        """Returns the last answers that agents have received, and whether they act, by their names in observations."""
         if self._computation is None:
-            return step
-        return step._replace(observation={**step.observation, **self._computation.received.views})
+            return {}
+        seen = dict(self._computation.received.views)
+        if self._computation.admits:
+            seen["active"] = seen.pop("server_active")[..., np.newaxis]
+        return seen
+
+    def _wants(self, asked: Array) -> Array:
+        return self._round >= self._due if self._schedule.announced else super()._wants(asked)
+
+    def _announce(self, who: Array) -> None:
+        """Sets the rounds from which on some agents upload, by the answers that they have received."""
+        assert self._computation is not None
+        rounds = self._computation.received.arrays["server_rounds"][who]
+        self._due[who] = np.where(rounds > 0, self._round + rounds, _NEVER)
 
     def _send(self, statistic: Arrays, senders: Array) -> None:
         for name, array in self._up.arrays.items():
@@ -180,6 +249,8 @@ class Server(Transport):
         elif self._round in self._sums:
             uploaded = self._take_in_sum(self._sums.pop(self._round))
         answered = self._down.something & self._answers(self._round, uploaded, self._held, self._down.arrays)
+        if self._computation is not None and self._computation.admits:
+            answered &= self._computation.latest_active
         if answered.any():
             sent, content = self._carried(self._down, answered, upwards=False)
             if self._computation is not None:
@@ -234,6 +305,10 @@ class Server(Transport):
         self._inbox["server_mask"][..., 0] |= received
         self._inbox["sent"][..., 0] |= complete
         self._computation.deliver(received, content)
+        if self._schedule.announced:
+            self._announce(received)
+        if self._computation.admits:
+            self.env.admit(self._computation.received.arrays["server_active"])
 
     def _carried(self, waiting: "_Waiting", rows: Array, upwards: bool) -> tuple[Array, Arrays]:
         """Sends the waiting data of some agents and counts the messages; data of lost messages keep waiting.

@@ -56,15 +56,21 @@ class ServerPolicy(Protocol):
     def downloads(self) -> Any:
         """The arrays in an answer by name (:data:`Downloads`), which agents observe as ``server_{name}``.
 
-        Or a function that returns them, given the :class:`PolicySpec` of the environment inside of the server.
+        Or a function that returns them, given the :class:`PolicySpec` of the environment inside of the server. With an
+        array ``active``, a single bool, the server decides which agents take part, see
+        :class:`~fedbandit_envs.wrappers.Server`.
         """
 
-    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+    def reset(self, spec: PolicySpec, seeds: Array) -> Mapping[str, Array] | None:
         """Forgets everything and prepares for an episode.
 
         Args:
             spec: Public description of the environment inside of the server; ``spec.release`` is the space of uploads.
             seeds: One seed for each replica, uint64 ``(replicas,)``.
+
+        Returns:
+            A first answer, in the form of :meth:`answer`, which agents know before the first round without a message,
+            as they know the server's policy; None if they know nothing.
         """
 
     def answer(self, uploads: Arrays, mask: Array) -> Mapping[str, Array] | Ask:
@@ -105,8 +111,9 @@ class ServerFunction:
         arrays = {name: np.asarray(array) for name, array in answer.items()}
         return {name: {"shape": array.shape[1:], "dtype": array.dtype} for name, array in arrays.items()}
 
-    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+    def reset(self, spec: PolicySpec, seeds: Array) -> Mapping[str, Array] | None:
         """Does nothing: there is no memory."""
+        return None
 
 
 def make_server_policy(spec: Any) -> ServerPolicy:
@@ -171,7 +178,9 @@ class ServerComputation:
     Attributes:
         spaces: Space of each array in an answer, by name.
         num_bytes: Bytes of the arrays in one answer, without a header.
-        received: The last answer that each agent has received, as ``server_{name}``; 0 before the first.
+        admits: Whether the policy decides which agents take part.
+        received: The last answer that each agent has received, as ``server_{name}``; before the first what the policy's
+            ``reset`` has returned, or 0.
     """
 
     def __init__(self, policy: Any, spec: PolicySpec) -> None:
@@ -180,14 +189,27 @@ class ServerComputation:
         declared = self._policy.downloads
         self.spaces = declared_spaces(declared(spec) if callable(declared) else declared)
         self.num_bytes = packed_bytes({name: (box.shape, box.dtype) for name, box in self.spaces.items()})
+        self.admits = "active" in self.spaces
+        active = self.spaces.get("active")
+        if active is not None and (active.shape != () or active.dtype != np.bool_):
+            raise TypeError(f"downloads['active'] is {self.spaces['active']}; a single bool is required")
 
     def reset(self, spec: PolicySpec, seeds: Sequence[int]) -> None:
-        """Starts an episode for each seed, without answers."""
+        """Starts an episode for each seed.
+
+        Raises:
+            TypeError: The policy returns an array of a wrong dtype.
+            ValueError: The policy's first answer does not fit, or it decides which agents take part and has none.
+        """
         rows = len(seeds), spec.agents
         # The server has the seed that an additional agent would have, so that it shares none with an agent.
-        self._policy.reset(spec, row_seeds(seeds, spec.agents + 1)[:, -1])
+        first = self._policy.reset(spec, row_seeds(seeds, spec.agents + 1)[:, -1])
+        if first is None and self.admits:
+            raise ValueError("policy has no first answer; one that says which agents take part is required")
         self._latest = zeros(self.spaces, rows)
-        self.received = Buffers({f"server_{name}": array for name, array in zeros(self.spaces, rows).items()})
+        for name, array in ({} if first is None else self._checked_answer(first, rows)).items():
+            self._latest[name][...] = array
+        self.received = Buffers({f"server_{name}": array.copy() for name, array in self._latest.items()})
 
     def compute(self, uploads: Arrays, mask: Array, converse: Converse) -> None:
         """Has the policy compute new answers for replicas with uploads, after any questions it asks.
@@ -224,9 +246,15 @@ class ServerComputation:
         return {name: array[who] for name, array in self._latest.items()}
 
     def deliver(self, who: Array, answers: Arrays) -> None:
-        """Shows some agents answers that :meth:`latest` has returned for the same agents."""
+        """Shows some agents answers that :meth:`latest` has returned for the same agents; those who act stay active."""
         for name, array in answers.items():
-            self.received.arrays[f"server_{name}"][who] = array
+            seen = self.received.arrays[f"server_{name}"]
+            seen[who] = array | seen[who] if name == "active" else array
+
+    @property
+    def latest_active(self) -> Array:
+        """Which agents take part by the latest answer, bool ``(replicas, agents)``."""
+        return self._latest["active"] | self.received.arrays["server_active"]
 
     def _checked_answer(self, answer: Any, rows: tuple[int, ...]) -> Arrays:
         """Returns an answer with the axes ``(replicas, agents or 1, ...)`` after checking it."""

@@ -220,7 +220,7 @@ class Transport(FederatedWrapper):
             for array in (*self._inbox.values(), *self._traffic.values()):
                 array.fill(0)
             self._dirty = False
-        wants = self._schedule.senders(self._round, asked)
+        wants = self._wants(asked)
         if wants.any():
             senders = self._gated(self.env.allowed_senders(wants))
             if self._stage is not None and senders.any():
@@ -239,6 +239,10 @@ class Transport(FederatedWrapper):
             truncated,
             {**info, **self._traffic_buffers.views},
         )
+
+    def _wants(self, asked: Array) -> Array:
+        """Returns which agents send in this round, given which ask to, bool ``(replicas, agents)``."""
+        return self._schedule.senders(self._round, asked)
 
     def _split(self, action: Any) -> tuple[Array, Array]:
         """Returns the environment's actions, and whether each agent asks to send, bool ``(replicas, agents)``.

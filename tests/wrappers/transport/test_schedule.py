@@ -24,6 +24,7 @@ EVERY_SPEC = [
     {"name": "geometric", "count": 9, "horizon": 2000},
     "on_request",
     "synchronise",
+    "announced",
 ]
 ASKED = {"on_request", "synchronise"}
 
@@ -180,6 +181,7 @@ def test_specifications_are_json_and_schedules_compare_and_pickle(spec):
     assert rounds(twin, 3000) == rounds(schedule, 3000)
     assert schedule.fixed_in_advance == (spec not in ASKED if isinstance(spec, str) else True)
     assert schedule.needs_all_connected == (spec == "synchronise")
+    assert schedule.announced == (spec == "announced")
 
 
 def test_every_schedule_has_a_tested_name():
@@ -189,7 +191,7 @@ def test_every_schedule_has_a_tested_name():
 @pytest.mark.parametrize(
     ("spec", "error", "message"),
     [
-        ("often", ValueError, "schedule name is 'often'; one of ['doubling',"),
+        ("often", ValueError, "schedule name is 'often'; one of ['announced', 'doubling',"),
         ({"gap": 3}, ValueError, "schedule name is None"),
         ({"name": ["silent"]}, ValueError, "schedule name is ['silent']"),
         (5, TypeError, "schedule is 5"),

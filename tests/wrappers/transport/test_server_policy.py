@@ -485,7 +485,7 @@ class Declares(Rounds):
         (
             {"policy": "oracle"},
             ValueError,
-            "policy name is 'oracle'; one of .'average', 'ridge'., 'module:Class'",
+            "policy name is 'oracle'; one of .'average', .*'ridge'., 'module:Class'",
         ),
         ({"policy": 3}, TypeError, "policy is 3"),
         ({"policy": Rounds}, TypeError, "policy is <class"),

@@ -1,0 +1,61 @@
+"""What agents of PF-UCB tell the server: their sample means and, once they know the global means, which arms remain."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.policy_spec import PolicySpec
+
+MESSAGE = {
+    "means": "float64",
+    "arms": "bool",
+    "gaps": "float64",
+}
+"""The arrays of a message with their dtypes; each has an entry for each arm."""
+
+
+class PersonalReporter:
+    """Reports an agent's sample means of all its pulls and, asked with the global means, the arms that remain for it.
+
+    An arm remains if its mixed mean alpha (own) + (1 - alpha) (global) is at most two radii below the best one's of the
+    arms that the agent had. With the arms it reports the gaps d = min(1, best mixed mean - mixed mean + 2 radii), for
+    the enhanced algorithm.
+
+    Example:
+        >>> from fedbandit_envs import make_federation
+        >>> reporter = PersonalReporter()
+        >>> env = make_federation("FedMixed-v0")
+        >>> reporter.reset(env.policy_spec, np.zeros((1, 4), np.uint64))
+        >>> reporter.observe(env.reset_batch([0]).observation)
+        >>> reporter.report(None)["means"].shape
+        (1, 4, 9)
+    """
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets everything; see :meth:`.Reporter.reset`."""
+        self._alpha = float(spec.public["alpha"])
+
+    def observe(self, observation: Arrays) -> None:
+        """Keeps the sample means of all arms; see :meth:`.Reporter.observe`."""
+        self._means = observation["total_rewards"] / np.maximum(observation["total_pulls"], 1)
+
+    def report(self, question: Arrays | None) -> Mapping[str, Array]:
+        """Returns means, remaining arms and gaps; see :meth:`.Reporter.report`.
+
+        Args:
+            question: ``mean``, the global means, and ``arms``, the arms that the agent had, bool, each
+                ``(replicas, agents, arms)``; and ``radius``, ``(replicas, agents)``. None for a report of means alone.
+        """
+        nothing = np.zeros(self._means.shape)
+        if question is None:
+            return {"means": self._means, "arms": nothing.astype(np.bool_), "gaps": nothing}
+        mixed = self._alpha * self._means + (1 - self._alpha) * question["mean"]
+        had, twice = question["arms"], 2 * question["radius"][..., np.newaxis]
+        best = np.where(had, mixed, -np.inf).max(axis=-1, keepdims=True)
+        short = np.where(np.isfinite(best), best, mixed) - mixed
+        return {
+            "means": self._means,
+            "arms": had & (short <= twice),
+            "gaps": np.clip(short + twice, 0.0, 1.0),
+        }

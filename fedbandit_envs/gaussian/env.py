@@ -1,0 +1,222 @@
+"""Gaussian arms: agents whose means may differ aim at their own best arm, the global one, or a mixture."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from fedbandit_envs.arms.actions import ArmNumbers, arms_by_means
+from fedbandit_envs.arms.aim import Aim, weight_of_own
+from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_number
+from fedbandit_envs.core.action_formats import Estimates
+from fedbandit_envs.core.problem import MOST, Problem
+from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.gaussian.features import GaussianFeatures
+from fedbandit_envs.gaussian.means import GaussianMeans, Law
+from fedbandit_envs.gaussian.neighbours import sensitivity, worst_neighbours
+from fedbandit_envs.gaussian.rounds import play_round
+from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.streams import Purpose
+
+
+class GaussianEnv(Problem, name="gaussian_v0"):
+    r"""Federated bandits with Gaussian arms and agents whose means differ.
+
+    ## Description
+
+    M agents pull one of K arms in every round. The reward of arm k is drawn from N(mu_km, sd^2) for agent m, and not
+    bounded unless a bound is asked for. Each agent aims at the arm with the largest *worth*, alpha mu_km + (1 - alpha)
+    mu_k, where mu_k is the global mean: with alpha = 0 all agents look for the arm that is best for the federation (Shi
+    and Shen 2021), with alpha = 1 each looks for its own, and in between is personalised federated learning (Shi, Shen
+    and Yang 2021). An agent observes its own pulls alone, from which global means cannot be learned: for alpha < 1
+    communication is necessary.
+
+    ## Action Space
+
+    `Discrete(num_arms)`: the arm to pull. An integer out of range, a wrong shape or dtype is an error that names agent
+    and value; the state does not change. Views for learning agents also offer `action_format="values"`
+    (`Box(0, 1, (num_arms,))`: estimates of the arms' means, of which the largest is pulled), and `features=True`, a
+    flat box in [-1, 1] instead of the `Dict` below, see :class:`~fedbandit_envs.gaussian.features.GaussianFeatures`.
+
+    ## Observation Space
+
+    A `Dict` for each agent; K arms:
+
+    | key | shape | dtype | meaning |
+    |---|---|---|---|
+    | `round` | (1,) | int64 | rounds played so far |
+    | `total_pulls` | (K,) | int64 | how often the agent has pulled each arm |
+    | `total_rewards` | (K,) | float64 | sum of the rewards of each arm |
+
+    ## Starting State
+
+    With `law="exact"` agents' means are given or, if they are not, drawn from U[0, 1] for each agent and arm; the
+    global mean is their average over agents. With `law="concentrated"` each arm is far better for one agent than for
+    all others, and given means are the averages (:func:`~fedbandit_envs.gaussian.means.concentrated`). With
+    `law="approximate"` an agent's means are drawn from N(mu_k, spread^2), independently for each agent and arm, and the
+    global mean is the law's mu_k, not the average over the agents that happen to be there. With `instance_seed=None`
+    every episode draws its own means from the episode's seed; an integer fixes them, and the episode's seed then draws
+    rewards only.
+
+    ## Rewards
+
+    The reward of the pulled arm, N(mu_km, reward_sd^2), clipped to [-B, B] if `reward_bound` is B. Under one seed an
+    arm's reward of a round is the same whichever agent policy pulls it.
+
+    ## Episode End
+
+    Never terminates; truncates after `max_cycles` rounds.
+
+    ## Information
+
+    After each step, one number for each agent; after reset the same names with zeros:
+
+    * `regret`: the largest worth of an arm minus the worth of the arm that was pulled (pseudo-regret). What
+      communication costs is not part of it; transports count `messages` apart.
+    * `clipped`: whether the reward was clipped.
+
+    ## Arguments
+
+    See the constructor. All of them are JSON-serialisable.
+
+    ## Registered Configurations
+
+    | id | setting |
+    |---|---|
+    | `FedGaussian-v0` | the exact model of Shi and Shen: 5 agents, 10 arms, sd 0.5; global aim |
+    | `FedGaussianSampled-v0` | their approximate model: means N(mu_k, 0.02^2), up to 62 agents; global aim |
+    | `FedMixed-v0` | Shi, Shen and Yang's 4 agents and 9 arms, sd 1, alpha = 0.5 |
+
+    `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
+    `fedbandit_envs.gaussian_v0.parallel_env()` is the federation itself, `env()` the same agent after agent. Where a
+    server decides which agents take part (:class:`~fedbandit_envs.wrappers.Server`), the others pull nothing and have
+    no regret.
+
+    ## Example
+
+    ```python
+    >>> from fedbandit_envs import gaussian_v0
+    >>> env = gaussian_v0.parallel_env(means=[[1.0, 0.0, 0.6], [0.0, 1.0, 0.6]], regret=0.0)
+    >>> observations, infos = env.reset(seed=7)
+    >>> observations, rewards, _, _, infos = env.step({agent: 0 for agent in env.agents})
+    >>> float(round(infos["agent_0"]["regret"], 6))
+    0.1
+
+    ```
+
+    ## References
+
+    * C. Shi, C. Shen: Federated Multi-Armed Bandits. AAAI 2021.
+    * C. Shi, C. Shen, J. Yang: Federated Multi-armed Bandits with Personalization. AISTATS 2021.
+
+    ## Version History
+
+    * v0: first version.
+    """
+
+    statistics = ("pulls", "rewards")
+    information = {"clipped": np.bool_}  # noqa: RUF012 - never written to
+    viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
+    features = GaussianFeatures
+    neighbours = staticmethod(worst_neighbours)
+
+    def __init__(
+        self,
+        num_agents: int | None = None,
+        num_arms: int | None = None,
+        max_cycles: int = 1000,
+        means: Any = None,
+        law: Law = "exact",
+        spread: float = 0.0,
+        reward_sd: float = 1.0,
+        reward_bound: float | None = None,
+        regret: Aim = "own",
+        instance_seed: int | Sequence[int] | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        """Creates the federation; means are drawn at reset.
+
+        Args:
+            num_agents: M, number of agents; 10 by default, or as many as means are given for. If it is another number,
+                agent j has the given means of agent j modulo theirs.
+            num_arms: K, number of arms; 10 by default, or as many as means are given.
+            max_cycles: Rounds until truncation.
+            means: Means that stay, ``(num_arms,)`` or, with ``law="exact"``, ``(agents, num_arms)``, arrays or nested
+                lists; None draws them from U[0, 1], for each agent with ``law="exact"``.
+            law: How agents' means follow from ``means``: ``"exact"``, they are these; ``"concentrated"``, their
+                averages are; ``"approximate"``, they are drawn around them.
+            spread: Standard deviation of agents' means around the global ones, with ``law="approximate"``; else 0.
+            reward_sd: Standard deviation of rewards, >= 0.
+            reward_bound: B > 0: rewards are clipped to [-B, B], without which nothing can be claimed about the privacy
+                of statistics; None clips nothing.
+            regret: The means by which regret is measured: the agent's ``"own"`` (alpha = 1); ``"federation"``, the
+                global ones (alpha = 0); or alpha in [0, 1].
+            instance_seed: None draws new means in each episode; an integer fixes them; from a sequence of n integers,
+                an episode with seed s takes entry s mod n.
+            render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
+        """
+        self._weight_of_own = weight_of_own(regret)
+        self._deviation = require_number("reward_sd", reward_sd, 0, np.inf, open_above=True)
+        self._bound = np.inf
+        if reward_bound is not None:
+            self._bound = require_number("reward_bound", reward_bound, 0, np.inf, open_below=True)
+        self._distribution = GaussianMeans(means, num_agents, num_arms, law, spread)
+        self._spread = float(spread)
+        agents, arms = self._distribution.shape
+        arm, most = ArmNumbers(arms, 1), float(MOST)
+        super().__init__(
+            num_agents=agents,
+            max_cycles=max_cycles,
+            observation={
+                "total_pulls": spaces.Box(0, MOST, (arms,), np.int64),
+                "total_rewards": spaces.Box(-most, most, (arms,), np.float64),
+            },
+            action=arm.space,
+            hidden={name: spaces.Box(-most, most, (arms,), np.float64) for name in ("mean", "worth")},
+            action_formats={"arm": arm, "values": Estimates(arms, partial(arms_by_means, 1), low=0.0)},
+            instance_seed=instance_seed,
+            render_mode=render_mode,
+        )
+
+    @property
+    def public(self) -> Mapping[str, Any]:
+        """Public constants: ``alpha``, the weight of own means; ``reward_sd``; ``spread``, that of agents' means."""
+        return {"alpha": self._weight_of_own, "reward_sd": self._deviation, "spread": self._spread}
+
+    def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
+        self._means, common = self._distribution.draw(instance_seeds)
+        alpha = self._weight_of_own
+        self._worths = alpha * self._means + (1 - alpha) * common
+        self._best = self._worths.max(axis=-1)
+        self._outcomes = randomness.draws(Purpose.OUTCOME)
+
+    def _play_round(self, action: Array) -> None:
+        play_round(
+            self._active, action, *self._outcomes, self._means, self._deviation, self._bound, self._worths, self._best,
+            self._observation["total_pulls"], self._observation["total_rewards"], self._reward, self._info["regret"],
+            self._info["clipped"],
+        )  # fmt: skip
+
+    def _sensitivity(self) -> Sensitivity:
+        return sensitivity(self._observation["total_pulls"], self._bound)
+
+    def _largest_reward(self) -> Array | None:
+        return np.full(self._reward.shape, self._bound) if np.isfinite(self._bound) else None
+
+    def clairvoyant(self, observation: Arrays) -> Array:
+        """Returns the arm that is worth most; see :meth:`.Problem.clairvoyant`."""
+        return self._worths.argmax(axis=-1)
+
+    def _hidden(self) -> Arrays:
+        return {"mean": self._means.copy(), "worth": self._worths.copy()}
+
+    def _scenery(self) -> Arrays:
+        return {**self.hidden(), "total_successes": self._observation["total_rewards"]}

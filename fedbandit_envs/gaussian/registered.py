@@ -1,0 +1,28 @@
+"""The registration of Gaussian arms: ids with their settings."""
+
+from fedbandit_envs.registry.problems import Preset, RegisteredProblem
+
+COMMON = (0.70, 0.71, 0.72, 0.73, 0.74, 0.75, 0.76, 0.765, 0.77, 0.79)
+"""The global means of Shi and Shen's experiments (AAAI 2021)."""
+
+_GLOBAL = {"regret": "federation", "reward_sd": 0.5}
+_MIXED = (
+    (1.0, 0.0, 0.0, 0.0, 0.9, 0.4, 0.35, 0.35, 0.5),
+    (0.0, 1.0, 0.0, 0.0, 0.3, 0.9, 0.35, 0.3, 0.5),
+    (0.0, 0.0, 1.0, 0.0, 0.35, 0.35, 0.9, 0.3, 0.5),
+    (0.0, 0.0, 0.0, 1.0, 0.4, 0.3, 0.35, 0.9, 0.5),
+)
+
+PROBLEM = RegisteredProblem(
+    federation="fedbandit_envs.gaussian.env:GaussianEnv",
+    peers="fedbandit_envs.baselines.gaussian:GaussianUCB",
+    listener="fedbandit_envs.baselines.gaussian:GaussianUCB",
+    small={"reward_bound": 5.0},
+    presets={
+        "FedGaussian-v0": Preset({"means": list(COMMON), "law": "concentrated", "num_agents": 5, **_GLOBAL}),
+        "FedGaussianSampled-v0": Preset(
+            {"means": list(COMMON), "law": "approximate", "spread": 0.02, "num_agents": 62, **_GLOBAL}
+        ),
+        "FedMixed-v0": Preset({"means": [list(row) for row in _MIXED], "regret": 0.5}),
+    },
+)

@@ -1,0 +1,194 @@
+"""Runs of Fed1-UCB, Fed2-UCB and PF-UCB, beside agents who do not communicate and controls without phases."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
+from fedbandit_envs.leaderboard.runs.spec import RunSpec
+
+HORIZON = 1_000_000
+"""T in the papers' experiments."""
+
+RELEASED: Mapping[tuple[str, float], tuple[float, float]] = {
+    ("Fed1-UCB", HORIZON): (13_300.0, 900.0),
+    ("Fed2-UCB", HORIZON): (15_800.0, 700.0),
+    ("Fed2-UCB, short", 10_000): (16_000.0, 900.0),
+    ("PF-UCB, alpha 0.5", HORIZON): (31_800.0, 3_400.0),
+}
+"""Regret of all agents at the horizon, with half of its 95 % interval, in runs of the authors' released programs, by
+line and horizon. It contains 1 for each message of an agent up and down."""
+
+READ_OFF: Mapping[tuple[str, float], float] = {
+    ("PF-UCB, alpha 0", HORIZON): 23_100.0,
+    ("PF-UCB, alpha 0.2", HORIZON): 15_300.0,
+    ("PF-UCB, alpha 0.9", HORIZON): 15_700.0,
+    ("PF-UCB, alpha 1", HORIZON): 7_400.0,
+}
+"""The same, read off curves that are stored with the authors' program (10 runs, no interval)."""
+
+SILENT_RADIUS = 0.3
+"""Factor of the radius of agents who do not communicate, tuned on seeds from 100 on, of 0.1 to 1."""
+
+_LONG = {"env_id": "FedGaussianSampled-v0", "agents": 1022}
+
+
+def _run(line: str, baseline: str, plan: Plan, labels: dict[str, Any], **changes: Any) -> RunSpec:
+    """Returns the run of one line.
+
+    Args:
+        line: Name of the line.
+        baseline: Name of its baseline.
+        plan: The panel and the scale.
+        labels: Further labels.
+        **changes: ``env_id``, ``agents``, ``env`` (arguments of the environment), ``rounds`` (if the simulation ends
+            before the scale's horizon), ``policy`` (arguments of the policy), ``noise`` (epsilon of a privatizer) and,
+            as anything else, arguments of the server's policy.
+    """
+    horizon = changes.pop("horizon", plan.scale.rounds)
+    rounds = min(changes.pop("rounds", horizon), horizon)
+    env_id = changes.pop("env_id", "FedGaussian-v0")
+    env = changes.pop("env", {})
+    if "agents" in changes:
+        env = {**env, "num_agents": changes.pop("agents")}
+    policy_kwargs = changes.pop("policy", {})
+    wrappers: dict[str, dict[str, Any]] = {}
+    if "noise" in changes:
+        wrappers["privatizer"] = {"epsilon": changes.pop("noise")}
+    if "server" in BASELINES[baseline].wrappers:
+        policy = BASELINES[baseline].wrappers["server"].kwargs["policy"]
+        policy = dict(policy) if isinstance(policy, dict) else {"name": policy}
+        wrappers["server"] = {"policy": {**policy, "horizon": horizon, **changes}}
+    return RunSpec(
+        baseline, env_id, rounds, plan.scale.trials, env_kwargs=env, policy_kwargs=policy_kwargs,
+        wrapper_kwargs=wrappers, labels={"line": line, "horizon": float(horizon), **labels},
+    )  # fmt: skip
+
+
+def global_aim(plan: Plan) -> list[RunSpec]:
+    """Returns a panel's runs of agents who all look for the globally best arm.
+
+    The panel ``exact`` has the exact model, ``approximate`` agents drawn from a population, ``private`` noisy sums, and
+    ``constant`` varies the constant of the radius.
+    """
+    panel, sweeps = plan.panel, plan.scale.sweeps
+    if panel == "exact":
+        lines: list[tuple[str, str, dict[str, Any]]] = [
+            ("Fed1-UCB", "Fed1-UCB", {}),
+            ("Fed1-UCB, 10 agents", "Fed1-UCB", {"agents": 10}),
+            ("Fed1-UCB, 1 agent", "Fed1-UCB", {"agents": 1}),
+            ("Fed1-UCB, a pull a phase", "Fed1-UCB", {"pulls": 1}),
+            ("Fed1-UCB-printed", "Fed1-UCB-printed", {}),
+            ("alone", "Gaussian-UCB", {}),
+            ("shared", "Gaussian-UCB-shared", {}),
+            ("epochs", "Gaussian-epochs", {}),
+        ]
+        return [_run(line, name, plan, {}, **changes) for line, name, changes in lines]
+    if panel == "approximate":
+        # After its last phase Fed2-UCB changes nothing any more: the rest of the horizon is added on the page.
+        early = {"rounds": plan.scale.rounds // 50}
+        short = {"horizon": plan.scale.rounds // 100, "pulls": 50, "c1": 2.0}
+        return [
+            _run("Fed2-UCB", "Fed2-UCB", plan, {}, **_LONG, **early),
+            _run("Fed2-UCB, short", "Fed2-UCB", plan, {}, **_LONG, **short),
+            _run("Fed2-UCB-printed", "Fed2-UCB-printed", plan, {}, **{**_LONG, "agents": 4094}, **early),
+            _run(
+                "10 agents from the start",
+                "Fed2-UCB",
+                plan,
+                {},
+                **{**_LONG, "agents": 10},
+                joins=10,
+                growth=0.0,
+            ),
+            _run("alone", "Gaussian-UCB", plan, {}, **{**_LONG, "agents": 10}),
+        ]
+    fed1 = [_run("Fed1-UCB", "Fed1-UCB", plan, {"constant": c}, c1=c) for c in sweeps["constant"]]
+    if panel == "private":
+        # All agents have the same means, so that silence can find the best arm. Rewards are clipped at three standard
+        # deviations of the mean .75.
+        env = {"law": "exact", "reward_bound": 2.25}
+        lines = [
+            ("true data", "Gaussian-epochs", {}),
+            ("placebo", "Gaussian-epochs-placebo", {}),
+            ("silence, tuned", "Gaussian-UCB", {"policy": {"radius_scale": SILENT_RADIUS}}),
+        ]
+        return [
+            _run(line, name, plan, {}, env=env, agents=10, **changes) for line, name, changes in lines
+        ] + [
+            _run(
+                "private",
+                "Gaussian-epochs-private",
+                plan,
+                {"epsilon": epsilon},
+                env=env,
+                agents=10,
+                noise=epsilon,
+            )
+            for epsilon in sweeps["epsilon"]
+        ]
+    fed1 = [_run("Fed1-UCB", "Fed1-UCB", plan, {"constant": c}, c1=c) for c in sweeps["constant"]]
+    # The radius of epochs is that of the constant 2 if its scale is 1.
+    return fed1 + [
+        _run("epochs", "Gaussian-epochs", plan, {"constant": c}, radius_scale=(c / 2) ** 0.5)
+        for c in sweeps["constant"]
+    ]
+
+
+def mixed_aims(plan: Plan) -> list[RunSpec]:
+    """Returns a panel's runs of agents with mixed aims: for each ``alpha``, or with the ``enhanced`` form."""
+    if plan.panel == "enhanced":
+        # Without given means each agent's are drawn.
+        env = {"means": None, "num_agents": 4, "num_arms": 9, "regret": 0.5}
+        return [
+            _run(line, line, plan, {}, env_id="FedMixed-v0", env=env)
+            for line in ("PF-UCB", "PF-UCB-enhanced")
+        ]
+    lines = {
+        "PF-UCB": "PF-UCB",
+        "PF-UCB-printed": "PF-UCB-printed",
+        "growth 1.2": "PF-UCB-1.2",
+        "leader against challenger": "PF-leader",
+        "alone": "Gaussian-UCB",
+    }
+    return [
+        _run(line, name, plan, {"alpha": alpha}, env_id="FedMixed-v0", env={"regret": alpha})
+        for alpha in plan.scale.sweeps["alpha"]
+        for line, name in lines.items()
+    ]
+
+
+_ALPHAS = (0.0, 0.2, 0.5, 0.9, 1.0)
+_CONSTANTS = (0.25, 0.5, 1.0, 2.0, 4.0, 6.0)
+
+EXPERIMENTS = {
+    "fed-ucb": Experiment(
+        "Fed1-UCB and Fed2-UCB: unlike agents, one aim",
+        {"x": "constant of the radius", "y": "regret of all agents, with messages"},
+        {
+            "tiny": Scale(2_000, 2, {"constant": (1.0, 4.0), "epsilon": (1.0,)}),
+            "small": Scale(100_000, 20, {"constant": _CONSTANTS, "epsilon": (0.1, 1.0, 10.0)}),
+            "paper": Scale(HORIZON, 50, {"constant": _CONSTANTS, "epsilon": (0.1, 1.0, 10.0)}),
+        },
+        global_aim,
+        {
+            "exact": "The exact model",
+            "approximate": "Agents drawn from a population",
+            "constant": "The constant of the radius",
+            "private": "Private epochs",
+        },
+        "global_setting.md.j2",
+    ),
+    "pf-ucb": Experiment(
+        "PF-UCB: aims between an agent's own and the global means",
+        {"x": "alpha", "y": "regret of all agents, with messages"},
+        {
+            "tiny": Scale(2_000, 2, {"alpha": (0.5,)}),
+            "small": Scale(100_000, 20, {"alpha": _ALPHAS}),
+            "paper": Scale(HORIZON, 50, {"alpha": _ALPHAS}),
+        },
+        mixed_aims,
+        {"alpha": "Five aims", "enhanced": "The enhanced form"},
+        "mixed_setting.md.j2",
+    ),
+}

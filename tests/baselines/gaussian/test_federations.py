@@ -1,0 +1,233 @@
+"""Federations of unlike agents decide as plain numpy programs do on the same rewards; and what they cost."""
+
+import numpy as np
+import pytest
+from shi_reference import PF, Epochs, Fed2, Leader
+
+from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.baselines.gaussian import GaussianUCB, NamedArm, PersonalPulls, PlannedPulls
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.gaussian.env import GaussianEnv
+from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.testing import check_server_policy
+from fedbandit_envs.wrappers import Server
+
+SEEDS = (0, 1, 2)
+EASY = {"means": [0.0, 0.3, 0.5, 0.6], "law": "concentrated", "num_agents": 3, "reward_sd": 0.3}
+SAMPLED = {"means": [0.3, 0.5, 0.6], "spread": 0.03, "num_agents": 40, "reward_sd": 0.3}
+MIXED = {"means": [[1.0, 0.0, 0.7, 0.4], [0.0, 1.0, 0.3, 0.8], [0.2, 0.5, 0.9, 0.1]], "reward_sd": 0.5}
+
+
+def play(name, env_id, rounds, server=None, **kwargs):
+    """Arms, which agents act, rewards and information, round by round."""
+    baseline = BASELINES[name]
+    changes = {}
+    if server:
+        changes["server"] = {"policy": {**baseline.wrappers["server"].kwargs["policy"], **server}}
+    env = baseline.wrap(make_federation(env_id, max_cycles=rounds, **kwargs), changes)
+    policy = baseline.make_policy()
+    seen = env.reset_batch(SEEDS).observation
+    policy.reset(env.policy_spec, row_seeds(SEEDS, env.max_num_agents))
+    for _ in range(rounds):
+        active = seen["active"][..., 0].copy() if "active" in seen else np.ones((3, env.max_num_agents), bool)
+        action = policy.act(seen)
+        step = env.step_batch(action)
+        arm = action["action"] if isinstance(action, dict) else action
+        yield arm.copy(), active, step.reward.copy(), {k: v.copy() for k, v in step.info.items()}, env
+        seen = step.observation
+
+
+def require_equal(rounds, twins):
+    for t, (arm, active, reward, _, _) in enumerate(rounds):
+        for r, twin in enumerate(twins):
+            expected = twin.arms()
+            for m, k in enumerate(expected):
+                assert active[r, m] == (k is not None), (t, r, m)
+                assert k is None or arm[r, m] == k, (t, r, m, arm[r], expected)
+            twin.learn(reward[r])
+
+
+@pytest.mark.parametrize("c", [4.0, 6.0])
+def test_fed1_ucb_decides_like_the_twin(c):
+    rounds = 4000
+    twins = [
+        Fed2(3, 4, rounds, int(10 * np.log(rounds)), lambda p: 3 * (p == 1), c, c, 0.3, 0.0) for _ in SEEDS
+    ]
+    require_equal(play("Fed1-UCB", "FedGaussian-v0", rounds, {"c1": c, "c2": c}, **EASY), twins)
+    assert all(len(twin.left) == 1 and twin.phase > 1 for twin in twins)
+    assert [twin.left for twin in twins] == [[3]] * 3
+
+
+@pytest.mark.parametrize(("c1", "c2"), [(1.0, 1.0), (0.5, 2.0)])
+def test_fed2_ucb_decides_like_the_twin(c1, c2):
+    rounds = 1500
+    twins = [Fed2(40, 3, rounds, 30, lambda p: 2**p, c1, c2, 0.3, 0.03) for _ in SEEDS]
+    server = {"pulls": 30, "c1": c1, "c2": c2}
+    require_equal(play("Fed2-UCB", "FedGaussianSampled-v0", rounds, server, **SAMPLED), twins)
+    assert all(len(twin.left) == 1 for twin in twins)
+    assert max(sum(twin.joins) for twin in twins) > 2
+
+
+def test_agents_stop_joining_when_there_are_no_more():
+    twins = [Fed2(5, 3, 600, 10, lambda p: 2**p, 1.0, 1.0, 0.3, 0.03) for _ in SEEDS]
+    kwargs = {**SAMPLED, "num_agents": 5, "means": [0.5, 0.501, 0.502]}
+    found = list(play("Fed2-UCB", "FedGaussianSampled-v0", 600, {"pulls": 10}, **kwargs))
+    require_equal(found, twins)
+    joined = np.array([info["agents_joined"] for *_, info, _ in found])
+    assert (joined[0] == 2).all()
+    assert (joined[-1] == 5).all()
+    # Phases of 30 rounds, at whose end agents join.
+    assert (joined[28] == 2).all()
+    assert (joined[29] == 5).all()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 0.9, 1.0])
+@pytest.mark.parametrize("enhanced", [False, True])
+def test_pf_ucb_decides_like_the_twin(alpha, enhanced):
+    rounds = 12_000
+    twins = [PF(3, 4, rounds, alpha, 1.0, 0.5, enhanced=enhanced) for _ in SEEDS]
+    require_equal(play("PF-UCB", "FedMixed-v0", rounds, {"enhanced": enhanced}, regret=alpha, **MIXED), twins)
+    assert all(twin.left is None for twin in twins)
+
+
+def test_pf_ucb_with_slower_growth_and_another_constant_decides_like_the_twin():
+    twins = [PF(3, 4, 2000, 0.5, 2.0, 0.5, growth=1.3) for _ in SEEDS]
+    require_equal(play("PF-UCB", "FedMixed-v0", 2000, {"growth": 1.3, "c": 2.0}, regret=0.5, **MIXED), twins)
+    assert min(twin.p for twin in twins) > 3
+
+
+def test_epochs_decide_like_the_twin():
+    twins = [Epochs(3, 4, 1000, 0.3) for _ in SEEDS]
+    require_equal(play("Gaussian-epochs", "FedGaussian-v0", 1000, **EASY), twins)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_leader_against_challenger_decides_like_the_twin(alpha):
+    twins = [Leader(3, 4, 300, alpha, 1.0, 0.5) for _ in SEEDS]
+    require_equal(play("PF-leader", "FedMixed-v0", 300, regret=alpha, **MIXED), twins)
+
+
+def test_agents_without_messages_and_with_all_of_them():
+    """UCB on own rewards, and on all rewards: then all agents pull the same arm, by the average of their means."""
+    for name, together in (("Gaussian-UCB", False), ("Gaussian-UCB-shared", True)):
+        counts, sums = np.zeros((2, 3, 3, 4))
+        for t, (arm, _, reward, _, _) in enumerate(play(name, "FedGaussian-v0", 300, **EASY), start=1):
+            n, s = (array.sum(axis=1, keepdims=True) if together else array for array in (counts, sums))
+            index = np.where(
+                n > 0, s / np.maximum(n, 1) + np.sqrt(2 * 0.09 * np.log(t) / np.maximum(n, 1)), np.inf
+            )
+            np.testing.assert_array_equal(arm, np.broadcast_to(index.argmax(axis=-1), arm.shape))
+            np.put_along_axis(counts, arm[..., None], np.take_along_axis(counts, arm[..., None], -1) + 1, -1)
+            np.put_along_axis(
+                sums, arm[..., None], np.take_along_axis(sums, arm[..., None], -1) + reward[..., None], -1
+            )
+
+
+def test_private_epochs_claim_no_more_than_was_asked_for():
+    """Uploads at announced times, with shares of noise: at epsilon 1 for all 400 planned releases."""
+    *_, (_, _, _, _, env) = play(
+        "Gaussian-epochs-private", "FedGaussian-v0", 600, reward_bound=2.0, **{**EASY, "num_agents": 6}
+    )
+    claims = {(claim.trust, claim.observer): claim for claim in env.privacy_claims()}
+    fellow = claims["aggregator", "fellow"]
+    assert 0 < fellow.epsilon <= 1
+    assert (fellow.delta, fellow.adjacency) == (1e-5, "one-observation")
+    assert claims["local", "everybody"].epsilon > fellow.epsilon > claims["aggregator", "server"].epsilon
+
+
+# What communication costs
+
+
+def test_fed2_ucb_sends_a_message_each_way_for_each_agent_and_phase():
+    twins = [Fed2(40, 3, 1500, 30, lambda p: 2**p, 1.0, 1.0, 0.3, 0.03) for _ in SEEDS]
+    rounds = list(play("Fed2-UCB", "FedGaussianSampled-v0", 1500, {"pulls": 30}, **SAMPLED))
+    require_equal(rounds, twins)
+    present = [np.cumsum(twin.joins) for twin in twins]
+    # Up from all who are present, and down to these and to those who join then.
+    expected = [p.sum() + p[1:].sum() + p[-1] for p in present]
+    np.testing.assert_array_equal(rounds[-1][-1].traffic["messages"].sum(axis=1), expected)
+
+
+def test_pf_ucb_sends_two_messages_each_way_for_each_agent_and_phase():
+    twins = [PF(3, 4, 4000, 0.5, 1.0, 0.5) for _ in SEEDS]
+    rounds = list(play("PF-UCB", "FedMixed-v0", 4000, regret=0.5, **MIXED))
+    require_equal(rounds, twins)
+    phases = np.array([twin.p - 1 for twin in twins])
+    np.testing.assert_array_equal(rounds[-1][-1].traffic["messages"].sum(axis=1), phases * 3 * 4)
+
+
+def test_agents_who_have_not_joined_have_no_regret_and_send_nothing():
+    rounds = list(play("Fed2-UCB", "FedGaussianSampled-v0", 200, {"pulls": 30}, **SAMPLED))
+    for _, active, reward, info, _ in rounds:
+        assert not reward[~active].any()
+        assert not info["regret"][~active].any()
+        assert (info["regret"][active] >= 0).all()
+    traffic = rounds[-1][-1].traffic
+    never = ~rounds[-1][1]
+    assert never.any()
+    assert not traffic["messages"][never].any()
+    assert not traffic["bytes"][never].any()
+
+
+COMPUTING = [
+    name
+    for name, baseline in BASELINES.items()
+    if baseline.federation is GaussianEnv and "server" in baseline.wrappers
+]
+
+
+@pytest.mark.parametrize("name", COMPUTING)
+def test_server_policies_keep_the_rules(name):
+    """With pulls of one round, so that phases end in a short episode."""
+    baseline = BASELINES[name]
+    policy = baseline.wrappers["server"].kwargs["policy"]
+    if isinstance(policy, dict) and policy["name"] == "elimination":
+        policy = {**policy, "pulls": 1}
+    elif policy == {"name": "epochs"}:
+        policy = {"name": "epochs", "shortest": 1}
+
+    def make():
+        env = make_federation("FedMixed-v0", num_agents=3, means=[0.3, 0.5, 0.6])
+        inside = dict(baseline.wrappers)
+        del inside["server"]
+        inside.pop("privatizer", None)
+        for wrapper in inside.values():
+            env = wrapper.make(env, **{**wrapper.kwargs, **wrapper.kwargs_from_env(env)})
+        return env
+
+    check_server_policy(policy, make)
+
+
+@pytest.mark.parametrize(("policy", "wrap", "match"), [
+    (PlannedPulls, lambda env: env, "a Server whose policy answers plans"),
+    (PersonalPulls, lambda env: Server(env, "every_round", policy="average"), "a Server whose policy answers plans"),
+    (PlannedPulls, lambda env: Server(env, policy="epochs"), "with schedule='announced'"),
+    (NamedArm, lambda env: Server(env, policy="leader"), "with a schedule fixed in advance"),
+    (NamedArm, lambda env: env, "a Server whose policy answers an arm"),
+])  # fmt: skip
+def test_policies_need_their_server(policy, wrap, match):
+    env = wrap(make_federation("FedMixed-v0"))
+    with pytest.raises(UnfitError, match=match):
+        policy().reset(env.policy_spec, row_seeds([0], 4))
+
+
+@pytest.mark.parametrize(("wrong", "match"), [
+    ({"name": "elimination", "pulls": 0}, "pulls is 0"),
+    ({"name": "elimination", "joins": 0}, "joins is 0"),
+    ({"name": "elimination", "c1": -1.0}, "c1 is -1"),
+    ({"name": "elimination", "horizon": 0}, "horizon is 0"),
+    ({"name": "epochs", "shortest": 0}, "shortest is 0"),
+    ({"name": "epochs", "radius_scale": -1.0}, "radius_scale is -1"),
+    ({"name": "personal", "growth": 1.0}, "growth is 1"),
+    ({"name": "personal", "c": -1.0}, "c is -1"),
+    ({"name": "leader", "c": -1.0}, "c is -1"),
+])  # fmt: skip
+def test_wrong_constants_of_servers_are_refused(wrong, match):
+    with pytest.raises(ValueError, match=match):
+        Server(make_federation("FedGaussian-v0"), policy=wrong)
+
+
+def test_wrong_radius_of_ucb_is_refused():
+    with pytest.raises(ValueError, match="radius_scale is -1"):
+        GaussianUCB(-1.0)
