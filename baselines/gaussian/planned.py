@@ -8,10 +8,10 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 class PlannedPulls:
-    """Pulls the arms of the server's plan in order, each as often as planned, then a resting arm to the phase's end.
+    """Pulls the arms of the server's plan in order, each as often as planned, and then the arm ``server_rest``.
 
-    A phase ends when the server answers the next plan. A plan is an array of pulls, ``(parts, arms)``: all arms of its
-    first part come first.
+    The plan, ``server_pulls``, is an array of numbers of pulls, ``(parts, arms)``, whose rows are carried out in order.
+    The next plan replaces it when it arrives.
 
     Example:
         >>> from fedbandit_envs import gaussian_v0
@@ -66,10 +66,11 @@ class PlannedPulls:
 
 
 class PersonalPulls(PlannedPulls):
-    """The agents' side of PF-UCB: an agent that waits pulls the arm that is best for its own aim (Shi et al. 2021).
+    """The agents' side of PF-UCB: an agent that waits for others pulls the arm that it deems best (Shi et al. 2021).
 
-    That is the arm which the agent has fixed, if it has, else the one among its own remaining arms with the largest
-    alpha (own mean) + (1 - alpha) (global mean at the last upload).
+    That is the arm which the agent keeps for good, if it has one, and else that with the largest mixed mean among the
+    arms that remain for it: alpha (own sample mean) + (1 - alpha) (average of all agents' sample means at the last
+    upload).
 
     Example:
         >>> from fedbandit_envs import make_federation

@@ -16,11 +16,12 @@ MESSAGE = {
 
 
 class PersonalReporter:
-    """Reports an agent's sample means of all its pulls and, asked with the global means, the arms that remain for it.
+    """Reports an agent's sample means and, when the server asks with their averages, which arms remain for the agent.
 
-    An arm remains if its mixed mean alpha (own) + (1 - alpha) (global) is at most two radii below the best one's of the
-    arms that the agent had. With the arms it reports the gaps d = min(1, best mixed mean - mixed mean + 2 radii), for
-    the enhanced algorithm.
+    An arm remains if its mixed mean, alpha (own sample mean) + (1 - alpha) (average of all agents' sample means), is at
+    most two radii below the largest mixed mean among the arms that remained before. Together with the arms the agent
+    reports gaps d = min(1, largest mixed mean - mixed mean + 2 radii) for the enhanced algorithm. The radius comes with
+    the question (:class:`~fedbandit_envs.baselines.servers.personal.PersonalServer`).
 
     Example:
         >>> from fedbandit_envs import make_federation
@@ -44,8 +45,9 @@ class PersonalReporter:
         """Returns means, remaining arms and gaps; see :meth:`.Reporter.report`.
 
         Args:
-            question: ``mean``, the global means, and ``arms``, the arms that the agent had, bool, each
-                ``(replicas, agents, arms)``; and ``radius``, ``(replicas, agents)``. None for a report of means alone.
+            question: ``mean``, the averages of sample means, and ``arms``, the arms that remained for the agent before,
+                bool, each ``(replicas, agents, arms)``; and ``radius``, ``(replicas, agents)``. None for a report of
+                sample means alone.
         """
         nothing = np.zeros(self._means.shape)
         if question is None:

@@ -16,10 +16,15 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 class EliminationServer:
     """Drops arms whose upper confidence bound is below the lower one of another arm, phase by phase.
 
-    In phase p = 1, 2, ... every agent that takes part pulls each of the remaining arms f(p) times and uploads. With the
-    averages est_k of the agents' sample means and B = sqrt(c1 sd^2 eta ln T) + sqrt(c2 spread^2 ln T / M), where eta is
-    the average over the M agents of 1/n for their n pulls of an arm, divided by M, arms with est_k + B < max_l (est_l -
-    B) are dropped. Then more agents join. With one arm left there are no more phases and messages.
+    In every phase p = 1, 2, ... each of the M(p) agents that have joined so far pulls each remaining arm f times and
+    uploads its pulls and sums of rewards of the phase. From all uploads so far the server computes est_k, the average
+    of the agents' sample means of arm k, and the radius B = sqrt(c1 sd^2 eta ln(T)) + sqrt(c2 spread^2 ln(T) / M(p)),
+    where eta is the sum over agents of 1/n_m, divided by M(p)^2, and n_m the number of pulls of the arm by agent m. It
+    drops arms with est_k + B < max_l (est_l - B). Then g(p + 1) more agents join. When one arm is left, all agents that
+    have joined pull it to the end, without further messages; nobody joins any more.
+
+    The server knows the standard deviations sd of rewards and ``spread`` of agents' means from the environment. It
+    looks for the globally best arm, whatever the environment's aim is.
 
     Example:
         >>> from fedbandit_envs import gaussian_v0
@@ -43,13 +48,13 @@ class EliminationServer:
         """Sets the server's constants.
 
         Args:
-            pulls: f, how often an arm is pulled in a phase by an agent; None for int(10 ln T), as in Fed1-UCB.
+            pulls: f, how often each agent pulls an arm in a phase; None for int(10 ln(T)), as in Fed1-UCB.
             joins: g(1), number of agents in the first phase; None for all agents.
-            growth: g(p + 1) / g(p), by which more agents join in each phase, as long as there are any.
-            c1: Constant of the radius for the noise of rewards.
+            growth: g(p + 1) / g(p), until all agents have joined.
+            c1: Constant of the radius for the noise of rewards; c in Fed1-UCB.
             c2: Constant of the radius for the spread between agents.
-            radius_scale: Factor of the radius B.
-            horizon: T, by which arms are judged; None for the number of rounds of the episode.
+            radius_scale: Number by which the radius B is multiplied.
+            horizon: T in the radius; None for the number of rounds of the episode.
 
         Raises:
             TypeError: A parameter has the wrong type.

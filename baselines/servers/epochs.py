@@ -11,12 +11,12 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 class EpochServer:
-    """Chooses the arm with the largest upper confidence bound of the global mean, for a whole epoch.
+    """Chooses the arm that all agents pull in an epoch: the one with the largest upper bound of the global mean.
 
-    The bound is est_k + radius_scale sqrt(2 ln T (sd^2 / (M n_k) + v_k / (M n_k)^2)), where est_k is the sum of all
-    agents' rewards of the arm divided by their number M n_k, and v_k the variance of the noise in that sum, if uploads
-    announce one. An epoch has max(shortest, n_k / 2) rounds for an arm that each agent has pulled n_k times; at its end
-    all agents upload once. An arm that was never pulled comes first.
+    The bound is est_k + radius_scale sqrt(2 ln(T) (sd^2 / (M n_k) + v_k / (M n_k)^2)), where each agent has pulled the
+    arm n_k times, est_k is the sum of all agents' rewards of the arm divided by M n_k, and v_k the variance of the
+    privacy noise in that sum, 0 if uploads say nothing of noise. The epoch lasts max(shortest, floor(n_k / 2)) rounds;
+    at its end all agents upload once. Arms that were never pulled come first.
 
     Example:
         >>> from fedbandit_envs import gaussian_v0
@@ -32,8 +32,8 @@ class EpochServer:
 
         Args:
             shortest: Rounds of the shortest epoch.
-            radius_scale: Factor of the confidence radius.
-            horizon: T, by which arms are judged; None for the number of rounds of the episode.
+            radius_scale: Number by which the confidence radius is multiplied.
+            horizon: T in the radius; None for the number of rounds of the episode.
 
         Raises:
             TypeError: A parameter has the wrong type.

@@ -10,14 +10,15 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 class LeaderServer:
-    """Leader against challenger for agents with mixed aims, all of whose data the server knows.
+    """Leader against challenger for agents with mixed aims; the server receives all rewards.
 
-    The server estimates what an arm is worth to an agent by alpha (the agent's sample mean) + (1 - alpha) (the average
-    of all sample means), with the radius r = radius_scale sqrt(c ln T v), where v is the estimate's true variance. An
-    agent's leader is the arm with the largest estimate, its challenger that with the largest upper bound among all
-    others. While the challenger's upper bound is above the leader's lower one, the arm of the two with the larger
-    radius is pulled by the free agent whose pull reduces that variance most. All others pull their leaders. Arms that
-    some agent has never pulled come first.
+    First every agent pulls every arm once. Then the server estimates what an arm is worth to an agent by alpha (the
+    agent's sample mean) + (1 - alpha) (the average of all sample means). The radius of the estimate is radius_scale
+    sqrt(c v ln(T)), where v is its variance, which follows from the numbers of pulls and the standard deviation of
+    rewards. An agent's leader is the arm with the largest estimate, and its challenger the other arm with the largest
+    upper bound. The agent is undecided while the challenger's upper bound is above the leader's lower bound. For each
+    undecided agent in turn, from agent 0 on, the arm of the two with the larger radius is pulled by that agent, among
+    those that have no such task yet, whose pull reduces the variance most. All others pull their leaders.
 
     Example:
         >>> from fedbandit_envs import make_federation
@@ -32,8 +33,8 @@ class LeaderServer:
 
         Args:
             c: Constant of the radius.
-            radius_scale: Factor of the radius.
-            horizon: T, by which arms are judged; None for the number of rounds of the episode.
+            radius_scale: Number by which the radius is multiplied.
+            horizon: T in the radius; None for the number of rounds of the episode.
 
         Raises:
             TypeError: A parameter has the wrong type.

@@ -16,18 +16,25 @@ from fedbandit_envs.wrappers.transport.server_policy import Ask
 class PersonalServer:
     """Has agents explore for each other and for themselves, in phases of growing length.
 
-    In phase p = 1, 2, ... an agent pulls every arm that remains for some agent ceil((1 - alpha) f(p)) times, then every
-    arm that remains for itself ceil(M alpha f(p)) more times, with f(p) = growth^p ln T, and waits for the others. All
-    upload their sample means, are told the averages, and report which arms remain for them by the radius
-    B = sqrt(c sd^2 ln T / (M F(p))), F(p) = f(1) + ... + f(p). So the variance of every mixed mean is at most
-    sd^2 / (M F), whatever alpha is. An agent with one arm left has fixed it, and explores on for others. With no arm
-    left for anybody there are no more phases and messages.
+    The mixed mean of an arm is alpha (the agent's sample mean) + (1 - alpha) (the average of all agents' sample means).
+    At the start all arms remain for all agents. In phase p = 1, 2, ..., with f(p) = growth^p ln(T):
 
-    Enhanced, an agent's pulls of an arm are multiplied by (alpha sqrt(d) + (1 - alpha) D) / sqrt(d), where d is the gap
-    that it has reported for the arm and D the average of sqrt(d) over agents.
+    1. Each agent pulls every arm that remains for somebody ceil((1 - alpha) f(p)) times, then every arm that remains
+       for itself ceil(M alpha f(p)) more times. An agent that is done before the others pulls its best arm until they
+       are (:class:`~fedbandit_envs.baselines.gaussian.planned.PersonalPulls`); these pulls count, too.
+    2. Each agent uploads its sample means, and is asked with their averages which arms remain for it. It answers by the
+       radius B = sqrt(c sd^2 ln(T) / (M F(p))), F(p) = f(1) + ... + f(p)
+       (:class:`~fedbandit_envs.baselines.gaussian.reporter.PersonalReporter`).
+    3. If a single arm remains for an agent, the agent keeps it for good, and its set of remaining arms is empty from
+       then on; it explores on for others. When all sets are empty there are no more phases and messages.
 
-    The policy needs agents whose messages are written by a
-    :class:`~fedbandit_envs.baselines.gaussian.reporter.PersonalReporter`.
+    The numbers of pulls make the variance of an agent's mixed mean at most sd^2 / (M F(p)) for every arm that remains
+    for it, whatever alpha is. ``enhanced`` multiplies both numbers of pulls, before they are rounded, by (alpha sqrt(d)
+    + (1 - alpha) D) / sqrt(d), where d is the gap that the agent has reported for the arm, 1 in the first phase, and D
+    the average of sqrt(d) for that arm over all agents.
+
+    The server knows alpha and the standard deviation sd of rewards from the environment. Its agents' messages are
+    written by a reporter; ``BASELINES["PF-UCB"].wrap`` puts both around an environment.
 
     Example:
         >>> from fedbandit_envs import make_federation
@@ -51,8 +58,8 @@ class PersonalServer:
             c: Constant of the radius.
             growth: Growth of f from a phase to the next, > 1.
             enhanced: Whether pulls depend on the gaps of arms.
-            radius_scale: Factor of the radius B.
-            horizon: T, by which arms are judged; None for the number of rounds of the episode.
+            radius_scale: Number by which the radius B is multiplied.
+            horizon: T in the radius; None for the number of rounds of the episode.
 
         Raises:
             TypeError: A parameter has the wrong type.

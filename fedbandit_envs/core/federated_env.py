@@ -123,12 +123,12 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
 
     @abstractmethod
     def admit(self, agents: Array) -> None:
-        """Lets further agents act from the coming round on, between two rounds of an episode.
+        """Activates further agents from the next round on; to be called between two rounds of an episode.
 
-        Before the episode :meth:`set_active` must have said who acts at first.
+        Before the episode :meth:`set_active` must have said who acts in the first round.
 
         Args:
-            agents: Who acts from now on, beside those who do already, bool ``(replicas, agents)``.
+            agents: Which agents are activated, bool ``(replicas, agents)``; those that are active stay so in any case.
         """
 
     @final

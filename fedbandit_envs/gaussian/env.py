@@ -24,23 +24,25 @@ from fedbandit_envs.randomness.streams import Purpose
 
 
 class GaussianEnv(Problem, name="gaussian_v0"):
-    r"""Federated bandits with Gaussian arms and agents whose means differ.
+    r"""Federated Gaussian bandits in which the mean of an arm differs between agents.
 
     ## Description
 
-    M agents pull one of K arms in every round. The reward of arm k is drawn from N(mu_km, sd^2) for agent m, and not
-    bounded unless a bound is asked for. Each agent aims at the arm with the largest *worth*, alpha mu_km + (1 - alpha)
-    mu_k, where mu_k is the global mean: with alpha = 0 all agents look for the arm that is best for the federation (Shi
-    and Shen 2021), with alpha = 1 each looks for its own, and in between is personalised federated learning (Shi, Shen
-    and Yang 2021). An agent observes its own pulls alone, from which global means cannot be learned: for alpha < 1
+    M agents pull one of K arms in every round. The reward of arm k is drawn from N(mu_km, sd^2) for agent m. Rewards
+    are unbounded unless `reward_bound` is set. An agent aims at the arm with the largest *worth*, alpha mu_km +
+    (1 - alpha) mu_k, where mu_k is the global mean of the arm; the argument `regret` sets alpha. With alpha = 0 all
+    agents look for the arm that is best for the federation (Shi and Shen 2021), with alpha = 1 each looks for its own
+    best arm, and numbers in between are those of personalised federated bandits (Shi, Shen and Yang 2021). An agent
+    observes only its own pulls and their rewards, from which global means cannot be learned: for alpha < 1
     communication is necessary.
 
     ## Action Space
 
     `Discrete(num_arms)`: the arm to pull. An integer out of range, a wrong shape or dtype is an error that names agent
-    and value; the state does not change. Views for learning agents also offer `action_format="values"`
-    (`Box(0, 1, (num_arms,))`: estimates of the arms' means, of which the largest is pulled), and `features=True`, a
-    flat box in [-1, 1] instead of the `Dict` below, see :class:`~fedbandit_envs.gaussian.features.GaussianFeatures`.
+    and value; the state does not change. Views for learning agents also accept `action_format="values"`
+    (`Box(0, 1, (num_arms,))`: a score for each arm, of which the arm with the largest is pulled), and offer
+    `features=True`, a flat box in [-1, 1] instead of the `Dict` below, see
+    :class:`~fedbandit_envs.gaussian.features.GaussianFeatures`.
 
     ## Observation Space
 
@@ -54,18 +56,22 @@ class GaussianEnv(Problem, name="gaussian_v0"):
 
     ## Starting State
 
-    With `law="exact"` agents' means are given or, if they are not, drawn from U[0, 1] for each agent and arm; the
-    global mean is their average over agents. With `law="concentrated"` each arm is far better for one agent than for
-    all others, and given means are the averages (:func:`~fedbandit_envs.gaussian.means.concentrated`). With
-    `law="approximate"` an agent's means are drawn from N(mu_k, spread^2), independently for each agent and arm, and the
-    global mean is the law's mu_k, not the average over the agents that happen to be there. With `instance_seed=None`
-    every episode draws its own means from the episode's seed; an integer fixes them, and the episode's seed then draws
-    rewards only.
+    The argument `law` says how the means of agents follow from the argument `means`:
+
+    | law | agents' means mu_km | global means mu_k |
+    |---|---|---|
+    | `exact` | `means`; if None, drawn from U[0, 1] for each agent and arm | the average over all agents |
+    | `concentrated` | each arm is far better for one agent than for others | `means`; if None, drawn from U[0, 1] |
+    | `approximate` | drawn from N(mu_k, spread^2), for each agent and arm | as with `concentrated` |
+
+    For `concentrated` see :func:`~fedbandit_envs.gaussian.means.concentrated`. Averages are those over all agents,
+    whether they are active or not. What is drawn is drawn anew in every episode, from its seed, if `instance_seed` is
+    None; an integer fixes it, and the episode's seed then draws rewards only.
 
     ## Rewards
 
-    The reward of the pulled arm, N(mu_km, reward_sd^2), clipped to [-B, B] if `reward_bound` is B. Under one seed an
-    arm's reward of a round is the same whichever agent policy pulls it.
+    The reward of the pulled arm, N(mu_km, reward_sd^2), clipped to [-B, B] if `reward_bound` is B. For a given seed,
+    the reward that an agent would get from an arm in a round does not depend on any policy.
 
     ## Episode End
 
@@ -75,26 +81,26 @@ class GaussianEnv(Problem, name="gaussian_v0"):
 
     After each step, one number for each agent; after reset the same names with zeros:
 
-    * `regret`: the largest worth of an arm minus the worth of the arm that was pulled (pseudo-regret). What
-      communication costs is not part of it; transports count `messages` apart.
+    * `regret`: the largest worth of an arm minus the worth of the arm that was pulled (pseudo-regret, by the means
+      before rewards are clipped). Communication costs nothing here; `Channel` and `Server` report it as `messages`.
     * `clipped`: whether the reward was clipped.
 
     ## Arguments
 
-    See the constructor. All of them are JSON-serialisable.
+    See the constructor. All of them can be given as JSON.
 
     ## Registered Configurations
 
     | id | setting |
     |---|---|
-    | `FedGaussian-v0` | the exact model of Shi and Shen: 5 agents, 10 arms, sd 0.5; global aim |
-    | `FedGaussianSampled-v0` | their approximate model: means N(mu_k, 0.02^2), up to 62 agents; global aim |
-    | `FedMixed-v0` | Shi, Shen and Yang's 4 agents and 9 arms, sd 1, alpha = 0.5 |
+    | `FedGaussian-v0` | Shi and Shen's exact model (`law="concentrated"`): 5 agents, 10 arms, sd 0.5; alpha = 0 |
+    | `FedGaussianSampled-v0` | their approximate model (spread 0.02): 62 agents, 10 arms, sd 0.5; alpha = 0 |
+    | `FedMixed-v0` | Shi, Shen and Yang's 4 agents and 9 arms, sd 1, `law="exact"`; alpha = 0.5 |
 
-    `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
-    `fedbandit_envs.gaussian_v0.parallel_env()` is the federation itself, `env()` the same agent after agent. Where a
-    server decides which agents take part (:class:`~fedbandit_envs.wrappers.Server`), the others pull nothing and have
-    no regret.
+    `gym.make(id)` controls one agent among peers, `gym.make(id, joint=True)` all agents;
+    `fedbandit_envs.gaussian_v0.parallel_env()` is the federation itself, `env()` the same for one agent after another.
+    Agents are active in every round, unless a server decides which agents take part
+    (:class:`~fedbandit_envs.wrappers.Server`): inactive agents do not pull and have no regret.
 
     ## Example
 
@@ -141,20 +147,20 @@ class GaussianEnv(Problem, name="gaussian_v0"):
         """Creates the federation; means are drawn at reset.
 
         Args:
-            num_agents: M, number of agents; 10 by default, or as many as means are given for. If it is another number,
-                agent j has the given means of agent j modulo theirs.
+            num_agents: M, number of agents; by default the number of rows of ``means``, or 10. If it is another number
+                than there are rows, agent j has row j modulo their number.
             num_arms: K, number of arms; 10 by default, or as many as means are given.
             max_cycles: Rounds until truncation.
-            means: Means that stay, ``(num_arms,)`` or, with ``law="exact"``, ``(agents, num_arms)``, arrays or nested
-                lists; None draws them from U[0, 1], for each agent with ``law="exact"``.
-            law: How agents' means follow from ``means``: ``"exact"``, they are these; ``"concentrated"``, their
-                averages are; ``"approximate"``, they are drawn around them.
-            spread: Standard deviation of agents' means around the global ones, with ``law="approximate"``; else 0.
+            means: The means from which those of agents follow, the same in every episode: ``(num_arms,)`` or, with
+                ``law="exact"``, also ``(agents, num_arms)``, arrays or nested lists; None draws them.
+            law: ``"exact"``, ``"concentrated"`` or ``"approximate"``, see above.
+            spread: Standard deviation of agents' means around the global ones with ``law="approximate"``; must be 0
+                with other laws.
             reward_sd: Standard deviation of rewards, >= 0.
-            reward_bound: B > 0: rewards are clipped to [-B, B], without which nothing can be claimed about the privacy
-                of statistics; None clips nothing.
-            regret: The means by which regret is measured: the agent's ``"own"`` (alpha = 1); ``"federation"``, the
-                global ones (alpha = 0); or alpha in [0, 1].
+            reward_bound: B > 0: rewards are clipped to [-B, B]; None clips nothing. Claims about the privacy of sums of
+                rewards need a bound.
+            regret: Sets alpha, the weight of an agent's own means in the worth of an arm: ``"own"`` is 1,
+                ``"federation"`` is 0, or a number in [0, 1].
             instance_seed: None draws new means in each episode; an integer fixes them; from a sequence of n integers,
                 an episode with seed s takes entry s mod n.
             render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).

@@ -14,11 +14,11 @@ Law = Literal["exact", "concentrated", "approximate"]
 
 
 def concentrated(common: npt.ArrayLike, num_agents: int) -> Array:
-    """Returns means of M agents whose average is exactly a common one, most of which one agent has (Shi and Shen 2021).
+    """Returns means of M agents that average to common means, and of which one agent has most (Shi and Shen 2021).
 
-    The mean of an arm is 1/M of the common one for all agents but one, for whom it is M - (M - 1)/M times that. In
-    turn these are the agents 0, 1, ..., M - 1, M - 1, ..., 1, 0, 0, 1, ... for the arms in their order. So an arm that
-    is the best one for an agent need not be so on average.
+    If c is the common mean of an arm, one agent has the mean (M - (M - 1)/M) c, and every other agent has c/M. That one
+    agent is agent 0 for the first arm, 1 for the second, ..., M - 1, then M - 1 again, ..., 1, 0, 0, 1 and so on. So
+    the best arm of an agent need not be the best one on average.
 
     Args:
         common: The common means, ``(arms,)``.

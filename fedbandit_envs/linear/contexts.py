@@ -337,22 +337,23 @@ class FixedContexts:
 
 
 class QueryContexts:
-    """Contexts of documents that answer a query: each agent has queries of its own, and every round one of them.
+    """Contexts of documents: in every round each agent is given one of its own queries, and K of its documents as arms.
 
-    Of Q queries with at least K documents, agent j of M has those from j Q / M to (j + 1) Q / M. Its query is drawn
-    anew in every round, and its arms are K of the query's documents that stand together, from a random one on; the
-    first document follows the last.
+    Queries with fewer than K documents are left out. Of the Q others, in the order of the file, agent j of M has those
+    from floor(j Q / M) to floor((j + 1) Q / M) - 1. A round's query is drawn uniformly, and its arms are K consecutive
+    documents, from one drawn uniformly on; the first document follows the last one. Contexts have norm 1 and are
+    multiplied by L.
 
     Attributes:
         parameter: theta*, ``(dim,)``.
-        shape: The dimension d of contexts, ``(d,)``.
+        shape: Shape of a context, ``(dim,)``.
     """
 
     def __init__(self, bound: float, path: str, features: FeatureSet = "all") -> None:
         """Reads a file.
 
         Args:
-            bound: L, the norm of contexts.
+            bound: L.
             path: Path of the file.
             features: See :func:`~fedbandit_envs.linear.queries.read_queries`.
 

@@ -42,15 +42,19 @@ def read_queries(path: str | PathLike[str], features: FeatureSet = "all") -> Que
     """Reads a file of documents, such as ``Fold1/train.txt`` of MSLR-WEB10K.
 
     A context is (1, f_1 / s_1, f_2 / s_2, ...) divided by its norm, where s_i is the largest absolute value of feature
-    f_i in the file. theta* is the least-squares fit of the documents' relevances to their contexts, divided by its
-    norm. So expected rewards are exactly linear in what agents see. In Figure 2.c of Zhou and Chowdhury (ICLR 2024)
-    they are not: the authors' program fits a lasso to features as they are in the file, takes expected rewards from
-    those, and shows agents the features divided by their norm. There rewards have no noise either.
+    f_i in the file (a feature that is always 0 stays 0). theta* is the least-squares fit of the documents' relevances
+    to their contexts, divided by its norm. The expected reward of a document is the product of its context and theta*,
+    so that it is exactly linear in what agents see. In Figure 2.c of Zhou and Chowdhury (ICLR 2024) it is not: the
+    authors' program fits a lasso to the features as they are in the file and takes its predictions for expected
+    rewards, but shows agents the features divided by their norm. In that figure rewards have no noise, either.
 
     Args:
         path: The file.
-        features: The features that are used: all, or, of the 136 of MSLR-WEB10K, one of the two sets of that program:
-            ``"anchor_and_url"`` (56) or ``"body_title_and_document"`` (77).
+        features: ``"all"``, or, of the 136 features of MSLR-WEB10K, one of the two sets in the authors' program, which
+            leave out three: ``"anchor_and_url"`` (56 features) or ``"body_title_and_document"`` (77).
+
+    Returns:
+        Contexts of all documents, the first document of each query, and theta*.
 
     Raises:
         OSError: The file cannot be read.

@@ -106,7 +106,7 @@ def private_table(runs: PanelRuns) -> Table:
 
 
 def over(runs: PanelRuns, above: str, below: str) -> Ratio:
-    """Returns the ratio of two lines' regret with messages, over the same seeds.
+    """Returns the ratio of two lines' regret, without messages, over the same seeds.
 
     Args:
         runs: The results of a panel, or of one aim.
@@ -114,7 +114,7 @@ def over(runs: PanelRuns, above: str, below: str) -> Ratio:
         below: Name of the line by whose regret it is divided.
     """
     one, two = runs[above], runs[below]
-    return compare(total(one, horizon_of(runs, one)), total(two, horizon_of(runs, two)))
+    return compare(regret_at(one, horizon_of(runs, one)), regret_at(two, horizon_of(runs, two)))
 
 
 def curves(runs: PanelRuns, column: str) -> dict[str, dict[float, Mean]]:

@@ -188,7 +188,7 @@ EXPERIMENTS = {
             "paper": Scale(HORIZON, 50, {"alpha": _ALPHAS}),
         },
         mixed_aims,
-        {"alpha": "Five aims", "enhanced": "The enhanced form"},
+        {"alpha": "Values of alpha", "enhanced": "The enhanced form"},
         "mixed_setting.md.j2",
     ),
 }

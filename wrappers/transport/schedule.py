@@ -14,7 +14,7 @@ arguments, ``{"name": "fixed_gap", "gap": 10}``.
 | `geometric` | `count`, `horizon` | all, in `count` rounds in geometric progression |
 | `on_request` | | in each round those agents that ask to send |
 | `synchronise` | | all agents, in each round in which at least one asks |
-| `announced` | | those for whom a server's policy has announced the round |
+| `announced` | | those to whom a server has announced the round |
 
 The first six are fixed in advance, so that sending times reveal nothing about data.
 
@@ -33,9 +33,10 @@ The first six are fixed in advance, so that sending times reveal nothing about d
 * ``synchronise`` is the schedule of FedUCB (Dubey and Pentland 2020, Algorithm 1). The request to synchronise reaches
   all agents immediately, is never lost and is not counted as traffic; delay and loss apply to the messages that follow.
   Every agent must be able to reach every other.
-* ``announced`` needs a server whose policy answers ``rounds``, a single integer: an agent uploads so many rounds after
-  it has received the answer, and in each round from then on until the next answer; 0 announces nothing. The times
-  follow from earlier uploads, so that they reveal nothing that the uploads do not.
+* ``announced`` needs a server whose answer to an agent contains ``rounds``, an integer n: the agent uploads n rounds
+  after it has received the answer. If no new answer arrives at once, because a message is delayed or lost, the agent
+  uploads in every following round until one does. With n = 0 it does not upload. The times follow from earlier
+  uploads, so that they reveal nothing that the uploads do not.
 """
 
 from bisect import bisect_right

@@ -69,8 +69,8 @@ class ServerPolicy(Protocol):
             seeds: One seed for each replica, uint64 ``(replicas,)``.
 
         Returns:
-            A first answer, in the form of :meth:`answer`, which agents know before the first round without a message,
-            as they know the server's policy; None if they know nothing.
+            A first answer, in the form of :meth:`answer`, which agents have before the first round. It costs no
+            message, since agents know the policy and can compute it themselves. None if there is no first answer.
         """
 
     def answer(self, uploads: Arrays, mask: Array) -> Mapping[str, Array] | Ask:
