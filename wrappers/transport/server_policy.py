@@ -184,7 +184,12 @@ class ServerComputation:
     """
 
     def __init__(self, policy: Any, spec: PolicySpec) -> None:
-        """Makes the policy from its specification, for the environment that ``spec`` describes."""
+        """Makes the policy from its specification, for the environment that ``spec`` describes.
+
+        Raises:
+            TypeError: The specification has none of the accepted forms, or an answer's declaration is malformed.
+            ValueError: A name is unknown, or a declared space does not contain 0.
+        """
         self._policy = deepcopy(make_server_policy(policy))
         declared = self._policy.downloads
         self.spaces = declared_spaces(declared(spec) if callable(declared) else declared)
