@@ -1,6 +1,6 @@
-"""The registration of Gaussian arms: ids with their settings."""
+"""The registration of Gaussian arms: ids with their settings, and tuning."""
 
-from fedbandit_envs.registry.problems import Preset, RegisteredProblem
+from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, TuningSpec
 
 COMMON = (0.70, 0.71, 0.72, 0.73, 0.74, 0.75, 0.76, 0.765, 0.77, 0.79)
 """The global means of Shi and Shen's experiments (AAAI 2021)."""
@@ -25,4 +25,12 @@ PROBLEM = RegisteredProblem(
         ),
         "FedMixed-v0": Preset({"means": [list(row) for row in _MIXED], "regret": 0.5}),
     },
+    # Of the three ids, this is the one in which an agent's own data tell it its best arm.
+    tuning=TuningSpec(
+        env_ids=("FedGaussianSampled-v0",),
+        rounds=20_000,
+        seeds=4,
+        grid=tuple({"radius_scale": radius} for radius in RADII),
+        baselines={"Gaussian-UCB-tuned": "Gaussian-UCB"},
+    ),
 )

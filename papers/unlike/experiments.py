@@ -27,9 +27,6 @@ READ_OFF: Mapping[tuple[str, float], float] = {
 }
 """The same, read off curves that are stored with the authors' program (10 runs, no interval)."""
 
-SILENT_RADIUS = 0.3
-"""Factor of the radius of agents who do not communicate, tuned on seeds from 100 on, of 0.1 to 1."""
-
 _LONG = {"env_id": "FedGaussianSampled-v0", "agents": 1022}
 
 
@@ -42,8 +39,8 @@ def _run(line: str, baseline: str, plan: Plan, labels: dict[str, Any], **changes
         plan: The panel and the scale.
         labels: Further labels.
         **changes: ``env_id``, ``agents``, ``env`` (arguments of the environment), ``rounds`` (if the simulation ends
-            before the scale's horizon), ``policy`` (arguments of the policy), ``noise`` (epsilon of a privatizer) and,
-            as anything else, arguments of the server's policy.
+            before the scale's horizon), ``noise`` (epsilon of a privatizer) and, as anything else, arguments of the
+            server's policy.
     """
     horizon = changes.pop("horizon", plan.scale.rounds)
     rounds = min(changes.pop("rounds", horizon), horizon)
@@ -51,7 +48,6 @@ def _run(line: str, baseline: str, plan: Plan, labels: dict[str, Any], **changes
     env = changes.pop("env", {})
     if "agents" in changes:
         env = {**env, "num_agents": changes.pop("agents")}
-    policy_kwargs = changes.pop("policy", {})
     wrappers: dict[str, dict[str, Any]] = {}
     if "noise" in changes:
         wrappers["privatizer"] = {"epsilon": changes.pop("noise")}
@@ -60,7 +56,7 @@ def _run(line: str, baseline: str, plan: Plan, labels: dict[str, Any], **changes
         policy = dict(policy) if isinstance(policy, dict) else {"name": policy}
         wrappers["server"] = {"policy": {**policy, "horizon": horizon, **changes}}
     return RunSpec(
-        baseline, env_id, rounds, plan.scale.trials, env_kwargs=env, policy_kwargs=policy_kwargs,
+        baseline, env_id, rounds, plan.scale.trials, env_kwargs=env,
         wrapper_kwargs=wrappers, labels={"line": line, "horizon": float(horizon), **labels},
     )  # fmt: skip
 
@@ -111,7 +107,7 @@ def global_aim(plan: Plan) -> list[RunSpec]:
         lines = [
             ("true data", "Gaussian-epochs", {}),
             ("placebo", "Gaussian-epochs-placebo", {}),
-            ("silence, tuned", "Gaussian-UCB", {"policy": {"radius_scale": SILENT_RADIUS}}),
+            ("silence, tuned", "Gaussian-UCB-tuned", {}),
         ]
         return [
             _run(line, name, plan, {}, env=env, agents=10, **changes) for line, name, changes in lines
