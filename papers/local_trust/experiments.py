@@ -199,17 +199,14 @@ _TINY = {"delta": (0.1,), "epsilon": (0.2, 10.0), "gap": (5.0, 25.0), "agents": 
 EXPERIMENTS = {
     **{
         name: Experiment(
-            f"{_TITLE}, Figure {name[-2:]}: regret as released, with noise of {what}",
+            f"{_TITLE}, Figure {name[-2:]}: regret as released",
             {"x": "round", "y": "cumulative regret per agent"},
             {"tiny": Scale(200, 2), "small": Scale(10_000, 20), "paper": Scale(10_000, 25)},
             figure,
             {name: f"Figure {name[-2:]}"},
             "figure_setting.md.j2",
         )
-        for name, what in (
-            ("zhou-fig2a", "each agent, amplified or not"),
-            ("zhou-fig2b", "each agent and of vector sums"),
-        )
+        for name in FIGURES
     },
     "local-trust": Experiment(
         f"{_TITLE}: what local trust costs",
@@ -226,6 +223,13 @@ EXPERIMENTS = {
             "gap": "Rounds between synchronisations",
             "agents": "Number of agents",
             "level": "One observation or all data of an agent",
+        },
+        panel_axes={
+            "order": {"x": "delta"},
+            "epsilon": {"x": "epsilon"},
+            "gap": {"x": "rounds between synchronisations"},
+            "agents": {"x": "number of agents"},
+            "level": {"x": "epsilon"},
         },
     ),
 }
