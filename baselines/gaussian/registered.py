@@ -84,7 +84,11 @@ BASELINES: dict[str, Baseline] = {
         f"{_FED}, Fed1-UCB with the constants of the released program",
     ),
     "Fed1-UCB-printed": _planned(
-        "elimination", "Fed1-UCB with the constant 6 of the paper", f"{_FED}, Fed1-UCB", c1=6.0, c2=6.0
+        "elimination",
+        "Fed1-UCB with the constant 6, which others report of the paper",
+        f"{_FED}, Fed1-UCB",
+        c1=6.0,
+        c2=6.0,
     ),
     "Fed2-UCB": _planned(
         "elimination",
@@ -94,7 +98,7 @@ BASELINES: dict[str, Baseline] = {
     ),
     "Fed2-UCB-printed": _planned(
         "elimination",
-        "Fed2-UCB with the constants 6 of the paper",
+        "Fed2-UCB with the constants 6, which others report of the paper",
         f"{_FED}, Fed2-UCB",
         **{**_FED2, "c1": 6.0, "c2": 6.0},
     ),
@@ -102,7 +106,9 @@ BASELINES: dict[str, Baseline] = {
         "agents explore for each other and for themselves, in phases of doubled length, and drop arms by mixed means",
         f"{_PF}, PF-UCB with the constant of the released program",
     ),
-    "PF-UCB-printed": _personal("PF-UCB with the constant 4 of the paper", f"{_PF}, PF-UCB", c=4.0),
+    "PF-UCB-printed": _personal(
+        "PF-UCB with the constant 4, said to be the paper's and not checked", f"{_PF}, PF-UCB", c=4.0
+    ),
     "PF-UCB-enhanced": _personal(
         "PF-UCB in which agents pull arms less that others find clearly worse",
         f"{_PF}, enhanced",

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
 
 from fedbandit_envs.arms.actions import ArmNumbers, arms_by_means
@@ -13,7 +14,7 @@ from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.core.action_formats import Estimates
-from fedbandit_envs.core.problem import MOST, Problem
+from fedbandit_envs.core.problem import MOST, Problem, Viewer
 from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.gaussian.features import GaussianFeatures
 from fedbandit_envs.gaussian.means import GaussianMeans, Law
@@ -125,8 +126,8 @@ class GaussianEnv(Problem, name="gaussian_v0"):
     """
 
     statistics = ("pulls", "rewards")
-    information = {"clipped": np.bool_}  # noqa: RUF012 - never written to
-    viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
+    information: ClassVar[Mapping[str, npt.DTypeLike]] = {"clipped": np.bool_}
+    viewers: ClassVar[Mapping[str, Viewer]] = {"ansi": render_ansi, "rgb_array": render_rgb_array}
     features = GaussianFeatures
     neighbours = staticmethod(worst_neighbours)
 

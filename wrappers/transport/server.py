@@ -189,6 +189,8 @@ class Server(Transport):
     def step_batch(self, action: Array | Mapping[str, Array]) -> BatchStep:
         """Plays one round, then sends, computes and delivers; see :meth:`Transport.step_batch`."""
         step = super().step_batch(action)
+        if self._computation is None:
+            return step
         return step._replace(
             observation={**step.observation, **self._answers_seen()},
             info={**step.info, **self._joined()},

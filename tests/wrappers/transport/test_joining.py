@@ -1,5 +1,7 @@
 """Servers that decide which agents take part: who acts, hears and sends when, and first answers without a message."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,10 @@ class Doorman:
     def __init__(self, first=1, says_so=True):
         self.first, self.says_so = first, says_so
 
-    downloads = {"active": {"shape": [], "dtype": "bool"}, "word": {"shape": [2], "dtype": "float64"}}  # noqa: RUF012
+    downloads: ClassVar = {
+        "active": {"shape": [], "dtype": "bool"},
+        "word": {"shape": [2], "dtype": "float64"},
+    }
 
     def reset(self, spec, seeds):
         self.joined, self.agents = np.full(len(seeds), self.first), spec.agents
@@ -146,7 +151,7 @@ def test_refusals():
         env.reset_batch([0])
 
     class Wrong(Doorman):
-        downloads = {"active": {"shape": [3], "dtype": "bool"}}  # noqa: RUF012
+        downloads: ClassVar = {"active": {"shape": [3], "dtype": "bool"}}
 
     with pytest.raises(TypeError, match=r"downloads\['active'\] is .*; a single bool is required"):
         Server(arms(num_agents=3), policy=Wrong())
@@ -164,7 +169,7 @@ def test_refusals():
 class Announcer:
     """Announces the next upload of each agent after one, two, three ... rounds, and after five answers none."""
 
-    downloads = {"rounds": {"shape": [], "dtype": "int64"}}  # noqa: RUF012
+    downloads: ClassVar = {"rounds": {"shape": [], "dtype": "int64"}}
 
     def reset(self, spec, seeds):
         self.answers = np.ones(len(seeds), np.int64)
