@@ -10,6 +10,7 @@ import pytest
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Participation
 
 FOREVER = 10**9
@@ -32,6 +33,31 @@ def test_a_baseline_through_the_array_face(benchmark, throughput, name, agents, 
     baseline = BASELINES[name]
     env = baseline.wrap(parallel_env(num_agents=agents, max_cycles=FOREVER))
     speed = throughput(env, baseline.make_policy(), replicas, rounds)
+    benchmark.extra_info["agent-rounds per CPU-second"] = speed
+
+
+@pytest.mark.benchmark(timer=time.process_time, min_rounds=5, warmup=True, warmup_iterations=1)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "LinUCB",
+        "Batched-FedLinUCB",
+        "LDP-FedLinUCB-printed",
+        "SDP-FedLinUCB-amplified-printed",
+        "SDP-FedLinUCB-vector-sum-printed",
+        "LDP-FedLinUCB",
+        "SecureSum-FedLinUCB",
+        "SDP-FedLinUCB-vector-sum",
+        "SDP-FedLinUCB-amplified",
+        "Central-FedLinUCB",
+        "DisLinUCB",
+    ],
+)
+def test_zhou_and_chowdhurys_setting(benchmark, throughput, name):
+    """100 agents that synchronise every 25 rounds, or as the baseline says."""
+    baseline = BASELINES[name]
+    env = baseline.wrap(make_federation("FedLinearSphere-v0", max_cycles=10_000))
+    speed = throughput(env, baseline.make_policy(), 2, 100)
     benchmark.extra_info["agent-rounds per CPU-second"] = speed
 
 
