@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.basics.checks import require_flag, require_integer
 from fedbandit_envs.basics.config import make
 from fedbandit_envs.core.action_check import ActionCheck
 from fedbandit_envs.core.action_formats import WithEntry, add_entry, require_action_entries, require_finite
@@ -42,7 +42,8 @@ class Messages(FederatedWrapper):
       agents that are inactive in a round (:class:`~fedbandit_envs.wrappers.Participation`) are ignored;
     * **a reporter** (:class:`~fedbandit_envs.core.policy_spec.Reporter`), an object on the agents' side, which is given
       each agent's own observations of the environment inside of this wrapper (without inboxes) and asked for a report
-      at each release. Actions then stay as they are. A server can ask a question (:meth:`ask`).
+      at each release. Actions then stay as they are. A server can ask a question (:meth:`ask`). Arrays that are
+      declared with ``"asked": True`` are sent in reply to questions, and replies then contain no others.
 
     Placebo, Byzantine, quota, noise and transports act on messages as on statistics. Inside of this wrapper may be only
     wrappers that leave releases alone. Numbers are rounded to the declared dtype and released as float64. Messages that
@@ -87,7 +88,8 @@ class Messages(FederatedWrapper):
         Args:
             env: The environment; wrappers around it, if any, must leave releases alone.
             arrays: The arrays of a message by name, each a mapping of ``shape``, a sequence of integers >= 1 (empty for
-                a single number), and ``dtype``, by default ``"float64"``.
+                a single number); ``dtype``, by default ``"float64"``; and ``asked``, by default False, which needs a
+                reporter.
             reporter: The object that writes the messages, which is copied; its class as ``"module:Class"``, or a
                 mapping of this ``name`` and arguments. None if the policy writes them.
 
@@ -107,6 +109,12 @@ class Messages(FederatedWrapper):
                 f"arrays is {arrays!r}; a mapping of at least one name to its shape and dtype is required"
             )
         self._question: Arrays | None = None
+        self._asked = frozenset(name for name, declared in arrays.items() if _is_asked(name, declared))
+        if self._asked and reporter is None:
+            raise ValueError(
+                f"arrays has {sorted(self._asked)}, 'asked', and reporter is None; a reporter is required, which "
+                "replies to questions"
+            )
         self._dtypes = {name: _dtype(name, declared) for name, declared in arrays.items()}
         limits = {name: _limits(tuple(arrays[name]["shape"]), dtype) for name, dtype in self._dtypes.items()}
         self._checks = {
@@ -132,6 +140,11 @@ class Messages(FederatedWrapper):
     def message_bits(self) -> Mapping[str, int]:
         """Bits of each number of a message, by array; see :attr:`FederatedEnv.message_bits`."""
         return {name: 1 if dtype == np.bool_ else 8 * dtype.itemsize for name, dtype in self._dtypes.items()}
+
+    @property
+    def asked_arrays(self) -> frozenset[str]:
+        """Names of the arrays that only reports contain; see :attr:`FederatedEnv.asked_arrays`."""
+        return self._asked
 
     def ask(self, question: Arrays | None) -> None:
         """Sets the question that the reporter answers in the next release; see :meth:`Reporter.report`.
@@ -195,6 +208,9 @@ class Messages(FederatedWrapper):
         written = self._written
         if self._reporter is not None and sends.any():
             written = self._checked(self._reporter.report(self._question))
+            for name, array in written.items():
+                if self._asked and (name in self._asked) != (self._question is not None):
+                    array[...] = 0.0
             self._question = None
         released = {name: np.where(_beside(sends, array), array, 0.0) for name, array in written.items()}
         for array in self._written.values():
@@ -293,6 +309,11 @@ def _is_real(space: spaces.Box) -> bool:
     return np.issubdtype(space.dtype, np.floating)
 
 
+def _is_asked(name: Any, declared: Any) -> bool:
+    asked = declared.get("asked", False) if isinstance(declared, Mapping) else False
+    return require_flag(f"arrays[{name!r}]['asked']", asked)
+
+
 def _dtype(name: Any, declared: Any) -> np.dtype[Any]:
     """Returns the dtype of a declared array, after checking its name and the declaration."""
     if not isinstance(name, str) or not name or name in _RESERVED or name.endswith(variance_of("")):
@@ -300,8 +321,10 @@ def _dtype(name: Any, declared: Any) -> np.dtype[Any]:
             f"arrays has the name {name!r}; a string other than {', '.join(map(repr, _RESERVED))}, which does not end "
             f"in {variance_of('')!r}, is required"
         )
-    if not isinstance(declared, Mapping) or not {"shape"} <= declared.keys() <= {"shape", "dtype"}:
-        raise TypeError(f"arrays[{name!r}] is {declared!r}; a mapping of 'shape' and 'dtype' is required")
+    if not isinstance(declared, Mapping) or not {"shape"} <= declared.keys() <= {"shape", "dtype", "asked"}:
+        raise TypeError(
+            f"arrays[{name!r}] is {declared!r}; a mapping of 'shape', 'dtype' and 'asked' is required"
+        )
     shape = declared["shape"]
     if isinstance(shape, str) or not isinstance(shape, Sequence):
         raise TypeError(f"arrays[{name!r}]['shape'] is {shape!r}; a sequence of integers >= 1 is required")

@@ -7,6 +7,7 @@ from fedbandit_envs.baselines.linear.linucb import LinUCB, UniformArm
 from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
 from fedbandit_envs.baselines.linear.served import ServedLinUCB
 from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
+from fedbandit_envs.baselines.linear.telling import TellingReporter
 
 __all__ = [
     "AsyncLinUCB",
@@ -18,5 +19,6 @@ __all__ = [
     "LinUCB",
     "ServedLinUCB",
     "SupLinUCB",
+    "TellingReporter",
     "UniformArm",
 ]

@@ -13,8 +13,9 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 class ServedLinUCB:
     """Pulls the arm with the largest <x, theta> + beta ||x||_{V^-1}, with the server's estimate theta and V^-1.
 
-    Both are the agent's last download from a :class:`~fedbandit_envs.baselines.servers.RidgeServer`; before the first,
-    theta is 0 and V = ridge I. An agent uses no own data but those that have been to the server, and does no linear
+    Both are the agent's last download from a :class:`~fedbandit_envs.baselines.servers.RidgeServer` or, with a theta and
+    a V for each arm, a :class:`~fedbandit_envs.baselines.servers.DisjointServer`; before the first, theta is 0 and V =
+    ridge I. An agent uses no own data but those that have been to the server, and does no linear
     algebra but products.
 
     Example:
@@ -54,14 +55,18 @@ class ServedLinUCB:
                 "a Server with policy='ridge' and a schedule fixed in advance is required around the environment; its "
                 f"observations are {sorted(seen)} and its actions {spec.action}"
             )
-        (dim,) = seen["server_theta"].shape or (0,)
-        self._inverse = np.zeros((*seeds.shape, dim, dim)) + np.eye(dim) / self._ridge
+        shape = seen["server_inverse"].shape or (0,)
+        self._inverse = np.zeros((*seeds.shape, *shape)) + np.eye(shape[-1]) / self._ridge
 
     def act(self, observation: Arrays) -> Any:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
         new = observation["server_mask"][..., 0]
         self._inverse[new] = observation["server_inverse"][new]
-        contexts = observation["contexts"]
-        mean = (contexts @ observation["server_theta"][..., np.newaxis])[..., 0]
-        squared_width = ((contexts @ self._inverse) * contexts).sum(axis=-1)
+        contexts, theta = observation["contexts"], observation["server_theta"]
+        if theta.ndim == 4:
+            mean = (contexts * theta).sum(axis=-1)
+            squared_width = np.einsum("rjad,rjade,rjae->rja", contexts, self._inverse, contexts)
+        else:
+            mean = (contexts @ theta[..., np.newaxis])[..., 0]
+            squared_width = ((contexts @ self._inverse) * contexts).sum(axis=-1)
         return np.argmax(mean + self._beta * np.sqrt(np.maximum(squared_width, 0.0)), axis=-1)

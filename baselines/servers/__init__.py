@@ -4,28 +4,40 @@ The interface is :class:`~fedbandit_envs.wrappers.transport.server_policy.Server
 """
 
 from fedbandit_envs.baselines.servers.average import AverageServer
+from fedbandit_envs.baselines.servers.disjoint import DisjointServer
 from fedbandit_envs.baselines.servers.elimination import EliminationServer
 from fedbandit_envs.baselines.servers.epochs import EpochServer
+from fedbandit_envs.baselines.servers.glm import GLMServer
 from fedbandit_envs.baselines.servers.leader import LeaderServer
+from fedbandit_envs.baselines.servers.logistic import LogisticServer
 from fedbandit_envs.baselines.servers.personal import PersonalServer
+from fedbandit_envs.baselines.servers.phases import PhasedServer
 from fedbandit_envs.baselines.servers.ridge import RidgeServer
 
 SERVERS = {
     "average": AverageServer,
     "ridge": RidgeServer,
+    "disjoint": DisjointServer,
     "elimination": EliminationServer,
     "epochs": EpochServer,
     "personal": PersonalServer,
     "leader": LeaderServer,
+    "phases": PhasedServer,
+    "logistic": LogisticServer,
+    "glm": GLMServer,
 }
 """The server policies by the names that ``Server(policy=...)`` accepts."""
 
 __all__ = [
     "SERVERS",
     "AverageServer",
+    "DisjointServer",
     "EliminationServer",
     "EpochServer",
+    "GLMServer",
     "LeaderServer",
+    "LogisticServer",
     "PersonalServer",
+    "PhasedServer",
     "RidgeServer",
 ]

@@ -267,6 +267,14 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
         return {}
 
     @property
+    def asked_arrays(self) -> frozenset[str]:
+        """Names of a message's arrays that only reports contain, which are replies to a server's questions.
+
+        Reports contain nothing else. If there are none, reports and other messages contain the same arrays.
+        """
+        return frozenset()
+
+    @property
     def public(self) -> Mapping[str, Any]:
         """Public constants of the problem by name, part of the :class:`.PolicySpec`; empty by default."""
         return {}

@@ -150,6 +150,11 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
         return self.env.message_bits
 
     @property
+    def asked_arrays(self) -> frozenset[str]:
+        """Names of a message's arrays that only reports contain; see :attr:`FederatedEnv.asked_arrays`."""
+        return self.env.asked_arrays
+
+    @property
     def public(self) -> Mapping[str, Any]:
         """Public constants of the problem; see :attr:`FederatedEnv.public`."""
         return self.env.public

@@ -161,6 +161,11 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
         else:
             self._merits = Merits((make_merit(merit),), one_each=False)
         super().__init__(**linear)
+        if self._rewards.logistic or (self._parameter is not None and self._parameter.ndim == 2):
+            raise ValueError(
+                "reward is 'logistic', or parameter has an axis of arms; rewards that are linear in one parameter are "
+                "required"
+            )
 
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
         given = len(self._merits.functions)

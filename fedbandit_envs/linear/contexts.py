@@ -1,7 +1,8 @@
-"""Distributions of contexts for each arm, agent and round, and fixed contexts.
+"""Distributions of contexts for each arm, agent and round.
 
 All contexts have norms of at most L. A distribution draws the contexts of one round at a time into arrays of the
-environment; except for fixed contexts, those of different rounds are independent. Random numbers have 24 or 32 bits;
+environment; except for those of a pool (:mod:`fedbandit_envs.linear.pools`), contexts of different rounds are
+independent. Random numbers have 24 or 32 bits;
 contexts are float64 and stored with the arms' axis last, for vector instructions.
 """
 
@@ -12,17 +13,20 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_choice, require_number, require_valid
+from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.basics.config import make
-from fedbandit_envs.linear.expectation import expect, expected_rewards
+from fedbandit_envs.linear.expectation import expect
+from fedbandit_envs.linear.pools import FixedContexts, PoolContexts
 from fedbandit_envs.linear.queries import FeatureSet, read_queries
 from fedbandit_envs.randomness.episode import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
 from fedbandit_envs.randomness.threefry import fill_bits, padded
 from fedbandit_envs.randomness.variates import fill_exponentials, fill_normals
 
-DistributionName = Literal["band", "unit_ball", "hypercube", "signed_hypercube", "sphere_and_bias"]
+DistributionName = Literal[
+    "band", "unit_ball", "hypercube", "signed_hypercube", "sphere_and_bias", "separated", "pool"
+]
 
 # Constants of the FedUCB paper: suboptimal arms have means in [LOW, HIGH], the best arm has a mean in an interval of
 # length WIDTH that begins at HIGH plus the gap.
@@ -294,48 +298,6 @@ def _fill_sphere(active, round_, key, parameter, radius, contexts, means):
             expect(contexts[r, j], parameter[r], means[r, j])
 
 
-class FixedContexts:
-    """Contexts that are given and the same in every round, so that an arm is the same arm in all rounds.
-
-    Attributes:
-        matrix: float64 ``(arms, dim)``, or ``(agents, arms, dim)`` where each agent has its own.
-        shape: The shape of the matrix.
-    """
-
-    def __init__(self, matrix: Any, bound: float) -> None:
-        """Checks the contexts.
-
-        Args:
-            matrix: The contexts, an array or nested lists, ``(arms, dim)`` or ``(agents, arms, dim)``.
-            bound: L, the largest allowed norm.
-
-        Raises:
-            ValueError: The shape is wrong, an entry is not finite, or a context is longer than L.
-        """
-        self.matrix = np.array(matrix, np.float64)
-        if self.matrix.ndim not in (2, 3) or 0 in self.matrix.shape:
-            raise ValueError(
-                f"contexts has shape {self.matrix.shape}; (arms, dim) or (agents, arms, dim) is required"
-            )
-        require_valid("contexts", self.matrix, np.isfinite(self.matrix), "finite numbers")
-        lengths = np.linalg.norm(self.matrix, axis=-1)
-        if lengths.max() > bound * (1 + 1e-12):
-            where = [int(i) for i in np.argwhere(lengths == lengths.max())[0]]
-            raise ValueError(
-                f"contexts{where} has norm {lengths.max():.6g}; at most context_bound = {bound:g} is required"
-            )
-        self.shape = self.matrix.shape
-
-    def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
-        """Writes the contexts and their means for all agents; the arguments are those of :meth:`_Band.begin`."""
-        contexts[...] = self.matrix.swapaxes(-1, -2)
-        own = np.broadcast_to(parameter[:, np.newaxis], (*means.shape[:2], parameter.shape[1]))
-        expected_rewards(contexts.swapaxes(2, 3), own, means)
-
-    def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Does nothing: contexts are fixed."""
-
-
 class QueryContexts:
     """Contexts of documents: in every round each agent is given one of its own queries, and K of its documents as arms.
 
@@ -421,12 +383,13 @@ def _fill_queries(active, round_, key, parameter, bound, documents, ranges, cont
 
 def make_distribution(
     contexts: Any, bound: float, gap: float
-) -> _Band | _Independent | _SphereAndBias | QueryContexts | FixedContexts:
+) -> _Band | _Independent | _SphereAndBias | QueryContexts | FixedContexts | PoolContexts:
     """Returns the distribution of contexts with a name, or fixed contexts.
 
     Args:
-        contexts: A name, ``{"name": "queries", "path": ..., "features": ...}`` for :class:`QueryContexts`, or fixed
-            contexts ``(arms, dim)`` or ``(agents, arms, dim)``.
+        contexts: A name; ``{"name": "queries", "path": ..., "features": ...}`` for :class:`QueryContexts`; ``{"name":
+            "pool", "size": ...}`` for :class:`~fedbandit_envs.linear.pools.PoolContexts`; or fixed contexts ``(arms,
+            dim)`` or ``(agents, arms, dim)``.
         bound: Largest norm of a context, L.
         gap: For the band: the smallest difference between the best mean and any other.
 
@@ -436,7 +399,8 @@ def make_distribution(
         ValueError: The name is unknown, or an argument is out of its range.
     """
     if isinstance(contexts, Mapping):
-        return make("contexts", contexts, {"queries": partial(QueryContexts, bound)}, QueryContexts)
+        laws = {"queries": partial(QueryContexts, bound), "pool": partial(PoolContexts, bound)}
+        return make("contexts", contexts, laws, QueryContexts | PoolContexts)
     if not isinstance(contexts, str):
         return FixedContexts(contexts, bound)
     require_choice("contexts", contexts, get_args(DistributionName))
@@ -444,4 +408,8 @@ def make_distribution(
         return _Band(bound, gap)
     if contexts == "sphere_and_bias":
         return _SphereAndBias(bound)
+    if contexts == "separated":
+        return FixedContexts(None, bound)
+    if contexts == "pool":
+        return PoolContexts(bound)
     return _Independent(contexts, bound)

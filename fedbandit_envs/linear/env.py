@@ -1,9 +1,11 @@
 """The linear contextual bandit: agents learn one parameter from contexts of their own."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from scipy.special import expit
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.action_formats import Estimates, OwnActions
@@ -23,7 +25,8 @@ class LinearEnv(LinearProblem, name="linear_v0"):
 
     In every round each agent is offered K arms, each with a context x in R^d that it sees, and pulls one. The expected
     reward is <x, theta*>, with one parameter theta*, ||theta*|| = 1, that is the same for all agents and known to none.
-    So the data of one agent are useful to all (Dubey and Pentland 2020).
+    So the data of one agent are useful to all (Dubey and Pentland 2020). With `reward="logistic"` the expected reward
+    is 1 / (1 + exp(-<x, theta*>)) instead. Arms can have a parameter each.
 
     ## Action Space
 
@@ -46,8 +49,17 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     | `last_reward` | (1,) | float64 | the reward of the last round, in [-B, B] |
     | `total_statistic` | (d + 1, d + 1) | float64 | sum of [x; y][x; y]^T over all rounds so far |
 
-    In the last row x is the context pulled in a round and y its reward; with `statistic="moments"` the sum of y^2 is
+    In `total_statistic`, x is the context pulled in a round and y its reward; with `statistic="moments"` the sum of y^2 is
     replaced by 0. Before the first round the last three are 0.
+
+    Contexts that come from a finite set of P vectors (`contexts="pool"`, `"separated"` or fixed ones, P = K in the
+    latter two) have further entries:
+
+    | key | shape | dtype | meaning |
+    |---|---|---|---|
+    | `pool_index` | (K,) | int64 | the number of each offered vector, from 0 |
+    | `pool_pulls` | (P,) | int64 | how often the agent has pulled each vector so far |
+    | `pool_rewards` | (P,) | float64 | the sum of its rewards from each vector so far |
 
     Views for learning agents also offer `features=True`: a flat box of features in [-1, 1] instead of this `Dict`, see
     :class:`~fedbandit_envs.linear.features.LinearFeatures`.
@@ -61,7 +73,7 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     ## Rewards
 
     The reward of the pulled arm is drawn from Beta(mu, 1 - mu) with mu = <x, theta*> (as in the paper), Bernoulli(mu)
-    or N(mu, sd^2), and clipped to [-B, B]. Beta and Bernoulli rewards need means in [0, 1]. Contexts from the band have
+    or N(mu, sd^2), and clipped to [-B, B]. Logistic rewards are Bernoulli with the mean 1 / (1 + exp(-<x, theta*>)). Beta and Bernoulli rewards need means in [0, 1]. Contexts from the band have
     such means; other contexts raise an error with these rewards if some mean could lie outside.
 
     ## Episode End
@@ -72,7 +84,7 @@ class LinearEnv(LinearProblem, name="linear_v0"):
 
     After each step, one number for each agent; after reset the same names with zeros:
 
-    * `regret`: max_x <x, theta*> - <x_t, theta*>, where the maximum is over the arms that were offered (pseudo-regret:
+    * `regret`: the largest expected reward of the arms that were offered, less that of the arm pulled (pseudo-regret:
       clipping of rewards does not change it).
     * `clipped`: whether the reward was clipped.
 
@@ -144,7 +156,24 @@ class LinearEnv(LinearProblem, name="linear_v0"):
 
     def clairvoyant(self, observation: Arrays) -> Array:
         """Returns the arm with the largest mean; see :meth:`.Problem.clairvoyant`."""
-        return arm_by_parameter(self.hidden()["parameter"], observation)
+        parameter = self.hidden()["parameter"]
+        if parameter.ndim == 4:
+            return (observation["contexts"] * parameter).sum(axis=-1).argmax(axis=-1)
+        return arm_by_parameter(parameter, observation)
+
+    @property
+    def public(self) -> Mapping[str, Any]:
+        """Public constants: ``reward``, the name of its distribution, and what is known of it.
+
+        That is ``reward_sd`` with normal rewards, and with logistic ones ``least_slope``, the slope of the logistic
+        function at L, the largest <x, theta*>.
+        """
+        name = self._rewards.name
+        known: dict[str, dict[str, float]] = {
+            "normal": {"reward_sd": self._rewards.sd},
+            "logistic": {"least_slope": float(expit(self._context_bound) * expit(-self._context_bound))},
+        }
+        return {"reward": name, **known.get(name, {})}
 
     def _play_round(self, action: Array) -> None:
         pseudo_regret(self._active, action, self._means, self._info["regret"])

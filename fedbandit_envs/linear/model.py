@@ -14,22 +14,25 @@ from fedbandit_envs.core.problem import MOST, Problem
 from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.linear.contexts import (
     DistributionName,
-    FixedContexts,
     QueryContexts,
     make_distribution,
 )
+from fedbandit_envs.linear.expectation import expect_by_arm
 from fedbandit_envs.linear.neighbours import of_moments, of_outer
+from fedbandit_envs.linear.pools import FixedContexts, PoolContexts, count
 from fedbandit_envs.linear.rewards import RewardDistribution, RewardName
 from fedbandit_envs.linear.rounds import take_in
 from fedbandit_envs.randomness.episode import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose, stream
 
-ParameterName = Literal["sphere", "orthant", "diagonal", "sphere_without_bias"]
+ParameterName = Literal["sphere", "orthant", "diagonal", "sphere_without_bias", "first_axis"]
 StatisticName = Literal["outer", "moments"]
 
 
 class LinearProblem(Problem):
-    """The base class of problems in which the expected reward of an arm with context x is <x, theta*>.
+    """The base class of problems in which the expected reward of an arm with context x follows from <x, theta*>.
+
+    It is <x, theta*>, or with logistic rewards 1 / (1 + exp(-<x, theta*>)).
 
     Observations are those of :class:`~fedbandit_envs.linear.env.LinearEnv`. Subclasses define the actions
     (:meth:`_formats`) and regret, and pull arms by :meth:`_pull`.
@@ -72,23 +75,25 @@ class LinearProblem(Problem):
                 problem's default.
             max_cycles: Rounds until truncation.
             contexts: The distribution of contexts, ``"band"``, ``"unit_ball"``, ``"hypercube"``,
-                ``"signed_hypercube"`` or ``"sphere_and_bias"`` (see :mod:`fedbandit_envs.linear.contexts`); or
-                documents of your own copy of a learning-to-rank data set, ``{"name": "queries", "path":
+                ``"signed_hypercube"`` or ``"sphere_and_bias"`` (see :mod:`fedbandit_envs.linear.contexts`); vectors of
+                a ``"pool"``, also ``{"name": "pool", "size": 1000}``, or ``"separated"`` ones, drawn for each agent at
+                the start and then fixed (see :mod:`fedbandit_envs.linear.pools`); or documents of your own copy of a learning-to-rank data set, ``{"name": "queries", "path":
                 "Fold1/train.txt", "features": "anchor_and_url"}`` (see
                 :func:`fedbandit_envs.linear.queries.read_queries`); or fixed contexts: arrays or nested lists,
-                ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with fixed contexts is an arm the same arm
-                in every round. None for the problem's default distribution.
+                ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with fixed and separated contexts is an arm
+                the same arm in every round. None for the problem's default distribution.
             gap: For contexts from the band: the smallest difference between the best expected reward and any other.
             context_bound: L > 0, the largest norm a context can have.
-            reward: The distribution of rewards, ``"beta"``, ``"bernoulli"`` or ``"normal"``; None for the problem's
-                default.
+            reward: The distribution of rewards, ``"beta"``, ``"bernoulli"``, ``"normal"`` or ``"logistic"`` (1 with the
+                probability 1 / (1 + exp(-<x, theta*>)), else 0); None for the problem's default.
             reward_sd: Standard deviation of normal rewards.
             reward_bound: B > 0: rewards are clipped to [-B, B].
             reward_offset: Number that is added to every reward before it is clipped; regret does not depend on it.
-            parameter: theta*, ``(dim,)`` with norm at most 1, or its distribution: ``"sphere"`` (uniform on the unit
-                sphere), ``"orthant"`` (uniform on [0, 1]^dim, scaled to norm 1), ``"diagonal"`` (1/sqrt(dim) in every
-                entry) or ``"sphere_without_bias"`` (uniform on a sphere of radius sqrt(1/2) in the first dim - 1
-                dimensions, with 0 as its last entry); None for the problem's default, and with documents for the one
+            parameter: theta*, ``(dim,)`` with norm at most 1, or one for each arm, ``(num_arms, dim)``; or its
+                distribution: ``"sphere"`` (uniform on the unit sphere), ``"orthant"`` (uniform on [0, 1]^dim, scaled to
+                norm 1), ``"diagonal"`` (1/sqrt(dim) in every entry), ``"first_axis"`` (1, 0, ..., 0) or
+                ``"sphere_without_bias"`` (uniform on a sphere of radius sqrt(1/2) in the first dim - 1 dimensions, with
+                0 as its last entry); None for the problem's default, and with documents for the one
                 that was fitted to their relevances.
             statistic: What agents release, each a sum over their rounds: ``"outer"``, [x; y][x; y]^T, or ``"moments"``,
                 the same without the squares y^2 of rewards (0 instead), which needs less noise and suffices for
@@ -124,8 +129,18 @@ class LinearProblem(Problem):
             )
         if self._parameter_name == "sphere_without_bias" and dim < 2:
             raise ValueError(f"dim is {dim}; at least 2 is required with parameter='sphere_without_bias'")
+        if isinstance(contexts, str) and contexts == "separated" and min(dim, arms) < 2:
+            raise ValueError(
+                f"num_arms is {arms} and dim {dim}; at least 2 of each are required with contexts='separated'"
+            )
         if self._parameter_name == "diagonal":
             self._parameter = np.full(dim, dim**-0.5)
+        if self._parameter_name == "first_axis":
+            self._parameter = np.eye(dim)[0]
+        if self._parameter is not None and self._parameter.ndim == 2 and contexts == "band":
+            raise ValueError(
+                f"parameter has shape {self._parameter.shape}; (dim,) is required with contexts='band'"
+            )
         if isinstance(self._distribution, QueryContexts):
             self._distribution.check(sizes["num_agents"], arms)
         self._reward_bound = float(reward_bound)
@@ -139,10 +154,11 @@ class LinearProblem(Problem):
                 "pulled_context": spaces.Box(-longest, longest, (dim,), np.float64),
                 "last_reward": spaces.Box(-self._reward_bound, self._reward_bound, (1,), np.float64),
                 "total_statistic": spaces.Box(-float(MOST), float(MOST), (dim + 1, dim + 1), np.float64),
+                **self._seen_of_pool(arms),
                 **self._also_seen(),
             },
             action=next(iter(formats.values())).space,
-            hidden={"parameter": spaces.Box(-1.0, 1.0, (dim,), np.float64)},
+            hidden={"parameter": spaces.Box(-1.0, 1.0, self._shape_of_parameter(dim), np.float64)},
             action_formats=formats,
             instance_seed=instance_seed,
             render_mode=render_mode,
@@ -152,6 +168,20 @@ class LinearProblem(Problem):
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
         """Returns the action formats by name, the problem's own first."""
 
+    def _seen_of_pool(self, arms: int) -> Mapping[str, spaces.Space[Any]]:
+        """Returns the spaces of what agents see of a pool of contexts, by name; none where contexts have no pool."""
+        if not isinstance(self._distribution, FixedContexts | PoolContexts):
+            return {}
+        size, most = self._distribution.size(arms), float(MOST)
+        return {
+            "pool_index": spaces.Box(0, size - 1, (arms,), np.int64),
+            "pool_pulls": spaces.Box(0, MOST, (size,), np.int64),
+            "pool_rewards": spaces.Box(-most, most, (size,), np.float64),
+        }
+
+    def _shape_of_parameter(self, dim: int) -> tuple[int, ...]:
+        return (dim,) if self._parameter is None else self._parameter.shape
+
     def _also_seen(self) -> Mapping[str, spaces.Space[Any]]:
         """Returns the spaces of further entries of the observation, by name; none unless a subclass overrides this."""
         return {}
@@ -160,12 +190,17 @@ class LinearProblem(Problem):
         """Returns the numbers of agents, arms and dimensions by name, from arguments, given data or defaults."""
         given: dict[str, int] = {}
         if self._parameter is not None:
-            given["dim"] = self._parameter.size
-        if isinstance(self._distribution, FixedContexts | QueryContexts):
-            shape = self._distribution.shape
+            given |= dict(zip(("dim", "num_arms"), reversed(self._parameter.shape), strict=False))
+        shape = getattr(self._distribution, "shape", ())
+        if shape:
             if given.get("dim", shape[-1]) != shape[-1]:
                 raise ValueError(
                     f"parameter has {given['dim']} entries; {shape[-1]}, the dimension of contexts, is required"
+                )
+            arms = shape[-2] if len(shape) > 1 else None
+            if arms is not None and given.get("num_arms", arms) != arms:
+                raise ValueError(
+                    f"parameter is for {given['num_arms']} arms; {arms}, the arms of contexts, are required"
                 )
             given |= dict(zip(("dim", "num_arms", "num_agents"), reversed(shape), strict=False))
         return chosen_sizes(asked, given, self.defaults, "given")
@@ -174,8 +209,9 @@ class LinearProblem(Problem):
         """Raises a ``ValueError`` if rewards need means in [0, 1] and means could lie outside."""
         if not self._rewards.needs_probabilities or contexts == "band":
             return
-        if isinstance(self._distribution, FixedContexts) and self._parameter is not None:
-            means = self._distribution.matrix @ self._parameter
+        matrix = getattr(self._distribution, "matrix", None)
+        if matrix is not None and self._parameter is not None:
+            means = (matrix * self._parameter).sum(axis=-1)
             if means.min() >= 0.0 and means.max() <= 1.0:
                 return
         raise ValueError(
@@ -188,7 +224,16 @@ class LinearProblem(Problem):
         self._theta = np.stack([self._draw_parameter(seed, dim) for seed in instance_seeds])
         self._observation["contexts"] = np.zeros((*rows, dim, arms)).swapaxes(2, 3)
         self._means = np.zeros((*rows, arms))
-        self._distribution.begin(randomness, self._theta, self._across, self._means)
+        # _scores: <x, theta*>, from which expected rewards follow.
+        self._scores = np.zeros((*rows, arms)) if self._rewards.logistic else self._means
+        # Where each arm has its own parameter, _draw_round replaces the scores that follow from the first arm's.
+        common = self._theta if self._theta.ndim == 2 else self._theta[:, 0]
+        begun = randomness, common, self._across, self._scores
+        if isinstance(self._distribution, FixedContexts | PoolContexts):
+            self._distribution.begin(*begun, instance_seeds)
+            self._observation["pool_index"] = self._distribution.index
+        else:
+            self._distribution.begin(*begun)
         self._rewards.begin(randomness)
 
     @property
@@ -197,7 +242,10 @@ class LinearProblem(Problem):
         return self._observation["contexts"].swapaxes(2, 3)
 
     def _draw_round(self) -> None:
-        self._distribution.draw(self._active, self._across, self._means)
+        self._distribution.draw(self._active, self._across, self._scores)
+        if self._theta.ndim == 3:
+            expect_by_arm(self._active, self._across, self._theta[0], self._scores)
+        self._rewards.link(self._scores, self._means)
 
     def _draw_parameter(self, seed: int, dim: int) -> Array:
         if self._parameter is not None:
@@ -217,6 +265,10 @@ class LinearProblem(Problem):
             self._active, arm, self._across, self._reward, seen["last_reward"], seen["pulled_context"],
             seen["total_statistic"],
         )  # fmt: skip
+        if "pool_index" in seen:
+            count(
+                self._active, arm, self._reward, seen["pool_index"], seen["pool_pulls"], seen["pool_rewards"]
+            )
         if not self._squares:
             seen["total_statistic"][..., -1, -1] = 0.0
 
@@ -228,18 +280,20 @@ class LinearProblem(Problem):
         return np.full(self._reward.shape, self._reward_bound)
 
     def _hidden(self) -> Arrays:
-        shape = (*self._reward.shape, self._theta.shape[1])
+        shape = (*self._reward.shape, *self._theta.shape[1:])
         return {"parameter": np.broadcast_to(self._theta[:, np.newaxis], shape).copy()}
 
     def _scenery(self) -> Arrays:
-        return {**self.hidden(), "means": self._means}
+        parameter = self.hidden()["parameter"]
+        average = parameter if parameter.ndim == 3 else parameter.mean(axis=2)
+        return {"parameter": average, "means": self._means}
 
 
 def _checked_parameter(parameter: Any) -> Array:
     array = np.array(parameter, np.float64)
-    if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"parameter has shape {array.shape}; (dim,) is required")
-    if not np.isfinite(array).all() or np.linalg.norm(array) > 1.0 + 1e-9:
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise ValueError(f"parameter has shape {array.shape}; (dim,) or (num_arms, dim) is required")
+    if not np.isfinite(array).all() or np.linalg.norm(array, axis=-1).max() > 1.0 + 1e-9:
         raise ValueError(
             f"parameter is {array.tolist()}; finite entries and a norm of at most 1 are required"
         )

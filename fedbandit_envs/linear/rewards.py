@@ -3,6 +3,7 @@
 from typing import Literal, get_args
 
 import numpy as np
+from scipy.special import expit
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_number
@@ -13,9 +14,9 @@ from fedbandit_envs.randomness.streams import Purpose
 from fedbandit_envs.randomness.threefry import threefry, u32
 from fedbandit_envs.randomness.variates import normal_pair, uniform
 
-RewardName = Literal["beta", "bernoulli", "normal"]
+RewardName = Literal["beta", "bernoulli", "normal", "logistic"]
 
-_BERNOULLI, _NORMAL = (get_args(RewardName).index(name) for name in ("bernoulli", "normal"))
+_BETA, _NORMAL = (get_args(RewardName).index(name) for name in ("beta", "normal"))
 
 
 class RewardDistribution:
@@ -23,6 +24,10 @@ class RewardDistribution:
 
     The reward of an agent in a round is a monotone function of the mean and of one random number. So with common random
     numbers, an arm with a larger mean never gives a smaller reward.
+
+    Attributes:
+        name: The distribution's name.
+        sd: Standard deviation of normal rewards.
     """
 
     def __init__(self, name: RewardName, sd: float, bound: float, offset: float) -> None:
@@ -30,7 +35,8 @@ class RewardDistribution:
 
         Args:
             name: ``"beta"`` (Beta(mu, 1 - mu), as in the FedUCB paper) or ``"bernoulli"``, which both need means in
-                [0, 1], or ``"normal"`` (N(mu, sd^2)).
+                [0, 1]; ``"normal"`` (N(mu, sd^2)); or ``"logistic"`` (1 with the probability mu, else 0, where mu is a
+                logistic function of <x, theta*>, see :meth:`link`).
             sd: Standard deviation of normal rewards, >= 0.
             bound: B > 0; rewards are clipped to [-B, B].
             offset: Number that is added to every reward before it is clipped.
@@ -40,10 +46,22 @@ class RewardDistribution:
             ValueError: A name is unknown, or a number out of its range.
         """
         self._distribution = get_args(RewardName).index(require_choice("reward", name, get_args(RewardName)))
-        self._sd = require_number("reward_sd", sd, 0, np.inf)
+        self.name: RewardName = name
+        self.sd = require_number("reward_sd", sd, 0, np.inf)
         self._bound = require_number("reward_bound", bound, 0, np.inf, open_below=True)
         self._offset = require_number("reward_offset", offset, -np.inf, np.inf)
-        self.needs_probabilities = name != "normal"
+        self.needs_probabilities = name in ("beta", "bernoulli")
+        self.logistic = name == "logistic"
+
+    def link(self, scores: Array, means: Array) -> None:
+        """Computes expected rewards from <x, theta*> = z: with logistic rewards 1 / (1 + exp(-z)), with others z.
+
+        Args:
+            scores: <x, theta*>, any shape; with rewards that are not logistic the same array as ``means``.
+            means: Output: expected rewards, same shape.
+        """
+        if self.logistic:
+            expit(scores, out=means)
 
     def begin(self, randomness: EpisodeRandomness) -> None:
         """Prepares the draws of an episode."""
@@ -60,7 +78,7 @@ class RewardDistribution:
             clipped: Output: whether each was clipped, bool ``(replicas, agents)``.
         """
         _draw(
-            active, arm, means, self._distribution, self._sd, self._bound, self._offset, self._draws.key,
+            active, arm, means, self._distribution, self.sd, self._bound, self._offset, self._draws.key,
             self._draws.round, reward, clipped,
         )  # fmt: skip
 
@@ -76,7 +94,7 @@ def _draw(active, arm, means, kind, sd, bound, offset, key, round_, reward, clip
                 x, y = threefry(key[r, j, 0], key[r, j, 1], round_[r, j], u32(0))
                 if kind == _NORMAL:
                     paid = mean + sd * np.float64(normal_pair(x, y)[0])
-                elif kind == _BERNOULLI:
+                elif kind != _BETA:
                     paid = np.float64(uniform(x, y) >= 1.0 - mean)
                 elif 0.0 < mean < 1.0:
                     paid = arcsine_quantile(mean, uniform(x, y), scratch)

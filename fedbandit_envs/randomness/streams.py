@@ -34,6 +34,7 @@ class Purpose(IntEnum):
     LIE = 9
     ARM = 10
     REPORT = 11
+    POOL = 12
 
 
 def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:

@@ -362,11 +362,11 @@ class Server(Transport):
         ask(question)
         if self._stage is not None:
             combined, messages, lost = self._combined(asked, exchange)
-            self._book(messages)
+            self._book(messages, self._bytes_per_report)
             self._traffic["lost"] += lost
             return combined.uploads()
         released = self.env.release(asked)
-        arriving = self._transmitted(asked, True, None, exchange)
+        arriving = self._transmitted(asked, True, self._bytes_per_report, exchange)
         for name, array in reports.items():
             array[arriving] = released[name][arriving]
         return reports, arriving

@@ -1,7 +1,7 @@
 """The base class of transports: when agents send, their inboxes, counts of messages, and what sending times reveal."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.action_formats import WithEntry, add_entry, require_action_entries, take_entry
 from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.core.noise_variance import variance_of
 from fedbandit_envs.core.wrapper import FederatedWrapper, find_layer
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
@@ -110,11 +111,9 @@ class Transport(FederatedWrapper):
         self._echo, self._delay = bool(echo), int(delay)
         self._loss, self._duplication = float(loss), float(duplication)
         released = env.single_release_space
-        bits = sum(
-            int(np.prod(space.shape or ())) * env.message_bits.get(name, 8 * BYTES_PER_NUMBER)
-            for name, space in released.items()
-        )
-        self._bytes_per_message = HEADER_BYTES + -(-bits // 8)
+        asked = {of for name in env.asked_arrays for of in (name, variance_of(name))}
+        self._bytes_per_message = HEADER_BYTES + _released_bytes(env, released.keys() - asked)
+        self._bytes_per_report = HEADER_BYTES + _released_bytes(env, asked & released.keys() or released.keys())
         senders = 1 if self._stage is not None else self.max_num_agents if senders is None else senders
         # The spaces of inboxes have infinite bounds, since noise is unbounded.
         self._inbox_spaces: dict[str, spaces.Space[Any]] = {
@@ -358,6 +357,16 @@ class Transport(FederatedWrapper):
         self._total_messages += messages
         if size is not None:
             self._extra_bytes += messages * (size - self._bytes_per_message)
+
+
+def _released_bytes(env: FederatedEnv, names: Collection[str]) -> int:
+    """Returns how many bytes some arrays of a release take, rounded up."""
+    bits = (
+        int(np.prod(env.single_release_space[name].shape or ()))
+        * env.message_bits.get(name, 8 * BYTES_PER_NUMBER)
+        for name in names
+    )
+    return -(-sum(bits) // 8)
 
 
 @kernel

@@ -1,0 +1,87 @@
+"""What agents of Fed-PE tell the server: their sums of rewards and, when the server asks, which arms are left."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.policy_spec import PolicySpec
+
+
+class PhasedReporter:
+    """Reports sums of rewards along an agent's features, and drops arms by the server's estimates.
+
+    The agent sends ``rewards``, for each arm the sum of its rewards times x / ||x||^2 for its features x, and
+    ``shortest``, the smallest norm of its features; with a message that has ``lengths``, all of their norms.
+
+    When the server asks (:class:`~fedbandit_envs.baselines.servers.phases.PhasedServer`), an arm is left if its upper
+    confidence bound is at least the lower one of the best arm that was left before. The agent reports which arms are
+    ``left`` and the number of the ``best``.
+
+    Example:
+        >>> from fedbandit_envs import make_federation
+        >>> from fedbandit_envs.baselines import BASELINES
+        >>> env = BASELINES["Fed-PE"].wrap(make_federation("FedFixed-v0")).env
+        >>> reporter = PhasedReporter()
+        >>> reporter.reset(env.policy_spec, np.zeros((1, 100), np.uint64))
+        >>> reporter.observe(env.reset_batch([0]).observation)
+        >>> reporter.report(None)["rewards"].shape
+        (1, 100, 10, 3)
+    """
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Checks the environment; see :meth:`.Reporter.reset`.
+
+        Raises:
+            UnfitError: Arms have no features that stay the same, or a reward can be exactly 0.
+        """
+        seen = spec.observation.spaces
+        if "pool_pulls" not in seen or seen["pool_pulls"].shape != seen["pool_index"].shape:
+            raise UnfitError(
+                "contexts change from round to round; fixed contexts, or contexts='separated', are required"
+            )
+        if spec.public.get("reward") != "normal" or not spec.public["reward_sd"] > 0:
+            raise UnfitError(
+                f"reward is {spec.public.get('reward')!r} and can be exactly 0, so that an agent's first upload has no "
+                "direction from which the server could learn that of its features; 'normal' with reward_sd > 0 is "
+                "required"
+            )
+        self._names = spec.release.spaces.keys()
+
+    def observe(self, observation: Arrays) -> None:
+        """Keeps features and sums of rewards; see :meth:`.Reporter.observe`."""
+        self._features, self._sums = observation["contexts"], observation["pool_rewards"]
+
+    def report(self, question: Arrays | None) -> Mapping[str, Array]:
+        """Returns sums of rewards, or which arms are left; see :meth:`.Reporter.report`.
+
+        Args:
+            question: ``estimate``, the parameters of arms, ``(replicas, agents, arms, dim)``; ``spread``, ``(...,
+                arms, dim, dim)``; ``radius``, three numbers from which the radius follows; and ``left``, the arms that
+                were left before, ``(replicas, agents, arms)``. None for a report of sums.
+        """
+        x = self._features
+        lengths = np.linalg.norm(x, axis=-1)
+        left, best = np.ones(lengths.shape, np.bool_), np.zeros(lengths.shape[:2], np.int64)
+        if question is not None:
+            left, best = self._remaining(question)
+        message = {
+            "rewards": x * (self._sums / lengths**2)[..., np.newaxis],
+            "shortest": lengths.min(axis=-1),
+            "lengths": lengths,
+            "left": left,
+            "best": best,
+        }
+        return {name: message[name] for name in self._names}
+
+    def _remaining(self, question: Arrays) -> tuple[Array, Array]:
+        x, left = self._features, question["left"]
+        estimate = (x * question["estimate"]).sum(axis=-1)
+        variance = np.einsum("rjad,rjade,rjae->rja", x, question["spread"], x)
+        base, constant, slope = np.moveaxis(question["radius"], -1, 0)[..., np.newaxis]
+        spread = np.maximum(base + variance, 1e-300)
+        radius = np.sqrt(np.maximum(spread * (constant + slope * np.log(spread)), 0.0))
+        best = np.where(left, estimate, -np.inf).argmax(axis=-1)
+        lower = np.take_along_axis(estimate - radius, best[..., np.newaxis], axis=-1)
+        return left & (estimate + radius >= lower), best

@@ -1,0 +1,154 @@
+"""FedGLB-UCB, the agents' side: an online Newton step between synchronisations, and a request when data have grown."""
+
+from math import log
+from typing import Any
+
+import numpy as np
+
+from fedbandit_envs.baselines.linear.linucb import LinUCB
+from fedbandit_envs.baselines.linear.triggers import is_due
+from fedbandit_envs.baselines.logistic.glm import slope_of
+from fedbandit_envs.baselines.logistic.steps import learn
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_flag, require_number
+from fedbandit_envs.core.policy_spec import PolicySpec
+
+
+class FedGLB(LinUCB):
+    """LinUCB on the products <x, w> of an online model w in place of rewards (Li and Wang 2022, FedGLB-UCB).
+
+    An agent pulls the arm with the largest <x, A^-1 b> + alpha ||x||_{A^-1}, with A = kappa I + sum x x^T over all
+    agents' contexts before the last synchronisation and its own since, kappa = ridge / c, and c a lower bound of the
+    logistic function's slope. With each observation (x, y) it adds z = <x, w> times x to b, and takes the step w' = w -
+    (1 / (1 + exp(-z)) - y) / c A^-1 x, which is moved to the nearest point of the ball ||w|| <= S in the norm of A. At
+    a synchronisation the server (:class:`~fedbandit_envs.baselines.servers.LogisticServer`) sends G = sum x x^T, a
+    model, which becomes w, and two parts of the radius; b becomes G times the model.
+
+    alpha = beta_scale sqrt(kappa S^2 + beta_own + beta_server - sum z^2 + b^T A^-1 b), where sum z^2 is over all data
+    that A contains, beta_own = 1 + 4 B / c + (8 R^2 / c^2) ln((M / failure) sqrt(4 + 8 B / c + 16 R^4 / (c^4
+    failure^2))) for M agents and noise_sd R, and B a bound of the model's losses: at first c ridge S^2 / 2, with each
+    own step (1 / (1 + exp(-z)) - y)^2 ||x||^2_{A^-1} / (2 c) more, and after a synchronisation what the server sends.
+
+    An agent asks to synchronise when (number of own observations since the last time) times the growth of log det A
+    reaches D. Without a server the agent never does (N-ONS).
+
+    Example:
+        >>> from fedbandit_envs import logistic_v0
+        >>> from fedbandit_envs.baselines import BASELINES
+        >>> env = BASELINES["FedGLB-UCB"].wrap(logistic_v0.parallel_env(num_agents=3, num_arms=4, dim=2))
+        >>> policy = FedGLB()
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation)["action"].shape
+        (1, 3)
+    """
+
+    def __init__(
+        self,
+        ridge: float = 2.0,
+        slope: float | None = 0.1966,
+        threshold: float | None = None,
+        beta_scale: float = 0.1,
+        released: bool = False,
+        **linucb: Any,
+    ) -> None:
+        """Sets the policy's constants.
+
+        Args:
+            ridge: The ridge of the logistic model, > 0.
+            slope: c, > 0; the default is that of the paper's experiment, the slope at 1; None for the environment's.
+            threshold: D; None for T / (M d ln(M T)) with the horizon T, M agents and contexts of dimension d.
+            beta_scale: Factor of the radius; 1 is the theory's.
+            released: Whether, as in the released program, models are projected on the probability simplex in place of
+                the ball, and beta_own is B until the first own step after a synchronisation.
+            **linucb: Other arguments of :class:`LinUCB`.
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
+        """
+        super().__init__(ridge, beta_scale=beta_scale, **linucb)
+        self._slope = None if slope is None else require_number("slope", slope, 0, 0.25, open_below=True)
+        self._threshold = None if threshold is None else require_number("threshold", threshold, 0, np.inf)
+        self._released = require_flag("released", released)
+        self._penalty = self._ridge
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets everything; see :meth:`Policy.reset`.
+
+        Raises:
+            UnfitError: Rewards are not logistic, or there is a server that does not send models.
+        """
+        seen, rows = spec.observation.spaces, seeds.shape
+        self._hears = "server_model" in seen
+        if not self._hears and ("server_mask" in seen or spec.chooses_sending):
+            raise UnfitError(
+                "a Server with policy='logistic' and Messages with a GradientReporter are required around the "
+                f"environment, or none; its observations are {sorted(seen)} and its actions {spec.action}"
+            )
+        self._c = slope_of(spec, self._slope)
+        self._ridge = self._penalty / self._c
+        super().reset(spec, seeds)
+        (dim,) = seen["pulled_context"].shape or (0,)
+        self._confidence.inflation[...] = 0.0
+        self._matrix = np.zeros((*rows, dim, dim)) + self._ridge * np.eye(dim)
+        self._model = np.zeros((*rows, dim))
+        self._shared, self._squares = np.zeros((2, *rows))
+        self._losses = np.full(rows, self._c * self._penalty * self._parameter_bound**2 / 2)
+        self._fresh = np.zeros(rows)
+        self._synchronised = self._ridges.log_det.copy()
+        self._asks = spec.chooses_sending
+        self._due = self._threshold
+        if self._due is None:
+            self._due = spec.horizon / (spec.agents * dim * log(max(spec.agents * spec.horizon, 2)))
+        self._union = spec.agents / self._failure
+        self._send, self._no_spread = np.zeros(rows, np.bool_), np.zeros(rows)
+
+    def act(self, observation: Arrays) -> Any:
+        """Returns arms and, where agents choose when to send, which of them ask to synchronise.
+
+        See :meth:`Policy.act`.
+        """
+        acted = (observation["pulled_context"] != 0).any(axis=-1)
+        learn(
+            observation["pulled_context"], observation["last_reward"], self._ridges.inverse, self._ridges.moment,
+            self._ridges.log_det, self._matrix, self._model, self._squares, self._losses, self._c,
+            self._parameter_bound, self._released,
+        )  # fmt: skip
+        self._fresh += acted
+        if self._hears and observation["server_mask"].any():
+            self._synchronise(observation, observation["server_mask"][..., 0])
+        self._set_radius()
+        arm = self._choose(observation, -log(self._failure))
+        if not self._asks:
+            return arm
+        is_due(
+            observation.get("active", self._everyone), observation["round"], observation["contexts"], arm,
+            self._ridges.inverse, self._ridges.log_det, self._synchronised, self._fresh, self._no_spread,
+            self._due, self._send,
+        )  # fmt: skip
+        return {"action": arm, "send": self._send}
+
+    def _synchronise(self, observation: Arrays, new: Array) -> None:
+        gram, model = observation["server_gram"][new], observation["server_model"][new]
+        matrix = gram + self._ridge * np.eye(model.shape[-1])
+        pulled = (gram @ model[..., np.newaxis])[..., 0]
+        self._matrix[new], self._model[new] = matrix, model
+        self._ridges.inverse[new, 0] = np.linalg.inv(matrix)
+        self._ridges.log_det[new, 0] = np.linalg.slogdet(matrix)[1]
+        self._ridges.moment[new, 0] = pulled
+        self._squares[new] = (pulled * model).sum(axis=-1)
+        self._shared[new], self._losses[new] = observation["server_radius"][new].T
+        self._synchronised[new], self._fresh[new] = self._ridges.log_det[new], 0.0
+
+    def _set_radius(self) -> None:
+        """Writes alpha, without its factor, into the bounds of the estimates."""
+        c, noise = self._c, self._noise_sd**2
+        root = np.sqrt(4 + 8 * self._losses / c + 16 * noise**2 / (c**4 * self._failure**2))
+        own = 1 + 4 * self._losses / c + 8 * noise / c**2 * np.log(self._union * root)
+        if self._released:
+            own = np.where(self._fresh > 0, own, np.where(self._shared > 0, self._losses, 0.0))
+        moment = self._ridges.moment[:, :, 0]
+        form = (moment * (self._ridges.inverse[:, :, 0] @ moment[..., np.newaxis])[..., 0]).sum(axis=-1)
+        square = self._ridge * self._parameter_bound**2 + own + self._shared - self._squares + form
+        self._confidence.bias[..., 0] = np.sqrt(np.maximum(square, 0.0))

@@ -1,0 +1,106 @@
+"""Maximum likelihood of the logistic model with a ridge, by Newton's method, from numbers of pulls (compiled)."""
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.linear.ridge import factorise
+
+_MOST_STEPS = 100
+
+
+class PoolFeatures:
+    """The vectors of the pool that agents have been offered so far.
+
+    Attributes:
+        known: The vectors, ``(replicas, size, dim)``; 0 where a vector has not been offered.
+    """
+
+    def __init__(self, replicas: int, size: int, dim: int) -> None:
+        """Starts without vectors."""
+        self.known = np.zeros((replicas, size, dim))
+
+    def add(self, index: Array, contexts: Array) -> None:
+        """Adds vectors, ``(replicas, ..., dim)``, by their numbers in the pool, ``(replicas, ...)``."""
+        for known, place, vectors in zip(self.known, index, contexts, strict=True):
+            known[place] = vectors
+
+
+@kernel
+def maximise(features, pulls, rewards, ridge, model):
+    """Replaces models by the minimisers of sum (ln(1 + e^z) - y z) + ridge |w|^2 / 2 with z = <x, w>.
+
+    Newton's method starts from the models given, and halves a step that makes the norm of the gradient larger.
+
+    Args:
+        features: Vectors x of the pool, ``(replicas, size, dim)``.
+        pulls: Number of observations of each vector, ``(replicas, rows, size)``.
+        rewards: Sum of their rewards y, same shape.
+        ridge: The ridge, > 0.
+        model: Models w, ``(replicas, rows, dim)``.
+    """
+    dim = model.shape[2]
+    gradient, hessian, factor, step = np.empty(dim), np.empty((dim, dim)), np.zeros((dim, dim)), np.empty(dim)
+    for r in range(model.shape[0]):
+        for j in range(model.shape[1]):
+            w = model[r, j]
+            step[:] = 0.0
+            before, size = np.inf, 1.0
+            for _ in range(_MOST_STEPS):
+                norm = _derive(features[r], pulls[r, j], rewards[r, j], ridge, w, gradient, hessian)
+                if norm > before:
+                    size *= 0.5
+                    for i in range(dim):
+                        w[i] -= size * step[i]
+                    continue
+                if norm <= 1e-10:
+                    break
+                before, size = norm, 1.0
+                factorise(hessian, factor)
+                solve(factor, gradient, step)
+                for i in range(dim):
+                    step[i] = -step[i]
+                    w[i] += step[i]
+
+
+@kernel
+def solve(factor, vector, solution):
+    """Solves L L^T solution = vector for a lower triangular factor L, ``(dim, dim)``, and vectors ``(dim,)``."""
+    dim = vector.shape[0]
+    for i in range(dim):
+        value = vector[i]
+        for h in range(i):
+            value -= factor[i, h] * solution[h]
+        solution[i] = value / factor[i, i]
+    for i in range(dim - 1, -1, -1):
+        value = solution[i]
+        for h in range(i + 1, dim):
+            value -= factor[h, i] * solution[h]
+        solution[i] = value / factor[i, i]
+
+
+@kernel
+def _derive(features, pulls, rewards, ridge, w, gradient, hessian):
+    """Computes gradient and Hessian at w, and returns the norm of the gradient; vectors without pulls are skipped."""
+    dim = w.shape[0]
+    for i in range(dim):
+        gradient[i] = ridge * w[i]
+        hessian[i] = 0.0
+        hessian[i, i] = ridge
+    for p in range(pulls.shape[0]):
+        if pulls[p] == 0:
+            continue
+        z = 0.0
+        for i in range(dim):
+            z += features[p, i] * w[i]
+        chance = 1.0 / (1.0 + np.exp(-z))
+        error = pulls[p] * chance - rewards[p]
+        slope = pulls[p] * chance * (1.0 - chance)
+        for i in range(dim):
+            gradient[i] += error * features[p, i]
+            for h in range(i + 1):
+                hessian[i, h] += slope * features[p, i] * features[p, h]
+    norm = 0.0
+    for i in range(dim):
+        norm += gradient[i] ** 2
+    return np.sqrt(norm)

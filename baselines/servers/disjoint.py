@@ -1,0 +1,60 @@
+"""The server policy that solves a ridge regression for each arm on all that agents have told it."""
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_number
+from fedbandit_envs.core.policy_spec import PolicySpec
+
+
+class DisjointServer:
+    """Answers for each arm a the ridge estimate ``theta`` = V_a^-1 sum y x and ``inverse`` = V_a^-1 of all agents' pulls.
+
+    Here V_a = ridge I + sum x x^T over all pulls of arm a, with contexts x and rewards y. Agents tell the server every
+    observation (:class:`~fedbandit_envs.baselines.linear.telling.TellingReporter`); an observation's number in the pool
+    is taken for the number of the arm.
+
+    Example:
+        >>> from fedbandit_envs import make_federation
+        >>> from fedbandit_envs.baselines import BASELINES
+        >>> env = BASELINES["OFUL-disjoint-shared"].wrap(make_federation("FedFixed-v0"))
+        >>> env.reset_batch([0]).observation["server_theta"].shape
+        (1, 100, 10, 3)
+    """
+
+    def __init__(self, ridge: float = 1.0) -> None:
+        """Sets the multiple of I in V_a, > 0.
+
+        Raises:
+            TypeError: ``ridge`` is no number.
+            ValueError: ``ridge`` is not positive.
+        """
+        self._ridge = require_number("ridge", ridge, 0, np.inf, open_below=True)
+
+    def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
+        """Returns the shapes of ``theta``, ``(arms, dim)``, and of ``inverse``, ``(arms, dim, dim)``."""
+        arms, dim = spec.observation["contexts"].shape or (0, 0)
+        return {
+            "theta": {"shape": [arms, dim], "dtype": "float64"},
+            "inverse": {"shape": [arms, dim, dim], "dtype": "float64"},
+        }
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
+        """Forgets all observations; see :meth:`.ServerPolicy.reset`."""
+        arms, dim = spec.observation["contexts"].shape or (0, 0)
+        self._gram = np.zeros((len(seeds), arms, dim, dim)) + self._ridge * np.eye(dim)
+        self._moment = np.zeros((len(seeds), arms, dim))
+        return self._solved()
+
+    def answer(self, uploads: Arrays, mask: Array) -> Arrays:
+        """Takes observations in and solves the regressions; see :meth:`.ServerPolicy.answer`."""
+        replica, agent = np.nonzero(mask)
+        x, y = uploads["context"][replica, agent], uploads["reward"][replica, agent]
+        place = replica, uploads["index"][replica, agent].astype(np.int64)
+        np.add.at(self._gram, place, x[:, :, np.newaxis] * x[:, np.newaxis])
+        np.add.at(self._moment, place, y[:, np.newaxis] * x)
+        return self._solved()
+
+    def _solved(self) -> Arrays:
+        inverse = np.linalg.inv(self._gram)
+        return {"theta": np.einsum("rade,rae->rad", inverse, self._moment), "inverse": inverse}

@@ -1,0 +1,177 @@
+"""The server policy of FedGLB-UCB, which solves the logistic regression of all agents by asking them for gradients.
+
+C. Li, H. Wang: Communication Efficient Federated Learning for Generalized Linear Bandits, NeurIPS 2022.
+"""
+
+from math import log, sqrt
+from typing import Literal, get_args
+
+import numpy as np
+
+from fedbandit_envs.baselines.logistic.glm import slope_of
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
+from fedbandit_envs.core.features import highest
+from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.wrappers.transport.server_policy import Ask
+
+SolverName = Literal["accelerated", "newton"]
+
+
+class LogisticServer:
+    """At each synchronisation minimises f(w) = (sum of all agents' logistic losses + ridge ||w||^2 / 2) / n.
+
+    n is the number of observations. Agents upload their Gram matrices sum x x^T and are asked for the gradients of
+    their losses at one model after another, until the norm of f's gradient is at most sqrt(2 ridge / n^3), so that f is
+    within 1 / n^2 of its minimum. The solver is
+
+    * ``"accelerated"``: y_{k+1} = w_k - step grad f(w_k) and w_{k+1} = (1 - g_k) y_{k+1} + g_k y_k, with the step 1 /
+      (L^2 / 4 + ridge / n) for contexts of norm at most L; g_0 = 0, g_{k+1} = (1 - l_k) / l_{k+1}, l_0 = 1 and l_{k+1}
+      = (1 + sqrt(1 + 4 l_k^2)) / 2;
+    * ``"newton"``, which is this project's: w_{k+1} = w_k - H^-1 grad f(w_k), for which agents send Hessians, too.
+
+    The first model of a synchronisation is the last one of the synchronisation before. The answer is the sum G of Gram
+    matrices, the model w, and two numbers for the radius of :class:`~fedbandit_envs.baselines.logistic.FedGLB`:
+
+    * 8 R^2 u / c^2 + B_1 + (4 R / c) sqrt(2 u) (||w|| + S + sqrt(B_1)), with B_1 = ridge S^2 / 2 + 1 / n and u = ln(1 /
+      failure) + (d / 2) ln(1 + (1 + n) / d);
+    * W^2 / (2 c), with W = ||n grad f(w)||_{A^-1} / c + (R / c) sqrt(d ln(1 + n c / (d ridge)) + 2 ln(1 / failure)) +
+      sqrt(ridge / c) S and A = (ridge / c) I + G.
+
+    Its agents' messages are written by a :class:`~fedbandit_envs.baselines.logistic.GradientReporter`;
+    ``BASELINES["FedGLB-UCB"].wrap`` puts both around an environment.
+
+    Example:
+        >>> from fedbandit_envs import logistic_v0
+        >>> from fedbandit_envs.baselines import BASELINES
+        >>> env = BASELINES["FedGLB-UCB"].wrap(logistic_v0.parallel_env(num_agents=3, num_arms=4, dim=2))
+        >>> env.reset_batch([0]).observation["server_model"].shape
+        (1, 3, 2)
+    """
+
+    def __init__(
+        self,
+        ridge: float = 2.0,
+        slope: float | None = 0.1966,
+        noise_sd: float = 0.5,
+        parameter_bound: float = 1.0,
+        failure: float = 0.01,
+        solver: SolverName = "accelerated",
+        gradient_rounds: int | None = None,
+        released: bool = False,
+    ) -> None:
+        """Sets the server's constants, which should be those of the agents.
+
+        Args:
+            ridge: The ridge, > 0.
+            slope: c, a lower bound of the logistic function's slope; None for the environment's.
+            noise_sd: R, the sub-Gaussian constant of rewards.
+            parameter_bound: S, an upper bound of ||theta*||.
+            failure: Probability with which confidence bounds may fail, in (0, 1].
+            solver: ``"accelerated"`` or ``"newton"``.
+            gradient_rounds: The number of times that agents are asked in each synchronisation, whatever they reply, as
+                a claim about their privacy needs it; None to go on until the gradient is small.
+            released: Whether, as in the released program, the step is 0.1 / (1/4 + ridge / n), models start at 0, g
+                advances in every second step, from 1 on, there are at most 2 n gradients, and the radius has the norm
+                of A in place of that of A^-1.
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
+        """
+        self._ridge = require_number("ridge", ridge, 0, np.inf, open_below=True)
+        self._slope = None if slope is None else require_number("slope", slope, 0, 0.25, open_below=True)
+        self._noise_sd = require_number("noise_sd", noise_sd, 0, np.inf)
+        self._bound = require_number("parameter_bound", parameter_bound, 0, np.inf)
+        self._log_failure = -log(require_number("failure", failure, 0, 1, open_below=True))
+        self._newton = require_choice("solver", solver, get_args(SolverName)) == "newton"
+        self._most = np.inf if gradient_rounds is None else require_integer("gradient_rounds", gradient_rounds, 1)
+        self._released = require_flag("released", released)
+
+    def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
+        """Returns the shapes of the Gram matrix, the model, and the two numbers for the radius."""
+        (dim,) = spec.observation["pulled_context"].shape or (0,)
+        shapes = {"gram": [dim, dim], "model": [dim], "radius": [2]}
+        return {name: {"shape": shape, "dtype": "float64"} for name, shape in shapes.items()}
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets everything; see :meth:`.ServerPolicy.reset`.
+
+        Raises:
+            UnfitError: Rewards are not logistic.
+        """
+        (dim,), rows = spec.observation["pulled_context"].shape or (0,), (len(seeds), spec.agents)
+        self._c = slope_of(spec, self._slope)
+        self._curve = highest(spec.observation["contexts"]) ** 2 / 4
+        self._grams, self._counts = np.zeros((*rows, dim, dim)), np.zeros(rows)
+        self._model, self._before, self._gradient = np.zeros((3, rows[0], dim))
+        # l and the one before, and g, of each replica's descent.
+        self._lengths, self._share = np.zeros((2, rows[0])), np.zeros(rows[0])
+        self._asked, self._answered = np.zeros(rows[0], np.bool_), np.zeros(rows[0])
+        self._gram, self._radius = np.zeros((rows[0], dim, dim)), np.zeros((rows[0], 2))
+
+    def answer(self, uploads: Arrays, mask: Array) -> Arrays | Ask:
+        """Begins a descent with new uploads, goes on with gradients; see :meth:`.ServerPolicy.answer`."""
+        fresh = mask & ~self._asked[:, np.newaxis]
+        self._grams[fresh], self._counts[fresh] = uploads["gram"][fresh], uploads["count"][fresh]
+        self._descend(np.flatnonzero(self._asked), uploads)
+        self._begin(np.flatnonzero(fresh.any(axis=1)))
+        if self._asked.any():
+            # Agents without data have no gradient.
+            who = self._asked[:, np.newaxis] & (self._counts > 0)
+            return Ask({"model": self._model[:, np.newaxis]}, who)
+        return {"gram": self._gram, "model": self._model, "radius": self._radius}
+
+    def _begin(self, some: Array) -> None:
+        """Begins the descents of some replicas, given by their numbers."""
+        self._gram[some] = self._grams[some].sum(axis=1)
+        self._asked[some], self._answered[some] = self._counts[some].sum(axis=1) > 0, 0
+        if self._released:
+            self._model[some] = 0.0
+        self._before[some] = self._model[some]
+        self._lengths[0, some], self._lengths[1, some] = 0.0, 1.0
+        self._share[some] = 1.0 if self._released else 0.0
+
+    def _descend(self, some: Array, reports: Arrays) -> None:
+        """Takes one step of each running descent, or ends it."""
+        model, n = self._model[some], self._counts[some].sum(axis=1)[:, np.newaxis]
+        gradient = (reports["gradient"][some].sum(axis=1) + self._ridge * model) / n
+        self._gradient[some] = gradient
+        self._answered[some] += 1
+        small = np.linalg.norm(gradient, axis=1) <= np.sqrt(2 * self._ridge / n[:, 0] ** 3)
+        most = 2 * n[:, 0] if self._released else self._most
+        done = small if self._most == np.inf else np.zeros(len(some), np.bool_)
+        if self._newton:
+            identity = self._ridge * np.eye(model.shape[1])
+            hessian = (reports["hessian"][some].sum(axis=1) + identity) / n[..., np.newaxis]
+            after = model - np.linalg.solve(hessian, gradient[..., np.newaxis])[..., 0]
+        else:
+            curve, factor = (0.25, 0.1) if self._released else (self._curve, 1.0)
+            moved = model - factor / (curve + self._ridge / n) * gradient
+            share = self._share[some, np.newaxis]
+            after = (1 - share) * moved + share * self._before[some]
+            earlier, now = self._lengths[:, some]
+            later = (1 + np.sqrt(1 + 4 * (earlier if self._released else now) ** 2)) / 2
+            self._share[some], self._before[some] = (1 - now) / later, moved
+            self._lengths[:, some] = now, later
+        self._model[some] = np.where(done[:, np.newaxis], model, after)
+        ended = some[done | (self._answered[some] >= most)]
+        self._asked[ended] = False
+        self._finish(ended)
+
+    def _finish(self, some: Array) -> None:
+        """Computes the two numbers for the radius."""
+        n, dim = self._counts[some].sum(axis=1), self._model.shape[1]
+        c, ridge, noise = self._c, self._ridge, self._noise_sd
+        gradient = n[:, np.newaxis] * self._gradient[some]
+        matrix = self._gram[some] + ridge / c * np.eye(dim)
+        if not self._released:
+            matrix = np.linalg.inv(matrix)
+        form = np.einsum("ri,rij,rj->r", gradient, matrix, gradient)
+        spread = np.sqrt(dim * np.log1p(n * c / (dim * ridge)) + 2 * self._log_failure)
+        width = np.sqrt(form) / c + noise / c * spread + sqrt(ridge / c) * self._bound
+        penalty = ridge * self._bound**2 / 2 + 1 / n
+        u = self._log_failure + dim / 2 * np.log1p((1 + n) / dim)
+        reach = np.linalg.norm(self._model[some], axis=1) + self._bound + np.sqrt(penalty)
+        shared = 8 * noise**2 * u / c**2 + penalty + 4 * noise / c * np.sqrt(2 * u) * reach
+        self._radius[some] = np.stack([shared, width**2 / (2 * c)], axis=1)
