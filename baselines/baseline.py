@@ -39,6 +39,8 @@ class Baseline:
         policy_kwargs: Keyword arguments with which the baseline makes its policy.
         wrappers: The baseline's wrappers, from the innermost to the outermost, each under the name of its role
             (``"privatizer"``, ``"channel"``, ...).
+        only: Id of the registered environment that the baseline is for, if it plays only some of the problem's; empty
+            if it plays all of them.
 
     Example:
         >>> from fedbandit_envs import procurement_v0
@@ -54,6 +56,11 @@ class Baseline:
     policy: Callable[..., Policy]
     policy_kwargs: Mapping[str, Any] = field(default_factory=dict)
     wrappers: Mapping[str, WrapperSpec] = field(default_factory=dict)
+    only: str = ""
+
+    def fits(self, federation: type[Any], env_id: str) -> bool:
+        """Returns whether the baseline plays a registered environment, given the environment's class and id."""
+        return issubclass(federation, self.federation) and self.only in ("", env_id)
 
     def wrap(self, env: FederatedEnv, changes: Mapping[str, Mapping[str, Any]] | None = None) -> FederatedEnv:
         """Returns the environment with the baseline's wrappers around it.

@@ -4,17 +4,20 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
+from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
 from fedbandit_envs.baselines.fixed.ucb import LocalUCB
 from fedbandit_envs.baselines.gaussian.planned import PlannedPulls
 from fedbandit_envs.baselines.linear.served import ServedLinUCB
 from fedbandit_envs.baselines.linear.telling import observations
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.fixed.env import FixedEnv
+from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.wrappers import Messages, Server
 
 _HUANG = "Huang, Wu, Yang, Shen (NeurIPS 2021)"
 _CONTROL = "control"
+
+
+_baseline = partial(Baseline, federation=LinearEnv, only="FedFixed-v0")
 
 
 def _message(lengths: bool, env: FederatedEnv) -> Mapping[str, Any]:
@@ -39,24 +42,22 @@ def _fed_pe(summary: str, lengths: bool = False, **server: Any) -> Baseline:
         "messages": WrapperSpec(Messages, reporter, partial(_message, lengths)),
         "server": WrapperSpec(Server, announced),
     }
-    return Baseline(summary, _HUANG, FixedEnv, PlannedPulls, wrappers=wrappers)
+    return _baseline(summary, _HUANG, policy=PlannedPulls, wrappers=wrappers)
 
 
 BASELINES: dict[str, Baseline] = {
-    "Local-UCB": listed(
-        FixedEnv,
-        LocalUCB,
+    "Local-UCB": _baseline(
         "no communication; pulls the arm with the largest upper confidence bound of its own mean",
         _CONTROL,
+        policy=LocalUCB,
     ),
-    "OFUL-disjoint-shared": Baseline(
+    "OFUL-disjoint-shared": _baseline(
         "LinUCB with a regression for each arm on the data of all agents, which a server is told in every round",
         _CONTROL,
-        FixedEnv,
-        ServedLinUCB,
+        policy=ServedLinUCB,
         # The radius of Abbasi-Yadkori et al. (2011) for 10^7 observations that fail with probability 0.1.
-        {"beta": 8.5},
-        {
+        policy_kwargs={"beta": 8.5},
+        wrappers={
             "messages": WrapperSpec(
                 Messages, {"reporter": "fedbandit_envs.baselines.linear:TellingReporter"}, observations
             ),

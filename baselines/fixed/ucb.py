@@ -15,8 +15,8 @@ class LocalUCB:
     compare Fed-PE with (Lattimore and Szepesvari 2020, Algorithm 6).
 
     Example:
-        >>> from fedbandit_envs import fixed_v0
-        >>> env = fixed_v0.parallel_env(num_agents=3, num_arms=4, reward_sd=1.0)
+        >>> from fedbandit_envs import make_federation
+        >>> env = make_federation("FedFixed-v0", num_agents=3, num_arms=4)
         >>> policy = LocalUCB()
         >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
         >>> policy.act(env.reset_batch([0]).observation).tolist()

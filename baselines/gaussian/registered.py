@@ -22,7 +22,7 @@ _FED2 = {"pulls": 100, "joins": 2, "c1": 1.0, "c2": 1.0}
 def _messages(env: FederatedEnv) -> Mapping[str, Any]:
     """Returns the declaration of PF-UCB's messages, whose arrays have an entry for each arm of the environment."""
     (arms,) = env.single_release_space["pulls"].shape or (0,)
-    return {"arrays": {name: {"shape": [arms], "dtype": dtype} for name, dtype in MESSAGE.items()}}
+    return {"arrays": {name: {"shape": [arms], **declared} for name, declared in MESSAGE.items()}}
 
 
 def _planned(name: str, summary: str, reference: str, **server: Any) -> Baseline:

@@ -8,11 +8,11 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.policy_spec import PolicySpec
 
 MESSAGE = {
-    "means": "float64",
-    "arms": "bool",
-    "gaps": "float64",
+    "means": {"dtype": "float64"},
+    "arms": {"dtype": "bool", "asked": True},
+    "gaps": {"dtype": "float64", "asked": True},
 }
-"""The arrays of a message with their dtypes; each has an entry for each arm."""
+"""The arrays of messages, without their shape: each has an entry for each arm."""
 
 
 class PersonalReporter:

@@ -13,10 +13,10 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 class ServedLinUCB:
     """Pulls the arm with the largest <x, theta> + beta ||x||_{V^-1}, with the server's estimate theta and V^-1.
 
-    Both are the agent's last download from a :class:`~fedbandit_envs.baselines.servers.RidgeServer` or, with a theta and
-    a V for each arm, a :class:`~fedbandit_envs.baselines.servers.DisjointServer`; before the first, theta is 0 and V =
-    ridge I. An agent uses no own data but those that have been to the server, and does no linear
-    algebra but products.
+    Both are the agent's last download from a :class:`~fedbandit_envs.baselines.servers.RidgeServer` or, with a theta
+    and a V for each arm, a :class:`~fedbandit_envs.baselines.servers.DisjointServer`; before the first, theta is 0 and
+    V = ridge I. An agent uses no own data but those that have been to the server, and does no linear algebra but
+    products.
 
     Example:
         >>> from fedbandit_envs import linear_v0

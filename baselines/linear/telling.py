@@ -13,22 +13,30 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 def observations(env: FederatedEnv) -> Mapping[str, Mapping[str, object]]:
     """Returns the argument ``arrays`` of :class:`~fedbandit_envs.wrappers.Messages` with an observation each."""
     dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
-    return {"arrays": {"context": {"shape": [dim]}, "index": {"shape": [], "dtype": "int32"}, "reward": {"shape": []}}}
+    return {
+        "arrays": {
+            "context": {"shape": [dim]},
+            "index": {"shape": [], "dtype": "int32"},
+            "reward": {"shape": []},
+        }
+    }
 
 
 def require_pool(spec: PolicySpec) -> None:
     """Raises :class:`UnfitError` unless contexts come from a pool."""
     if "pool_index" not in spec.observation.spaces:
-        raise UnfitError("contexts are drawn anew in every round; contexts from a pool, or fixed ones, are required")
+        raise UnfitError(
+            "contexts are drawn anew in every round; contexts from a pool, or fixed ones, are required"
+        )
 
 
 class TellingReporter:
     """Reports the last observation of each agent, for servers that compute with all of them.
 
     Example:
-        >>> from fedbandit_envs import logistic_v0
+        >>> from fedbandit_envs import make_federation
         >>> from fedbandit_envs.wrappers import Messages
-        >>> env = logistic_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> env = make_federation("FedLogistic-v0", num_agents=3, num_arms=4, dim=2)
         >>> env = Messages(env, **observations(env), reporter=TellingReporter())
         >>> reset = env.reset_batch([0])
         >>> env.release(np.ones((1, 3), bool))["context"].shape

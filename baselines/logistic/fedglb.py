@@ -34,9 +34,9 @@ class FedGLB(LinUCB):
     reaches D. Without a server the agent never does (N-ONS).
 
     Example:
-        >>> from fedbandit_envs import logistic_v0
+        >>> from fedbandit_envs import make_federation
         >>> from fedbandit_envs.baselines import BASELINES
-        >>> env = BASELINES["FedGLB-UCB"].wrap(logistic_v0.parallel_env(num_agents=3, num_arms=4, dim=2))
+        >>> env = BASELINES["FedGLB-UCB"].wrap(make_federation("FedLogistic-v0", num_agents=3, num_arms=4, dim=2))
         >>> policy = FedGLB()
         >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
         >>> policy.act(env.reset_batch([0]).observation)["action"].shape

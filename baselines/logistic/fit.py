@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from fedbandit_envs.baselines.linear.telling import require_pool
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.linear.ridge import factorise
 
 _MOST_STEPS = 100
@@ -16,8 +18,15 @@ class PoolFeatures:
         known: The vectors, ``(replicas, size, dim)``; 0 where a vector has not been offered.
     """
 
-    def __init__(self, replicas: int, size: int, dim: int) -> None:
-        """Starts without vectors."""
+    def __init__(self, spec: PolicySpec, replicas: int) -> None:
+        """Starts without vectors, for an environment whose contexts come from a pool.
+
+        Raises:
+            UnfitError: They do not.
+        """
+        require_pool(spec)
+        (size,) = spec.observation["pool_pulls"].shape or (0,)
+        (dim,) = spec.observation["pulled_context"].shape or (0,)
         self.known = np.zeros((replicas, size, dim))
 
     def add(self, index: Array, contexts: Array) -> None:

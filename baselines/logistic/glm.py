@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.telling import require_pool
 from fedbandit_envs.baselines.logistic.fit import PoolFeatures, maximise
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
@@ -35,8 +34,8 @@ class UCBGLM(LinUCB):
     environment, w and V come from the server.
 
     Example:
-        >>> from fedbandit_envs import logistic_v0
-        >>> env = logistic_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> from fedbandit_envs import make_federation
+        >>> env = make_federation("FedLogistic-v0", num_agents=3, num_arms=4, dim=2)
         >>> policy = UCBGLM()
         >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
         >>> policy.act(env.reset_batch([0]).observation).shape
@@ -65,14 +64,13 @@ class UCBGLM(LinUCB):
             UnfitError: Rewards are not logistic, or contexts do not come from a pool.
         """
         super().reset(spec, seeds)
-        require_pool(spec)
-        (size,), (dim,) = (spec.observation[name].shape for name in ("pool_pulls", "pulled_context"))
+        self._pool = PoolFeatures(spec, len(seeds))
+        dim = self._pool.known.shape[-1]
         self._served = "server_moment" in spec.observation.spaces
         observations = spec.horizon * (spec.agents if self._served else 1)
         inside = dim / 2 * log(1 + 2 * observations / dim) - log(self._failure)
         self._confidence.bias[...] = self._noise_sd / slope_of(spec, self._slope) * sqrt(inside)
         self._confidence.inflation[...] = 0.0
-        self._pool = PoolFeatures(len(seeds), size, dim)
         self._model = np.zeros((*seeds.shape, dim))
 
     def act(self, observation: Arrays) -> Array:
@@ -86,7 +84,11 @@ class UCBGLM(LinUCB):
             observe(observation["round"], *last, *self._ridges)
             self._pool.add(observation["pool_index"], observation["contexts"])
             maximise(
-                self._pool.known, observation["pool_pulls"], observation["pool_rewards"], self._ridge, self._model
+                self._pool.known,
+                observation["pool_pulls"],
+                observation["pool_rewards"],
+                self._ridge,
+                self._model,
             )
             # The centre of the bounds is V^-1 times the moment.
             dim = self._model.shape[-1]

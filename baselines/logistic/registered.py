@@ -3,16 +3,17 @@
 from functools import partial
 from typing import Any
 
-from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
+from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
 from fedbandit_envs.baselines.linear.telling import observations
 from fedbandit_envs.baselines.logistic.fedglb import FedGLB
 from fedbandit_envs.baselines.logistic.glm import UCBGLM
 from fedbandit_envs.baselines.logistic.reporter import gradients
-from fedbandit_envs.logistic.env import LogisticEnv
+from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.wrappers import Messages, Server
 
 _LI_WANG = "Li, Wang (NeurIPS 2022)"
 _LI_LU_ZHOU = "Li, Lu, Zhou (ICML 2017)"
+_baseline = partial(Baseline, federation=LinearEnv, only="FedLogistic-v0")
 # The slope at 1, as in the experiment of Li and Wang, although their contexts have norm sqrt(2).
 _SLOPE = {"slope": 0.1966}
 
@@ -25,27 +26,26 @@ def _fed_glb(
     reporter = {"reporter": "fedbandit_envs.baselines.logistic:GradientReporter"}
     wrappers = {
         "messages": WrapperSpec(Messages, reporter, partial(gradients, policy.get("solver") == "newton")),
-        "server": WrapperSpec(Server, {"schedule": "synchronise", "answers": "every_round", "policy": policy}),
+        "server": WrapperSpec(
+            Server, {"schedule": "synchronise", "answers": "every_round", "policy": policy}
+        ),
     }
-    return Baseline(summary, reference, LogisticEnv, FedGLB, agents, wrappers)
+    return _baseline(summary, reference, policy=FedGLB, policy_kwargs=agents, wrappers=wrappers)
 
-
-_baseline = partial(listed, LogisticEnv)
 
 BASELINES: dict[str, Baseline] = {
     "UCB-GLM": _baseline(
-        UCBGLM,
         "no communication; pulls the arm with the largest upper confidence bound around the likeliest model",
         _LI_LU_ZHOU,
-        **_SLOPE,
+        policy=UCBGLM,
+        policy_kwargs=_SLOPE,
     ),
-    "UCB-GLM-shared": Baseline(
+    "UCB-GLM-shared": _baseline(
         "UCB-GLM on the data of all agents, which a server is told in every round",
         f"comparison of {_LI_WANG}",
-        LogisticEnv,
-        UCBGLM,
-        _SLOPE,
-        {
+        policy=UCBGLM,
+        policy_kwargs=_SLOPE,
+        wrappers={
             "messages": WrapperSpec(
                 Messages, {"reporter": "fedbandit_envs.baselines.linear:TellingReporter"}, observations
             ),
@@ -55,7 +55,9 @@ BASELINES: dict[str, Baseline] = {
         },
     ),
     "N-ONS": _baseline(
-        FedGLB, "FedGLB-UCB without communication: online Newton steps on own data", f"comparison of {_LI_WANG}"
+        "FedGLB-UCB without communication: online Newton steps on own data",
+        f"comparison of {_LI_WANG}",
+        policy=FedGLB,
     ),
     "FedGLB-UCB": _fed_glb(
         "online Newton steps on own data; now and then a server asks all agents for gradients and sends a model"

@@ -1,11 +1,10 @@
-"""What agents of FedGLB-UCB tell the server: Gram matrices and, when the server asks at a model, gradients of losses."""
+"""What agents of FedGLB-UCB tell the server: Gram matrices and, when the server asks at a model, gradients."""
 
 from collections.abc import Mapping
 
 import numpy as np
 from scipy.special import expit
 
-from fedbandit_envs.baselines.linear.telling import require_pool
 from fedbandit_envs.baselines.logistic.fit import PoolFeatures
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.federated_env import FederatedEnv
@@ -32,9 +31,9 @@ class GradientReporter:
     w, ``gradient``, sum (1 / (1 + exp(-<x, w>)) - y) x, and ``hessian``, its derivative, if messages have it.
 
     Example:
-        >>> from fedbandit_envs import logistic_v0
+        >>> from fedbandit_envs import make_federation
         >>> from fedbandit_envs.wrappers import Messages
-        >>> env = logistic_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> env = make_federation("FedLogistic-v0", num_agents=3, num_arms=4, dim=2)
         >>> env = Messages(env, **gradients(False, env), reporter=GradientReporter())
         >>> reset = env.reset_batch([0])
         >>> env.release(np.ones((1, 3), bool))["gram"].shape
@@ -47,10 +46,8 @@ class GradientReporter:
         Raises:
             UnfitError: Contexts do not come from a pool.
         """
-        require_pool(spec)
         self._names = spec.release.spaces.keys()
-        (size,), (self._dim,) = (spec.observation[name].shape for name in ("pool_pulls", "pulled_context"))
-        self._pool = PoolFeatures(len(seeds), size, self._dim)
+        self._pool = PoolFeatures(spec, len(seeds))
 
     def observe(self, observation: Arrays) -> None:
         """Keeps the agents' data, and what they see of the pool; see :meth:`.Reporter.observe`."""
@@ -64,7 +61,7 @@ class GradientReporter:
         Args:
             question: ``model``, ``(replicas, agents, dim)``. None for a report that has 0 in place of gradients.
         """
-        dim, rows = self._dim, self._seen["round"].shape[:2]
+        rows, dim = self._seen["round"].shape[:2], self._pool.known.shape[-1]
         message = {"gradient": np.zeros((*rows, dim)), "hessian": np.zeros((*rows, dim, dim))}
         if question is not None:
             self._derive(question["model"], message)
@@ -81,6 +78,8 @@ class GradientReporter:
         chance = expit(models @ features.swapaxes(1, 2))
         message["gradient"] = (self._pulls * chance - self._seen["pool_rewards"]) @ features
         if "hessian" in self._names:
-            squares = (features[..., np.newaxis] * features[..., np.newaxis, :]).reshape(*features.shape[:2], -1)
+            squares = (features[..., np.newaxis] * features[..., np.newaxis, :]).reshape(
+                *features.shape[:2], -1
+            )
             summed = (self._pulls * (chance * (1 - chance))) @ squares
             message["hessian"] = summed.reshape(*model.shape, -1)

@@ -19,10 +19,10 @@ def optimal_design(directions: Array, kept: Array, sweeps: int = 10, gap: float 
 
     Arm a has one parameter for all agents, of which pulls by agent i show the component along its direction e_ia. With
     shares pi_ia, which add up to 1 for each agent, V_a = sum_i pi_ia e_ia e_ia^T. The sum over agents i of max_a e_ia^T
-    V_a^+ e_ia is smallest, namely sum_a rank V_a, where sum_a log det V_a is largest. That sum is concave, and is raised
-    for one agent after another: for agent i it is sum_a log(pi_ia + h_ia) up to a constant, with h_ia = 1 / (e_ia^T
-    V_a^+ e_ia) - pi_ia, so that the best shares are max(0, level - h_ia) (Huang et al. 2021, equation of Fed-PE's
-    server; the method is this project's).
+    V_a^+ e_ia is smallest, namely sum_a rank V_a, where sum_a log det V_a is largest. That sum is concave, and is
+    raised for one agent after another: for agent i it is sum_a log(pi_ia + h_ia) up to a constant, with h_ia = 1 /
+    (e_ia^T V_a^+ e_ia) - pi_ia, so that the best shares are max(0, level - h_ia) (Huang et al. 2021, equation of
+    Fed-PE's server; the method is this project's).
 
     Args:
         directions: Unit vectors e_ia, ``(agents, arms, dim)``.
@@ -45,7 +45,7 @@ def optimal_design(directions: Array, kept: Array, sweeps: int = 10, gap: float 
 
 @kernel
 def _sweep(directions, kept, shares, inverse):
-    """Improves the shares of each agent once, and returns the sum of largest variances before each improvement.
+    """Improves the shares of each agent once, and returns the sum of the agents' largest variances afterwards.
 
     Args:
         directions: Unit vectors, ``(agents, arms, dim)``.
@@ -56,9 +56,7 @@ def _sweep(directions, kept, shares, inverse):
     agents, arms, dim = directions.shape
     rest, product = np.empty(arms), np.empty((arms, dim))
     variance = np.empty(arms)
-    total = 0.0
     for i in range(agents):
-        worst = 0.0
         for a in range(arms):
             if not kept[i, a]:
                 continue
@@ -68,10 +66,8 @@ def _sweep(directions, kept, shares, inverse):
                 for m in range(dim):
                     product[a, k] += inverse[a, k, m] * directions[i, a, m]
                 variance[a] += directions[i, a, k] * product[a, k]
-            worst = max(worst, variance[a])
             # Without other pulls along e the variance is 1 / pi: rounding must not make the rest negative.
-            rest[a] = max(1.0 / variance[a] - shares[i, a], 0.0)
-        total += worst
+            rest[a] = max(1.0 / max(variance[a], 1e-300) - shares[i, a], 0.0)
         level = _level(rest, kept[i])
         for a in range(arms):
             if not kept[i, a]:
@@ -83,6 +79,17 @@ def _sweep(directions, kept, shares, inverse):
             for k in range(dim):
                 for m in range(dim):
                     inverse[a, k, m] -= weight * product[a, k] * product[a, m]
+    total = 0.0
+    for i in range(agents):
+        worst = 0.0
+        for a in range(arms):
+            if kept[i, a]:
+                form = 0.0
+                for k in range(dim):
+                    for m in range(dim):
+                        form += directions[i, a, k] * inverse[a, k, m] * directions[i, a, m]
+                worst = max(worst, form)
+        total += worst
     return total
 
 

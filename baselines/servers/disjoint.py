@@ -8,7 +8,7 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 class DisjointServer:
-    """Answers for each arm a the ridge estimate ``theta`` = V_a^-1 sum y x and ``inverse`` = V_a^-1 of all agents' pulls.
+    """Answers the ridge estimate ``theta`` = V_a^-1 sum y x and ``inverse`` = V_a^-1 for each arm a.
 
     Here V_a = ridge I + sum x x^T over all pulls of arm a, with contexts x and rewards y. Agents tell the server every
     observation (:class:`~fedbandit_envs.baselines.linear.telling.TellingReporter`); an observation's number in the pool

@@ -14,9 +14,9 @@ class GLMServer:
     Agents tell the server every observation (:class:`~fedbandit_envs.baselines.linear.telling.TellingReporter`).
 
     Example:
-        >>> from fedbandit_envs import logistic_v0
+        >>> from fedbandit_envs import make_federation
         >>> from fedbandit_envs.baselines import BASELINES
-        >>> env = BASELINES["UCB-GLM-shared"].wrap(logistic_v0.parallel_env(num_agents=3, num_arms=4, dim=2))
+        >>> env = BASELINES["UCB-GLM-shared"].wrap(make_federation("FedLogistic-v0", num_agents=3, num_arms=4, dim=2))
         >>> env.reset_batch([0]).observation["server_moment"].shape
         (1, 3, 2)
     """
@@ -38,9 +38,8 @@ class GLMServer:
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Forgets all observations; see :meth:`.ServerPolicy.reset`."""
-        (size,), (dim,) = (spec.observation[name].shape for name in ("pool_pulls", "pulled_context"))
-        rows = len(seeds)
-        self._pool = PoolFeatures(rows, size, dim)
+        self._pool = PoolFeatures(spec, len(seeds))
+        rows, size, dim = self._pool.known.shape
         self._pulls, self._rewards = np.zeros((rows, 1, size), np.int64), np.zeros((rows, 1, size))
         self._gram = np.zeros((rows, dim, dim)) + self._ridge * np.eye(dim)
         self._model = np.zeros((rows, 1, dim))
@@ -51,8 +50,8 @@ class GLMServer:
         replica, agent = np.nonzero(mask)
         x, index = uploads["context"][replica, agent], uploads["index"][replica, agent].astype(np.int64)
         self._pool.known[replica, index] = x
-        np.add.at(self._pulls, (replica, 0, index), 1)
-        np.add.at(self._rewards, (replica, 0, index), uploads["reward"][replica, agent])
+        np.add.at(self._pulls[:, 0], (replica, index), 1)
+        np.add.at(self._rewards[:, 0], (replica, index), uploads["reward"][replica, agent])
         np.add.at(self._gram, replica, x[:, :, np.newaxis] * x[:, np.newaxis])
         maximise(self._pool.known, self._pulls, self._rewards, self._ridge, self._model)
         return self._solved()

@@ -42,9 +42,9 @@ class LogisticServer:
     ``BASELINES["FedGLB-UCB"].wrap`` puts both around an environment.
 
     Example:
-        >>> from fedbandit_envs import logistic_v0
+        >>> from fedbandit_envs import make_federation
         >>> from fedbandit_envs.baselines import BASELINES
-        >>> env = BASELINES["FedGLB-UCB"].wrap(logistic_v0.parallel_env(num_agents=3, num_arms=4, dim=2))
+        >>> env = BASELINES["FedGLB-UCB"].wrap(make_federation("FedLogistic-v0", num_agents=3, num_arms=4, dim=2))
         >>> env.reset_batch([0]).observation["server_model"].shape
         (1, 3, 2)
     """
@@ -85,7 +85,9 @@ class LogisticServer:
         self._bound = require_number("parameter_bound", parameter_bound, 0, np.inf)
         self._log_failure = -log(require_number("failure", failure, 0, 1, open_below=True))
         self._newton = require_choice("solver", solver, get_args(SolverName)) == "newton"
-        self._most = np.inf if gradient_rounds is None else require_integer("gradient_rounds", gradient_rounds, 1)
+        self._most = (
+            np.inf if gradient_rounds is None else require_integer("gradient_rounds", gradient_rounds, 1)
+        )
         self._released = require_flag("released", released)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
@@ -164,7 +166,7 @@ class LogisticServer:
         n, dim = self._counts[some].sum(axis=1), self._model.shape[1]
         c, ridge, noise = self._c, self._ridge, self._noise_sd
         gradient = n[:, np.newaxis] * self._gradient[some]
-        matrix = self._gram[some] + ridge / c * np.eye(dim)
+        matrix: Array = self._gram[some] + ridge / c * np.eye(dim)
         if not self._released:
             matrix = np.linalg.inv(matrix)
         form = np.einsum("ri,rij,rj->r", gradient, matrix, gradient)

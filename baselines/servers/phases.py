@@ -4,7 +4,7 @@ R. Huang, W. Wu, J. Yang, C. Shen: Federated Linear Contextual Bandits, NeurIPS 
 """
 
 from itertools import count
-from math import log, sqrt
+from math import log
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.wrappers.transport.server_policy import Ask
+
+# 2 to this power is the length of the longest phase, far longer than any episode.
+_LONGEST = 40
 
 
 class PhasedServer:
@@ -41,7 +44,8 @@ class PhasedServer:
     l^2) and a = M (M K / delta)^2 / (K d). With ``collaborative`` the server
     is told the norms of features, and observations count in V_a = sum_i f_ia x_ia x_ia^T by their features' length.
 
-    Its agents' messages are written by a reporter; ``BASELINES["Fed-PE"].wrap`` puts both around an environment.
+    Agents upload totals, so that no message may be lost. They are written by a reporter; ``BASELINES["Fed-PE"].wrap``
+    puts both around an environment.
 
     Example:
         >>> from fedbandit_envs import make_federation
@@ -95,14 +99,15 @@ class PhasedServer:
         self._squared = self._theory(spec.agents, arms, dim, spec.horizon)
         self._base = dim * arms / spec.agents
         self._logarithm = log(spec.agents * (spec.agents * arms / self._failure) ** 2 / (arms * dim))
-        self._phase, self._weight = 0, 0.0
-        self._asked = False
+        self._phase, self._weight = np.zeros(rows[0], np.int64), np.zeros(rows[0])
+        self._heard, self._asked = np.zeros((2, *rows), np.bool_)
         self._pulls = np.ones((*rows, arms), np.int64)
         self._left = np.ones((*rows, arms), np.bool_)
         self._best = np.zeros(rows, np.int64)
-        self._rounds = arms
-        self._sums = np.zeros((*rows, arms, dim))
-        self._directions = np.zeros((*rows, arms, dim))
+        self._rounds = np.full(rows[0], arms)
+        self._sums, self._before, self._directions = np.zeros((3, *rows, arms, dim))
+        self._lengths = np.ones((*rows, arms))
+        self._shortest = np.ones(rows)
         self._estimate = np.zeros((rows[0], arms, dim))
         self._spread = np.zeros((rows[0], arms, dim, dim))
         return self._plan()
@@ -118,58 +123,74 @@ class PhasedServer:
 
     def answer(self, uploads: Arrays, mask: Array) -> Arrays | Ask:
         """Estimates, asks which arms are left, and plans the next phase; see :meth:`.ServerPolicy.answer`."""
-        if not self._asked:
-            self._asked = True
-            return Ask(self._question(uploads), mask)
-        self._asked = False
-        self._phase += 1
-        self._left = uploads["left"] > 0.5
-        self._best = uploads["best"].astype(np.int64)
-        for directions, left, pulls in zip(self._directions, self._left, self._pulls, strict=True):
-            pulls[...] = np.ceil(optimal_design(directions, left) * 2**self._phase - 1e-9)
-        self._rounds = 2**self._phase + self._left.shape[-1]
-        return self._plan()
-
-    def _question(self, uploads: Arrays) -> Arrays:
-        """Estimates parameters from the last phase, and returns what agents need to drop arms."""
-        rested = self._rounds - self._pulls.sum(axis=-1, keepdims=True)
-        pulled = self._pulls + rested * (np.arange(self._left.shape[-1]) == self._best[..., np.newaxis])
-        means = (uploads["rewards"] - self._sums) / np.maximum(pulled, 1)[..., np.newaxis]
-        self._sums = uploads["rewards"].copy()
-        if self._phase == 0:
-            self._directions = means / np.linalg.norm(means, axis=-1, keepdims=True)
-        lengths = uploads["lengths"] if self._collaborative else np.ones(pulled.shape)
-        weights = self._pulls * lengths**2
-        inverse = pseudo_inverse(
-            np.einsum("ria,riad,riae->rade", weights, self._directions, self._directions)
-        )
-        estimate = np.einsum("rade,riae->rad", inverse, weights[..., np.newaxis] * means)
-        shortest = uploads["shortest"].min(axis=1)
-        # With the norms of features known, variances are those of observations, and need no bound.
-        unit = np.ones_like(shortest) if self._collaborative else shortest
-        scaled = inverse / (unit**2)[:, np.newaxis, np.newaxis, np.newaxis]
-        weight, kept = (2.0 ** (self._phase - 1), 1.0) if self._enhanced else (1.0, 0.0)
-        self._weight = kept * self._weight + weight
-        self._estimate = kept * self._estimate + weight * estimate
-        self._spread = kept * self._spread + weight**2 * scaled
+        reported = mask & self._asked
+        self._left[reported] = uploads["left"][reported] > 0.5
+        self._best[reported] = uploads["best"][reported]
+        for r in np.flatnonzero(reported.any(axis=1)).tolist():
+            self._begin(r)
+        self._asked[reported.any(axis=1)] = False
+        new = mask & ~reported
+        self._heard |= new
+        self._sums[new], self._shortest[new] = uploads["rewards"][new], uploads["shortest"][new]
+        if self._collaborative:
+            self._lengths[new] = uploads["lengths"][new]
+        complete = self._heard.all(axis=1) & new.any(axis=1)
+        if not complete.any():
+            return self._plan()
+        for r in np.flatnonzero(complete).tolist():
+            self._estimate_arms(r)
+        self._heard[complete] = False
+        self._asked[complete] = True
+        weight = np.maximum(self._weight, 1e-300)[:, np.newaxis, np.newaxis]
         question = {
-            "estimate": self._estimate / self._weight,
-            "spread": self._spread / self._weight**2,
-            "radius": np.tile(self._radius(), (len(shortest), 1)),
+            "estimate": self._estimate / weight,
+            "spread": self._spread / (weight**2)[..., np.newaxis],
+            "radius": np.array([self._radius(w) for w in weight.ravel().tolist()]),
         }
-        return {"left": self._left, **{name: array[:, np.newaxis] for name, array in question.items()}}
+        told = {name: array[:, np.newaxis] for name, array in question.items()}
+        return Ask({"left": self._left, **told}, self._asked)
 
-    def _radius(self) -> list[float]:
+    def _estimate_arms(self, r: int) -> None:
+        """Estimates the parameters of a replica from its last phase."""
+        pulls, rested = self._pulls[r], self._rounds[r] - self._pulls[r].sum(axis=-1, keepdims=True)
+        pulled = pulls + rested * (np.arange(pulls.shape[-1]) == self._best[r, :, np.newaxis])
+        means = (self._sums[r] - self._before[r]) / np.maximum(pulled, 1)[..., np.newaxis]
+        self._before[r] = self._sums[r]
+        if self._phase[r] == 0:
+            norms = np.linalg.norm(means, axis=-1, keepdims=True)
+            self._directions[r] = means / np.maximum(norms, 1e-300)
+        weights, e = pulls * self._lengths[r] ** 2, self._directions[r]
+        inverse = pseudo_inverse(np.einsum("ia,iad,iae->ade", weights, e, e))
+        estimate = np.einsum("ade,iae->ad", inverse, weights[..., np.newaxis] * means)
+        # With the norms of features known, variances are those of observations, and need no bound.
+        shortest = 1.0 if self._collaborative else self._shortest[r].min()
+        # The data are those with which phase self._phase + 1 begins.
+        weight, kept = (2.0 ** self._phase[r], 1.0) if self._enhanced else (1.0, 0.0)
+        self._weight[r] = kept * self._weight[r] + weight
+        self._estimate[r] = kept * self._estimate[r] + weight * estimate
+        self._spread[r] = kept * self._spread[r] + weight**2 * inverse / max(shortest, 1e-300) ** 2
+
+    def _begin(self, r: int) -> None:
+        """Plans the next phase of a replica."""
+        self._phase[r] += 1
+        length = 2 ** min(int(self._phase[r]), _LONGEST)
+        shares = optimal_design(self._directions[r], self._left[r])
+        # Rounding must not turn a share of 1 + 1e-16 into one pull more.
+        self._pulls[r] = np.ceil(shares * length - 1e-9)
+        self._rounds[r] = length + self._left.shape[-1]
+
+    def _radius(self, weight: float) -> list[float]:
         """Returns base, constant and slope of the squared radius (base + s) (constant + slope ln(base + s)).
 
         Here s is x^T (spread) x for an agent's features x.
+
+        Args:
+            weight: The sum of the weights of all phases in the estimate.
         """
         if not self._enhanced:
             return [0.0, self._variance * self._squared, 0.0]
-        # In units of s, which is divided by the square of the sum of weights.
-        square = self._weight**2
-        return [self._base / square, self._variance * (self._logarithm + log(square)), self._variance]
+        return [self._base / weight**2, self._variance * (self._logarithm + 2 * log(weight)), self._variance]
 
     def _plan(self) -> Arrays:
-        rounds = np.full(self._best.shape, self._rounds)
+        rounds = np.broadcast_to(self._rounds[:, np.newaxis], self._best.shape)
         return {"pulls": self._pulls[:, :, np.newaxis].copy(), "rounds": rounds, "rest": self._best.copy()}

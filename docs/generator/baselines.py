@@ -33,7 +33,7 @@ def write(folder: Folder, docs: Path) -> None:
 
 
 def _page(name: str, baseline: Baseline) -> str:
-    environment = next(
+    environment = baseline.only or next(
         entry.env_id for entry in REGISTRY.own.values() if resolve(entry.federation) is baseline.federation
     )
     problem = problem_of(baseline.federation)

@@ -399,8 +399,12 @@ def make_distribution(
         ValueError: The name is unknown, or an argument is out of its range.
     """
     if isinstance(contexts, Mapping):
-        laws = {"queries": partial(QueryContexts, bound), "pool": partial(PoolContexts, bound)}
-        return make("contexts", contexts, laws, QueryContexts | PoolContexts)
+        laws: dict[str, Any] = {
+            "queries": partial(QueryContexts, bound),
+            "pool": partial(PoolContexts, bound),
+        }
+        made: QueryContexts | PoolContexts = make("contexts", contexts, laws, QueryContexts)
+        return made
     if not isinstance(contexts, str):
         return FixedContexts(contexts, bound)
     require_choice("contexts", contexts, get_args(DistributionName))

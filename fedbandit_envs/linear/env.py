@@ -26,7 +26,7 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     In every round each agent is offered K arms, each with a context x in R^d that it sees, and pulls one. The expected
     reward is <x, theta*>, with one parameter theta*, ||theta*|| = 1, that is the same for all agents and known to none.
     So the data of one agent are useful to all (Dubey and Pentland 2020). With `reward="logistic"` the expected reward
-    is 1 / (1 + exp(-<x, theta*>)) instead. Arms can have a parameter each.
+    is 1 / (1 + exp(-<x, theta*>)) instead (Li and Wang 2022). Arms can have a parameter each (Huang et al. 2021).
 
     ## Action Space
 
@@ -49,8 +49,8 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     | `last_reward` | (1,) | float64 | the reward of the last round, in [-B, B] |
     | `total_statistic` | (d + 1, d + 1) | float64 | sum of [x; y][x; y]^T over all rounds so far |
 
-    In `total_statistic`, x is the context pulled in a round and y its reward; with `statistic="moments"` the sum of y^2 is
-    replaced by 0. Before the first round the last three are 0.
+    In `total_statistic`, x is the context pulled in a round and y its reward; with `statistic="moments"` the sum of y^2
+    is replaced by 0. Before the first round the last three are 0.
 
     Contexts that come from a finite set of P vectors (`contexts="pool"`, `"separated"` or fixed ones, P = K in the
     latter two) have further entries:
@@ -73,8 +73,9 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     ## Rewards
 
     The reward of the pulled arm is drawn from Beta(mu, 1 - mu) with mu = <x, theta*> (as in the paper), Bernoulli(mu)
-    or N(mu, sd^2), and clipped to [-B, B]. Logistic rewards are Bernoulli with the mean 1 / (1 + exp(-<x, theta*>)). Beta and Bernoulli rewards need means in [0, 1]. Contexts from the band have
-    such means; other contexts raise an error with these rewards if some mean could lie outside.
+    or N(mu, sd^2), and clipped to [-B, B]. Logistic rewards are Bernoulli with the mean 1 / (1 + exp(-<x, theta*>)).
+    Beta and Bernoulli rewards need means in [0, 1]. Contexts from the band have such means; other contexts raise an
+    error with these rewards if some mean could lie outside.
 
     ## Episode End
 
@@ -104,6 +105,8 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     | `FedLinearInTurn-v0` | the same, agents take turns |
     | `FedLinearSphere-v0` | points of a sphere with a bias, sd 0.5; 100 agents (Zhou and Chowdhury), rewards less 1/2 |
     | `FedLinearSpherePrinted-v0` | the same with rewards as printed, neither centred nor bounded in practice |
+    | `FedLogistic-v0` | a pool of 1,000 vectors of norm sqrt(2), logistic rewards; 200 agents, 25 arms (Li and Wang) |
+    | `FedFixed-v0` | fixed contexts, which differ between agents, d = 3, sd 1; 100 agents, 10 arms (Huang et al.) |
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
     `fedbandit_envs.linear_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
@@ -126,6 +129,8 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     * J. He, T. Wang, Y. Min, Q. Gu: A Simple and Provably Efficient Algorithm for Asynchronous Federated Contextual
       Linear Bandits. NeurIPS 2022.
     * X. Zhou, S. R. Chowdhury: On Differentially Private Federated Linear Contextual Bandits. ICLR 2024.
+    * C. Li, H. Wang: Communication Efficient Federated Learning for Generalized Linear Bandits. NeurIPS 2022.
+    * R. Huang, W. Wu, J. Yang, C. Shen: Federated Linear Contextual Bandits. NeurIPS 2021.
     * L. Li, W. Chu, J. Langford, R. E. Schapire: A Contextual-Bandit Approach to Personalized News Article
       Recommendation. WWW 2010.
 

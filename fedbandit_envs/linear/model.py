@@ -77,11 +77,11 @@ class LinearProblem(Problem):
             contexts: The distribution of contexts, ``"band"``, ``"unit_ball"``, ``"hypercube"``,
                 ``"signed_hypercube"`` or ``"sphere_and_bias"`` (see :mod:`fedbandit_envs.linear.contexts`); vectors of
                 a ``"pool"``, also ``{"name": "pool", "size": 1000}``, or ``"separated"`` ones, drawn for each agent at
-                the start and then fixed (see :mod:`fedbandit_envs.linear.pools`); or documents of your own copy of a learning-to-rank data set, ``{"name": "queries", "path":
-                "Fold1/train.txt", "features": "anchor_and_url"}`` (see
-                :func:`fedbandit_envs.linear.queries.read_queries`); or fixed contexts: arrays or nested lists,
-                ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with fixed and separated contexts is an arm
-                the same arm in every round. None for the problem's default distribution.
+                the start and then fixed (see :mod:`fedbandit_envs.linear.pools`); or documents of your own copy of a
+                learning-to-rank data set, ``{"name": "queries", "path": "Fold1/train.txt", "features":
+                "anchor_and_url"}`` (see :func:`fedbandit_envs.linear.queries.read_queries`); or fixed contexts: arrays
+                or nested lists, ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with fixed and separated
+                contexts is an arm the same arm in every round. None for the problem's default distribution.
             gap: For contexts from the band: the smallest difference between the best expected reward and any other.
             context_bound: L > 0, the largest norm a context can have.
             reward: The distribution of rewards, ``"beta"``, ``"bernoulli"``, ``"normal"`` or ``"logistic"`` (1 with the

@@ -83,7 +83,9 @@ class FixedContexts:
         """
         matrix = self.matrix
         if matrix is None:
-            matrix = self._bound * np.stack([_separated(seed, *contexts.shape[1:]) for seed in instance_seeds])
+            matrix = self._bound * np.stack(
+                [_separated(seed, *contexts.shape[1:]) for seed in instance_seeds]
+            )
         contexts[...] = matrix.swapaxes(-1, -2)
         own = np.broadcast_to(parameter[:, np.newaxis], (*means.shape[:2], parameter.shape[1]))
         expected_rewards(contexts.swapaxes(2, 3), own, means)
@@ -94,7 +96,7 @@ class FixedContexts:
 
 
 def _separated(seed: int, agents: int, dim: int, arms: int) -> Array:
-    """Returns contexts of Huang et al., ``(agents, arms, dim)``; those of an agent do not depend on how many there are."""
+    """Returns contexts of Huang et al., ``(agents, arms, dim)``; an agent's do not depend on the number of agents."""
     drawn = np.empty((agents, arms, dim))
     for agent, x in enumerate(drawn):
         draws = stream(seed, Purpose.POOL, agent)
@@ -167,8 +169,8 @@ class PoolContexts:
             means: Output: <x, theta*>, ``(replicas, agents, arms)``.
         """
         _offer(
-            active, self._draws.round, self._draws.key, self._parameter, self._pool, contexts, means, self.index
-        )
+            active, self._draws.round, self._draws.key, self._parameter, self._pool, contexts, means, self.index,
+        )  # fmt: skip
 
 
 @kernel

@@ -28,6 +28,28 @@ _ZHOU = {
     "statistic": "moments",
 }
 
+# Li and Wang (NeurIPS 2022). Their vectors have norm sqrt(2).
+_LI_WANG = {
+    "num_agents": 200,
+    "num_arms": 25,
+    "max_cycles": 2000,
+    "contexts": "pool",
+    "context_bound": 2**0.5,
+    "reward": "logistic",
+}
+# Huang, Wu, Yang and Shen (NeurIPS 2021). Rewards that are more than ten standard deviations from their means are
+# clipped: practically none.
+_HUANG = {
+    "num_agents": 100,
+    "num_arms": 10,
+    "dim": 3,
+    "contexts": "separated",
+    "parameter": "first_axis",
+    "reward": "normal",
+    "reward_sd": 1.0,
+    "reward_bound": 11.0,
+}
+
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.linear.env:LinearEnv",
     peers="fedbandit_envs.baselines.linear:LinUCB",
@@ -42,6 +64,8 @@ PROBLEM = RegisteredProblem(
         # As in the paper's experiment, rewards are not centred. They are normal there, and no bound is named; this one
         # is ten standard deviations of the noise beyond 0, so that practically no reward reaches it.
         "FedLinearSpherePrinted-v0": Preset({**_ZHOU, "reward_offset": 0.5, "reward_bound": 5.0}),
+        "FedLogistic-v0": Preset(_LI_WANG),
+        "FedFixed-v0": Preset(_HUANG),
         "FedLinearInTurn-v0": Preset(_HE, [[_PARTICIPATION, {"law": "in_turn"}]]),
     },
     tuning=TuningSpec(

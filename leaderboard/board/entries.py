@@ -121,7 +121,11 @@ def _named(maker: Any) -> str:
 def baselines_of(suite: Suite) -> list[str]:
     """Returns the names of all baselines for the problem (class of environments) of a suite."""
     problem = make_federation(suite.tasks[0].env_id).unwrapped
-    return [name for name, baseline in BASELINES.items() if baseline.federation is type(problem)]
+    return [
+        name
+        for name, baseline in BASELINES.items()
+        if baseline.federation is type(problem) and baseline.fits(type(problem), suite.tasks[0].env_id)
+    ]
 
 
 def submission_of(load: str, name: str, settings: Settings, sources: Path) -> tuple[Entry, str]:

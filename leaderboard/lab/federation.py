@@ -52,7 +52,7 @@ def baselines(env_id: str) -> list[str]:
     Baselines with a privatizer are first, so that the lab's default run has a privacy claim to show.
     """
     federation = resolve(REGISTRY[env_id].federation)
-    names = [name for name, one in BASELINES.items() if issubclass(federation, one.federation)]
+    names = [name for name, one in BASELINES.items() if one.fits(federation, env_id)]
     return sorted(names, key=lambda name: _part_of(name, "noise") is None)
 
 

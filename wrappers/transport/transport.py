@@ -113,7 +113,9 @@ class Transport(FederatedWrapper):
         released = env.single_release_space
         asked = {of for name in env.asked_arrays for of in (name, variance_of(name))}
         self._bytes_per_message = HEADER_BYTES + _released_bytes(env, released.keys() - asked)
-        self._bytes_per_report = HEADER_BYTES + _released_bytes(env, asked & released.keys() or released.keys())
+        self._bytes_per_report = HEADER_BYTES + _released_bytes(
+            env, asked & released.keys() or released.keys()
+        )
         senders = 1 if self._stage is not None else self.max_num_agents if senders is None else senders
         # The spaces of inboxes have infinite bounds, since noise is unbounded.
         self._inbox_spaces: dict[str, spaces.Space[Any]] = {

@@ -38,9 +38,7 @@ def shuffled(agents=2, samples=100_000):
     """
     private = privatizer("SDP-FedLinUCB-amplified")
     small = partial(LinearEnv, num_arms=2, dim=2)
-    evidence = attack_stage(
-        private, small, "shuffler", "fellow", agents=agents, releases=3, samples=samples
-    )
+    evidence = attack_stage(private, small, "shuffler", "fellow", agents=agents, releases=3, samples=samples)
     return evidence.against(0.1)
 
 
@@ -57,4 +55,3 @@ def test_the_claim_behind_a_shuffler_of_more_agents_holds():
     audit = shuffled(agents=4, samples=20_000)
     assert audit.claim.epsilon == pytest.approx(0.2, rel=1e-3)
     assert audit.holds, audit
-

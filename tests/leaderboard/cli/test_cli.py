@@ -50,7 +50,7 @@ OF_ONE_PROBLEM = [
     (name, env_id)
     for name, baseline in sorted(BASELINES.items())
     for env_id, entry in REGISTRY.items()
-    if resolve(entry.federation) is baseline.federation
+    if resolve(entry.federation) is baseline.federation and baseline.only in ("", env_id)
 ]
 
 

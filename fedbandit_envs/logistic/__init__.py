@@ -1,1 +1,0 @@
-"""Logistic bandits: rewards of 0 or 1, whose probabilities are a logistic function of <x, theta*>."""

@@ -1,0 +1,185 @@
+"""Fed-PE: its optimal design, its decisions against a plain numpy program on the same noise, and what it refuses."""
+
+import numpy as np
+import pytest
+from fedpe_reference import Program, best_design, gap, information
+
+from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.baselines.fixed import LocalUCB
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.servers.design import optimal_design, pseudo_inverse
+from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.testing import check_server_policy
+from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
+
+SEEDS = (0, 1, 2)
+# Features ten times as long as the paper's let agents drop arms within a thousand rounds.
+LONG = {"num_agents": 12, "num_arms": 5, "dim": 3, "context_bound": 10.0, "reward_bound": 20.0}
+
+
+def problem(seed, agents=9, arms=4, dim=3, share=0.6):
+    rng = np.random.default_rng(seed)
+    directions = rng.standard_normal((agents, arms, dim))
+    kept = rng.random((agents, arms)) < share
+    kept[np.arange(agents), rng.integers(arms, size=agents)] = True
+    return directions / np.linalg.norm(directions, axis=2, keepdims=True), kept
+
+
+# The design
+
+
+@pytest.mark.parametrize("share", [0.15, 0.6, 1.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_design_is_the_best_that_a_general_solver_finds(seed, share):
+    directions, kept = problem(seed, share=share)
+    shares = optimal_design(directions, kept, sweeps=2000, gap=1e-9)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-12)
+    assert (shares >= 0).all()
+    assert (shares[~kept] == 0).all()
+    _, optimum = best_design(directions, kept)
+    matrices = information(directions, shares)
+    values = np.linalg.eigvalsh(matrices)
+    assert np.log(values[values > 1e-9]).sum() == pytest.approx(optimum, abs=1e-6)
+    assert abs(gap(directions, kept, shares)) < 1e-6
+
+
+def test_ten_sweeps_come_as_near_as_is_asked_at_the_papers_size():
+    directions, kept = problem(0, 100, 10, 3)
+    assert gap(directions, kept, optimal_design(directions, kept)) < 0.1
+
+
+def test_a_direction_of_one_agent_alone_keeps_its_share():
+    """In the plane one agent pulls along the second axis, all others along the first: no rank may be lost."""
+    directions = np.zeros((5, 2, 2))
+    directions[..., 0] = 1.0
+    directions[0] = [[0.0, 1.0], [1.0, 0.0]]
+    shares = optimal_design(directions, np.ones((5, 2), bool), sweeps=200, gap=0.0)
+    inverse = pseudo_inverse(information(directions, shares))
+    assert np.isfinite(inverse).all()
+    assert shares[0, 0] > 0.5
+    assert np.linalg.matrix_rank(information(directions, shares)).sum() == 3
+
+
+# Decisions
+
+
+def play(name, rounds, seeds=SEEDS, server=None, **kwargs):
+    """The federation after an episode, its features, and arms, rewards and remaining arms, round by round."""
+    baseline = BASELINES[name]
+    policy = {**baseline.wrappers["server"].kwargs["policy"], **(server or {})}
+    env = baseline.wrap(
+        make_federation("FedFixed-v0", max_cycles=rounds, **kwargs), {"server": {"policy": policy}}
+    )
+    agents = baseline.make_policy()
+    seen = env.reset_batch(seeds).observation
+    features = seen["contexts"].copy()
+    agents.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
+    arms, rewards = (np.empty((rounds, len(seeds), env.max_num_agents)) for _ in range(2))
+    for t in range(rounds):
+        action = agents.act(seen)
+        step = env.step_batch(action)
+        arms[t], rewards[t] = action, step.reward
+        seen = step.observation
+    return env, features, arms.astype(int), rewards
+
+
+@pytest.mark.parametrize("name", ["Fed-PE", "Fed-PE-enhanced"])
+def test_it_decides_like_the_twin(name):
+    phases = 11
+    env, features, arms, rewards = play(name, 2 ** (phases + 1), **LONG)
+    assert env.unwrapped._info["clipped"].sum() == 0
+    dropped = []
+    for r, x in enumerate(features):
+        mean = x[..., 0]
+        noise = (rewards[:, r] - np.take_along_axis(mean, arms[:, r].T, axis=1).T).T
+        twin = Program(12, 5, 3, phases, enhanced=name != "Fed-PE", rests_count=True).run(0, x, noise)
+        pulls = np.stack([(arms[:, r] == k).sum(axis=0) for k in range(5)], axis=1)
+        np.testing.assert_array_equal(pulls, twin["pulls"])
+        dropped.append(twin["kept"].sum(axis=(1, 2)))
+    # The twins have dropped arms, but not all at once.
+    assert (np.array(dropped)[:, -1] < 40).all()
+    assert len(np.unique(dropped)) > 6
+
+
+def test_with_known_norms_estimates_are_those_of_least_squares():
+    """One agent, whose features differ in length: theta of a phase is the weighted solution."""
+    env, features, arms, rewards = play(
+        "Fed-PE-collaborative", 4, (0,), **{**LONG, "num_arms": 4, "num_agents": 2}
+    )
+    server = env._computation._policy
+    x, y = features[0], rewards[:, 0].T
+    gram = np.einsum("iad,iae->ade", x, x)
+    moment = np.einsum("iad,ia->ad", x, np.take_along_axis(y, np.argsort(arms[:, 0].T, axis=1), axis=1))
+    expected = np.einsum("ade,ae->ad", pseudo_inverse(gram), moment)
+    np.testing.assert_allclose(server._estimate[0], expected, rtol=1e-9, atol=1e-9)
+
+
+def test_the_radius_at_the_papers_setting():
+    server = BASELINES["Fed-PE"].wrap(make_federation("FedFixed-v0", max_cycles=131_072))._computation._policy
+    assert server._theory(100, 10, 3, 131_072) == pytest.approx(23.994, abs=5e-4)
+    server._phases = 17
+    assert server._theory(100, 10, 3, 131_072) == pytest.approx(24.152, abs=5e-4)
+
+
+def test_messages_are_counted_with_what_they_hold():
+    """At the end of a phase an agent uploads, is asked, reports and is answered."""
+    env, *_ = play("Fed-PE", 5, (0,), **LONG)
+    arms, dim = 5, 3
+    upload = 8 * (arms * dim + 1)
+    question = 8 * (arms * dim + arms * dim**2 + 3) + 1
+    report = -(-(arms + 16) // 8)
+    plan = 8 * (arms + 2)
+    traffic = env.traffic
+    assert (traffic["messages"] == 4).all()
+    assert (traffic["bytes"] == 4 * HEADER_BYTES + upload + question + report + plan).all()
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize("reward", ["bernoulli", "normal"])
+def test_rewards_that_can_be_0_are_refused(reward):
+    features = np.full((3, 4, 2), 0.5).tolist()
+    sizes = dict.fromkeys(("num_agents", "num_arms", "dim"))
+    settings = {"contexts": features, "parameter": [0.6, 0.6], "reward": reward, **sizes}
+    env = BASELINES["Fed-PE"].wrap(make_federation("FedFixed-v0", **settings, reward_sd=0.0))
+    with pytest.raises(
+        UnfitError, match=f"reward is '{reward}' and can be exactly 0, so that an agent's first"
+    ):
+        env.reset_batch([0])
+
+
+def test_contexts_that_change_are_refused():
+    env = BASELINES["Fed-PE"].wrap(make_federation("FedFixed-v0", contexts="unit_ball"))
+    with pytest.raises(UnfitError, match="contexts change from round to round; fixed contexts"):
+        env.reset_batch([0])
+    with pytest.raises(UnfitError, match="contexts change from round to round; fixed contexts"):
+        LocalUCB().reset(parallel_env().policy_spec, np.zeros((1, 10), np.uint64))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"failure": 1.0}, r"failure is 1\.0"),
+        ({"radius_scale": -1.0}, r"radius_scale is -1\.0"),
+        ({"phases": 0}, "phases is 0"),
+    ],
+)
+def test_wrong_constants_are_refused(wrong, match):
+    with pytest.raises(ValueError, match=match):
+        play("Fed-PE", 4, server=wrong)
+
+
+@pytest.mark.parametrize(
+    "name", ["Fed-PE", "Fed-PE-enhanced", "Fed-PE-collaborative", "OFUL-disjoint-shared"]
+)
+def test_servers_keep_replicas_apart(name):
+    wrapper = BASELINES[name].wrappers["messages"]
+
+    def make():
+        env = make_federation("FedFixed-v0", num_agents=3, num_arms=4, max_cycles=40)
+        return wrapper.make(env, **{**wrapper.kwargs, **wrapper.kwargs_from_env(env)})
+
+    check_server_policy(BASELINES[name].wrappers["server"].kwargs["policy"], make)

@@ -1,0 +1,317 @@
+"""FedGLB-UCB, UCB-GLM and N-ONS: against plain numpy programs and a general solver, and what they refuse.
+
+Regrets are compared with a twin of the released program by a t-test at 1e-4, under fixed seeds: one in 10,000 sets of
+seeds would raise a false alarm.
+"""
+
+import numpy as np
+import pytest
+from fedglb_reference import Program, descend, gradient, into_ball, into_simplex, pool, sigmoid
+from scipy import optimize, stats
+
+from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.baselines.logistic import UCBGLM, FedGLB
+from fedbandit_envs.baselines.logistic.fit import maximise
+from fedbandit_envs.baselines.logistic.steps import _into_ball, _into_simplex
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.servers.logistic import LogisticServer
+from fedbandit_envs.linear.pools import PoolContexts
+from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.testing import check_server_policy
+from fedbandit_envs.wrappers import Participation
+
+SEEDS = (0, 1, 2)
+SMALL = {"num_agents": 6, "num_arms": 8, "dim": 4, "contexts": {"name": "pool", "size": 40}}
+
+
+@pytest.fixture
+def unequal(monkeypatch):
+    """Vectors of the pool of many norms, so that no two arms of the first round have equal bounds."""
+    drawn = PoolContexts._drawn
+
+    def shortened(self, seed, dim):
+        vectors = drawn(self, seed, dim)
+        factors = np.random.default_rng(seed).uniform(0.8, 1.0, (len(vectors), 1))
+        # The longest vector is as long as is announced.
+        return vectors * factors / factors.max()
+
+    monkeypatch.setattr(PoolContexts, "_drawn", shortened)
+
+
+def make(name, rounds, server=None, wrap=None, **kwargs):
+    """A baseline's federation and policy."""
+    baseline = BASELINES[name]
+    env = make_federation("FedLogistic-v0", max_cycles=rounds, **{**SMALL, **kwargs})
+    env = wrap(env) if wrap else env
+    changes = {}
+    if server:
+        changes["server"] = {"policy": {**baseline.wrappers["server"].kwargs["policy"], **server}}
+    return baseline.wrap(env, changes), baseline.make_policy()
+
+
+def play(env, policy, seeds=SEEDS):
+    """Pools, parameters, and round by round the numbers offered, arms, rewards and regrets."""
+    seen = env.reset_batch(seeds).observation
+    problem = env.unwrapped
+    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
+    offered, arms, rewards, regrets = [], [], [], []
+    for _ in range(env.max_cycles):
+        offered.append(seen["pool_index"].copy())
+        action = policy.act(seen)
+        step = env.step_batch(action)
+        arms.append((action["action"] if isinstance(action, dict) else action).copy())
+        rewards.append(step.reward.copy())
+        regrets.append(step.info["regret"].copy())
+        seen = step.observation
+    rounds = (np.array(part) for part in (offered, arms, rewards, regrets))
+    return problem._distribution._pool, problem._theta, *rounds
+
+
+# Against the twins
+
+
+@pytest.mark.parametrize("threshold", [None, 0.0, 1e9])
+def test_it_decides_like_the_twin(unequal, threshold):
+    rounds = 80
+    env, policy = make("FedGLB-UCB", rounds)
+    policy._threshold = threshold
+    vectors, theta, offered, arms, rewards, regrets = play(env, policy)
+    synchronised = []
+    for r in range(3):
+        twin = Program(6, rounds, dim=4, arms=8, size=40, threshold=threshold).run(
+            0, theta[r], vectors[r], offered[:, r], rewards[:, r]
+        )
+        np.testing.assert_array_equal(arms[:, r], twin["arms"])
+        assert regrets[:, r].sum() == pytest.approx(twin["regret"])
+        synchronised.append(twin["synchronisations"])
+    assert (min(synchronised) > 10) == (threshold != 1e9)
+
+
+def test_its_gradient_steps_are_the_twins(unequal, monkeypatch):
+    asked, answer = [], LogisticServer.answer
+
+    def spy(self, uploads, mask):
+        reply = answer(self, uploads, mask)
+        if hasattr(reply, "question"):
+            asked.append((int(self._counts.sum()), reply.question["model"][0, 0].copy()))
+        return reply
+
+    monkeypatch.setattr(LogisticServer, "answer", spy)
+    env, policy = make("FedGLB-UCB", 40)
+    vectors, _, offered, arms, rewards, _ = play(env, policy, (3,))
+    pulled = np.take_along_axis(offered, arms[..., np.newaxis], axis=-1)[..., 0]
+    start, at = np.zeros(4), 0
+    while at < len(asked):
+        rounds = asked[at][0] // 6
+        x, y = vectors[0][pulled[:rounds, 0].ravel()], rewards[:rounds, 0].ravel()
+        models, start = descend(x, y, 2.0, start, length=np.sqrt(2))
+        ours = np.array([model for _, model in asked[at : at + len(models)]])
+        np.testing.assert_allclose(ours, models, rtol=0, atol=1e-10)
+        at += len(models)
+    assert at > 60
+
+
+@pytest.mark.parametrize("solver", ["accelerated", "newton"])
+def test_its_models_are_as_near_to_the_minimum_as_is_said(solver, monkeypatch):
+    found, finish = [], LogisticServer._finish
+
+    def spy(self, some):
+        if len(some):
+            found.append((int(self._counts.sum()), self._model[0].copy()))
+        return finish(self, some)
+
+    monkeypatch.setattr(LogisticServer, "_finish", spy)
+    env, policy = make("FedGLB-UCB-newton" if solver == "newton" else "FedGLB-UCB", 60)
+    vectors, _, offered, arms, rewards, _ = play(env, policy, (4,))
+    pulled = np.take_along_axis(offered, arms[..., np.newaxis], axis=-1)[..., 0]
+    assert len(found) > 5
+    for n, model in found:
+        x, y = vectors[0][pulled[: n // 6, 0].ravel()], rewards[: n // 6, 0].ravel()
+
+        def loss(w, x=x, y=y, n=n):
+            z = x @ w
+            return (np.logaddexp(0, z) - y * z).sum() / n + w @ w / n
+
+        best = optimize.minimize(loss, model, jac=lambda w, x=x, y=y: gradient(x, y, 2.0, w), tol=1e-14)
+        assert loss(model) - best.fun <= 1 / n**2
+
+
+def test_newtons_steps_need_a_fraction_of_the_numbers():
+    """A tenth at the paper's size, where more data need more gradients; here a third."""
+    numbers = {}
+    for name in ("FedGLB-UCB", "FedGLB-UCB-newton"):
+        env, policy = make(name, 300, num_agents=40, num_arms=25, dim=10, contexts="pool")
+        play(env, policy, (0,))
+        numbers[name] = env.traffic["bytes"].sum()
+    assert numbers["FedGLB-UCB-newton"] < 0.35 * numbers["FedGLB-UCB"]
+
+
+@pytest.mark.slow
+def test_the_released_form_has_the_regret_of_the_released_program():
+    """Agents act in turn and synchronise at once; a pull of each of 10 agents is one round of the program."""
+    env, policy = make(
+        "FedGLB-UCB-released",
+        600,
+        wrap=lambda env: Participation(env, "in_turn"),
+        num_agents=10,
+        num_arms=25,
+        dim=10,
+        contexts="pool",
+    )
+    policy._threshold = 60 / (10 * 10 * np.log(600))
+    ours = play(env, policy, range(20))[-1].sum(axis=(0, 2))
+    theirs = [Program(10, 60, released=True).run(seed)["regret"] for seed in range(20)]
+    assert stats.ttest_ind(ours, theirs, equal_var=False).pvalue > 1e-4
+    assert np.mean(ours) == pytest.approx(np.mean(theirs), rel=0.2)
+
+
+def test_the_pool_is_the_one_of_the_paper():
+    env = make_federation("FedLogistic-v0", num_agents=2)
+    env.reset_batch([5])
+    vectors = env._distribution._pool[0]
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), np.sqrt(2))
+    expected = pool(np.random.default_rng(0), 1000, 10)
+    expected *= np.sqrt(2) / np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(vectors[:10], expected[:10])
+    np.testing.assert_allclose(vectors[10:, -1], 1.0)
+
+
+# Its parts
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_projections_are_the_nearest_points(seed):
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((5, 5))
+    matrix, w = root @ root.T + 0.1 * np.eye(5), 3 * rng.standard_normal(5)
+    ball, simplex = w.copy(), w.copy()
+    _into_ball(matrix, ball, 1.0, np.zeros((5, 5)), np.empty((5, 5)), np.empty((4, 5)))
+    _into_simplex(matrix, simplex, np.empty((4, 5)))
+    np.testing.assert_allclose(ball, into_ball(w, matrix, 1.0), atol=1e-9)
+    np.testing.assert_allclose(simplex, into_simplex(w, matrix), atol=1e-7)
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_the_likeliest_model_is_that_of_a_general_solver(scale):
+    rng = np.random.default_rng(3)
+    features = scale * rng.standard_normal((1, 30, 4))
+    pulls = rng.integers(0, 4, (1, 2, 30))
+    rewards = rng.binomial(pulls, sigmoid(features @ rng.standard_normal(4))[:, np.newaxis]).astype(float)
+    model = rng.standard_normal((1, 2, 4))
+    maximise(features, pulls, rewards, 0.5, model)
+    for j in range(2):
+
+        def loss(w, j=j):
+            z = features[0] @ w
+            return (pulls[0, j] * np.logaddexp(0, z) - rewards[0, j] * z).sum() + 0.25 * w @ w
+
+        best = optimize.minimize(loss, np.zeros(4), tol=1e-12)
+        np.testing.assert_allclose(model[0, j], best.x, atol=2e-5)
+
+
+def test_ucb_glm_pulls_what_its_formula_says():
+    """Decisions from the likeliest model and V, computed again in plain numpy."""
+    env, policy = make("UCB-GLM", 25)
+    vectors, _, offered, arms, rewards, _ = play(env, policy, (1,))
+    radius = 0.5 / 0.1966 * np.sqrt(2 * np.log(1 + 2 * 25 / 4) + np.log(100))
+    for j in range(6):
+        for t in range(1, 25):
+            pulled = vectors[0][[offered[s, 0, j, arms[s, 0, j]] for s in range(t)]]
+            y = rewards[:t, 0, j]
+            V = 2 * np.eye(4) + pulled.T @ pulled
+
+            def loss(w, pulled=pulled, y=y):
+                z = pulled @ w
+                return (np.logaddexp(0, z) - y * z).sum() + w @ w
+
+            w = optimize.minimize(
+                loss, np.zeros(4), jac=lambda w, x=pulled, y=y: len(y) * gradient(x, y, 2.0, w), tol=1e-12
+            ).x
+            x = vectors[0][offered[t, 0, j]]
+            bounds = x @ w + radius * np.sqrt(((x @ np.linalg.inv(V)) * x).sum(axis=1))
+            assert bounds[arms[t, 0, j]] >= bounds.max() - 1e-4
+
+
+def test_shared_ucb_glm_is_that_of_one_agent_with_all_data():
+    """Behind a server that is told everything the model is the likeliest one of all data."""
+    env, policy = make("UCB-GLM-shared", 30)
+    vectors, _, offered, arms, rewards, _ = play(env, policy, (2,))
+    server = env._computation._policy
+    pulled = np.take_along_axis(offered, arms[..., np.newaxis], axis=-1)[..., 0]
+    x, y = vectors[0][pulled[:, 0].ravel()], rewards[:, 0].ravel()
+    assert np.linalg.norm(len(y) * gradient(x, y, 2.0, server._model[0, 0])) < 1e-8
+    np.testing.assert_allclose(server._gram[0], 2 * np.eye(4) + x.T @ x, rtol=1e-9)
+
+
+def test_more_exchange_means_less_regret():
+    """Sums over 20 replicas of agents that never, sometimes and always exchange data."""
+    total = {}
+    for name in ("N-ONS", "FedGLB-UCB", "FedGLB-UCB-newton", "UCB-GLM", "UCB-GLM-shared"):
+        env, policy = make(name, 120, num_agents=10)
+        total[name] = play(env, policy, range(20))[-1].sum()
+    assert total["FedGLB-UCB"] < 0.7 * total["N-ONS"]
+    assert total["FedGLB-UCB-newton"] < 0.7 * total["N-ONS"]
+    assert total["UCB-GLM-shared"] < 0.7 * total["UCB-GLM"]
+
+
+def test_with_a_fixed_number_of_questions_it_asks_as_often():
+    env, policy = make("FedGLB-UCB", 12, {"gradient_rounds": 4})
+    policy._threshold = 0.0
+    play(env, policy, (0,))
+    # In each round an upload, four questions with their replies, and an answer.
+    assert (env.traffic["messages"] == 12 * 10).all()
+
+
+# What is refused
+
+
+def test_other_rewards_and_contexts_are_refused():
+    spec, seeds = parallel_env().policy_spec, np.zeros((1, 10), np.uint64)
+    for policy in (FedGLB(), UCBGLM()):
+        with pytest.raises(
+            UnfitError, match=r"reward is 'beta'; 'logistic' is required|drawn anew in every round"
+        ):
+            policy.reset(spec, seeds)
+    ball = {"contexts": "unit_ball", "context_bound": 1.0}
+    env, policy = make("FedGLB-UCB", 5, **ball)
+    with pytest.raises(UnfitError, match="contexts are drawn anew in every round"):
+        env.reset_batch([0])
+    # Without questions the agents need no pool.
+    env, policy = make("N-ONS", 5, **ball)
+    reset = env.reset_batch([0])
+    policy.reset(env.policy_spec, np.zeros((1, 6), np.uint64))
+    assert policy.act(reset.observation).shape == (1, 6)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"ridge": 0.0}, r"ridge is 0\.0"),
+        ({"slope": 0.3}, r"slope is 0\.3"),
+        ({"solver": "guess"}, "solver is 'guess'"),
+        ({"gradient_rounds": 0}, "gradient_rounds is 0"),
+        ({"failure": 0.0}, r"failure is 0\.0"),
+    ],
+)
+def test_wrong_constants_of_the_server_are_refused(wrong, match):
+    with pytest.raises(ValueError, match=match):
+        make("FedGLB-UCB", 5, wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"slope": 0.0}, {"threshold": -1.0}, {"released": 1}])
+def test_wrong_constants_of_the_agents_are_refused(wrong):
+    with pytest.raises((TypeError, ValueError), match=f"^{next(iter(wrong))} is"):
+        FedGLB(**wrong)
+
+
+@pytest.mark.parametrize("name", ["FedGLB-UCB", "FedGLB-UCB-newton", "FedGLB-UCB-released", "UCB-GLM-shared"])
+def test_servers_keep_replicas_apart(name):
+    wrapper = BASELINES[name].wrappers["messages"]
+
+    def inside():
+        env = make_federation("FedLogistic-v0", max_cycles=12, **{**SMALL, "num_agents": 3})
+        return wrapper.make(env, **{**wrapper.kwargs, **wrapper.kwargs_from_env(env)})
+
+    check_server_policy(BASELINES[name].wrappers["server"].kwargs["policy"], inside)

@@ -1,0 +1,229 @@
+"""Contexts from pools, fixed features, a parameter for each arm, and logistic rewards.
+
+Frequencies are compared at 6 standard errors, under fixed seeds: one in 10^8 sets of seeds would raise a false alarm.
+"""
+
+import numpy as np
+import pytest
+
+from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
+from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.wrappers import Participation
+
+POOL = {"name": "pool", "size": 30}
+
+
+def logistic(**kwargs):
+    return make_federation(
+        "FedLogistic-v0", **{"num_agents": 5, "num_arms": 6, "dim": 4, "contexts": POOL, **kwargs}
+    )
+
+
+def fixed(**kwargs):
+    return make_federation("FedFixed-v0", **{"num_agents": 5, "num_arms": 6, **kwargs})
+
+
+def copied(arrays):
+    return {name: array.copy() for name, array in arrays.items()}
+
+
+# Pools
+
+
+def given():
+    return fixed(contexts=np.full((3, 4, 2), 0.1).tolist(), num_agents=None, num_arms=None)
+
+
+@pytest.mark.parametrize("make", [logistic, fixed, given])
+def test_data_by_the_number_of_a_vector_are_all_data(make):
+    env = make()
+    seen = copied(env.reset_batch([0, 1]).observation)
+    size = seen["pool_pulls"].shape[-1]
+    pulls, rewards = np.zeros((2, env.max_num_agents, size)), np.zeros((2, env.max_num_agents, size))
+    rng = np.random.default_rng(0)
+    rows = np.indices(seen["round"].shape[:2])
+    for _ in range(12):
+        arm = rng.integers(0, seen["contexts"].shape[2], rows[0].shape)
+        place = np.take_along_axis(seen["pool_index"], arm[..., np.newaxis], axis=-1)[..., 0]
+        step = env.step_batch(arm)
+        pulls[rows[0], rows[1], place] += 1
+        rewards[rows[0], rows[1], place] += step.reward
+        seen = copied(step.observation)
+    np.testing.assert_array_equal(seen["pool_pulls"], pulls)
+    np.testing.assert_allclose(seen["pool_rewards"], rewards, rtol=1e-12)
+
+
+def test_a_number_names_one_vector_for_all_agents_and_rounds():
+    env = logistic()
+    vectors = {}
+    observation = env.reset_batch([3]).observation
+    for _ in range(20):
+        for index, x in zip(
+            observation["pool_index"].reshape(-1), observation["contexts"].reshape(-1, 4), strict=True
+        ):
+            np.testing.assert_array_equal(vectors.setdefault(int(index), x.copy()), x)
+        observation = env.step_batch(np.zeros((1, 5), np.int64)).observation
+    assert len(vectors) == 30
+
+
+def test_vectors_are_offered_uniformly_with_replacement():
+    env = logistic(num_agents=50, num_arms=8)
+    counts, repeated = np.zeros(30), 0
+    observation = env.reset_batch(range(4)).observation
+    for _ in range(50):
+        index = observation["pool_index"]
+        counts += np.bincount(index.ravel(), minlength=30)
+        repeated += (np.diff(np.sort(index, axis=-1), axis=-1) == 0).any(axis=-1).sum()
+        observation = env.step_batch(np.zeros((4, 50), np.int64)).observation
+    n = counts.sum()
+    assert np.abs(counts - n / 30).max() < 6 * np.sqrt(n / 30)
+    # The probability that two of 8 draws from 30 are equal.
+    chance = 1 - np.prod(1 - np.arange(8) / 30)
+    assert repeated / 10_000 == pytest.approx(chance, abs=6 * np.sqrt(chance * (1 - chance) / 10_000))
+
+
+def test_pools_follow_from_the_instance_and_offers_from_the_episode():
+    env = logistic(instance_seed=7)
+    first, second = (copied(env.reset_batch([seed]).observation) for seed in (1, 2))
+    pools = []
+    for seed in (1, 2):
+        env.reset_batch([seed])
+        pools.append(env._distribution._pool.copy())
+    np.testing.assert_array_equal(*pools)
+    assert (first["pool_index"] != second["pool_index"]).any()
+    env = logistic()
+    env.reset_batch([1])
+    assert (env._distribution._pool != pools[0]).any()
+
+
+def test_agents_that_do_not_act_pull_nothing():
+    env = Participation(logistic(), "in_turn")
+    observation = env.reset_batch([0]).observation
+    for _ in range(7):
+        observation = env.step_batch(np.ones((1, 5), np.int64)).observation
+    assert observation["pool_pulls"].sum(axis=-1).tolist() == [[2, 2, 1, 1, 1]]
+
+
+# Fixed features
+
+
+def test_features_are_separated_and_stay():
+    env = fixed(num_agents=40, dim=3)
+    before = copied(env.reset_batch([0]).observation)
+    after = env.step_batch(np.ones((1, 40), np.int64)).observation
+    np.testing.assert_array_equal(before["contexts"], after["contexts"])
+    x = before["contexts"][0]
+    first = x[..., 0]
+    best = first.argmax(axis=-1)
+    assert (best < 5).all()
+    assert len(np.unique(best)) > 3
+    assert ((np.sort(first, axis=-1)[:, -1] >= 0.7) & (np.sort(first, axis=-1)[:, -1] <= 0.8)).all()
+    others = np.sort(first, axis=-1)[:, :-1]
+    assert ((others >= 0.5) & (others <= 0.6)).all()
+    assert (x[..., 1:] >= 0).all()
+    assert (x[..., 1:] <= 0.4).all()
+    assert (x[np.arange(40), best, 1:] <= 0.3).all()
+    assert x[..., 1:].max() > 0.38
+
+
+def test_features_of_an_agent_do_not_depend_on_the_number_of_agents():
+    few, many = (fixed(num_agents=n).reset_batch([4]).observation["contexts"][0] for n in (3, 9))
+    np.testing.assert_array_equal(few, many[:3])
+
+
+def test_features_grow_with_their_bound():
+    one, ten = (fixed(context_bound=L).reset_batch([4]).observation["contexts"] for L in (1.0, 10.0))
+    np.testing.assert_allclose(10 * one, ten)
+
+
+# A parameter for each arm
+
+
+@pytest.mark.parametrize("contexts", ["separated", "pool", "unit_ball"])
+def test_each_arm_has_its_own_parameter(contexts):
+    parameter = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, -0.8]])
+    env = fixed(num_arms=3, dim=2, parameter=parameter.tolist(), contexts=contexts, reward_sd=0.0)
+    seen = copied(env.reset_batch([0, 5]).observation)
+    for k in (0, 1, 2, 1):
+        means = (seen["contexts"] * parameter).sum(axis=-1)
+        np.testing.assert_array_equal(env.clairvoyant(seen), means.argmax(axis=-1))
+        step = env.step_batch(np.full((2, 5), k))
+        np.testing.assert_allclose(step.reward, means[..., k])
+        np.testing.assert_allclose(step.info["regret"], means.max(axis=-1) - means[..., k], atol=1e-15)
+        seen = copied(step.observation)
+    assert env.hidden()["parameter"].shape == (2, 5, 3, 2)
+    assert env.hidden_space["parameter"].contains(env.hidden()["parameter"][0, 0])
+
+
+def test_equal_parameters_are_one_parameter():
+    one, each = (
+        fixed(num_arms=4, dim=2, parameter=parameter, contexts="unit_ball")
+        for parameter in ([0.6, 0.8], [[0.6, 0.8]] * 4)
+    )
+    for env in (one, each):
+        env.reset_batch([2])
+    for k in range(4):
+        ours, theirs = (env.step_batch(np.full((1, 5), k)) for env in (one, each))
+        np.testing.assert_allclose(ours.reward, theirs.reward, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"parameter": [[1.0, 0.0]] * 3, "num_arms": 4, "dim": None}, "num_arms is 4; None or 3"),
+        ({"parameter": [[1.0, 1.0]] * 4, "dim": None}, "norm of at most 1"),
+        ({"parameter": np.zeros((1, 1, 2)).tolist()}, r"parameter has shape \(1, 1, 2\); \(dim,\) or \(num_arms, dim"),
+        ({"parameter": [[1.0, 0.0]] * 4, "contexts": "band", "dim": None}, "required with contexts='band'"),
+        (
+            {"parameter": [[1.0, 0.0]] * 4, "contexts": [[0.0] * 2] * 3, "dim": None, "num_arms": None},
+            "parameter is for 4 arms; 3, the arms of contexts",
+        ),
+        ({"contexts": "separated", "dim": 1}, "num_arms is 4 and dim 1; at least 2 of each"),
+        ({"contexts": {"name": "pool", "size": 0}}, "contexts size is 0"),
+        ({"contexts": {"name": "pond"}}, "contexts name is 'pond'"),
+        ({"reward": "logit"}, "reward is 'logit'"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_refused(wrong, match):
+    with pytest.raises(ValueError, match=match):
+        parallel_env(
+            **{"num_arms": 4, "num_agents": 2, "dim": 2, "contexts": "unit_ball", "reward": "normal", **wrong}
+        )
+
+
+# Logistic rewards
+
+
+def test_rewards_are_1_with_the_logistic_probability():
+    env = logistic(num_agents=20, num_arms=2, contexts="unit_ball", instance_seed=1, context_bound=3.0)
+    theta = None
+    n = errors = 0
+    variance = 0.0
+    seen = copied(env.reset_batch(range(50)).observation)
+    theta = env.hidden()["parameter"]
+    for _ in range(20):
+        chance = 1 / (1 + np.exp(-(seen["contexts"][:, :, 1] * theta).sum(axis=-1)))
+        step = env.step_batch(np.ones((50, 20), np.int64))
+        assert set(np.unique(step.reward)) <= {0.0, 1.0}
+        errors += (step.reward - chance).sum()
+        variance += (chance * (1 - chance)).sum()
+        n += chance.size
+        other = 1 / (1 + np.exp(-(seen["contexts"][:, :, 0] * theta).sum(axis=-1)))
+        np.testing.assert_allclose(step.info["regret"], np.maximum(other - chance, 0), atol=1e-12)
+        seen = copied(step.observation)
+    assert abs(errors) < 6 * np.sqrt(variance)
+    assert n == 20_000
+
+
+def test_what_is_public_of_rewards():
+    slope = np.exp(-np.sqrt(2)) / (1 + np.exp(-np.sqrt(2))) ** 2
+    assert logistic().public == {"reward": "logistic", "least_slope": pytest.approx(slope)}
+    assert fixed().public == {"reward": "normal", "reward_sd": 1.0}
+    assert parallel_env().public == {"reward": "beta"}
+
+
+def test_exposure_knows_neither():
+    for wrong in ({"reward": "logistic"}, {"parameter": [[1.0] + [0.0] * 4] * 10}):
+        with pytest.raises(ValueError, match="linear in one parameter"):
+            exposure_env(**wrong)
