@@ -32,7 +32,7 @@ def copied(arrays):
 
 
 def given():
-    return fixed(contexts=np.full((3, 4, 2), 0.1).tolist(), num_agents=None, num_arms=None)
+    return fixed(contexts=np.full((3, 4, 2), 0.1).tolist(), num_agents=None, num_arms=None, dim=None)
 
 
 @pytest.mark.parametrize("make", [logistic, fixed, given])

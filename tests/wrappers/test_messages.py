@@ -36,6 +36,8 @@ from fedbandit_envs.wrappers import (
     Quota,
     Server,
 )
+from fedbandit_envs.wrappers.transport.server_policy import Ask
+from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
 ENTRY = "fedbandit_envs.wrappers:Messages"
 CHANNEL = "fedbandit_envs.wrappers:Channel"
@@ -240,11 +242,11 @@ def test_actions_without_a_message_are_named(action, error, message):
         ({}, TypeError, "arrays is {}; a mapping of at least one"),
         ({"mask": {"shape": [1]}}, ValueError, "arrays has the name 'mask'"),
         ({"x_noise_variance": {"shape": [1]}}, ValueError, "arrays has the name 'x_noise_variance'"),
-        ({"x": [1]}, TypeError, r"arrays\['x'\] is \[1\]; a mapping of 'shape' and 'dtype'"),
+        ({"x": [1]}, TypeError, r"arrays\['x'\] is \[1\]; a mapping of 'shape', 'dtype' and 'asked'"),
         (
             {"x": {"shape": [1], "low": 0}},
             TypeError,
-            r"arrays\['x'\] is .*; a mapping of 'shape' and 'dtype'",
+            r"arrays\['x'\] is .*; a mapping of 'shape', 'dtype' and 'asked'",
         ),
         ({"x": {"shape": 3}}, TypeError, r"arrays\['x'\]\['shape'\] is 3; a sequence"),
         ({"x": {"shape": [2, 0]}}, ValueError, r"arrays\['x'\]\['shape'\]\[1\] is 0"),
@@ -692,3 +694,83 @@ def test_stages_add_up_clipped_messages(transport, stage):
         step.observation["inbox_gradient"][:, :, 0], clipped.sum(axis=1, keepdims=True) - clipped, rtol=1e-9
     )
     assert private.env._ledger.clipped_releases.tolist() == [[0, 1, 0, 0]]
+
+
+# Arrays that only reports contain
+
+
+class Both:
+    """Writes two arrays of ones, whatever it is asked."""
+
+    def reset(self, spec, seeds):
+        self.rows = seeds.shape
+
+    def observe(self, observation):
+        pass
+
+    def report(self, question):
+        return {"told": np.ones((*self.rows, 3)), "asked": np.ones((*self.rows, 2)).astype(np.float32)}
+
+
+class OneQuestion:
+    """A server policy that asks once a round, and keeps what it gets."""
+
+    downloads = {"nothing": {"shape": [], "dtype": "bool"}}  # noqa: RUF012 - never written to
+
+    def reset(self, spec, seeds):
+        self.got, self.waits = [], False
+
+    def answer(self, uploads, mask):
+        self.got.append({name: array.copy() for name, array in uploads.items()})
+        self.waits = not self.waits
+        return (
+            Ask({"of": np.zeros((mask.shape[0], 1))})
+            if self.waits
+            else {"nothing": np.zeros(len(mask), bool)}
+        )
+
+
+ASKED = {"told": {"shape": [3]}, "asked": {"shape": [2], "dtype": "float32", "asked": True}}
+
+
+@pytest.mark.parametrize("clip", [None, 5.0])
+def test_asked_arrays_are_in_reports_alone_and_nothing_else_is(clip):
+    env = Messages(ArmsEnv(num_agents=2), ASKED, Both())
+    if clip:
+        env = GaussianPrivatizer(env, noise_multiplier=1e-9, releases=20, clip=clip)
+    env = Server(env, "every_round", policy=OneQuestion())
+    env.reset_batch([0])
+    for _ in range(3):
+        env.step_batch(np.zeros((1, 2), np.int64))
+    upload, report = env._computation._policy.got[:2]
+    np.testing.assert_allclose(upload["told"], 1.0, atol=1e-6)
+    np.testing.assert_allclose(upload["asked"], 0.0, atol=1e-6)
+    np.testing.assert_allclose(report["told"], 0.0, atol=1e-6)
+    np.testing.assert_allclose(report["asked"], 1.0, atol=1e-6)
+    # With noise an upload announces a variance for each number.
+    sizes = {"upload": 3 * 8, "question": 8, "report": 2 * 4, "answer": 1}
+    if clip:
+        sizes["upload"], sizes["report"] = 3 * 8 + 3 * 8, 2 * 4 + 2 * 8
+    assert env.traffic["messages"].tolist() == [[12, 12]]
+    assert env.traffic["bytes"].tolist() == [[12 * HEADER_BYTES + 3 * sum(sizes.values())] * 2]
+
+
+def test_without_asked_arrays_reports_are_as_large_as_uploads():
+    plain = {name: {key: value for key, value in of.items() if key != "asked"} for name, of in ASKED.items()}
+    env = Server(Messages(ArmsEnv(num_agents=2), plain, Both()), "every_round", policy=OneQuestion())
+    env.reset_batch([0])
+    env.step_batch(np.zeros((1, 2), np.int64))
+    upload, report = env._computation._policy.got
+    for name in plain:
+        np.testing.assert_array_equal(upload[name], 1.0)
+        np.testing.assert_array_equal(report[name], 1.0)
+    assert env.traffic["bytes"].tolist() == [[4 * HEADER_BYTES + 2 * (3 * 8 + 2 * 4) + 8 + 1] * 2]
+
+
+def test_what_is_asked_needs_somebody_who_replies():
+    with pytest.raises(
+        ValueError, match=r"arrays has \['asked'\], 'asked', and reporter is None; a reporter is"
+    ):
+        Messages(ArmsEnv(), ASKED)
+    with pytest.raises(TypeError, match=r"arrays\['x'\]\['asked'\] is 1; True or False"):
+        Messages(ArmsEnv(), {"x": {"shape": [1], "asked": 1}}, Both())

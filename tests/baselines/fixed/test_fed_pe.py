@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 from fedpe_reference import Program, best_design, gap, information
+from gymnasium import spaces
 
 from fedbandit_envs.baselines import BASELINES
-from fedbandit_envs.baselines.fixed import LocalUCB
+from fedbandit_envs.baselines.fixed import LocalUCB, PhasedReporter
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.servers.design import optimal_design, pseudo_inverse
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
-from fedbandit_envs.testing import check_server_policy
+from fedbandit_envs.testing import check_reporter, check_server_policy
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
 SEEDS = (0, 1, 2)
@@ -183,3 +184,23 @@ def test_servers_keep_replicas_apart(name):
         return wrapper.make(env, **{**wrapper.kwargs, **wrapper.kwargs_from_env(env)})
 
     check_server_policy(BASELINES[name].wrappers["server"].kwargs["policy"], make)
+
+
+def test_reporters_keep_rows_apart():
+    arms, dim = 4, 3
+    question = spaces.Dict(
+        {
+            "estimate": spaces.Box(-1.0, 1.0, (arms, dim), np.float64),
+            "spread": spaces.Box(0.0, 1.0, (arms, dim, dim), np.float64),
+            "radius": spaces.Box(0.0, 1.0, (3,), np.float64),
+            "left": spaces.MultiBinary(arms),
+        }
+    )
+    wrapper = BASELINES["Fed-PE-collaborative"].wrappers["messages"]
+
+    def make():
+        env = make_federation("FedFixed-v0", num_agents=3, num_arms=arms, max_cycles=40)
+        return wrapper.make(env, **{**wrapper.kwargs, **wrapper.kwargs_from_env(env)})
+
+    check_reporter(PhasedReporter, make, question)
+    check_reporter(PhasedReporter, make)

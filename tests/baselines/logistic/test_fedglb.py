@@ -7,6 +7,7 @@ seeds would raise a false alarm.
 import numpy as np
 import pytest
 from fedglb_reference import Program, descend, gradient, into_ball, into_simplex, pool, sigmoid
+from gymnasium import spaces
 from scipy import optimize, stats
 
 from fedbandit_envs.baselines import BASELINES
@@ -15,11 +16,12 @@ from fedbandit_envs.baselines.logistic.fit import maximise
 from fedbandit_envs.baselines.logistic.steps import _into_ball, _into_simplex
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.servers.logistic import LogisticServer
+from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.linear.pools import PoolContexts
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
-from fedbandit_envs.testing import check_server_policy
+from fedbandit_envs.testing import check_reporter, check_server_policy
 from fedbandit_envs.wrappers import Participation
 
 SEEDS = (0, 1, 2)
@@ -315,3 +317,17 @@ def test_servers_keep_replicas_apart(name):
         return wrapper.make(env, **{**wrapper.kwargs, **wrapper.kwargs_from_env(env)})
 
     check_server_policy(BASELINES[name].wrappers["server"].kwargs["policy"], inside)
+
+
+@pytest.mark.parametrize("name", ["FedGLB-UCB-newton", "UCB-GLM-shared"])
+def test_reporters_keep_rows_apart(name):
+    wrapper = BASELINES[name].wrappers["messages"]
+
+    def inside():
+        env = make_federation("FedLogistic-v0", max_cycles=12, **{**SMALL, "num_agents": 3})
+        return wrapper.make(env, **{**wrapper.kwargs, **wrapper.kwargs_from_env(env)})
+
+    reporter = resolve(wrapper.kwargs["reporter"])
+    question = spaces.Dict({"model": spaces.Box(-1.0, 1.0, (4,), np.float64)})
+    check_reporter(reporter, inside, question if name == "FedGLB-UCB-newton" else None)
+    check_reporter(reporter, inside)
