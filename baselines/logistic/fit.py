@@ -50,13 +50,23 @@ def maximise(features, pulls, rewards, ridge, model):
     """
     dim = model.shape[2]
     gradient, hessian, factor, step = np.empty(dim), np.empty((dim, dim)), np.zeros((dim, dim)), np.empty(dim)
+    chance = np.empty(features.shape[1])
     for r in range(model.shape[0]):
         for j in range(model.shape[1]):
             w = model[r, j]
             step[:] = 0.0
             before, size = np.inf, 1.0
             for _ in range(_MOST_STEPS):
-                norm = _derive(features[r], pulls[r, j], rewards[r, j], ridge, w, gradient, hessian)
+                norm = 0.0
+                for i in range(dim):
+                    gradient[i] = ridge * w[i]
+                    hessian[i] = 0.0
+                    hessian[i, i] = ridge
+                _judge(features[r], w, chance)
+                _add_up(features[r], pulls[r, j], rewards[r, j], chance, gradient, hessian)
+                for i in range(dim):
+                    norm += gradient[i] * gradient[i]
+                norm = np.sqrt(norm)
                 if norm > before:
                     size *= 0.5
                     for i in range(dim):
@@ -89,27 +99,65 @@ def solve(factor, vector, solution):
 
 
 @kernel
-def _derive(features, pulls, rewards, ridge, w, gradient, hessian):
-    """Computes gradient and Hessian at w, and returns the norm of the gradient; vectors without pulls are skipped."""
-    dim = w.shape[0]
-    for i in range(dim):
-        gradient[i] = ridge * w[i]
-        hessian[i] = 0.0
-        hessian[i, i] = ridge
+def derive(features, pulls, rewards, model, gradient, hessian):
+    """Computes gradients, and Hessians where they are wanted, of sum (ln(1 + e^z) - y z) with z = <x, w>.
+
+    Args:
+        features: Vectors x of the pool, ``(replicas, size, dim)``.
+        pulls: Number of observations of each vector, ``(replicas, rows, size)``.
+        rewards: Sum of their rewards y, same shape.
+        model: Models w, ``(replicas, rows, dim)``.
+        gradient: Output: gradients, ``(replicas, rows, dim)``.
+        hessian: Output: Hessians, ``(replicas, rows, dim, dim)``; with 0 rows they are not computed.
+    """
+    dim = model.shape[2]
+    chance, unwanted = np.empty(features.shape[1]), np.empty((0, 0))
+    for r in range(model.shape[0]):
+        for j in range(model.shape[1]):
+            # Agents of a replica are asked at the same model, mostly.
+            if j == 0 or _differ(model[r, j], model[r, j - 1]):
+                _judge(features[r], model[r, j], chance)
+            gradient[r, j] = 0.0
+            if hessian.shape[1] == 0:
+                _add_up(features[r], pulls[r, j], rewards[r, j], chance, gradient[r, j], unwanted)
+                continue
+            hessian[r, j] = 0.0
+            _add_up(features[r], pulls[r, j], rewards[r, j], chance, gradient[r, j], hessian[r, j])
+            for i in range(dim):
+                for h in range(i):
+                    hessian[r, j, h, i] = hessian[r, j, i, h]
+
+
+@kernel
+def _differ(one, two):
+    for i in range(one.shape[0]):  # noqa: SIM110 - compiled
+        if one[i] != two[i]:
+            return True
+    return False
+
+
+@kernel
+def _judge(features, w, chance):
+    """Computes the probabilities of a reward of all vectors of a pool, ``(size,)``."""
+    for p in range(features.shape[0]):
+        z = 0.0
+        for i in range(w.shape[0]):
+            z += features[p, i] * w[i]
+        chance[p] = 1.0 / (1.0 + np.exp(-z))
+
+
+@kernel
+def _add_up(features, pulls, rewards, chance, gradient, hessian):
+    """Adds one row's data to a gradient and the lower triangle of a Hessian, unless that has no rows."""
+    dim = gradient.shape[0]
     for p in range(pulls.shape[0]):
         if pulls[p] == 0:
             continue
-        z = 0.0
-        for i in range(dim):
-            z += features[p, i] * w[i]
-        chance = 1.0 / (1.0 + np.exp(-z))
-        error = pulls[p] * chance - rewards[p]
-        slope = pulls[p] * chance * (1.0 - chance)
+        error = pulls[p] * chance[p] - rewards[p]
         for i in range(dim):
             gradient[i] += error * features[p, i]
-            for h in range(i + 1):
-                hessian[i, h] += slope * features[p, i] * features[p, h]
-    norm = 0.0
-    for i in range(dim):
-        norm += gradient[i] ** 2
-    return np.sqrt(norm)
+        if hessian.shape[0] > 0:
+            slope = pulls[p] * chance[p] * (1.0 - chance[p])
+            for i in range(dim):
+                for h in range(i + 1):
+                    hessian[i, h] += slope * features[p, i] * features[p, h]

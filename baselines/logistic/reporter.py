@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.special import expit
 
-from fedbandit_envs.baselines.logistic.fit import PoolFeatures
+from fedbandit_envs.baselines.logistic.fit import PoolFeatures, derive
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.policy_spec import PolicySpec
@@ -53,7 +52,6 @@ class GradientReporter:
         """Keeps the agents' data, and what they see of the pool; see :meth:`.Reporter.observe`."""
         self._pool.add(observation["pool_index"], observation["contexts"])
         self._seen = observation
-        self._pulls: Array | None = None
 
     def report(self, question: Arrays | None) -> Mapping[str, Array]:
         """Returns sums over observations; see :meth:`.Reporter.report`.
@@ -61,25 +59,14 @@ class GradientReporter:
         Args:
             question: ``model``, ``(replicas, agents, dim)``. None for a report that has 0 in place of gradients.
         """
-        rows, dim = self._seen["round"].shape[:2], self._pool.known.shape[-1]
-        message = {"gradient": np.zeros((*rows, dim)), "hessian": np.zeros((*rows, dim, dim))}
+        seen, rows, dim = self._seen, self._seen["round"].shape[:2], self._pool.known.shape[-1]
+        wanted = rows[1] if "hessian" in self._names else 0
+        message = {"gradient": np.zeros((*rows, dim)), "hessian": np.zeros((rows[0], wanted, dim, dim))}
         if question is not None:
-            self._derive(question["model"], message)
-        message["gram"] = self._seen["total_statistic"][..., :dim, :dim]
-        message["count"] = self._seen["pool_pulls"].sum(axis=-1, dtype=np.float64)
+            derive(
+                self._pool.known, seen["pool_pulls"], seen["pool_rewards"], question["model"], message["gradient"],
+                message["hessian"],
+            )  # fmt: skip
+        message["gram"] = seen["total_statistic"][..., :dim, :dim]
+        message["count"] = seen["pool_pulls"].sum(axis=-1, dtype=np.float64)
         return {name: message[name] for name in self._names}
-
-    def _derive(self, model: Array, message: dict[str, Array]) -> None:
-        if self._pulls is None:
-            self._pulls = self._seen["pool_pulls"].astype(np.float64)
-        features = self._pool.known
-        # If all agents of a replica are asked at the same model, chances are computed once.
-        models = model[:, :1] if (model == model[:, :1]).all() else model
-        chance = expit(models @ features.swapaxes(1, 2))
-        message["gradient"] = (self._pulls * chance - self._seen["pool_rewards"]) @ features
-        if "hessian" in self._names:
-            squares = (features[..., np.newaxis] * features[..., np.newaxis, :]).reshape(
-                *features.shape[:2], -1
-            )
-            summed = (self._pulls * (chance * (1 - chance))) @ squares
-            message["hessian"] = summed.reshape(*model.shape, -1)
