@@ -4,8 +4,8 @@ The bounds are what it had when they were last changed. Before plug-ins and the 
 were 20,340 code lines (7,655 of them in leaderboard and papers), 793 public definitions and 273 classes; before stages,
 clips, messages and servers that compute there were 21,406, 7,714, 824 and 279; before pooling, forgery and full disks
 were found out there were 23,159 (7,797), 862 and 297; before Zhou and Chowdhury's federations 24,080 (8,525), 888 and
-303; before those of unlike agents 25,065 (8,820), 911 and 311;
-before servers that ask for gradients and plan designs 26,194 (9,086), 943 and 323.
+303; before those of unlike agents 25,065 (8,820), 911 and 311; before servers that ask for gradients and plan designs
+26,194 (9,086), 943 and 323.
 """
 
 import sys
@@ -27,12 +27,12 @@ def size():
 
 
 def test_code_lines(size):
-    assert size.total <= 27_400, size.lines
-    assert size.top <= 9_095, "leaderboard and papers"
+    assert size.total <= 27_590, size.lines
+    assert size.top <= 9_270, "leaderboard and papers"
 
 
 def test_definitions(size):
-    assert size.public <= 970
+    assert size.public <= 975
     assert size.num_classes <= 336
     assert size.private <= 440, "they are not to hide what would be public"
 

@@ -1,0 +1,64 @@
+"""Tables of the pages on servers that compute."""
+
+from typing import Any
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, over_seeds, ratio
+from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
+from fedbandit_envs.leaderboard.reproduction.page import Table
+from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
+
+
+def sent(result: RunResult) -> tuple[Array, Array]:
+    """Returns messages of all agents, up and down, and the numbers of 64 bits that they hold, each ``(seeds,)``."""
+    if not result.traffic:
+        nothing = np.zeros(result.regret.shape[1])
+        return nothing, nothing
+    messages, size = (np.asarray(result.traffic[name].sum(axis=1)) for name in ("messages", "bytes"))
+    return messages, (size - HEADER_BYTES * messages) / 8
+
+
+def cost_table(runs: PanelRuns, rival: str) -> Table:
+    """Yields a table with a line for each run: regret of all agents, also over a rival's, messages and numbers sent.
+
+    Args:
+        runs: The results of a panel, or of one problem in it.
+        rival: Name of the line by whose regret the others' regret is divided.
+    """
+    for row in runs.rows:
+        messages, numbers = sent(row.result)
+        line = str(row.labels["line"])
+        line += "".join(f", {of} {row.labels[of]:g}" for of in ("factor", "agents") if of in row.labels)
+        yield {
+            "algorithm": line,
+            "regret (± 95 %)": over_seeds(row.result.regret[-1].sum(axis=1), ",.0f"),
+            f"/ {rival}": _over(runs, row.result, rival, row.labels),
+            "messages": over_seeds(messages, ",.0f"),
+            "numbers sent": over_seeds(numbers, ",.0f"),
+        }
+
+
+def _over(runs: PanelRuns, result: RunResult, rival: str, labels: Any) -> Any:
+    of = {name: value for name, value in labels.items() if name != "line"}
+    other = runs.one(rival, **of)
+    return "1" if other is result else ratio(result, other)
+
+
+def regrets(runs: PanelRuns) -> dict[str, dict[Any, Mean]]:
+    """Returns curves of regret of all agents over rounds, by algorithm."""
+    found = {}
+    for line, result in runs.by("line").items():
+        points = zip(result.rounds, result.regret.sum(axis=2), strict=True)
+        found[line] = {at: over_seeds(values) for at, values in points}
+    return found
+
+
+def curves(runs: PanelRuns, column: str) -> dict[str, dict[Any, Mean]]:
+    """Returns curves of regret per agent over a quantity, a label, by algorithm."""
+    return {
+        line: {x: over_seeds(result.regret[-1].mean(axis=1)) for x, result in points.items()}
+        for line, points in runs.lines(column).items()
+    }
