@@ -7,7 +7,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.policy_spec import PolicySpec
 
-MESSAGE = {
+MESSAGE: dict[str, dict[str, object]] = {
     "means": {"dtype": "float64"},
     "arms": {"dtype": "bool", "asked": True},
     "gaps": {"dtype": "float64", "asked": True},
