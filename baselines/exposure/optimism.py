@@ -21,7 +21,7 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.exposure.merit import Merits, share_row
 from fedbandit_envs.linear.expectation import expected_rewards
-from fedbandit_envs.linear.ridge import arms_last, estimate, factorise
+from fedbandit_envs.linear.ridge import arms_last, estimate, factorise, solve
 
 SolverName = Literal["frank_wolfe", "projected_gradient"]
 
@@ -96,22 +96,6 @@ def _climb(contexts, means, logarithms, slopes, weights, gradient):
 
 
 @kernel
-def _solve(factor, right, solution):
-    """Solves L L^T ``solution`` = ``right`` for the lower triangular matrix L = ``factor``."""
-    dim = right.shape[0]
-    for i in range(dim):
-        value = right[i]
-        for h in range(i):
-            value -= factor[i, h] * solution[h]
-        solution[i] = value / factor[i, i]
-    for i in range(dim - 1, -1, -1):
-        value = solution[i]
-        for h in range(i + 1, dim):
-            value -= factor[h, i] * solution[h]
-        solution[i] = value / factor[i, i]
-
-
-@kernel
 def _project(inverse, middle, radius, point):
     """Moves a point to the nearest point of the ellipsoid ||point - middle||_V <= radius, in Euclidean distance.
 
@@ -140,7 +124,7 @@ def _project(inverse, middle, radius, point):
                 matrix[i, h] = inverse[i, h]
             matrix[i, i] += nu
         factorise(matrix, factor)
-        _solve(factor, away, weight)
+        solve(factor, away, weight)
         estimate(inverse, weight, moved)
         square = 0.0
         for i in range(dim):
@@ -148,7 +132,7 @@ def _project(inverse, middle, radius, point):
         norm = np.sqrt(max(square, 0.0))
         if norm <= radius * (1.0 + 1e-13):
             break
-        _solve(factor, weight, bent)
+        solve(factor, weight, bent)
         fall = 0.0
         for i in range(dim):
             fall += bent[i] * moved[i]

@@ -8,7 +8,7 @@ from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
 from fedbandit_envs.baselines.fixed.ucb import LocalUCB
 from fedbandit_envs.baselines.gaussian.planned import PlannedPulls
 from fedbandit_envs.baselines.linear.served import ServedLinUCB
-from fedbandit_envs.baselines.linear.telling import observations
+from fedbandit_envs.baselines.linear.telling import told_everything
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.wrappers import Messages, Server
@@ -57,14 +57,7 @@ BASELINES: dict[str, Baseline] = {
         policy=ServedLinUCB,
         # The radius of Abbasi-Yadkori et al. (2011) for 10^7 observations that fail with probability 0.1.
         policy_kwargs={"beta": 8.5},
-        wrappers={
-            "messages": WrapperSpec(
-                Messages, {"reporter": "fedbandit_envs.baselines.linear:TellingReporter"}, observations
-            ),
-            "server": WrapperSpec(
-                Server, {"schedule": "every_round", "answers": "every_round", "policy": "disjoint"}
-            ),
-        },
+        wrappers=told_everything("disjoint"),
     ),
     "Fed-PE": _fed_pe(
         "phases of doubled length, in which a server divides agents' pulls by an optimal design and agents drop arms"

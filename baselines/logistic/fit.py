@@ -6,7 +6,7 @@ from fedbandit_envs.baselines.linear.telling import require_pool
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.linear.ridge import factorise
+from fedbandit_envs.linear.ridge import factorise, solve
 
 _MOST_STEPS = 100
 
@@ -80,22 +80,6 @@ def maximise(features, pulls, rewards, ridge, model):
                 for i in range(dim):
                     step[i] = -step[i]
                     w[i] += step[i]
-
-
-@kernel
-def solve(factor, vector, solution):
-    """Solves L L^T solution = vector for a lower triangular factor L, ``(dim, dim)``, and vectors ``(dim,)``."""
-    dim = vector.shape[0]
-    for i in range(dim):
-        value = vector[i]
-        for h in range(i):
-            value -= factor[i, h] * solution[h]
-        solution[i] = value / factor[i, i]
-    for i in range(dim - 1, -1, -1):
-        value = solution[i]
-        for h in range(i + 1, dim):
-            value -= factor[h, i] * solution[h]
-        solution[i] = value / factor[i, i]
 
 
 @kernel

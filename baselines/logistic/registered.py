@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
-from fedbandit_envs.baselines.linear.telling import observations
+from fedbandit_envs.baselines.linear.telling import told_everything
 from fedbandit_envs.baselines.logistic.fedglb import FedGLB
 from fedbandit_envs.baselines.logistic.glm import UCBGLM
 from fedbandit_envs.baselines.logistic.reporter import gradients
@@ -45,14 +45,7 @@ BASELINES: dict[str, Baseline] = {
         f"comparison of {_LI_WANG}",
         policy=UCBGLM,
         policy_kwargs=_SLOPE,
-        wrappers={
-            "messages": WrapperSpec(
-                Messages, {"reporter": "fedbandit_envs.baselines.linear:TellingReporter"}, observations
-            ),
-            "server": WrapperSpec(
-                Server, {"schedule": "every_round", "answers": "every_round", "policy": "glm"}
-            ),
-        },
+        wrappers=told_everything("glm"),
     ),
     "N-ONS": _baseline(
         "FedGLB-UCB without communication: online Newton steps on own data",

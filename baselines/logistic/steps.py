@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from fedbandit_envs.baselines.logistic.fit import solve
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.linear.ridge import factorise, rank_one
+from fedbandit_envs.linear.ridge import factorise, rank_one, solve
 
 _MOST_STEPS, _EXACT = 500, 1e-13
 

@@ -125,6 +125,22 @@ def factorise(matrix, factor):
 
 
 @kernel
+def solve(factor, right, solution):
+    """Solves L L^T ``solution`` = ``right`` for the lower triangular matrix L = ``factor``; vectors are ``(dim,)``."""
+    dim = right.shape[0]
+    for i in range(dim):
+        value = right[i]
+        for h in range(i):
+            value -= factor[i, h] * solution[h]
+        solution[i] = value / factor[i, i]
+    for i in range(dim - 1, -1, -1):
+        value = solution[i]
+        for h in range(i + 1, dim):
+            value -= factor[h, i] * solution[h]
+        solution[i] = value / factor[i, i]
+
+
+@kernel
 def lies_below(statistics, least):
     """Returns whether the smallest eigenvalue of each Gram matrix is below (or equal to) a bound, bool ``(some,)``.
 
