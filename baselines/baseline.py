@@ -39,8 +39,8 @@ class Baseline:
         policy_kwargs: Keyword arguments with which the baseline makes its policy.
         wrappers: The baseline's wrappers, from the innermost to the outermost, each under the name of its role
             (``"privatizer"``, ``"channel"``, ...).
-        only: Id of the registered environment that the baseline is for, if it plays only some of the problem's; empty
-            if it plays all of them.
+        only: The one registered id that lists name the baseline for (:meth:`fits`); :meth:`wrap` takes any environment
+            of the problem. Empty if it is for all of the problem's ids.
 
     Example:
         >>> from fedbandit_envs import procurement_v0

@@ -42,13 +42,13 @@ class Messages(FederatedWrapper):
       agents that are inactive in a round (:class:`~fedbandit_envs.wrappers.Participation`) are ignored;
     * **a reporter** (:class:`~fedbandit_envs.core.policy_spec.Reporter`), an object on the agents' side, which is given
       each agent's own observations of the environment inside of this wrapper (without inboxes) and asked for a report
-      at each release. Actions then stay as they are. A server can ask a question (:meth:`ask`). Arrays that are
-      declared with ``"asked": True`` are sent in reply to questions, and replies then contain no others.
+      at each release. Actions then stay as they are. A server can ask a question (:meth:`ask`). Arrays declared
+      with ``"asked": True`` are 0 except in replies to questions, in which all others are 0 and cost no bytes.
 
     Placebo, Byzantine, quota, noise and transports act on messages as on statistics. Inside of this wrapper may be only
     wrappers that leave releases alone. Numbers are rounded to the declared dtype and released as float64. Messages that
-    are not finite, or do not fit the dtype, are errors, and the state does not change. Transports count their numbers
-    by the declared size: an array of bool has one bit for each entry.
+    are not finite, or do not fit the dtype, are errors; if the policy writes them, the state does not change.
+    Transports count their numbers by the declared size: an array of bool has one bit for each entry.
 
     How a message depends on the agent's data is unknown, so that its sensitivity is infinite, and a privatizer without
     ``clip`` refuses it ("authored message without a clip"): nothing could be claimed, and noise would have no scale.

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from fedbandit_envs.baselines.linear.telling import require_fixed
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.policy_spec import PolicySpec
@@ -15,7 +16,7 @@ class PhasedReporter:
     The agent sends ``rewards``, for each arm the sum of its rewards times x / ||x||^2 for its features x, and
     ``shortest``, the smallest norm of its features; with a message that has ``lengths``, all of their norms.
 
-    When the server asks (:class:`~fedbandit_envs.baselines.servers.phases.PhasedServer`), an arm is left if its upper
+    When the server asks (:class:`~fedbandit_envs.baselines.servers.phases.PhasedServer`), an arm stays if its upper
     confidence bound is at least the lower one of the best arm that was left before. The agent reports which arms are
     ``left`` and the number of the ``best``.
 
@@ -34,13 +35,9 @@ class PhasedReporter:
         """Checks the environment; see :meth:`.Reporter.reset`.
 
         Raises:
-            UnfitError: Arms have no features that stay the same, or a reward can be exactly 0.
+            UnfitError: Arms have no features that stay the same, or rewards are not normal with sd > 0.
         """
-        seen = spec.observation.spaces
-        if "pool_pulls" not in seen or seen["pool_pulls"].shape != seen["pool_index"].shape:
-            raise UnfitError(
-                "contexts change from round to round; fixed contexts, or contexts='separated', are required"
-            )
+        require_fixed(spec)
         if spec.public.get("reward") != "normal" or not spec.public["reward_sd"] > 0:
             raise UnfitError(
                 f"reward is {spec.public.get('reward')!r} and can be exactly 0, so that an agent's first upload has no "
@@ -50,8 +47,15 @@ class PhasedReporter:
         self._names = spec.release.spaces.keys()
 
     def observe(self, observation: Arrays) -> None:
-        """Keeps features and sums of rewards; see :meth:`.Reporter.observe`."""
+        """Keeps features and sums of rewards; see :meth:`.Reporter.observe`.
+
+        Raises:
+            UnfitError: A feature is 0, so that nothing can be learned from its arm.
+        """
         self._features, self._sums = observation["contexts"], observation["pool_rewards"]
+        self._lengths = np.linalg.norm(self._features, axis=-1)
+        if not self._lengths.all():
+            raise UnfitError("contexts have norm 0 for some arm; features of a positive norm are required")
 
     def report(self, question: Arrays | None) -> Mapping[str, Array]:
         """Returns sums of rewards, or which arms are left; see :meth:`.Reporter.report`.
@@ -61,8 +65,7 @@ class PhasedReporter:
                 arms, dim, dim)``; ``radius``, three numbers from which the radius follows; and ``left``, the arms that
                 were left before, ``(replicas, agents, arms)``. None for a report of sums.
         """
-        x = self._features
-        lengths = np.linalg.norm(x, axis=-1)
+        x, lengths = self._features, self._lengths
         left, best = np.ones(lengths.shape, np.bool_), np.zeros(lengths.shape[:2], np.int64)
         if question is not None:
             left, best = self._remaining(question)

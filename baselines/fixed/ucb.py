@@ -1,8 +1,8 @@
-"""UCB1 for arms that keep their features, which it does not look at."""
+"""Asymptotically optimal UCB for arms that keep their features, which it does not look at."""
 
 import numpy as np
 
-from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.linear.telling import require_fixed
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.core.policy_spec import PolicySpec
@@ -11,8 +11,9 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 class LocalUCB:
     """Pulls the arm with the largest mean + radius_scale sd sqrt(2 ln(1 + t ln(t)^2) / n) of an agent's own rewards.
 
-    n is the number of pulls of the arm, t of all arms. Arms without pulls come first. It is what Huang et al. (2021)
-    compare Fed-PE with (Lattimore and Szepesvari 2020, Algorithm 6).
+    n is the number of pulls of the arm, t of all arms. Arms without pulls come first. With normal rewards sd is their
+    standard deviation, with others 0.5. It is the asymptotically optimal UCB with which the program of Huang et al.
+    (2021) compares Fed-PE.
 
     Example:
         >>> from fedbandit_envs import make_federation
@@ -33,22 +34,19 @@ class LocalUCB:
         self._scale = require_number("radius_scale", radius_scale, 0, np.inf)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Reads the standard deviation of rewards; see :meth:`Policy.reset`.
+        """Reads sd; see :meth:`Policy.reset`.
 
         Raises:
             UnfitError: Arms do not stay the same.
         """
-        seen = spec.observation.spaces
-        if "pool_pulls" not in seen or seen["pool_pulls"].shape != seen["pool_index"].shape:
-            raise UnfitError(
-                "contexts change from round to round; fixed contexts, or contexts='separated', are required"
-            )
+        require_fixed(spec)
         # Rewards that are not normal lie in an interval of length 1.
         self._width = self._scale * float(spec.public.get("reward_sd", 0.5)) * np.sqrt(2.0)
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
-        pulls, t = observation["pool_pulls"], np.maximum(observation["round"], 1)
+        pulls = observation["pool_pulls"]
+        t = np.maximum(pulls.sum(axis=-1, keepdims=True), 1)
         many = np.maximum(pulls, 1)
         bound = observation["pool_rewards"] / many + self._width * np.sqrt(
             np.log1p(t * np.log(t) ** 2) / many

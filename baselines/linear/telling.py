@@ -13,7 +13,7 @@ from fedbandit_envs.wrappers import Messages, Server
 
 
 def observations(env: FederatedEnv) -> Mapping[str, Mapping[str, object]]:
-    """Returns the argument ``arrays`` of :class:`~fedbandit_envs.wrappers.Messages` with an observation each."""
+    """Returns arguments of :class:`~fedbandit_envs.wrappers.Messages` for a :class:`TellingReporter`."""
     dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
     index = {"shape": [], "dtype": "int32"}
     return {"arrays": {"context": {"shape": [dim]}, "index": index, "reward": {"shape": []}}}
@@ -29,6 +29,29 @@ def told_everything(policy: str) -> dict[str, WrapperSpec]:
     }
 
 
+def told(uploads: Arrays, mask: Array, size: int) -> tuple[Array, Array, Array, Array]:
+    """Returns the observations in uploads: replica, context, number in the pool and reward of each.
+
+    Args:
+        uploads: The uploads by name, ``(replicas, agents, ...)``.
+        mask: Whose uploads these are, ``(replicas, agents)``.
+        size: Number of vectors in the pool; larger numbers, which no honest agent sends, are left out.
+    """
+    index = uploads["index"].astype(np.int64)
+    replica, agent = np.nonzero(mask & (index >= 0) & (index < size))
+    rows = replica, agent
+    return replica, uploads["context"][rows], index[rows], uploads["reward"][rows]
+
+
+def require_uploads(spec: PolicySpec, *names: str) -> None:
+    """Raises :class:`UnfitError` unless agents' messages have arrays of these names."""
+    if not set(names) <= spec.release.spaces.keys():
+        raise UnfitError(
+            f"agents release {sorted(spec.release.spaces)}; Messages with {sorted(names)} are required inside of the "
+            "server"
+        )
+
+
 def require_pool(spec: PolicySpec) -> None:
     """Raises :class:`UnfitError` unless contexts come from a pool."""
     if "pool_index" not in spec.observation.spaces:
@@ -37,8 +60,18 @@ def require_pool(spec: PolicySpec) -> None:
         )
 
 
+def require_fixed(spec: PolicySpec) -> None:
+    """Raises :class:`UnfitError` unless an arm is the same arm in all rounds."""
+    if not spec.public.get("fixed"):
+        raise UnfitError(
+            "contexts change from round to round; fixed contexts, or contexts='separated', are required"
+        )
+
+
 class TellingReporter:
-    """Reports the last observation of each agent, for servers that compute with all of them.
+    """Reports each agent's last observation; a server that is told in every round has them all.
+
+    An agent that has not acted in the last round reports the number -1.
 
     Example:
         >>> from fedbandit_envs import make_federation
@@ -61,9 +94,10 @@ class TellingReporter:
 
     def observe(self, observation: Arrays) -> None:
         """Keeps the last observation; see :meth:`.Reporter.observe`."""
+        grown = observation["pool_pulls"] - self._pulls
         self._told = {
             "context": observation["pulled_context"],
-            "index": (observation["pool_pulls"] - self._pulls).argmax(axis=-1),
+            "index": np.where(grown.any(axis=-1), grown.argmax(axis=-1), -1),
             "reward": observation["last_reward"][..., 0],
         }
         self._pulls[...] = observation["pool_pulls"]

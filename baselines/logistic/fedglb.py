@@ -23,15 +23,15 @@ class FedGLB(LinUCB):
     logistic function's slope. With each observation (x, y) it adds z = <x, w> times x to b, and takes the step w' = w -
     (1 / (1 + exp(-z)) - y) / c A^-1 x, which is moved to the nearest point of the ball ||w|| <= S in the norm of A. At
     a synchronisation the server (:class:`~fedbandit_envs.baselines.servers.LogisticServer`) sends G = sum x x^T, a
-    model, which becomes w, and two parts of the radius; b becomes G times the model.
+    model, which becomes w, beta_server (0 before) and B; b becomes G times the model.
 
     alpha = beta_scale sqrt(kappa S^2 + beta_own + beta_server - sum z^2 + b^T A^-1 b), where sum z^2 is over all data
     that A contains, beta_own = 1 + 4 B / c + (8 R^2 / c^2) ln((M / failure) sqrt(4 + 8 B / c + 16 R^4 / (c^4
     failure^2))) for M agents and noise_sd R, and B a bound of the model's losses: at first c ridge S^2 / 2, with each
-    own step (1 / (1 + exp(-z)) - y)^2 ||x||^2_{A^-1} / (2 c) more, and after a synchronisation what the server sends.
+    own step (1 / (1 + exp(-z)) - y)^2 ||x||^2_{A^-1} / (2 c) more.
 
-    An agent asks to synchronise when (number of own observations since the last time) times the growth of log det A
-    reaches D. Without a server the agent never does (N-ONS).
+    An agent asks to synchronise when the number of its observations since the last time, with the coming one, times the
+    growth of log det A reaches D. Without a server the agent never does (N-ONS).
 
     Example:
         >>> from fedbandit_envs import make_federation
@@ -56,11 +56,12 @@ class FedGLB(LinUCB):
 
         Args:
             ridge: The ridge of the logistic model, > 0.
-            slope: c, > 0; the default is that of the paper's experiment, the slope at 1; None for the environment's.
+            slope: c, in (0, 1/4]; the default is the slope at 1, as in the paper's experiment; None for the
+                environment's.
             threshold: D; None for T / (M d ln(M T)) with the horizon T, M agents and contexts of dimension d.
             beta_scale: Factor of the radius; 1 is the theory's.
             released: Whether, as in the released program, models are projected on the probability simplex in place of
-                the ball, and beta_own is B until the first own step after a synchronisation.
+                the ball, and beta_own is B until the first own step after a synchronisation, and 0 before the first.
             **linucb: Other arguments of :class:`LinUCB`.
 
         Raises:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from fedbandit_envs.baselines.linear.telling import require_pool
+from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
@@ -12,17 +13,17 @@ _MOST_STEPS = 100
 
 
 class PoolFeatures:
-    """The vectors of the pool that agents have been offered so far.
+    """The vectors of a replica's pool that are known so far.
 
     Attributes:
-        known: The vectors, ``(replicas, size, dim)``; 0 where a vector has not been offered.
+        known: The vectors, ``(replicas, size, dim)``; 0 where a vector is not known.
     """
 
     def __init__(self, spec: PolicySpec, replicas: int) -> None:
         """Starts without vectors, for an environment whose contexts come from a pool.
 
         Raises:
-            UnfitError: They do not.
+            UnfitError: Contexts do not come from a pool.
         """
         require_pool(spec)
         (size,) = spec.observation["pool_pulls"].shape or (0,)
@@ -30,9 +31,19 @@ class PoolFeatures:
         self.known = np.zeros((replicas, size, dim))
 
     def add(self, index: Array, contexts: Array) -> None:
-        """Adds vectors, ``(replicas, ..., dim)``, by their numbers in the pool, ``(replicas, ...)``."""
-        for known, place, vectors in zip(self.known, index, contexts, strict=True):
+        """Adds vectors, ``(replicas, ..., dim)``, by their numbers in the pool, ``(replicas, ...)``.
+
+        Vectors of zeros are left out: those are shown to agents that have not acted yet.
+
+        Raises:
+            UnfitError: Agents have other vectors under the same number.
+        """
+        for known, numbers, offered in zip(self.known, index, contexts, strict=True):
+            shown = offered.any(axis=-1)
+            place, vectors = numbers[shown], offered[shown]
             known[place] = vectors
+            if not np.array_equal(known[place], vectors):
+                raise UnfitError("contexts of one number differ between agents; one pool for all is required")
 
 
 @kernel

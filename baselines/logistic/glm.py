@@ -1,4 +1,4 @@
-"""UCB-GLM: logistic bandits with confidence bounds around the maximum of the likelihood."""
+"""UCB-GLM: logistic bandits with confidence bounds around the likeliest model."""
 
 from math import log, sqrt
 from typing import Any
@@ -30,8 +30,8 @@ class UCBGLM(LinUCB):
 
     w maximises the likelihood with a ridge penalty, V = ridge I + sum x x^T, and beta = beta_scale (R / c) sqrt((d / 2)
     ln(1 + 2 n / d) + ln(1 / failure)), where R is ``noise_sd``, c ``slope`` and n the number of observations at the end
-    of the episode (Li, Lu and Zhou 2017). With a :class:`~fedbandit_envs.baselines.servers.GLMServer` around the
-    environment, w and V come from the server.
+    of the episode (Li, Lu and Zhou 2017). With ``Server(policy="glm")`` and a
+    :class:`~fedbandit_envs.baselines.linear.TellingReporter` around the environment, w and V come from the server.
 
     Example:
         >>> from fedbandit_envs import make_federation
@@ -47,7 +47,7 @@ class UCBGLM(LinUCB):
 
         Args:
             ridge: The ridge, > 0.
-            slope: c, a lower bound of the logistic function's slope, > 0; None for the environment's.
+            slope: c, a lower bound of the logistic function's slope, in (0, 1/4]; None for the environment's.
             **linucb: Other arguments of :class:`LinUCB`.
 
         Raises:
@@ -61,12 +61,17 @@ class UCBGLM(LinUCB):
         """Forgets all observations; see :meth:`Policy.reset`.
 
         Raises:
-            UnfitError: Rewards are not logistic, or contexts do not come from a pool.
+            UnfitError: Rewards are not logistic, contexts do not come from a pool, or there is another server.
         """
         super().reset(spec, seeds)
         self._pool = PoolFeatures(spec, len(seeds))
         dim = self._pool.known.shape[-1]
-        self._served = "server_moment" in spec.observation.spaces
+        seen = spec.observation.spaces
+        self._served = "server_moment" in seen
+        if "server_mask" in seen and not self._served:
+            raise UnfitError(
+                f"observations are {sorted(seen)}; a Server with policy='glm', or none, is required around them"
+            )
         observations = spec.horizon * (spec.agents if self._served else 1)
         inside = dim / 2 * log(1 + 2 * observations / dim) - log(self._failure)
         self._confidence.bias[...] = self._noise_sd / slope_of(spec, self._slope) * sqrt(inside)

@@ -11,7 +11,7 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 def gradients(hessian: bool, env: FederatedEnv) -> Mapping[str, Mapping[str, object]]:
-    """Returns the argument ``arrays`` of :class:`~fedbandit_envs.wrappers.Messages` for :class:`GradientReporter`."""
+    """Returns arguments of :class:`~fedbandit_envs.wrappers.Messages` for a :class:`GradientReporter`."""
     dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
     asked = {"gradient": [dim], **({"hessian": [dim, dim]} if hessian else {})}
     return {

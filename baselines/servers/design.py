@@ -15,20 +15,20 @@ def pseudo_inverse(matrices: Array) -> Array:
 
 
 def optimal_design(directions: Array, kept: Array, sweeps: int = 10, gap: float = 0.1) -> Array:
-    """Returns the shares of pulls that minimise the sum over agents of their largest variance.
+    """Returns shares of pulls that nearly minimise the sum over agents of their largest variance.
 
     Arm a has one parameter for all agents, of which pulls by agent i show the component along its direction e_ia. With
     shares pi_ia, which add up to 1 for each agent, V_a = sum_i pi_ia e_ia e_ia^T. The sum over agents i of max_a e_ia^T
-    V_a^+ e_ia is smallest, namely sum_a rank V_a, where sum_a log det V_a is largest. That sum is concave, and is
-    raised for one agent after another: for agent i it is sum_a log(pi_ia + h_ia) up to a constant, with h_ia = 1 /
-    (e_ia^T V_a^+ e_ia) - pi_ia, so that the best shares are max(0, level - h_ia) (Huang et al. 2021, equation of
-    Fed-PE's server; the method is this project's).
+    V_a^+ e_ia is smallest, namely sum_a rank V_a, where sum_a log det V_a is largest (V^+ is the pseudo-inverse, det
+    the product of the eigenvalues above 0). That sum is concave, and is raised for one agent after another: for agent i
+    it is sum_a log(pi_ia + h_ia) up to a constant, with h_ia = 1 / (e_ia^T V_a^+ e_ia) - pi_ia, so that the best shares
+    are max(0, level - h_ia) (Huang et al. 2021, what Fed-PE's server solves; the method is this project's).
 
     Args:
         directions: Unit vectors e_ia, ``(agents, arms, dim)``.
         kept: Which arms an agent pulls, bool ``(agents, arms)``; at least one each.
         sweeps: The largest number of times that each agent's shares are improved.
-        gap: The distance from the minimum at which to stop.
+        gap: The distance of that sum from its minimum at which to stop.
 
     Returns:
         Shares, ``(agents, arms)``; 0 where an arm is not kept.

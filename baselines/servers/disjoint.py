@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from fedbandit_envs.baselines.linear.telling import require_fixed, require_uploads, told
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.core.policy_spec import PolicySpec
@@ -11,8 +12,8 @@ class DisjointServer:
     """Answers the ridge estimate ``theta`` = V_a^-1 sum y x and ``inverse`` = V_a^-1 for each arm a.
 
     Here V_a = ridge I + sum x x^T over all pulls of arm a, with contexts x and rewards y. Agents tell the server every
-    observation (:class:`~fedbandit_envs.baselines.linear.telling.TellingReporter`); an observation's number in the pool
-    is taken for the number of the arm.
+    observation (:class:`~fedbandit_envs.baselines.linear.telling.TellingReporter`); so
+    that contexts must be fixed: numbers in the pool are arms. No message may be lost.
 
     Example:
         >>> from fedbandit_envs import make_federation
@@ -21,6 +22,8 @@ class DisjointServer:
         >>> env.reset_batch([0]).observation["server_theta"].shape
         (1, 100, 10, 3)
     """
+
+    needs_every_message = True
 
     def __init__(self, ridge: float = 1.0) -> None:
         """Sets the multiple of I in V_a, > 0.
@@ -32,7 +35,13 @@ class DisjointServer:
         self._ridge = require_number("ridge", ridge, 0, np.inf, open_below=True)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
-        """Returns the shapes of ``theta``, ``(arms, dim)``, and of ``inverse``, ``(arms, dim, dim)``."""
+        """Returns the shapes of ``theta``, ``(arms, dim)``, and of ``inverse``, ``(arms, dim, dim)``.
+
+        Raises:
+            UnfitError: Agents do not tell their observations, or arms do not stay the same.
+        """
+        require_uploads(spec, "context", "index", "reward")
+        require_fixed(spec)
         arms, dim = spec.observation["contexts"].shape or (0, 0)
         return {
             "theta": {"shape": [arms, dim], "dtype": "float64"},
@@ -48,11 +57,9 @@ class DisjointServer:
 
     def answer(self, uploads: Arrays, mask: Array) -> Arrays:
         """Takes observations in and solves the regressions; see :meth:`.ServerPolicy.answer`."""
-        replica, agent = np.nonzero(mask)
-        x, y = uploads["context"][replica, agent], uploads["reward"][replica, agent]
-        place = replica, uploads["index"][replica, agent].astype(np.int64)
-        np.add.at(self._gram, place, x[:, :, np.newaxis] * x[:, np.newaxis])
-        np.add.at(self._moment, place, y[:, np.newaxis] * x)
+        replica, x, arm, y = told(uploads, mask, self._gram.shape[1])
+        np.add.at(self._gram, (replica, arm), x[:, :, np.newaxis] * x[:, np.newaxis])
+        np.add.at(self._moment, (replica, arm), y[:, np.newaxis] * x)
         return self._solved()
 
     def _solved(self) -> Arrays:

@@ -44,7 +44,7 @@ class EpochServer:
         self._horizon = None if horizon is None else require_integer("horizon", horizon, 1)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
-        """Returns the shapes of the plan: pulls of each arm, and rounds of the epoch."""
+        """Returns the shapes of the plan: pulls of each arm, rounds of the epoch, and the arm to rest on."""
         (arms,) = spec.release["pulls"].shape or (0,)
         return {
             "pulls": {"shape": [1, arms], "dtype": "int64"},

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from fedbandit_envs.baselines.linear.telling import require_uploads, told
 from fedbandit_envs.baselines.logistic.fit import PoolFeatures, maximise
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
@@ -9,9 +10,10 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 class GLMServer:
-    """Answers V^-1 and V w of all observations, with w the maximum of the likelihood and V = ridge I + sum x x^T.
+    """Answers V^-1 and V w: w maximises the likelihood with a ridge penalty, and V = ridge I + sum x x^T of all data.
 
-    Agents tell the server every observation (:class:`~fedbandit_envs.baselines.linear.telling.TellingReporter`).
+    Agents tell the server every observation (:class:`~fedbandit_envs.baselines.linear.telling.TellingReporter`). No
+    message may be lost.
 
     Example:
         >>> from fedbandit_envs import make_federation
@@ -20,6 +22,8 @@ class GLMServer:
         >>> env.reset_batch([0]).observation["server_moment"].shape
         (1, 3, 2)
     """
+
+    needs_every_message = True
 
     def __init__(self, ridge: float = 2.0) -> None:
         """Sets the ridge, > 0.
@@ -31,7 +35,12 @@ class GLMServer:
         self._ridge = require_number("ridge", ridge, 0, np.inf, open_below=True)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
-        """Returns the shapes of ``inverse``, ``(dim, dim)``, and ``moment``, ``(dim,)``."""
+        """Returns the shapes of ``inverse``, ``(dim, dim)``, and ``moment``, ``(dim,)``.
+
+        Raises:
+            UnfitError: Agents do not tell their observations.
+        """
+        require_uploads(spec, "context", "index", "reward")
         (dim,) = spec.observation["pulled_context"].shape or (0,)
         shapes = {"inverse": [dim, dim], "moment": [dim]}
         return {name: {"shape": shape, "dtype": "float64"} for name, shape in shapes.items()}
@@ -47,11 +56,10 @@ class GLMServer:
 
     def answer(self, uploads: Arrays, mask: Array) -> Arrays:
         """Takes observations in and maximises the likelihood; see :meth:`.ServerPolicy.answer`."""
-        replica, agent = np.nonzero(mask)
-        x, index = uploads["context"][replica, agent], uploads["index"][replica, agent].astype(np.int64)
+        replica, x, index, y = told(uploads, mask, self._pulls.shape[2])
         self._pool.known[replica, index] = x
         np.add.at(self._pulls[:, 0], (replica, index), 1)
-        np.add.at(self._rewards[:, 0], (replica, index), uploads["reward"][replica, agent])
+        np.add.at(self._rewards[:, 0], (replica, index), y)
         np.add.at(self._gram, replica, x[:, :, np.newaxis] * x[:, np.newaxis])
         maximise(self._pool.known, self._pulls, self._rewards, self._ridge, self._model)
         return self._solved()

@@ -17,8 +17,8 @@ class LeaderServer:
     sqrt(c v ln(T)), where v is its variance, which follows from the numbers of pulls and the standard deviation of
     rewards. An agent's leader is the arm with the largest estimate, and its challenger the other arm with the largest
     upper bound. The agent is undecided while the challenger's upper bound is above the leader's lower bound. For each
-    undecided agent in turn, from agent 0 on, the arm of the two with the larger radius is pulled by that agent, among
-    those that have no such task yet, whose pull reduces the variance most. All others pull their leaders.
+    undecided agent, from agent 0 on, the arm of its two with the larger radius is pulled by one agent that has no such
+    task yet: the one whose pull reduces the variance most. All others pull their leaders.
 
     Example:
         >>> from fedbandit_envs import make_federation

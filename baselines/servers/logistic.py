@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from fedbandit_envs.baselines.linear.telling import require_uploads
 from fedbandit_envs.baselines.logistic.glm import slope_of
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
@@ -38,8 +39,9 @@ class LogisticServer:
     * W^2 / (2 c), with W = ||n grad f(w)||_{A^-1} / c + (R / c) sqrt(d ln(1 + n c / (d ridge)) + 2 ln(1 / failure)) +
       sqrt(ridge / c) S and A = (ridge / c) I + G.
 
-    Its agents' messages are written by a :class:`~fedbandit_envs.baselines.logistic.GradientReporter`;
-    ``BASELINES["FedGLB-UCB"].wrap`` puts both around an environment.
+    Agents upload totals, so that no message may be lost. They are written by a
+    :class:`~fedbandit_envs.baselines.logistic.GradientReporter`; ``BASELINES["FedGLB-UCB"].wrap`` puts both around an
+    environment.
 
     Example:
         >>> from fedbandit_envs import make_federation
@@ -48,6 +50,8 @@ class LogisticServer:
         >>> env.reset_batch([0]).observation["server_model"].shape
         (1, 3, 2)
     """
+
+    needs_every_message = True
 
     def __init__(
         self,
@@ -71,8 +75,8 @@ class LogisticServer:
             solver: ``"accelerated"`` or ``"newton"``.
             gradient_rounds: The number of times that agents are asked in each synchronisation, whatever they reply, as
                 a claim about their privacy needs it; None to go on until the gradient is small.
-            released: Whether, as in the released program, the step is 0.1 / (1/4 + ridge / n), models start at 0, g
-                advances in every second step, from 1 on, there are at most 2 n gradients, and the radius has the norm
+            released: Whether, as in the released program, the step is 0.1 / (1/4 + ridge / n), models start at 0, g_0
+                is 1 and l grows in every second step only, there are at most 2 n gradients, and the radius has the norm
                 of A in place of that of A^-1.
 
         Raises:
@@ -91,7 +95,12 @@ class LogisticServer:
         self._released = require_flag("released", released)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
-        """Returns the shapes of the Gram matrix, the model, and the two numbers for the radius."""
+        """Returns the shapes of the Gram matrix, the model, and the two numbers for the radius.
+
+        Raises:
+            UnfitError: Agents' messages are not those of a :class:`GradientReporter`.
+        """
+        require_uploads(spec, "gram", "count", "gradient", *(("hessian",) if self._newton else ()))
         (dim,) = spec.observation["pulled_context"].shape or (0,)
         shapes = {"gram": [dim, dim], "model": [dim], "radius": [2]}
         return {name: {"shape": shape, "dtype": "float64"} for name, shape in shapes.items()}
@@ -114,6 +123,7 @@ class LogisticServer:
 
     def answer(self, uploads: Arrays, mask: Array) -> Arrays | Ask:
         """Begins a descent with new uploads, goes on with gradients; see :meth:`.ServerPolicy.answer`."""
+        self._replied = mask
         fresh = mask & ~self._asked[:, np.newaxis]
         self._grams[fresh], self._counts[fresh] = uploads["gram"][fresh], uploads["count"][fresh]
         self._descend(np.flatnonzero(self._asked), uploads)
@@ -136,13 +146,15 @@ class LogisticServer:
 
     def _descend(self, some: Array, reports: Arrays) -> None:
         """Takes one step of each running descent, or ends it."""
-        model, n = self._model[some], self._counts[some].sum(axis=1)[:, np.newaxis]
+        # Agents whose report is missing have no part in this step.
+        model = self._model[some]
+        n = np.maximum((self._counts[some] * self._replied[some]).sum(axis=1), 1.0)[:, np.newaxis]
         gradient = (reports["gradient"][some].sum(axis=1) + self._ridge * model) / n
         self._gradient[some] = gradient
         self._answered[some] += 1
         small = np.linalg.norm(gradient, axis=1) <= np.sqrt(2 * self._ridge / n[:, 0] ** 3)
-        most = 2 * n[:, 0] if self._released else self._most
-        done = small if self._most == np.inf else np.zeros(len(some), np.bool_)
+        enough = self._answered[some] >= self._most
+        done = enough if np.isfinite(self._most) else small
         if self._newton:
             identity = self._ridge * np.eye(model.shape[1])
             hessian = (reports["hessian"][some].sum(axis=1) + identity) / n[..., np.newaxis]
@@ -157,7 +169,8 @@ class LogisticServer:
             self._share[some], self._before[some] = (1 - now) / later, moved
             self._lengths[:, some] = now, later
         self._model[some] = np.where(done[:, np.newaxis], model, after)
-        ended = some[done | (self._answered[some] >= most)]
+        cut = self._released & (self._answered[some] >= 2 * n[:, 0])
+        ended = some[done | cut]
         self._asked[ended] = False
         self._finish(ended)
 

@@ -8,6 +8,7 @@ from math import log
 
 import numpy as np
 
+from fedbandit_envs.baselines.linear.telling import require_uploads
 from fedbandit_envs.baselines.servers.design import optimal_design, pseudo_inverse
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
@@ -21,28 +22,27 @@ _LONGEST = 40
 class PhasedServer:
     """Eliminates arms of agents in phases that double, for fixed features and a parameter theta_a for each arm a.
 
-    At the start each agent i pulls each of its K arms once. Phase p = 1, 2, ... has 2^p + K rounds, between:
+    At the start each agent i pulls each of its K arms once. Phase p = 1, 2, ... has 2^p + K rounds. Before each:
 
     1. Each agent uploads its sums of rewards y, times x_ia / ||x_ia||^2 for its features x_ia of arm a. The server
-       divides them by the numbers of pulls of the phase, which it knows: u_ia. The first upload tells it the directions
-       e_ia = u_ia / ||u_ia||, up to their signs, which do not matter.
+       divides their growth by the numbers of pulls of the phase, which it knows: u_ia. The first upload tells it the
+       directions e_ia = u_ia / ||u_ia||, up to their signs, which do not matter.
     2. The server estimates theta_a = V_a^+ sum_i f_ia u_ia with V_a = sum_i f_ia e_ia e_ia^T, where f_ia are the pulls
        that it planned, and sends theta_a and V_a^+ to all agents. Data of earlier phases are not used.
     3. Each agent drops arms by confidence bounds and reports which arms are left and which is the best one
        (:class:`~fedbandit_envs.baselines.fixed.reporter.PhasedReporter`).
     4. The server divides 2^p pulls of each agent among its arms by an optimal design
        (:func:`~fedbandit_envs.baselines.servers.design.optimal_design`), rounded up: f_ia. In what is left of the
-       phase's rounds an agent pulls its best arm; these rewards count, too.
+       phase's rounds an agent pulls its best arm; these rewards count in u_ia.
 
-    The squared radius is alpha = min(2 ln(2 M K H / delta), 2 ln(K H / delta) + d ln k + d) times the variance of
-    rewards, for M agents and H phases. Here k is the smallest of 1, 1.1, 1.2, ... with k d >= 2 ln(K H / delta) + d ln
-    k + d.
+    The squared radius is alpha sd^2 x^T V_a^+ x / l^2 for the standard deviation sd of rewards and the smallest norm l
+    of features, with alpha = min(2 ln(2 M K H / delta), 2 ln(K H / delta) + d ln k + d) for M agents and H phases. Here
+    k is the smallest of 1, 1.1, 1.2, ... with k d >= 2 ln(K H / delta) + d ln k + d.
 
-    With ``enhanced`` bounds come from all phases together: with n = 2^(p - 1) for phase p, the estimates of a phase
-    have the weight n, N is the sum of n, and the radius sqrt(S ln(a S)) / N with S = d K / M + sum n^2 x^T V_a^+ x /
-    l^2, where l is the smallest norm of features (in all forms the variance of <x, theta_a> is bounded by x^T V_a^+ x /
-    l^2) and a = M (M K / delta)^2 / (K d). With ``collaborative`` the server
-    is told the norms of features, and observations count in V_a = sum_i f_ia x_ia x_ia^T by their features' length.
+    With ``enhanced`` bounds come from all phases together: data of the start have the weight n = 1, data of phase p the
+    weight n = 2^p, N is the sum of the weights, and the radius is sd sqrt(S ln(a S)) / N with S = d K / M + sum n^2
+    x^T V_a^+ x / l^2 and a = M (M K / delta)^2 / (K d). With ``collaborative`` the server is told the norms of
+    features, observations count in V_a = sum_i f_ia x_ia x_ia^T by their features' norm, and l is 1.
 
     Agents upload totals, so that no message may be lost. They are written by a reporter; ``BASELINES["Fed-PE"].wrap``
     puts both around an environment.
@@ -54,6 +54,8 @@ class PhasedServer:
         >>> env.reset_batch([0]).observation["server_pulls"].shape
         (1, 100, 1, 10)
     """
+
+    needs_every_message = True
 
     def __init__(
         self,
@@ -83,7 +85,13 @@ class PhasedServer:
         self._phases = None if phases is None else require_integer("phases", phases, 1)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
-        """Returns the shapes of a plan: pulls of arms, rounds of the phase, and the arm to rest on."""
+        """Returns the shapes of a plan: pulls of arms, rounds of the phase, and the arm to rest on.
+
+        Raises:
+            UnfitError: Agents' messages are not those of a :class:`PhasedReporter`.
+        """
+        known = ("lengths",) if self._collaborative else ()
+        require_uploads(spec, "rewards", "shortest", "left", "best", *known)
         arms = (spec.release["rewards"].shape or (0,))[0]
         return {
             "pulls": {"shape": [1, arms], "dtype": "int64"},
@@ -124,8 +132,12 @@ class PhasedServer:
     def answer(self, uploads: Arrays, mask: Array) -> Arrays | Ask:
         """Estimates, asks which arms are left, and plans the next phase; see :meth:`.ServerPolicy.answer`."""
         reported = mask & self._asked
-        self._left[reported] = uploads["left"][reported] > 0.5
-        self._best[reported] = uploads["best"][reported]
+        arms = np.arange(self._left.shape[-1])
+        best = np.clip(uploads["best"], 0, arms[-1]).astype(np.int64)
+        self._best[reported] = best[reported]
+        # The best arm is left, whatever a faulty message says.
+        left = (uploads["left"] > 0.5) | (arms == best[..., np.newaxis])
+        self._left[reported] = left[reported]
         for r in np.flatnonzero(reported.any(axis=1)).tolist():
             self._begin(r)
         self._asked[reported.any(axis=1)] = False
@@ -141,7 +153,7 @@ class PhasedServer:
             self._estimate_arms(r)
         self._heard[complete] = False
         self._asked[complete] = True
-        weight = np.maximum(self._weight, 1e-300)[:, np.newaxis, np.newaxis]
+        weight = np.maximum(self._weight, 1e-100)[:, np.newaxis, np.newaxis]
         question = {
             "estimate": self._estimate / weight,
             "spread": self._spread / (weight**2)[..., np.newaxis],
@@ -163,12 +175,12 @@ class PhasedServer:
         inverse = pseudo_inverse(np.einsum("ia,iad,iae->ade", weights, e, e))
         estimate = np.einsum("ade,iae->ad", inverse, weights[..., np.newaxis] * means)
         # With the norms of features known, variances are those of observations, and need no bound.
-        shortest = 1.0 if self._collaborative else self._shortest[r].min()
+        shortest = 1.0 if self._collaborative else np.abs(self._shortest[r]).min()
         # The data are those with which phase self._phase + 1 begins.
         weight, kept = (2.0 ** self._phase[r], 1.0) if self._enhanced else (1.0, 0.0)
         self._weight[r] = kept * self._weight[r] + weight
         self._estimate[r] = kept * self._estimate[r] + weight * estimate
-        self._spread[r] = kept * self._spread[r] + weight**2 * inverse / max(shortest, 1e-300) ** 2
+        self._spread[r] = kept * self._spread[r] + weight**2 * inverse / max(shortest, 1e-9) ** 2
 
     def _begin(self, r: int) -> None:
         """Plans the next phase of a replica."""

@@ -268,9 +268,9 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
 
     @property
     def asked_arrays(self) -> frozenset[str]:
-        """Names of a message's arrays that only reports contain, which are replies to a server's questions.
+        """Names of a message's arrays that only replies to a server's questions contain.
 
-        Reports contain nothing else. If there are none, reports and other messages contain the same arrays.
+        Such replies contain nothing else. If there are none, replies and other messages contain the same arrays.
         """
         return frozenset()
 

@@ -151,7 +151,7 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
 
     @property
     def asked_arrays(self) -> frozenset[str]:
-        """Names of a message's arrays that only reports contain; see :attr:`FederatedEnv.asked_arrays`."""
+        """Names of a message's arrays that only replies to questions contain; see :attr:`FederatedEnv.asked_arrays`."""
         return self.env.asked_arrays
 
     @property

@@ -100,8 +100,8 @@ class GaussianEnv(Problem, name="gaussian_v0"):
 
     `gym.make(id)` controls one agent among peers, `gym.make(id, joint=True)` all agents;
     `fedbandit_envs.gaussian_v0.parallel_env()` is the federation itself, `env()` the same for one agent after another.
-    Agents are active in every round, unless a server decides which agents take part
-    (:class:`~fedbandit_envs.wrappers.Server`): inactive agents do not pull and have no regret.
+    Agents are active in every round, unless a server or :class:`~fedbandit_envs.wrappers.Participation` decides which
+    agents take part: inactive agents do not pull and have no regret.
 
     ## Example
 

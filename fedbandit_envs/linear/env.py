@@ -14,6 +14,7 @@ from fedbandit_envs.linear.actions import arm_by_parameter, arm_by_values
 from fedbandit_envs.linear.features import LinearFeatures
 from fedbandit_envs.linear.model import LinearProblem
 from fedbandit_envs.linear.neighbours import worst_neighbours
+from fedbandit_envs.linear.pools import FixedContexts
 from fedbandit_envs.linear.rounds import pseudo_regret
 from fedbandit_envs.linear.viewer import render_ansi, render_rgb_array
 
@@ -24,7 +25,7 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     ## Description
 
     In every round each agent is offered K arms, each with a context x in R^d that it sees, and pulls one. The expected
-    reward is <x, theta*>, with one parameter theta*, ||theta*|| = 1, that is the same for all agents and known to none.
+    reward is <x, theta*> with one parameter theta*, ||theta*|| <= 1, the same for all agents and known to none.
     So the data of one agent are useful to all (Dubey and Pentland 2020). With `reward="logistic"` the expected reward
     is 1 / (1 + exp(-<x, theta*>)) instead (Li and Wang 2022). Arms can have a parameter each (Huang et al. 2021).
 
@@ -67,15 +68,15 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     ## Starting State
 
     theta* is drawn uniformly from the unit sphere (or taken as given), and the first arms are offered. With
-    `instance_seed=None` every episode draws its own theta* from the episode's seed; an integer fixes it, and the
-    episode's seed then draws contexts and rewards only.
+    `instance_seed=None` every episode draws its own theta* from the episode's seed; an integer fixes it, and pools or
+    separated contexts with it, and the episode's seed then draws all the rest.
 
     ## Rewards
 
     The reward of the pulled arm is drawn from Beta(mu, 1 - mu) with mu = <x, theta*> (as in the paper), Bernoulli(mu)
     or N(mu, sd^2), and clipped to [-B, B]. Logistic rewards are Bernoulli with the mean 1 / (1 + exp(-<x, theta*>)).
-    Beta and Bernoulli rewards need means in [0, 1]. Contexts from the band have such means; other contexts raise an
-    error with these rewards if some mean could lie outside.
+    Beta and Bernoulli rewards need means in [0, 1]. Contexts from the band have such means; others raise an error
+    with these rewards, unless contexts and theta* are given and all means lie there.
 
     ## Episode End
 
@@ -106,7 +107,7 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     | `FedLinearSphere-v0` | points of a sphere with a bias, sd 0.5; 100 agents (Zhou and Chowdhury), rewards less 1/2 |
     | `FedLinearSpherePrinted-v0` | the same with rewards as printed, neither centred nor bounded in practice |
     | `FedLogistic-v0` | a pool of 1,000 vectors of norm sqrt(2), logistic rewards; 200 agents, 25 arms (Li and Wang) |
-    | `FedFixed-v0` | fixed contexts, which differ between agents, d = 3, sd 1; 100 agents, 10 arms (Huang et al.) |
+    | `FedFixed-v0` | fixed contexts of each agent, theta* = (1, 0, 0), sd 1; 100 agents, 10 arms (Huang et al.) |
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
     `fedbandit_envs.linear_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
@@ -168,17 +169,18 @@ class LinearEnv(LinearProblem, name="linear_v0"):
 
     @property
     def public(self) -> Mapping[str, Any]:
-        """Public constants: ``reward``, the name of its distribution, and what is known of it.
+        """Public constants: ``fixed``, whether arms stay the same in all rounds, and the law of rewards.
 
-        That is ``reward_sd`` with normal rewards, and with logistic ones ``least_slope``, the slope of the logistic
-        function at L, the largest <x, theta*>.
+        The law is ``reward``, the name of the distribution, with ``reward_sd`` for normal and, for logistic rewards,
+        ``least_slope``, the slope of the logistic function at L, the largest <x, theta*>.
         """
         name = self._rewards.name
         known: dict[str, dict[str, float]] = {
             "normal": {"reward_sd": self._rewards.sd},
             "logistic": {"least_slope": float(expit(self._context_bound) * expit(-self._context_bound))},
         }
-        return {"reward": name, **known.get(name, {})}
+        fixed = isinstance(self._distribution, FixedContexts)
+        return {"fixed": fixed, "reward": name, **known.get(name, {})}
 
     def _play_round(self, action: Array) -> None:
         pseudo_regret(self._active, action, self._means, self._info["regret"])

@@ -137,7 +137,8 @@ class LinearProblem(Problem):
             self._parameter = np.full(dim, dim**-0.5)
         if self._parameter_name == "first_axis":
             self._parameter = np.eye(dim)[0]
-        if self._parameter is not None and self._parameter.ndim == 2 and contexts == "band":
+        banded = isinstance(contexts, str) and contexts == "band"
+        if self._parameter is not None and self._parameter.ndim == 2 and banded:
             raise ValueError(
                 f"parameter has shape {self._parameter.shape}; (dim,) is required with contexts='band'"
             )
@@ -207,7 +208,8 @@ class LinearProblem(Problem):
 
     def _refuse_improbable_means(self, contexts: Any, reward: str) -> None:
         """Raises a ``ValueError`` if rewards need means in [0, 1] and means could lie outside."""
-        if not self._rewards.needs_probabilities or contexts == "band":
+        banded = isinstance(contexts, str) and contexts == "band"
+        if not self._rewards.needs_probabilities or banded:
             return
         matrix = getattr(self._distribution, "matrix", None)
         if matrix is not None and self._parameter is not None:

@@ -1,7 +1,7 @@
 """Contexts from a pool, a finite set of vectors that stays the same throughout an episode.
 
-Agents see the number of each vector that they are offered, and how often they have pulled each vector for which
-rewards. With a pool of P vectors these two arrays of length P are all of an agent's data, however many rounds it plays.
+Agents see the number of each vector that they are offered and, for each vector, the number of its pulls and the sum of
+their rewards. With P vectors these two arrays of length P are all of an agent's data, however many rounds it plays.
 """
 
 from collections.abc import Sequence
@@ -111,9 +111,9 @@ def _separated(seed: int, agents: int, dim: int, arms: int) -> Array:
 class PoolContexts:
     """In every round each agent is offered K vectors of one pool, drawn independently, so that some may be the same.
 
-    The pool is that of Li and Wang (2022), one for all agents of a replica. Before they are scaled to norm L, its first
-    d - 1 vectors are e_i + e_d, the next one is e_d, and all others are (u, 1) with u uniform on the unit sphere in
-    d - 1 dimensions.
+    The pool is that of Li and Wang (2022), one for all agents of a replica. Its vectors, before they are scaled to norm
+    L: the first d - 1 are e_i + e_d, the next one is e_d, and all others are (u, 1) with u uniform on the unit sphere
+    in d - 1 dimensions.
 
     Attributes:
         index: The number of each vector offered now, ``(replicas, agents, arms)``.

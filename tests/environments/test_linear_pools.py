@@ -105,6 +105,15 @@ def test_agents_that_do_not_act_pull_nothing():
     assert observation["pool_pulls"].sum(axis=-1).tolist() == [[2, 2, 1, 1, 1]]
 
 
+def test_arrays_are_taken_as_lists_are():
+    features, parameter = np.full((3, 4, 2), 0.5), np.array([[0.6, 0.0]] * 4)
+    sizes = dict.fromkeys(("num_agents", "num_arms", "dim"))
+    for settings in ({"parameter": parameter}, {"parameter": parameter[0], "reward": "bernoulli"}):
+        env = fixed(contexts=features, **{**sizes, **settings})
+        env.reset_batch([0])
+        np.testing.assert_allclose(env._means, 0.3)
+
+
 # Fixed features
 
 
@@ -218,9 +227,9 @@ def test_rewards_are_1_with_the_logistic_probability():
 
 def test_what_is_public_of_rewards():
     slope = np.exp(-np.sqrt(2)) / (1 + np.exp(-np.sqrt(2))) ** 2
-    assert logistic().public == {"reward": "logistic", "least_slope": pytest.approx(slope)}
-    assert fixed().public == {"reward": "normal", "reward_sd": 1.0}
-    assert parallel_env().public == {"reward": "beta"}
+    assert logistic().public == {"fixed": False, "reward": "logistic", "least_slope": pytest.approx(slope)}
+    assert fixed().public == given().public == {"fixed": True, "reward": "normal", "reward_sd": 1.0}
+    assert parallel_env().public == {"fixed": False, "reward": "beta"}
 
 
 def test_exposure_knows_neither():

@@ -58,7 +58,9 @@ class ServerPolicy(Protocol):
 
         Or a function that returns them, given the :class:`PolicySpec` of the environment inside of the server. With an
         array ``active``, a single bool, the server decides which agents take part, see
-        :class:`~fedbandit_envs.wrappers.Server`.
+        :class:`~fedbandit_envs.wrappers.Server`. A policy with an attribute ``needs_every_message`` that is true is
+        refused where messages may be lost: the data of a lost upload are added to the next one, which is wrong for
+        totals.
         """
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Mapping[str, Array] | None:
@@ -179,6 +181,7 @@ class ServerComputation:
         spaces: Space of each array in an answer, by name.
         num_bytes: Bytes of the arrays in one answer, without a header.
         admits: Whether the policy decides which agents take part.
+        needs_every_message: Whether no message may be lost.
         received: The last answer that each agent has received, as ``server_{name}``; before the first what the policy's
             ``reset`` has returned, or 0.
     """
@@ -191,6 +194,8 @@ class ServerComputation:
             ValueError: A name is unknown, or a declared space does not contain 0.
         """
         self._policy = deepcopy(make_server_policy(policy))
+        # Policies whose agents report totals, which a lost upload would make the next one count twice, say so.
+        self.needs_every_message = bool(getattr(self._policy, "needs_every_message", False))
         declared = self._policy.downloads
         self.spaces = declared_spaces(declared(spec) if callable(declared) else declared)
         self.num_bytes = packed_bytes({name: (box.shape, box.dtype) for name, box in self.spaces.items()})

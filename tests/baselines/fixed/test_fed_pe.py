@@ -13,6 +13,7 @@ from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_reporter, check_server_policy
+from fedbandit_envs.wrappers import Byzantine, Server
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
 SEEDS = (0, 1, 2)
@@ -204,3 +205,49 @@ def test_reporters_keep_rows_apart():
 
     check_reporter(PhasedReporter, make, question)
     check_reporter(PhasedReporter, make)
+
+
+def test_a_pool_of_as_many_vectors_as_arms_is_not_fixed():
+    settings = {"contexts": {"name": "pool", "size": 4}, "num_agents": 3, "num_arms": 4}
+    env = make_federation("FedFixed-v0", **settings)
+    with pytest.raises(UnfitError, match="contexts change from round to round"):
+        LocalUCB().reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+    with pytest.raises(UnfitError, match="contexts change from round to round"):
+        BASELINES["OFUL-disjoint-shared"].wrap(env)
+
+
+def test_features_of_norm_0_are_refused():
+    features = np.full((2, 3, 2), 0.5)
+    features[1, 2] = 0.0
+    sizes = dict.fromkeys(("num_agents", "num_arms", "dim"))
+    env = BASELINES["Fed-PE"].wrap(make_federation("FedFixed-v0", contexts=features.tolist(), **sizes))
+    with pytest.raises(UnfitError, match="contexts have norm 0 for some arm"):
+        env.reset_batch([0])
+
+
+def test_other_messages_and_lost_ones_are_refused():
+    plain = make_federation("FedFixed-v0", num_agents=3, num_arms=4)
+    for policy in ("phases", "disjoint"):
+        with pytest.raises(UnfitError, match=r"agents release .*'statistic'.*; Messages with .* are required"):
+            Server(plain, "every_round", policy=policy)
+    with pytest.raises(UnfitError, match=r"Messages with .*'lengths'.* are required"):
+        play("Fed-PE", 4, server={"collaborative": True}, num_agents=3)
+    with pytest.raises(ValueError, match=r"loss is 0\.1; 0 is required with this policy"):
+        BASELINES["Fed-PE"].wrap(plain, {"server": {"loss": 0.1}})
+
+
+@pytest.mark.parametrize("attack", ["sign_flip", "garbage", "scaled"])
+def test_faulty_messages_plan_nothing_that_there_is_not(attack):
+    """A liar may spoil the estimates, but every planned arm exists and every agent keeps one."""
+    baseline = BASELINES["Fed-PE"]
+    env = make_federation("FedFixed-v0", num_agents=3, num_arms=4, max_cycles=40)
+    messages, server = (baseline.wrappers[part] for part in ("messages", "server"))
+    inside = messages.make(env, **{**messages.kwargs, **messages.kwargs_from_env(env)})
+    env = server.make(Byzantine(inside, [0], attack), **server.kwargs)
+    policy = baseline.make_policy()
+    seen = env.reset_batch([0, 1]).observation
+    policy.reset(env.policy_spec, row_seeds([0, 1], 3))
+    for _ in range(40):
+        seen = env.step_batch(policy.act(seen)).observation
+    assert ((seen["server_rest"] >= 0) & (seen["server_rest"] < 4)).all()
+    assert env._computation._policy._left.any(axis=-1).all()

@@ -22,7 +22,7 @@ from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_reporter, check_server_policy
-from fedbandit_envs.wrappers import Participation
+from fedbandit_envs.wrappers import Participation, Server
 
 SEEDS = (0, 1, 2)
 SMALL = {"num_agents": 6, "num_arms": 8, "dim": 4, "contexts": {"name": "pool", "size": 40}}
@@ -331,3 +331,60 @@ def test_reporters_keep_rows_apart(name):
     question = spaces.Dict({"model": spaces.Box(-1.0, 1.0, (4,), np.float64)})
     check_reporter(reporter, inside, question if name == "FedGLB-UCB-newton" else None)
     check_reporter(reporter, inside)
+
+
+def test_agents_that_have_not_acted_leave_the_pool_as_it_is():
+    """They are shown zeros under the number 0, and tell nothing."""
+    env, policy = make("UCB-GLM-shared", 15, wrap=lambda env: Participation(env, "in_turn"))
+    vectors, *_ = play(env, policy, (0,))
+    server = env._computation._policy
+    assert server._pulls.sum() == 15
+    known = server._pool.known[0]
+    told = known.any(axis=-1)
+    np.testing.assert_array_equal(known[told], vectors[0][told])
+    env, policy = make("UCB-GLM", 15, wrap=lambda env: Participation(env, "in_turn"))
+    play(env, policy, (0,))
+    known = policy._pool.known[0]
+    assert known[0].any() == (known[0] == vectors[0][0]).all()
+
+
+def test_pools_that_differ_between_agents_are_refused():
+    env = make_federation("FedLogistic-v0", num_agents=3, num_arms=4, dim=3, contexts="separated")
+    for name in ("UCB-GLM", "FedGLB-UCB"):
+        wrapped, policy = BASELINES[name].wrap(env), BASELINES[name].make_policy()
+        with pytest.raises(UnfitError, match="contexts of one number differ between agents"):
+            play(wrapped, policy, (0,))
+
+
+def test_the_released_form_heeds_a_number_of_questions():
+    env, policy = make("FedGLB-UCB-released", 5, {"gradient_rounds": 3})
+    policy._threshold = 0.0
+    play(env, policy, (0,))
+    assert (env.traffic["messages"] == 5 * (1 + 2 * 3 + 1)).all()
+
+
+def test_after_a_number_of_questions_the_radius_is_that_of_the_model(monkeypatch):
+    env, policy = make("FedGLB-UCB", 4, {"gradient_rounds": 3})
+    policy._threshold = 0.0
+    vectors, _, offered, arms, rewards, _ = play(env, policy, (0,))
+    server = env._computation._policy
+    pulled = np.take_along_axis(offered, arms[..., np.newaxis], axis=-1)[..., 0]
+    x, y = vectors[0][pulled[:, 0].ravel()], rewards[:, 0].ravel()
+    np.testing.assert_allclose(server._gradient[0], gradient(x, y, 2.0, server._model[0]), atol=1e-12)
+
+
+def test_messages_that_may_be_lost_and_other_servers_are_refused():
+    for name in ("FedGLB-UCB", "UCB-GLM-shared"):
+        with pytest.raises(
+            ValueError, match=r"loss is 0\.2; 0 is required with this policy, whose agents report"
+        ):
+            BASELINES[name].wrap(make_federation("FedLogistic-v0", **SMALL), {"server": {"loss": 0.2}})
+    plain = make_federation("FedLogistic-v0", **SMALL)
+    for policy in ("logistic", "glm"):
+        with pytest.raises(UnfitError, match=r"agents release .*'statistic'.*; Messages with .* are required"):
+            Server(plain, "every_round", policy=policy)
+    with pytest.raises(UnfitError, match=r"Messages with .*'hessian'.* are required"):
+        make("FedGLB-UCB", 5, {"solver": "newton"})
+    other = Server(plain, "every_round", policy="ridge")
+    with pytest.raises(UnfitError, match="a Server with policy='glm', or none"):
+        UCBGLM().reset(other.policy_spec, np.zeros((1, 6), np.uint64))

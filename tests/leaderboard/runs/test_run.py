@@ -167,7 +167,8 @@ def test_policies_that_keep_rows_apart_pass(extra, name):
     env_id = BASELINES[name].only or next(
         env_id for env_id, entry in REGISTRY.items() if entry.federation == federation
     )
-    rows = RunSpec(name, env_id, 30, 2, 0, small(env_id)).run(check_rows=3).checked_rows
+    settings = {**small(env_id), "num_agents": 10}
+    rows = RunSpec(name, env_id, 30, 2, 0, settings).run(check_rows=3).checked_rows
     assert len(set(rows)) == len(rows) == 3
     assert all(r in range(2) and j in range(10) for r, j in rows)
 
