@@ -112,7 +112,8 @@ def test_views_stand_around_views(problem):
 
 def test_baselines(baseline):
     federation = baseline.federation
-    check_policy(baseline.make_policy, lambda: baseline.wrap(federation(**PROBLEMS[federation].small)))
+    make = partial(make_federation, baseline.only, num_agents=4) if baseline.only else federation
+    check_policy(baseline.make_policy, lambda: baseline.wrap(make(**PROBLEMS[federation].small)))
 
 
 PRIVATIZERS = {

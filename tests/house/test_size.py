@@ -27,12 +27,12 @@ def size():
 
 
 def test_code_lines(size):
-    assert size.total <= 27_590, size.lines
+    assert size.total <= 27_604, size.lines
     assert size.top <= 9_270, "leaderboard and papers"
 
 
 def test_definitions(size):
-    assert size.public <= 975
+    assert size.public <= 977
     assert size.num_classes <= 336
     assert size.private <= 440, "they are not to hide what would be public"
 

@@ -228,7 +228,9 @@ def test_features_of_norm_0_are_refused():
 def test_other_messages_and_lost_ones_are_refused():
     plain = make_federation("FedFixed-v0", num_agents=3, num_arms=4)
     for policy in ("phases", "disjoint"):
-        with pytest.raises(UnfitError, match=r"agents release .*'statistic'.*; Messages with .* are required"):
+        with pytest.raises(
+            UnfitError, match=r"agents release .*'statistic'.*; Messages with .* are required"
+        ):
             Server(plain, "every_round", policy=policy)
     with pytest.raises(UnfitError, match=r"Messages with .*'lengths'.* are required"):
         play("Fed-PE", 4, server={"collaborative": True}, num_agents=3)

@@ -381,7 +381,9 @@ def test_messages_that_may_be_lost_and_other_servers_are_refused():
             BASELINES[name].wrap(make_federation("FedLogistic-v0", **SMALL), {"server": {"loss": 0.2}})
     plain = make_federation("FedLogistic-v0", **SMALL)
     for policy in ("logistic", "glm"):
-        with pytest.raises(UnfitError, match=r"agents release .*'statistic'.*; Messages with .* are required"):
+        with pytest.raises(
+            UnfitError, match=r"agents release .*'statistic'.*; Messages with .* are required"
+        ):
             Server(plain, "every_round", policy=policy)
     with pytest.raises(UnfitError, match=r"Messages with .*'hessian'.* are required"):
         make("FedGLB-UCB", 5, {"solver": "newton"})
