@@ -16,7 +16,8 @@ class EpochServer:
     The bound is est_k + radius_scale sqrt(2 ln(T) (sd^2 / (M n_k) + v_k / (M n_k)^2)), where each agent has pulled the
     arm n_k times, est_k is the sum of all agents' rewards of the arm divided by M n_k, and v_k the variance of the
     privacy noise in that sum, 0 if uploads say nothing of noise. The epoch lasts max(shortest, floor(n_k / 2)) rounds;
-    at its end all agents upload once. Arms that were never pulled come first.
+    at its end all agents upload once. Arms that were never pulled come first. Numbers of pulls are those that were
+    planned, so that no message may be lost and all agents must act in every round.
 
     Example:
         >>> from fedbandit_envs import gaussian_v0
@@ -26,6 +27,8 @@ class EpochServer:
         >>> env.reset_batch([0]).observation["server_pulls"][0, 0, 0].tolist()
         [10, 0, 0, 0]
     """
+
+    needs_every_message = True
 
     def __init__(self, shortest: int = 10, radius_scale: float = 1.0, horizon: int | None = None) -> None:
         """Sets the server's constants.

@@ -33,8 +33,8 @@ class PersonalServer:
     + (1 - alpha) D) / sqrt(d), where d is the gap that the agent has reported for the arm, 1 in the first phase, and D
     the average of sqrt(d) for that arm over all agents.
 
-    The server knows alpha and the standard deviation sd of rewards from the environment. Its agents' messages are
-    written by a reporter; ``BASELINES["PF-UCB"].wrap`` puts both around an environment.
+    The server knows alpha and the standard deviation sd of rewards from the environment. Its agents' messages, of
+    which none may be lost, are written by a reporter; ``BASELINES["PF-UCB"].wrap`` puts both around an environment.
 
     Example:
         >>> from fedbandit_envs import make_federation
@@ -43,6 +43,8 @@ class PersonalServer:
         >>> env.reset_batch([0]).observation["server_pulls"].shape
         (1, 4, 2, 9)
     """
+
+    needs_every_message = True
 
     def __init__(
         self,

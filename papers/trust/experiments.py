@@ -222,7 +222,7 @@ def _scale(rounds: int, trials: int, epsilons: tuple[float, ...], **agents: tupl
 _TO_300 = (10.0, 30.0, 100.0, 300.0)
 SCALES = {
     "tiny": _scale(400, 2, (10.0,), others=(4.0,)),
-    "small": _scale(10_000, 20, EPSILONS, others=_TO_300[:3], arms=_TO_300),
+    "small": _scale(10_000, 20, EPSILONS, others=_TO_300[:3], arms=_TO_300, linear=_TO_300),
     "paper": _scale(10_000, 40, EPSILONS, others=_TO_300[:3], arms=_TO_300, linear=_TO_300),
 }
 

@@ -231,3 +231,12 @@ def test_wrong_constants_of_servers_are_refused(wrong, match):
 def test_wrong_radius_of_ucb_is_refused():
     with pytest.raises(ValueError, match="radius_scale is -1"):
         GaussianUCB(-1.0)
+
+
+@pytest.mark.parametrize("name", ["PF-UCB", "Gaussian-epochs"])
+def test_messages_that_may_be_lost_are_refused_where_agents_report_totals(name):
+    baseline = BASELINES[name]
+    with pytest.raises(
+        ValueError, match=r"loss is 0\.1; 0 is required with this policy, whose agents report totals"
+    ):
+        baseline.wrap(make_federation("FedMixed-v0"), {"server": {"loss": 0.1}})
