@@ -5,19 +5,10 @@ from typing import Any
 
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.registry.registration import REGISTRY
 
 SHARED, ALONE = "all shared", "alone"
 _DIM = 10
-_HE = {
-    "num_agents": 15,
-    "num_arms": 25,
-    "dim": 15,
-    "contexts": "signed_hypercube",
-    "parameter": "diagonal",
-    "reward": "normal",
-    "reward_sd": 0.3,
-    "reward_bound": 5.0,
-}
 
 
 def _run(plan: Plan, baseline: str, env_id: str, env: dict[str, Any], **changes: Any) -> RunSpec:
@@ -48,7 +39,7 @@ def generalised(plan: Plan) -> list[RunSpec]:
     agents = int(plan.scale.sweeps["agents"][0])
     if plan.panel == "linear":
         # He et al.'s law, with all agents in every round.
-        problems = {"FedLinear-v0": {}, "signed hypercube": _HE}
+        problems = {"FedLinear-v0": {}, "signed hypercube": REGISTRY["FedLinearAsync-v0"].kwargs}
         every_round = {"channel": {"schedule": "every_round"}}
         return [
             _run(plan, name, "FedLinear-v0", env, line=line, labels={"problem": problem}, **changes)

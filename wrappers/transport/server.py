@@ -125,7 +125,9 @@ class Server(Transport):
         self._answers = make_answers(answers, env.single_release_space)
         self._computation = None if policy is None else ServerComputation(policy, env.policy_spec)
         if self._computation is not None and self._computation.needs_every_message and loss:
-            raise ValueError(f"loss is {loss}; 0 is required with this policy, whose agents report totals")
+            raise ValueError(
+                f"loss is {loss}; 0 is required with this policy, whose uploads cannot be added to later ones"
+            )
         answered_by = {} if self._computation is None else self._computation.spaces
         rounds = answered_by.get("rounds")
         if self._schedule.announced and (

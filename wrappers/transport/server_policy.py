@@ -60,7 +60,7 @@ class ServerPolicy(Protocol):
         array ``active``, a single bool, the server decides which agents take part, see
         :class:`~fedbandit_envs.wrappers.Server`. A policy with an attribute ``needs_every_message`` that is true is
         refused where messages may be lost: the data of a lost upload are added to the next one, which is wrong for
-        totals.
+        totals and for numbers of vectors.
         """
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Mapping[str, Array] | None:
@@ -194,7 +194,7 @@ class ServerComputation:
             ValueError: A name is unknown, or a declared space does not contain 0.
         """
         self._policy = deepcopy(make_server_policy(policy))
-        # Policies whose agents report totals, which a lost upload would make the next one count twice, say so.
+        # Policies say so whose uploads are no sums: a lost one would be added to the next.
         self.needs_every_message = bool(getattr(self._policy, "needs_every_message", False))
         declared = self._policy.downloads
         self.spaces = declared_spaces(declared(spec) if callable(declared) else declared)

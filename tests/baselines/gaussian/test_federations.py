@@ -237,6 +237,7 @@ def test_wrong_radius_of_ucb_is_refused():
 def test_messages_that_may_be_lost_are_refused_where_agents_report_totals(name):
     baseline = BASELINES[name]
     with pytest.raises(
-        ValueError, match=r"loss is 0\.1; 0 is required with this policy, whose agents report totals"
+        ValueError,
+        match=r"loss is 0\.1; 0 is required with this policy, whose uploads cannot be added to later ones",
     ):
         baseline.wrap(make_federation("FedMixed-v0"), {"server": {"loss": 0.1}})
