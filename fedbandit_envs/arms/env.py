@@ -30,11 +30,11 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     ## Description
 
-    In every round each agent pulls one of K arms, or a superarm (a set) of m of them. Arm k succeeds with a
-    probability, its mean, that no agent knows. Either all agents have the same means, so that the data of one are
-    useful to all; or each agent has its own means near the common ones (`spread`). Arms may sleep: in each round and
-    for each agent every arm is available with the probability `awake`. (One agent: Auer et al.
-    2002; superarms: Chen et al. 2013; sleeping arms: Kleinberg et al. 2010.)
+    In every round each agent pulls one of $K$ arms, or a superarm (a set) of $m$ of them. Arm $k$ succeeds with a
+    probability $\mu_k$, its mean, that no agent knows. Either all agents have the same means, so that the data of one
+    are useful to all; or each agent has its own means near the common ones (`spread`). Arms may sleep: in each round
+    and for each agent every arm is available with the probability `awake`. (One agent: Auer et al. 2002; superarms:
+    Chen et al. 2013; sleeping arms: Kleinberg et al. 2010.)
 
     In SAMBA's vertical federation each data owner has one of these arms: `fedbandit_envs.samba.vertical`.
 
@@ -50,7 +50,7 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     ## Observation Space
 
-    A `Dict` for each agent; K arms:
+    A `Dict` for each agent; $K$ arms:
 
     | key | shape | dtype | meaning |
     |---|---|---|---|
@@ -64,7 +64,7 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     ## Starting State
 
-    Means are drawn from U[0, 1] (or taken as given, with `permuted` in a random order) and nothing has been pulled.
+    Means are drawn from $U[0, 1]$ (or taken as given, with `permuted` in a random order) and nothing has been pulled.
     With `instance_seed=None` every episode draws its own means, or their order, from the episode's seed; an integer
     fixes them, and the episode's seed then draws outcomes only.
 
@@ -81,9 +81,10 @@ class ArmsEnv(Problem, name="arms_v0"):
     After each step, one number for each agent; after reset the same names with zeros:
 
     * `regret`: the sum of the means of the best superarm of awake arms, minus the sum of the means of the arms that
-      were pulled. With `regret="own"` these are the agent's own means; with `"federation"` they are averaged over all
-      agents, so that an agent whose own means differ can have regret even with its own best arm; with a number alpha
-      they are alpha times the former plus 1 - alpha times the latter.
+      were pulled, $\max_S \sum_{k \in S} \mu_k - \sum_{k \text{ pulled}} \mu_k$. With `regret="own"` these are the
+      agent's own means; with `"federation"` they are averaged over all agents, so that an agent whose own means differ
+      can have regret even with its own best arm; with a number $\alpha$ they are $\alpha$ times the former plus
+      $1 - \alpha$ times the latter.
     * `wasted`: slots that pulled nothing.
 
     ## Arguments
@@ -94,7 +95,7 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     | id | what it is |
     |---|---|
-    | `FedArms-v0` | means from U[0, 1], 10 arms; 10 agents |
+    | `FedArms-v0` | means from $U[0, 1]$, 10 arms; 10 agents |
     | `FedArmsMovieLens-v1` | means of 100 films in random order, `means="movielens"`, `permuted=True` |
     | `FedArmsJester-v1` | means of 100 jokes in random order, `means="jester"`, `permuted=True` |
     | `FedArmsSleeping-v0` | an arm is available with probability 0.7, `awake=0.7` |
@@ -106,7 +107,7 @@ class ArmsEnv(Problem, name="arms_v0"):
     smaller `num_arms` the largest means are kept. In version 1 of these two ids the episode's seed draws the order of
     the arms; in version 0, `FedArmsMovieLens-v0` and `FedArmsJester-v0`, it is the data set's in all episodes, so that
     a policy that knows the number of the best arm has no regret. `fedbandit_envs.arms.ratings` computes means from your
-    own copy of the ratings.
+    own copy of the ratings, and from any table of ratings.
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
     `fedbandit_envs.arms_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
@@ -164,11 +165,14 @@ class ArmsEnv(Problem, name="arms_v0"):
 
         Args:
             num_agents: Number of agents; 10 by default, or as many as means are given for.
-            num_arms: Number of arms K; 10 by default, or as many as means are given. Of a data set the arms with the
-                largest means are kept.
+            num_arms: Number of arms K; 10 by default, or as many as means are given. Of a data set or table the arms
+                with the largest means are kept.
             max_cycles: Rounds until truncation.
-            means: None draws them from U[0, 1]; ``"movielens"`` or ``"jester"``; or means that stay, ``(num_arms,)`` or
-                ``(num_agents, num_arms)``, arrays or nested lists.
+            means: None draws them from U[0, 1]; ``"movielens"`` or ``"jester"``; those of your own table of ratings,
+                ``{"name": "ratings", "table": "ratings.csv", "scale": [1, 5], "threshold": 4, "agent": "region"}``, in
+                which each region is then an agent with its own means (without ``"agent"`` all agents have the same;
+                further entries are the arguments of :func:`~fedbandit_envs.arms.ratings.table_means`); or means that
+                stay, ``(num_arms,)`` or ``(num_agents, num_arms)``, arrays or nested lists.
             spread: In [0, 1]: each agent's means differ from the common ones by U[-spread, spread], clipped to
                 [0, 1].
             regret: The means by which regret is measured: the agent's ``"own"``; ``"federation"``, the average over
@@ -185,8 +189,10 @@ class ArmsEnv(Problem, name="arms_v0"):
             render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).
 
         Raises:
+            ImportError: A table is to be read without the ``[data]`` extra.
+            OSError: A table cannot be read.
             TypeError: A parameter has the wrong type.
-            ValueError: A parameter is out of its range.
+            ValueError: A parameter is out of its range, or a table is malformed.
         """
         self._weight_of_own = weight_of_own(regret)
         self._chance = require_number("awake", awake, 0, 1, open_below=True)

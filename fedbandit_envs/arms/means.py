@@ -1,11 +1,11 @@
 """The means of arms: drawn at random, from a packaged data set, or given."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import numpy as np
 
-from fedbandit_envs.arms.ratings import DataName, keep_largest, packaged_means
+from fedbandit_envs.arms.ratings import DataName, RatedItems, keep_largest, packaged_means, table_means
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import (
     chosen_sizes,
@@ -14,6 +14,7 @@ from fedbandit_envs.basics.checks import (
     require_number,
     require_valid,
 )
+from fedbandit_envs.basics.config import make
 from fedbandit_envs.randomness.streams import Purpose, stream
 
 
@@ -38,8 +39,10 @@ class Means:
         """Sets the distribution.
 
         Args:
-            means: None draws means from U[0, 1]; the name of a data set takes its ``num_arms`` largest means; or the
-                means themselves, ``(arms,)`` or ``(agents, arms)``, arrays or nested lists.
+            means: None draws means from U[0, 1]; the name of a data set takes its ``num_arms`` largest means, and so
+                does a table of ratings, ``{"name": "ratings", ...}`` with the arguments of
+                :func:`~fedbandit_envs.arms.ratings.table_means`; or the means themselves, ``(arms,)`` or ``(agents,
+                arms)``, arrays or nested lists.
             num_agents: Number of agents; None for 10, or for the number of agents in given means.
             num_arms: Number of arms; None for 10, or for the number of arms in given means or in the data set.
             spread: Each agent's means differ from the common ones by U[-spread, spread], clipped to [0, 1].
@@ -52,9 +55,11 @@ class Means:
         self._spread = require_number("spread", spread, 0, 1)
         self._permuted = require_flag("permuted", permuted)
         self._given: Array | None = None
-        if isinstance(means, str):
-            require_choice("means", means, get_args(DataName))
-            all_means = packaged_means(means)
+        if isinstance(means, str | Mapping):
+            if isinstance(means, str):
+                all_means = packaged_means(require_choice("means", means, get_args(DataName)))
+            else:
+                all_means = make("means", means, {"ratings": table_means}, RatedItems).means
             self._given = all_means if num_arms is None else keep_largest(all_means, num_arms)
         elif means is not None:
             self._given = _checked(means)

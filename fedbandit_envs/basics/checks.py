@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
@@ -67,10 +68,13 @@ def require_choice(name: str, value: Any, allowed: Collection[Any]) -> Any:
     """Returns ``value`` if it is among the ``allowed`` values, and otherwise raises an error.
 
     Raises:
-        ValueError: The value is not allowed.
+        ValueError: The value is not allowed; the message has all that are, and the one that the value is most like.
     """
     if value not in allowed:
-        raise ValueError(f"{name} is {value!r}; one of {', '.join(map(repr, allowed))} is required")
+        names = {str(one).lower(): one for one in allowed}
+        near = get_close_matches(str(value).lower(), names, 1)
+        question = f"; did you mean {names[near[0]]!r}?" if near else ""
+        raise ValueError(f"{name} is {value!r}; one of {', '.join(map(repr, allowed))} is required{question}")
     return value
 
 

@@ -1,10 +1,14 @@
-"""The decorator with which all compiled functions (kernels) of this package are compiled by Numba."""
+"""The decorator with which Numba compiles all kernels of this package, and a notice on the terminal while it does."""
 
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from multiprocessing import parent_process
 from typing import Any
 
 from numba import njit
+from numba.core.event import Event, Listener, register
 
 kernel: Callable[..., Any] = partial(
     njit,
@@ -22,3 +26,30 @@ kernel: Callable[..., Any] = partial(
     fastmath={"nsz"},
 )
 """Compiles a function of arrays to machine code, cached on disk, releasing the GIL while it runs."""
+
+
+class _Notice(Listener):
+    """Says on a terminal, once in a process, that kernels are being compiled, which takes seconds.
+
+    Numba notifies it of each function that it compiles, and neither of calls nor of functions that it finds in a cache.
+    Worker processes say nothing, since each of them would.
+    """
+
+    _given = False
+
+    def on_start(self, event: Event) -> None:
+        """Gives the notice if it was not given yet and a kernel of this package is about to be compiled."""
+        function = event.data["dispatcher"].py_func
+        if self._given or not function.__module__.startswith("fedbandit_envs.") or parent_process():
+            return
+        # A program without a console has no stream, and a terminal may have gone.
+        with suppress(AttributeError, OSError, ValueError):
+            if sys.stderr.isatty():
+                self._given = True
+                sys.stderr.write("fedbandit-envs: compiling kernels (once; later runs start at once)\n")
+
+    def on_end(self, event: Event) -> None:
+        """Does nothing when a function has been compiled."""
+
+
+register("numba:compile", _Notice())

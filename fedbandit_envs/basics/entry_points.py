@@ -1,9 +1,12 @@
-"""Entry points: names of objects in modules that are imported only when they are used."""
+"""Entry points: names of objects in modules or files that are imported only when they are used."""
 
+import hashlib
 import re
+import sys
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 _CACHE = "__pycache__"
@@ -13,17 +16,48 @@ _CACHED = re.compile(r"[^.]+\..+\.(pyc|nbi|nbc)(\.\d+)?")
 
 
 def resolve(entry_point: str) -> Any:
-    """Imports a module and returns one of its attributes, given the string ``"module:attribute"``.
+    """Imports a module and returns one of its attributes, given ``"module:attribute"`` or ``"file.py:attribute"``.
 
     Raises:
         ValueError: The string is not of that form.
-        ModuleNotFoundError: There is no such module.
+        ModuleNotFoundError: There is no such module or file.
         AttributeError: The module has no such attribute.
     """
-    module, colon, attribute = entry_point.partition(":")
+    module, colon, attribute = entry_point.rpartition(":")
     if not (module and colon and attribute):
         raise ValueError(f"entry point is {entry_point!r}; 'module:attribute' is required")
-    return getattr(import_module(module), attribute)
+    found = file_module(module) if module.endswith(".py") else import_module(module)
+    if not hasattr(found, attribute):
+        raise AttributeError(f"module {module!r} has no attribute {attribute!r}")
+    return getattr(found, attribute)
+
+
+def file_module(file: str) -> ModuleType:
+    """Imports a Python file that need not be on the search path, and returns the module.
+
+    The module's name follows from the file's path and content: a file that was changed is imported anew, and no other
+    module has the name.
+
+    Raises:
+        ModuleNotFoundError: There is no such file.
+        Exception: The file's code raises it.
+    """
+    path = Path(file).resolve()
+    if not path.is_file():
+        raise ModuleNotFoundError(f"there is no file {file}")
+    source = path.read_bytes()
+    name = f"file_{hashlib.sha256(str(path).encode() + source).hexdigest()[:16]}"
+    if name not in sys.modules:
+        spec = spec_from_file_location(name, path)
+        assert spec is not None
+        module = sys.modules[name] = module_from_spec(spec)
+        try:
+            # Bytecode in ``__pycache__`` may be older than the file by less than a second, and is not used.
+            exec(compile(source, path, "exec"), vars(module))
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
 
 
 def package_files(module: str) -> dict[str, Path]:

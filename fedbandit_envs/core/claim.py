@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any, Literal
 
+from fedbandit_envs.basics.html import html_table
+
 Adjacency = str
 """The adjacency: the part in which two neighbouring histories of one agent differ, all else being equal.
 
@@ -68,3 +70,7 @@ class Claim:
         """
         written = {**asdict(self), "epsilon": "infinity" if self.epsilon == inf else self.epsilon}
         return {name: value for name, value in written.items() if (name, value) != ("observer", "everybody")}
+
+    def _repr_html_(self) -> str:
+        """Returns the HTML table that notebooks show: the attributes, but for an empty reason."""
+        return html_table("Claim of privacy", [row for row in asdict(self).items() if row[1] != ""])

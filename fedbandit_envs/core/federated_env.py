@@ -14,6 +14,7 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.core.final import FinalMeta, final
 from fedbandit_envs.core.ledger import ReleaseLedger
@@ -292,6 +293,20 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
             action_formats=self.action_formats,
             features=getattr(self, "features", None),
         )
+
+    def _repr_html_(self) -> str:
+        """Returns the HTML table that notebooks show: size, horizon, spaces, and the wrappers from the outermost in."""
+        spec, stack = self.policy_spec, [self]
+        while isinstance(inner := getattr(stack[-1], "env", None), FederatedEnv):
+            stack.append(inner)
+        rows = [
+            ("layers", " > ".join(type(one).__name__ for one in stack)),
+            ("agents", spec.agents),
+            ("rounds", spec.horizon),
+            ("action", spec.action),
+            *((f"observation: {name}", space) for name, space in spec.observation.items()),
+        ]
+        return html_table(str(self.metadata["name"]), rows)
 
     def _reset_arrays(self, seeds: Sequence[int]) -> BatchReset:
         return self.reset_batch(seeds)

@@ -32,7 +32,7 @@ def build(federation: str, stack: Stack, **kwargs: Any) -> FederatedEnv:
     env: FederatedEnv = resolve(federation)(**kwargs)
     for place, (entry_point, arguments) in enumerate(layers):
         try:
-            wrapped = _wrapper(entry_point)(env, **arguments)
+            wrapped = find_wrapper(entry_point)(env, **arguments)
         except Exception as error:
             error.add_note(f"raised by stack[{place}], {entry_point!r} with {dict(arguments)}")
             raise
@@ -45,8 +45,14 @@ def build(federation: str, stack: Stack, **kwargs: Any) -> FederatedEnv:
     return env
 
 
-def _wrapper(name: str) -> Any:
-    """Returns the wrapper's class, given its entry point ``"module:Class"`` or its name in the registry of wrappers."""
+def find_wrapper(name: str) -> Any:
+    """Returns a wrapper's class, given its entry point ``"module:Class"`` or its name in the registry of wrappers.
+
+    Raises:
+        ValueError: No wrapper has this name, and the name has no colon, as an entry point would.
+        ImportError: The module of the entry point does not exist.
+        AttributeError: The module of the entry point has no such attribute.
+    """
     if ":" in name:
         return resolve(name)
     # The registry is imported here by its name: wrappers are a higher layer of the package, which modules of this layer

@@ -13,9 +13,10 @@ from fedbandit_envs.core.policy_spec import ActionFormat
 from fedbandit_envs.core.simplex import Simplex
 from fedbandit_envs.exposure.actions import shares_by_logits, shares_by_parameter
 from fedbandit_envs.exposure.features import ExposureFeatures
-from fedbandit_envs.exposure.merit import Merit, Merits, make_merit
+from fedbandit_envs.exposure.merit import Merit, Merits, make_merit, shares_of
 from fedbandit_envs.exposure.rounds import expose
 from fedbandit_envs.exposure.viewer import render_ansi, render_rgb_array
+from fedbandit_envs.linear.labelled import LabelledContexts
 from fedbandit_envs.linear.model import LinearProblem
 from fedbandit_envs.linear.neighbours import worst_neighbours
 from fedbandit_envs.randomness.episode import EpisodeRandomness
@@ -27,12 +28,16 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
 
     ## Description
 
-    In every round each agent is offered K arms, each with a context x in R^d that it sees, and chooses the probability
-    of pulling each of them; the environment draws the arm. The expected reward of an arm is <x, theta*>, with one
-    parameter theta*, ||theta*|| = 1, that is the same for all agents and known to none. An arm's merit is f of its
-    expected reward, and what it deserves is a share of the pulls in proportion to its merit: to pull the best arm alone
-    is no fairer than to pull at random. Agents have one merit function, or each has its own (Solanki's thesis, chapter
-    6, after Wang, Bai, Sun and Joachims, ICML 2021).
+    In every round each agent is offered $K$ arms, each with a context $x \in \mathbb{R}^d$ that it sees, and chooses
+    the probability of pulling each of them; the environment draws the arm. The expected reward of an arm is
+    $\mu = \langle x, \theta^* \rangle$, with one parameter $\theta^*$, $\|\theta^*\| = 1$, that is the same for all
+    agents and known to none. An arm's merit is $f(\mu)$, and what it deserves is a share of the pulls in proportion to
+    its merit:
+
+    $$\text{deserved}_i = \frac{f(\mu_i)}{\sum_k f(\mu_k)}$$
+
+    To pull the best arm alone is no fairer than to pull at random. Agents have one merit function, or each has its own
+    (Solanki's thesis, chapter 6, after Wang, Bai, Sun and Joachims, ICML 2021).
 
     ## Action Space
 
@@ -41,38 +46,38 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
     names agent and entry; the state does not change.
 
     Views for learning agents, which never hit the simplex exactly, also offer `action_format="logits"` (`Box(-1, 1,
-    (num_arms,))`: the softmax of ten times them) and `"parameter"` (`Box(-1, 1, (dim,))`: an estimate of theta*; arms
-    get what they would deserve if it were right).
+    (num_arms,))`: the softmax of ten times them) and `"parameter"` (`Box(-1, 1, (dim,))`: an estimate of $\theta^*$;
+    arms get what they would deserve if it were right).
 
     ## Observation Space
 
-    A `Dict` for each agent; K arms, d dimensions:
+    A `Dict` for each agent; $K$ arms, $d$ dimensions:
 
     | key | shape | dtype | meaning |
     |---|---|---|---|
     | `round` | (1,) | int64 | rounds played so far |
-    | `contexts` | (K, d) | float64 | contexts of the arms offered now, with norms at most L |
+    | `contexts` | (K, d) | float64 | contexts of the arms offered now, with norms at most $L$ |
     | `pulled_context` | (d,) | float64 | the context of the arm drawn in the last round |
-    | `last_reward` | (1,) | float64 | the reward of the last round, in [-B, B] |
-    | `total_statistic` | (d + 1, d + 1) | float64 | sum of [x; y][x; y]^T over all rounds so far |
+    | `last_reward` | (1,) | float64 | the reward of the last round, in $[-B, B]$ |
+    | `total_statistic` | (d + 1, d + 1) | float64 | $\sum [x; y][x; y]^\top$ over all rounds so far |
     | `merit` | (1,) | int64 | number of the agent's merit function; only where there are several |
 
-    Before the first round the third to fifth entries are 0. In `total_statistic` x is the context of the arm drawn in a
-    round and y its reward. Policies find the merit functions in `PolicySpec.public["merits"]`.
+    Before the first round the third to fifth entries are 0. In `total_statistic` $x$ is the context of the arm drawn in
+    a round and $y$ its reward. Policies find the merit functions in `PolicySpec.public["merits"]`.
 
     Views for learning agents also offer `features=True`: a flat box of features in [-1, 1] instead of this `Dict`, see
     :class:`~fedbandit_envs.exposure.features.ExposureFeatures`.
 
     ## Starting State
 
-    theta* is drawn uniformly from [0, 1]^d and scaled to norm 1 (or drawn from another distribution, or given),
-    and the first arms are offered. With `instance_seed=None` every episode draws its own theta* from the episode's
+    $\theta^*$ is drawn uniformly from $[0, 1]^d$ and scaled to norm 1 (or drawn from another distribution, or given),
+    and the first arms are offered. With `instance_seed=None` every episode draws its own $\theta^*$ from the episode's
     seed; an integer fixes it, and the episode's seed then draws contexts, arms and rewards only.
 
     ## Rewards
 
-    The reward of the drawn arm: N(<x, theta*>, sd^2), clipped to [-B, B], or another distribution of the linear
-    problem.
+    The reward of the drawn arm: $N(\langle x, \theta^* \rangle, \text{sd}^2)$, clipped to $[-B, B]$, or another
+    distribution of the linear problem.
 
     ## Episode End
 
@@ -82,9 +87,11 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
 
     After each step, one number for each agent; after reset the same names with zeros:
 
-    * `regret`: the **fairness regret** sum_i |deserved_i - share_i|, from 0 to 2, in expectation over the arm drawn.
-    * `reward_regret`: sum_i deserved_i mu_i - sum_i share_i mu_i, where mu_i is the mean of arm i. It is negative if
-      the agent's shares have a larger expected reward than the deserved shares, as for a best-arm learner.
+    * `regret`: the **fairness regret** $\sum_i |\text{deserved}_i - \text{share}_i|$, from 0 to 2, in expectation over
+      the arm drawn.
+    * `reward_regret`: $\sum_i \text{deserved}_i \, \mu_i - \sum_i \text{share}_i \, \mu_i$, where $\mu_i$ is the mean
+      of arm $i$. It is negative if the agent's shares have a larger expected reward than the deserved shares, as for a
+      best-arm learner.
     * `arm`: the arm that was drawn; 0 for agents that did not act.
     * `clipped`: whether the reward was clipped.
 
@@ -96,9 +103,9 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
 
     | id | arms and merits |
     |---|---|
-    | `FedExposure-v0` | contexts uniform on [0, 1]^5 / sqrt(5), f(mu) = exp(10 mu), sd 0.1; 10 agents, 10 arms |
-    | `FedExposureNoisy-v0` | the same with sd 0.5 and rewards clipped to [-2.5, 2.5] |
-    | `FedExposureLinear-v0` | the same with f(mu) = max(mu, 0.1) |
+    | `FedExposure-v0` | contexts uniform on $[0, 1]^5 / \sqrt{5}$, $f(\mu) = e^{10 \mu}$, sd 0.1; 10 agents, 10 arms |
+    | `FedExposureNoisy-v0` | the same with sd 0.5 and rewards clipped to $[-2.5, 2.5]$ |
+    | `FedExposureLinear-v0` | the same with $f(\mu) = \max(\mu, 0.1)$ |
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
     `fedbandit_envs.exposure_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
@@ -161,10 +168,11 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
         else:
             self._merits = Merits((make_merit(merit),), one_each=False)
         super().__init__(**linear)
-        if self._rewards.logistic or (self._parameter is not None and self._parameter.ndim == 2):
+        labelled = isinstance(self._distribution, LabelledContexts)
+        if labelled or self._rewards.logistic or (self._parameter is not None and self._parameter.ndim == 2):
             raise ValueError(
-                "reward is 'logistic', or parameter has an axis of arms; rewards that are linear in one parameter are "
-                "required"
+                "reward is 'logistic', parameter has an axis of arms, or contexts are a labelled table; rewards that "
+                "are linear in one parameter are required"
             )
 
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
@@ -208,7 +216,7 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
 
     def clairvoyant(self, observation: Arrays) -> Array:
         """Returns the shares that arms deserve; see :meth:`.Problem.clairvoyant`."""
-        return shares_by_parameter(self._merits, self.hidden()["parameter"], observation)
+        return shares_of(self._merits.logarithm(self._means, observation.get("merit")))
 
     def _play_round(self, action: Array) -> None:
         # Merits are computed first, before any state changes, since a user's own function may raise an error.

@@ -29,13 +29,16 @@ class GaussianEnv(Problem, name="gaussian_v0"):
 
     ## Description
 
-    M agents pull one of K arms in every round. The reward of arm k is drawn from N(mu_km, sd^2) for agent m. Rewards
-    are unbounded unless `reward_bound` is set. An agent aims at the arm with the largest *worth*, alpha mu_km +
-    (1 - alpha) mu_k, where mu_k is the global mean of the arm; the argument `regret` sets alpha. With alpha = 0 all
-    agents look for the arm that is best for the federation (Shi and Shen 2021), with alpha = 1 each looks for its own
-    best arm, and numbers in between are those of personalised federated bandits (Shi, Shen and Yang 2021). An agent
-    observes only its own pulls and their rewards, from which global means cannot be learned: for alpha < 1
-    communication is necessary.
+    $M$ agents pull one of $K$ arms in every round. The reward of arm $k$ is drawn from $N(\mu_{km}, \text{sd}^2)$ for
+    agent $m$. Rewards are unbounded unless `reward_bound` is set. An agent aims at the arm with the largest *worth*,
+
+    $$\alpha \, \mu_{km} + (1 - \alpha) \, \mu_k,$$
+
+    where $\mu_k$ is the global mean of the arm; the argument `regret` sets $\alpha$. With $\alpha = 0$ all agents look
+    for the arm that is best for the federation (Shi and Shen 2021), with $\alpha = 1$ each looks for its own best arm,
+    and numbers in between are those of personalised federated bandits (Shi, Shen and Yang 2021). An agent observes only
+    its own pulls and their rewards, from which global means cannot be learned: for $\alpha < 1$ communication is
+    necessary.
 
     ## Action Space
 
@@ -59,20 +62,26 @@ class GaussianEnv(Problem, name="gaussian_v0"):
 
     The argument `law` says how the means of agents follow from the argument `means`:
 
-    | law | agents' means mu_km | global means mu_k |
+    | law | agents' means $\mu_{km}$ | global means $\mu_k$ |
     |---|---|---|
     | `exact` | `means`; if None, drawn from U[0, 1] for each agent and arm | the average over all agents |
     | `concentrated` | each arm is far better for one agent than for others | `means`; if None, drawn from U[0, 1] |
-    | `approximate` | drawn from N(mu_k, spread^2), for each agent and arm | as with `concentrated` |
+    | `approximate` | drawn from $N(\mu_k, \text{spread}^2)$, for each agent and arm | as with `concentrated` |
 
-    For `concentrated` see :func:`~fedbandit_envs.gaussian.means.concentrated`. Averages are those over all agents,
+    For `concentrated` see :func:`~fedbandit_envs.gaussian.means.concentrated`. `means` may be a table of your own
+    ratings, `{"name": "ratings", "table": "ratings.csv", "scale": [1, 5]}` with the arguments of
+    :func:`~fedbandit_envs.arms.ratings.mean_ratings`: arms are the `num_arms` most rated items, and their means the
+    average ratings, scaled to [0, 1]. With `exact` agents are people, the `num_agents` users who rated most of these
+    items; an item that a user has not rated has the item's average plus the user's average deviation from such
+    averages, clipped to [0, 1]. Averages are those over all agents,
     whether they are active or not. What is drawn is drawn anew in every episode, from its seed, if `instance_seed` is
     None; an integer fixes it, and the episode's seed then draws rewards only.
 
     ## Rewards
 
-    The reward of the pulled arm, N(mu_km, reward_sd^2), clipped to [-B, B] if `reward_bound` is B. For a given seed,
-    the reward that an agent would get from an arm in a round does not depend on any policy.
+    The reward of the pulled arm, $N(\mu_{km}, \text{sd}^2)$ with the standard deviation `reward_sd`, clipped to
+    $[-B, B]$ if `reward_bound` is $B$. For a given seed, the reward that an agent would get from an arm in a round does
+    not depend on any policy.
 
     ## Episode End
 
@@ -94,9 +103,9 @@ class GaussianEnv(Problem, name="gaussian_v0"):
 
     | id | setting |
     |---|---|
-    | `FedGaussian-v0` | Shi and Shen's exact model (`law="concentrated"`): 5 agents, 10 arms, sd 0.5; alpha = 0 |
-    | `FedGaussianSampled-v0` | their approximate model (spread 0.02): 62 agents, 10 arms, sd 0.5; alpha = 0 |
-    | `FedMixed-v0` | Shi, Shen and Yang's 4 agents and 9 arms, sd 1, `law="exact"`; alpha = 0.5 |
+    | `FedGaussian-v0` | Shi and Shen's exact model (`law="concentrated"`): 5 agents, 10 arms, sd 0.5; $\alpha = 0$ |
+    | `FedGaussianSampled-v0` | their approximate model (spread 0.02): 62 agents, 10 arms, sd 0.5; $\alpha = 0$ |
+    | `FedMixed-v0` | Shi, Shen and Yang's 4 agents and 9 arms, sd 1, `law="exact"`; $\alpha = 0.5$ |
 
     `gym.make(id)` controls one agent among peers, `gym.make(id, joint=True)` all agents;
     `fedbandit_envs.gaussian_v0.parallel_env()` is the federation itself, `env()` the same for one agent after another.
@@ -149,11 +158,12 @@ class GaussianEnv(Problem, name="gaussian_v0"):
 
         Args:
             num_agents: M, number of agents; by default the number of rows of ``means``, or 10. If it is another number
-                than there are rows, agent j has row j modulo their number.
-            num_arms: K, number of arms; 10 by default, or as many as means are given.
+                than there are rows, agent j has row j modulo their number; at most the users of a table of ratings.
+            num_arms: K, number of arms; 10 by default, or as many as means are given or items are in a table.
             max_cycles: Rounds until truncation.
             means: The means from which those of agents follow, the same in every episode: ``(num_arms,)`` or, with
-                ``law="exact"``, also ``(agents, num_arms)``, arrays or nested lists; None draws them.
+                ``law="exact"``, also ``(agents, num_arms)``, arrays or nested lists; or a table of ratings, see above;
+                None draws them.
             law: ``"exact"``, ``"concentrated"`` or ``"approximate"``, see above.
             spread: Standard deviation of agents' means around the global ones with ``law="approximate"``; must be 0
                 with other laws.
@@ -167,8 +177,10 @@ class GaussianEnv(Problem, name="gaussian_v0"):
             render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).
 
         Raises:
+            ImportError: There is a table of ratings, and pandas is missing, or for Parquet pyarrow.
+            OSError: The table of ratings cannot be read.
             TypeError: A parameter has the wrong type.
-            ValueError: A parameter is out of its range.
+            ValueError: A parameter is out of its range, or a table of ratings is malformed.
         """
         self._weight_of_own = weight_of_own(regret)
         self._deviation = require_number("reward_sd", reward_sd, 0, np.inf, open_above=True)

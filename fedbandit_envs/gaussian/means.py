@@ -1,13 +1,16 @@
 """The means of Gaussian arms: the same for all agents or not, given or drawn."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from fedbandit_envs.arms.ratings import RatedItems, mean_ratings
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import chosen_sizes, require_choice, require_number, require_valid
+from fedbandit_envs.basics.config import make
 from fedbandit_envs.randomness.streams import Purpose, stream
 
 Law = Literal["exact", "concentrated", "approximate"]
@@ -56,6 +59,10 @@ class GaussianMeans:
         if spread > 0 and law != "approximate":
             raise ValueError(f"spread is {spread!r}; 0 is required with law={law!r}")
         given, agents = {}, 10
+        if isinstance(means, str | Mapping):
+            users = (agents if num_agents is None else num_agents) if law == "exact" else None
+            read = partial(mean_ratings, num_arms=num_arms, num_agents=users)
+            means = make("means", means, {"ratings": read}, RatedItems).means
         self._given: Array | None = None
         if means is not None:
             self._given = np.array(means, np.float64)

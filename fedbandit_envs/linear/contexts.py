@@ -17,8 +17,10 @@ from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.basics.config import make
 from fedbandit_envs.linear.expectation import expect
+from fedbandit_envs.linear.labelled import LabelledContexts
 from fedbandit_envs.linear.pools import FixedContexts, PoolContexts
 from fedbandit_envs.linear.queries import FeatureSet, read_queries
+from fedbandit_envs.linear.tables import TableContexts
 from fedbandit_envs.randomness.episode import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
 from fedbandit_envs.randomness.threefry import fill_bits, padded
@@ -383,13 +385,24 @@ def _fill_queries(active, round_, key, parameter, bound, documents, ranges, cont
 
 def make_distribution(
     contexts: Any, bound: float, gap: float
-) -> _Band | _Independent | _SphereAndBias | QueryContexts | FixedContexts | PoolContexts:
+) -> (
+    _Band
+    | _Independent
+    | _SphereAndBias
+    | QueryContexts
+    | TableContexts
+    | LabelledContexts
+    | FixedContexts
+    | PoolContexts
+):
     """Returns the distribution of contexts with a name, or fixed contexts.
 
     Args:
         contexts: A name; ``{"name": "queries", "path": ..., "features": ...}`` for :class:`QueryContexts`; ``{"name":
-            "pool", "size": ...}`` for :class:`~fedbandit_envs.linear.pools.PoolContexts`; or fixed contexts ``(arms,
-            dim)`` or ``(agents, arms, dim)``.
+            "table", "table": ..., "features": ...}`` for :class:`~fedbandit_envs.linear.tables.TableContexts`;
+            ``{"name": "classification", "data": ...}`` for :class:`~fedbandit_envs.linear.labelled.LabelledContexts`;
+            ``{"name": "pool", "size": ...}`` for :class:`~fedbandit_envs.linear.pools.PoolContexts`; or fixed contexts
+            ``(arms, dim)`` or ``(agents, arms, dim)``.
         bound: Largest norm of a context, L.
         gap: For the band: the smallest difference between the best mean and any other.
 
@@ -401,9 +414,13 @@ def make_distribution(
     if isinstance(contexts, Mapping):
         laws: dict[str, Any] = {
             "queries": partial(QueryContexts, bound),
+            "table": partial(TableContexts, bound),
             "pool": partial(PoolContexts, bound),
+            "classification": partial(LabelledContexts, bound),
         }
-        made: QueryContexts | PoolContexts = make("contexts", contexts, laws, QueryContexts)
+        made: QueryContexts | TableContexts | LabelledContexts | PoolContexts = make(
+            "contexts", contexts, laws, QueryContexts
+        )
         return made
     if not isinstance(contexts, str):
         return FixedContexts(contexts, bound)

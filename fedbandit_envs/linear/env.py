@@ -24,34 +24,41 @@ class LinearEnv(LinearProblem, name="linear_v0"):
 
     ## Description
 
-    In every round each agent is offered K arms, each with a context x in R^d that it sees, and pulls one. The expected
-    reward is <x, theta*> with one parameter theta*, ||theta*|| <= 1, the same for all agents and known to none.
-    So the data of one agent are useful to all (Dubey and Pentland 2020). With `reward="logistic"` the expected reward
-    is 1 / (1 + exp(-<x, theta*>)) instead (Li and Wang 2022). Arms can have a parameter each (Huang et al. 2021).
+    In every round each agent is offered $K$ arms, each with a context $x \in \mathbb{R}^d$ that it sees, and pulls one.
+    The expected reward is $\langle x, \theta^* \rangle$ with one parameter $\theta^*$, $\|\theta^*\| \le 1$, the same
+    for all agents and known to none. So the data of one agent are useful to all (Dubey and Pentland 2020). With
+    `reward="logistic"` the expected reward is $1 / (1 + e^{-\langle x, \theta^* \rangle})$ instead (Li and Wang 2022).
+    Arms can have a parameter each (Huang et al. 2021).
+
+    With a labelled table as contexts (`FedClassification-v0`), classification becomes a bandit: agents see a row of the
+    table, an arm is a class, and the reward is 1 if the arm is the row's label and 0 if not. Then no $\theta^*$ gives
+    the expected rewards; what stands for it is the best linear prediction of the labels. Regret is 1 for every row
+    whose label was not pulled. See :class:`~fedbandit_envs.linear.labelled.LabelledContexts` for tables that come with
+    the extra `data`, for your own, and for how rows are given to agents.
 
     ## Action Space
 
     `Discrete(num_arms)`: the arm to pull. An integer out of range, a wrong shape or dtype is an error that names agent
     and value; the state does not change.
 
-    Views for learning agents also offer `action_format="parameter"` (`Box(-1, 1, (dim,))`: an estimate of theta*, whose
-    best arm is pulled) and `"values"` (`Box(-1, 1, (num_arms,))`: estimates of the arms' mean rewards, of which the
-    largest is pulled).
+    Views for learning agents also offer `action_format="parameter"` (`Box(-1, 1, (dim,))`: an estimate of $\theta^*$,
+    whose best arm is pulled) and `"values"` (`Box(-1, 1, (num_arms,))`: estimates of the arms' mean rewards, of which
+    the largest is pulled).
 
     ## Observation Space
 
-    A `Dict` for each agent; K arms, d dimensions:
+    A `Dict` for each agent; $K$ arms, $d$ dimensions:
 
     | key | shape | dtype | meaning |
     |---|---|---|---|
     | `round` | (1,) | int64 | rounds played so far |
-    | `contexts` | (K, d) | float64 | contexts of the arms offered now, with norms at most L |
+    | `contexts` | (K, d) | float64 | contexts of the arms offered now, with norms at most $L$ |
     | `pulled_context` | (d,) | float64 | the context of the arm pulled in the last round |
-    | `last_reward` | (1,) | float64 | the reward of the last round, in [-B, B] |
-    | `total_statistic` | (d + 1, d + 1) | float64 | sum of [x; y][x; y]^T over all rounds so far |
+    | `last_reward` | (1,) | float64 | the reward of the last round, in $[-B, B]$ |
+    | `total_statistic` | (d + 1, d + 1) | float64 | $\sum [x; y][x; y]^\top$ over all rounds so far |
 
-    In `total_statistic`, x is the context pulled in a round and y its reward; with `statistic="moments"` the sum of y^2
-    is replaced by 0. Before the first round the last three are 0.
+    In `total_statistic`, $x$ is the context pulled in a round and $y$ its reward; with `statistic="moments"` the sum of
+    $y^2$ is replaced by 0. Before the first round the last three are 0.
 
     Contexts that come from a finite set of P vectors (`contexts="pool"`, `"separated"` or fixed ones, P = K in the
     latter two) have further entries:
@@ -67,16 +74,18 @@ class LinearEnv(LinearProblem, name="linear_v0"):
 
     ## Starting State
 
-    theta* is drawn uniformly from the unit sphere (or taken as given), and the first arms are offered. With
-    `instance_seed=None` every episode draws its own theta* from the episode's seed; an integer fixes it, and pools or
-    separated contexts with it, and the episode's seed then draws all the rest.
+    $\theta^*$ is drawn uniformly from the unit sphere (or taken as given), and the first arms are offered. With
+    `instance_seed=None` every episode draws its own $\theta^*$ from the episode's seed; an integer fixes it, and pools
+    or separated contexts with it, and the episode's seed then draws all the rest.
 
     ## Rewards
 
-    The reward of the pulled arm is drawn from Beta(mu, 1 - mu) with mu = <x, theta*> (as in the paper), Bernoulli(mu)
-    or N(mu, sd^2), and clipped to [-B, B]. Logistic rewards are Bernoulli with the mean 1 / (1 + exp(-<x, theta*>)).
-    Beta and Bernoulli rewards need means in [0, 1]. Contexts from the band have such means; others raise an error
-    with these rewards, unless contexts and theta* are given and all means lie there.
+    The reward of the pulled arm, with the mean $\mu = \langle x, \theta^* \rangle$, is drawn from
+    $\text{Beta}(\mu, 1 - \mu)$ (as in the paper), $\text{Bernoulli}(\mu)$ or $N(\mu, \text{sd}^2)$, and clipped to
+    $[-B, B]$. Logistic rewards are Bernoulli with the mean $1 / (1 + e^{-\langle x, \theta^* \rangle})$. Beta and
+    Bernoulli rewards need means in $[0, 1]$. Contexts from the band have such means; others raise an error with these
+    rewards, unless contexts and $\theta^*$ are given and all means lie there. A table that has the rewards of all arms
+    can be played as it is (`exact`): $\mu$ is then the arm's reward in the row, whether or not it is linear.
 
     ## Episode End
 
@@ -93,7 +102,8 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     ## Arguments
 
     See the constructor. All of them are JSON-serialisable. Arms can be documents of your own copy of MSLR-WEB10K, see
-    :func:`~fedbandit_envs.linear.queries.read_queries`.
+    :func:`~fedbandit_envs.linear.queries.read_queries`, and contexts the rows of your own table, see
+    :class:`~fedbandit_envs.linear.tables.TableContexts`, which says what one row is for privacy.
 
     ## Registered Configurations
 
@@ -101,13 +111,14 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     |---|---|
     | `FedLinear-v0` | the band with a gap of 0.1, Beta rewards; 10 agents, 100 arms, d = 10 |
     | `FedLinearBall-v0` | uniform in the unit ball, normal rewards with sd 0.1 |
-    | `FedLinearCube-v0` | uniform on [0, 1]^d / sqrt(d), normal rewards with sd 0.1 |
-    | `FedLinearAsync-v0` | uniform on [-1, 1]^15 / sqrt(15), 25 arms, sd 0.3; 15 agents, one a round acts (He et al.) |
+    | `FedLinearCube-v0` | uniform on $[0, 1]^d / \sqrt{d}$, normal rewards with sd 0.1 |
+    | `FedLinearAsync-v0` | uniform on $[-1, 1]^{15} / \sqrt{15}$, 25 arms, sd 0.3; 15 agents, one acts (He et al.) |
     | `FedLinearInTurn-v0` | the same, agents take turns |
     | `FedLinearSphere-v0` | points of a sphere with a bias, sd 0.5; 100 agents (Zhou and Chowdhury), rewards less 1/2 |
     | `FedLinearSpherePrinted-v0` | the same with rewards as printed, neither centred nor bounded in practice |
-    | `FedLogistic-v0` | a pool of 1,000 vectors of norm sqrt(2), logistic rewards; 200 agents, 25 arms (Li and Wang) |
-    | `FedFixed-v0` | fixed contexts of each agent, theta* = (1, 0, 0), sd 1; 100 agents, 10 arms (Huang et al.) |
+    | `FedLogistic-v0` | 1,000 vectors of norm $\sqrt{2}$, logistic rewards; 200 agents, 25 arms (Li and Wang) |
+    | `FedClassification-v0` | 10 principal components of handwritten digits, and their classes; 10 agents, 10 arms |
+    | `FedFixed-v0` | fixed contexts of each agent, $\theta^* = (1, 0, 0)$, sd 1; 100 agents, 10 arms (Huang et al.) |
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
     `fedbandit_envs.linear_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.
@@ -132,6 +143,10 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     * X. Zhou, S. R. Chowdhury: On Differentially Private Federated Linear Contextual Bandits. ICLR 2024.
     * C. Li, H. Wang: Communication Efficient Federated Learning for Generalized Linear Bandits. NeurIPS 2022.
     * R. Huang, W. Wu, J. Yang, C. Shen: Federated Linear Contextual Bandits. NeurIPS 2021.
+    * D. Zhou, L. Li, Q. Gu: Neural Contextual Bandits with UCB-based Exploration. ICML 2020.
+    * C. Riquelme, G. Tucker, J. Snoek: Deep Bayesian Bandits Showdown. ICLR 2018.
+    * T.-M. H. Hsu, H. Qi, M. Brown: Measuring the Effects of Non-Identical Data Distribution for Federated Visual
+      Classification. 2019.
     * L. Li, W. Chu, J. Langford, R. E. Schapire: A Contextual-Bandit Approach to Personalized News Article
       Recommendation. WWW 2010.
 
@@ -162,10 +177,7 @@ class LinearEnv(LinearProblem, name="linear_v0"):
 
     def clairvoyant(self, observation: Arrays) -> Array:
         """Returns the arm with the largest mean; see :meth:`.Problem.clairvoyant`."""
-        parameter = self.hidden()["parameter"]
-        if parameter.ndim == 4:
-            return (observation["contexts"] * parameter).sum(axis=-1).argmax(axis=-1)
-        return arm_by_parameter(parameter, observation)
+        return self._means.argmax(axis=-1)
 
     @property
     def public(self) -> Mapping[str, Any]:

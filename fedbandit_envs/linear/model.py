@@ -18,10 +18,12 @@ from fedbandit_envs.linear.contexts import (
     make_distribution,
 )
 from fedbandit_envs.linear.expectation import expect_by_arm
+from fedbandit_envs.linear.labelled import LabelledContexts
 from fedbandit_envs.linear.neighbours import of_moments, of_outer
 from fedbandit_envs.linear.pools import FixedContexts, PoolContexts, count
 from fedbandit_envs.linear.rewards import RewardDistribution, RewardName
 from fedbandit_envs.linear.rounds import take_in
+from fedbandit_envs.linear.tables import TableContexts
 from fedbandit_envs.randomness.episode import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose, stream
 
@@ -79,22 +81,27 @@ class LinearProblem(Problem):
                 a ``"pool"``, also ``{"name": "pool", "size": 1000}``, or ``"separated"`` ones, drawn for each agent at
                 the start and then fixed (see :mod:`fedbandit_envs.linear.pools`); or documents of your own copy of a
                 learning-to-rank data set, ``{"name": "queries", "path": "Fold1/train.txt", "features":
-                "anchor_and_url"}`` (see :func:`fedbandit_envs.linear.queries.read_queries`); or fixed contexts: arrays
-                or nested lists, ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with fixed and separated
-                contexts is an arm the same arm in every round. None for the problem's default distribution.
+                "anchor_and_url"}`` (see :func:`fedbandit_envs.linear.queries.read_queries`); rows of your own table,
+                ``{"name": "table", "table": "visits.csv", "features": ["age", "dose"], "arms": 3, "agent": "clinic"}``
+                (further entries are the arguments of :class:`~fedbandit_envs.linear.tables.TableContexts`), or of a
+                labelled one, whose classes are the arms, ``{"name": "classification", "data": "digits"}`` (see
+                :class:`~fedbandit_envs.linear.labelled.LabelledContexts`); or fixed contexts: arrays or nested lists,
+                ``(num_arms, dim)`` or ``(num_agents, num_arms, dim)``. Only with fixed and separated contexts is an arm
+                the same arm in every round. None for the problem's default distribution.
             gap: For contexts from the band: the smallest difference between the best expected reward and any other.
             context_bound: L > 0, the largest norm a context can have.
             reward: The distribution of rewards, ``"beta"``, ``"bernoulli"``, ``"normal"`` or ``"logistic"`` (1 with the
                 probability 1 / (1 + exp(-<x, theta*>)), else 0); None for the problem's default.
             reward_sd: Standard deviation of normal rewards.
             reward_bound: B > 0: rewards are clipped to [-B, B].
-            reward_offset: Number that is added to every reward before it is clipped; regret does not depend on it.
+            reward_offset: Number that is added to every reward before it is clipped; regret does not depend on it. It
+                must be 0 with logistic rewards.
             parameter: theta*, ``(dim,)`` with norm at most 1, or one for each arm, ``(num_arms, dim)``; or its
                 distribution: ``"sphere"`` (uniform on the unit sphere), ``"orthant"`` (uniform on [0, 1]^dim, scaled to
                 norm 1), ``"diagonal"`` (1/sqrt(dim) in every entry), ``"first_axis"`` (1, 0, ..., 0) or
                 ``"sphere_without_bias"`` (uniform on a sphere of radius sqrt(1/2) in the first dim - 1 dimensions, with
-                0 as its last entry); None for the problem's default, and with documents for the one
-                that was fitted to their relevances.
+                0 as its last entry); None for the problem's default, and with documents, or a table with
+                rewards or labels, for the one that was fitted to their relevances, rewards or labels.
             statistic: What agents release, each a sum over their rounds: ``"outer"``, [x; y][x; y]^T, or ``"moments"``,
                 the same without the squares y^2 of rewards (0 instead), which needs less noise and suffices for
                 regression.
@@ -103,9 +110,10 @@ class LinearProblem(Problem):
             render_mode: None, ``"ansi"`` or ``"rgb_array"`` (needs matplotlib).
 
         Raises:
+            ImportError: A table is to be read without the ``[data]`` extra.
             TypeError: A parameter has the wrong type.
-            OSError: The file of documents cannot be read.
-            ValueError: A parameter is out of its range, or does not fit the others.
+            OSError: The file of documents, or of a table, cannot be read.
+            ValueError: A parameter is out of its range, or does not fit the others; or a file is malformed.
         """
         contexts = self.defaults["contexts"] if contexts is None else contexts
         kind: RewardName = self.defaults["reward"] if reward is None else reward
@@ -113,8 +121,16 @@ class LinearProblem(Problem):
         self._rewards = RewardDistribution(kind, reward_sd, reward_bound, reward_offset)
         self._squares = require_choice("statistic", statistic, get_args(StatisticName)) == "outer"
         self._distribution = make_distribution(contexts, self._context_bound, gap)
+        exact = isinstance(self._distribution, LabelledContexts) or (
+            isinstance(self._distribution, TableContexts) and self._distribution.rewards is not None
+        )
+        if exact and (parameter is not None or kind == "logistic"):
+            raise ValueError(
+                f"parameter is {parameter!r} and reward {kind!r}; None and another reward than 'logistic' are required "
+                "with exact=True or a labelled table, where expected rewards are those of the table"
+            )
         if parameter is None:
-            fitted = self._distribution.parameter if isinstance(self._distribution, QueryContexts) else None
+            fitted = getattr(self._distribution, "parameter", None)
             parameter = self.defaults["parameter"] if fitted is None else fitted
         if isinstance(parameter, str):
             require_choice("parameter", parameter, get_args(ParameterName))
@@ -164,6 +180,8 @@ class LinearProblem(Problem):
             instance_seed=instance_seed,
             render_mode=render_mode,
         )
+        if isinstance(self._distribution, TableContexts | LabelledContexts):
+            self._distribution.deal(self.max_num_agents, max_cycles)
 
     @abstractmethod
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
@@ -211,14 +229,14 @@ class LinearProblem(Problem):
         banded = isinstance(contexts, str) and contexts == "band"
         if not self._rewards.needs_probabilities or banded:
             return
-        matrix = getattr(self._distribution, "matrix", None)
-        if matrix is not None and self._parameter is not None:
-            means = (matrix * self._parameter).sum(axis=-1)
-            if means.min() >= 0.0 and means.max() <= 1.0:
-                return
+        means = None
+        if isinstance(self._distribution, FixedContexts | TableContexts | LabelledContexts):
+            means = self._distribution.means(self._parameter)
+        if means is not None and means.min() >= 0.0 and means.max() <= 1.0:
+            return
         raise ValueError(
             f"reward is {reward!r}, which needs means in [0, 1]; 'normal' is required unless contexts are the 'band', "
-            "or features whose products with the parameter given lie there"
+            "or features whose products with the parameter given lie there, or exact rewards there"
         )
 
     def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
@@ -231,7 +249,11 @@ class LinearProblem(Problem):
         # Where each arm has its own parameter, _draw_round replaces the scores that follow from the first arm's.
         common = self._theta if self._theta.ndim == 2 else self._theta[:, 0]
         begun = randomness, common, self._across, self._scores
-        if isinstance(self._distribution, FixedContexts | PoolContexts):
+        if isinstance(self._distribution, LabelledContexts):
+            # The number of rounds may have been changed since the construction.
+            self._distribution.deal(self.max_num_agents, self.max_cycles)
+            self._distribution.begin(*begun, instance_seeds)
+        elif isinstance(self._distribution, FixedContexts | PoolContexts):
             self._distribution.begin(*begun, instance_seeds)
             self._observation["pool_index"] = self._distribution.index
         else:
@@ -245,11 +267,13 @@ class LinearProblem(Problem):
 
     def _draw_round(self) -> None:
         self._distribution.draw(self._active, self._across, self._scores)
-        if self._theta.ndim == 3:
+        if self._theta.ndim == 3 and not isinstance(self._distribution, LabelledContexts):
             expect_by_arm(self._active, self._across, self._theta[0], self._scores)
         self._rewards.link(self._scores, self._means)
 
     def _draw_parameter(self, seed: int, dim: int) -> Array:
+        if isinstance(self._distribution, LabelledContexts):
+            return self._distribution.parameter_of(seed)
         if self._parameter is not None:
             return self._parameter
         draws = stream(seed, Purpose.PARAMETER)

@@ -64,6 +64,10 @@ class FixedContexts:
         """Returns the number of vectors in a pool, which is the number of arms."""
         return arms
 
+    def means(self, parameter: Array | None) -> Array | None:
+        """Returns the expected rewards <x, theta*>, ``(..., arms)``; None where contexts or theta* are drawn."""
+        return None if self.matrix is None or parameter is None else (self.matrix * parameter).sum(axis=-1)
+
     def begin(
         self,
         randomness: EpisodeRandomness,

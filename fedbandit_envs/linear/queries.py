@@ -101,7 +101,7 @@ def _read(path: Path, features: FeatureSet, changed: int) -> Queries:
     chosen /= np.maximum(np.abs(chosen).max(axis=0), np.finfo(float).tiny)
     contexts = np.concatenate([np.ones((len(chosen), 1)), chosen], axis=1)
     contexts /= np.linalg.norm(contexts, axis=1, keepdims=True)
-    parameter = np.linalg.lstsq(contexts, table[:, 0])[0]
+    parameter = np.linalg.lstsq(contexts, table[:, 0], rcond=None)[0]
     length = np.linalg.norm(parameter)
     if length == 0.0:
         raise ValueError(

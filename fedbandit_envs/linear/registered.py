@@ -50,6 +50,18 @@ _HUANG = {
     "reward_bound": 11.0,
 }
 
+# Dirichlet(0.5) is usual where agents have unlike data. In suites every seed scrambles the table anew, so that no entry
+# gains by knowing the digits.
+_DIGITS = {"name": "classification", "data": "digits"}
+_WINE = {"name": "classification", "data": "wine", "scrambled": True}
+_UNLIKE_DIGITS = {**_DIGITS, "components": 10, "alpha": 0.5, "scrambled": True}
+# A small table in place of the digits, so that tests need no further package.
+_SMALL_TABLE = {
+    "name": "classification",
+    "data": [[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1]],
+    "labels": ["a", "a", "b", "b", "c", "c"],
+}
+
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.linear.env:LinearEnv",
     peers="fedbandit_envs.baselines.linear:LinUCB",
@@ -66,6 +78,10 @@ PROBLEM = RegisteredProblem(
         "FedLinearSpherePrinted-v0": Preset({**_ZHOU, "reward_offset": 0.5, "reward_bound": 5.0}),
         "FedLogistic-v0": Preset(_LI_WANG),
         "FedFixed-v0": Preset(_HUANG),
+        "FedClassification-v0": Preset(
+            {"contexts": {**_DIGITS, "components": 10}, "reward": "bernoulli"},
+            small={"contexts": _SMALL_TABLE},
+        ),
         "FedLinearInTurn-v0": Preset(_HE, [[_PARTICIPATION, {"law": "in_turn"}]]),
     },
     tuning=TuningSpec(
@@ -82,4 +98,16 @@ PROBLEM = RegisteredProblem(
         full=(30_000, 20),
         quick=(1_000, 10),
     ),
+    more_suites={
+        "classification": SuiteSpec(
+            tasks={
+                "wine": ("FedClassification-v0", {"contexts": _WINE}),
+                "digits": ("FedClassification-v0", {"contexts": _UNLIKE_DIGITS, "num_agents": 5}),
+            },
+            reference="random-arm",
+            adjacency="one-observation",
+            full=(30_000, 20),
+            quick=(1_000, 10),
+        )
+    },
 )

@@ -39,11 +39,12 @@ class RewardDistribution:
                 logistic function of <x, theta*>, see :meth:`link`).
             sd: Standard deviation of normal rewards, >= 0.
             bound: B > 0; rewards are clipped to [-B, B].
-            offset: Number that is added to every reward before it is clipped.
+            offset: Number that is added to every reward before it is clipped; 0 with logistic rewards, of which
+                policies expect 0 or 1.
 
         Raises:
             TypeError: A parameter is no number.
-            ValueError: A name is unknown, or a number out of its range.
+            ValueError: A name is unknown, a number out of its range, or an offset is given with logistic rewards.
         """
         self._distribution = get_args(RewardName).index(require_choice("reward", name, get_args(RewardName)))
         self.name: RewardName = name
@@ -52,6 +53,8 @@ class RewardDistribution:
         self._offset = require_number("reward_offset", offset, -np.inf, np.inf)
         self.needs_probabilities = name in ("beta", "bernoulli")
         self.logistic = name == "logistic"
+        if self.logistic and self._offset != 0:
+            raise ValueError(f"reward_offset must be 0 with reward='logistic', got {self._offset}")
 
     def link(self, scores: Array, means: Array) -> None:
         """Computes expected rewards from <x, theta*> = z: with logistic rewards 1 / (1 + exp(-z)), with others z.

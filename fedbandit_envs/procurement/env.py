@@ -28,16 +28,16 @@ class ProcurementEnv(Problem, name="procurement_v0"):
 
     ## Description
 
-    Agents (manufacturers) buy units from a common set of producers (suppliers). A unit of producer i is good with
-    probability q_i, the producer's quality, which is the same for all agents and known to none. Each agent has its own
-    cost c_ij of a unit and capacity k_ij, the largest number of units in a round. It wants revenue, but the units that
-    it buys must have a mean quality of at least alpha. An agent learns q_i only by buying from producer i, so agents
-    gain by sharing their data. The problem is a combinatorial semi-bandit with a constraint (Solanki et al. 2022; Deva
-    et al. 2021).
+    Agents (manufacturers) buy units from a common set of producers (suppliers). A unit of producer $i$ is good with
+    probability $q_i$, the producer's quality, which is the same for all agents and known to none. Each agent $j$ has
+    its own cost $c_{ij}$ of a unit and capacity $k_{ij}$, the largest number of units in a round. It wants revenue, but
+    the units that it buys must have a mean quality of at least $\alpha$. An agent learns $q_i$ only by buying from
+    producer $i$, so agents gain by sharing their data. The problem is a combinatorial semi-bandit with a constraint
+    (Solanki et al. 2022; Deva et al. 2021).
 
     ## Action Space
 
-    `MultiDiscrete([max_capacity + 1] * num_producers)`: integer quantities l_ij >= 0 requested from each producer.
+    `MultiDiscrete([max_capacity + 1] * num_producers)`: integer quantities $l_{ij} \ge 0$ requested from each producer.
     Units requested above capacity are not delivered, and counted in `info["excess"]`. A negative, non-integer or NaN
     quantity, a wrong shape or dtype is an error that names agent, producer and value; the state does not change.
 
@@ -52,10 +52,10 @@ class ProcurementEnv(Problem, name="procurement_v0"):
     | key | shape | dtype | meaning |
     |---|---|---|---|
     | `round` | (1,) | int64 | rounds played so far |
-    | `quality_threshold` | (1,) | float64 | alpha |
-    | `unit_revenue` | (1,) | float64 | rho |
-    | `cost` | (m,) | float64 | cost of a unit |
-    | `capacity` | (m,) | int32 | largest number of units in a round |
+    | `quality_threshold` | (1,) | float64 | $\alpha$ |
+    | `unit_revenue` | (1,) | float64 | $\rho$ |
+    | `cost` | (m,) | float64 | $c_{ij}$, cost of a unit |
+    | `capacity` | (m,) | int32 | $k_{ij}$, largest number of units in a round |
     | `delivered` | (m,) | int32 | units delivered in the last round |
     | `good` | (m,) | int32 | good units among those delivered in the last round |
     | `total_delivered` | (m,) | int64 | units delivered so far |
@@ -71,8 +71,11 @@ class ProcurementEnv(Problem, name="procurement_v0"):
 
     ## Rewards
 
-    Realised revenue of the round, sum_i (rho x_ij - c_ij l_ij) with x_ij ~ Binomial(l_ij, q_i) good units. A violated
-    quality constraint shows in `info`, not in the reward.
+    Realised revenue of the round, where $x_{ij}$ units of producer $i$ turn out good:
+
+    $$\sum_i (\rho \, x_{ij} - c_{ij} \, l_{ij}), \qquad x_{ij} \sim \text{Binomial}(l_{ij}, q_i)$$
+
+    A violated quality constraint shows in `info`, not in the reward.
 
     ## Episode End
 
@@ -82,9 +85,10 @@ class ProcurementEnv(Problem, name="procurement_v0"):
 
     After each step, one number for each agent; after reset the same names with zeros:
 
-    * `regret`: if the agent's purchase s meets the constraint sum l q >= alpha sum l, the expected revenue of the
-      oracle's purchase s* minus its own, r(s*) - r(s). If not, the largest possible regret r(s*) - min_s r(s)
-      (`violation="max"`), or r(s*) (`violation="optimum"`). The constraint has a tolerance of 1e-9 units for rounding.
+    * `regret`: if the agent's purchase $s$ meets the constraint $\sum_i l_{ij} q_i \ge \alpha \sum_i l_{ij}$, the
+      expected revenue of the oracle's purchase $s^*$ minus its own, $r(s^*) - r(s)$. If not, the largest possible
+      regret $r(s^*) - \min_s r(s)$ (`violation="max"`), or $r(s^*)$ (`violation="optimum"`). The constraint has a
+      tolerance of 1e-9 units for rounding.
     * `violation`: whether the constraint was violated.
     * `excess`: number of units requested above capacity.
 
@@ -96,8 +100,8 @@ class ProcurementEnv(Problem, name="procurement_v0"):
 
     | id | market |
     |---|---|
-    | `FedProcurement-v0` | q, c ~ U[0, 1], k ~ U{1..50}; 10 agents, 30 producers |
-    | `FedProcurementNormal-v0` | q, c ~ N(alpha, 0.1) clipped to [0, 1]: `market="normal"` |
+    | `FedProcurement-v0` | $q, c \sim U[0, 1]$, $k \sim U\{1, \ldots, 50\}$; 10 agents, 30 producers |
+    | `FedProcurementNormal-v0` | $q, c \sim N(\alpha, 0.1)$ clipped to $[0, 1]$: `market="normal"` |
     | `FedProcurementHomogeneous-v0` | as the first, costs and capacities shared by all agents |
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;

@@ -12,6 +12,7 @@ class Preset(NamedTuple):
     Attributes:
         kwargs: Arguments of the environment, all of them writable as JSON.
         stack: Wrappers that belong to the id; every view of the id is built with them.
+        small: Arguments that make a small instance, for tests; None for the problem's.
 
     Example:
         >>> Preset({"num_agents": 15}, [["fedbandit_envs.wrappers:Participation", {"law": "in_turn"}]]).kwargs
@@ -20,6 +21,7 @@ class Preset(NamedTuple):
 
     kwargs: Mapping[str, Any] = {}
     stack: Stack = ()
+    small: Mapping[str, Any] | None = None
 
 
 class TuningSpec(NamedTuple):
@@ -96,6 +98,7 @@ class RegisteredProblem(NamedTuple):
         presets: Settings by Gymnasium id.
         tuning: How the problem's baselines are tuned; None if they are not.
         suite: The leaderboard's suites for the problem; None if it has none.
+        more_suites: Further suites for the same problem, by name.
         lab_choices: Switches that the lab offers, by label: the environment's arguments that each of them sets.
         lab_panels: Charts that the lab draws after a run, beside regret, privacy and traffic.
     """
@@ -107,6 +110,7 @@ class RegisteredProblem(NamedTuple):
     presets: Mapping[str, Preset] = {}
     tuning: TuningSpec | None = None
     suite: SuiteSpec | None = None
+    more_suites: Mapping[str, SuiteSpec] = {}
     lab_choices: Mapping[str, Mapping[str, Any]] = {}
     lab_panels: Sequence[Panel] = ()
 
@@ -125,6 +129,12 @@ class Registered(NamedTuple):
     env_id: str
     kwargs: dict[str, Any]
     stack: Stack
+
+    @property
+    def small(self) -> Mapping[str, Any]:
+        """Arguments that make a small instance, for tests."""
+        preset = self.problem.presets.get(self.env_id, Preset())
+        return self.problem.small if preset.small is None else preset.small
 
     @property
     def federation(self) -> str:

@@ -192,6 +192,7 @@ def test_equal_parameters_are_one_parameter():
         ({"contexts": {"name": "pool", "size": 0}}, "contexts size is 0"),
         ({"contexts": {"name": "pond"}}, "contexts name is 'pond'"),
         ({"reward": "logit"}, "reward is 'logit'"),
+        ({"reward": "logistic", "reward_offset": 0.5}, "reward_offset must be 0"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_refused(wrong, match):

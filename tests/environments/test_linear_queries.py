@@ -155,7 +155,7 @@ def test_an_environment_of_documents_can_be_copied(made):
 
 
 @pytest.mark.parametrize(("given", "match"), [
-    ({"contexts": {"name": "querys", "path": "x"}}, r"contexts name is 'querys'; one of \['pool', 'queries'\]"),
+    ({"contexts": {"name": "querys", "path": "x"}}, "name is 'querys'; one of .*'pool', 'queries', 'table'"),
     ({"features": "url"}, "features is 'url'; one of 'anchor_and_url', 'body_title_and_document', 'all' is required"),
     ({"num_arms": 13}, "num_arms is 13 and num_agents 2; .* has 0 queries with as many documents as arms"),
     ({"num_agents": 10, "num_arms": 5}, "num_arms is 5 and num_agents 10; .* has 9 queries"),

@@ -1,6 +1,11 @@
-"""The one decorator for kernels."""
+"""The one decorator for kernels, and what a terminal says while they are compiled."""
+
+import os
+import subprocess
+import sys
 
 import numpy as np
+import pytest
 
 from fedbandit_envs.basics.compiled import kernel
 
@@ -28,3 +33,46 @@ def test_sums_keep_their_order():
 def test_products_are_rounded_before_they_are_added():
     # The product is 1 - 2^-60, which a fused multiplication and addition would not round to 1.
     assert _fused(1 - 2.0**-30, 1 + 2.0**-30, -1.0) == 0.0
+
+
+COMPILE_IN_WORKER_THEN_HERE = """
+import sys
+from multiprocessing import get_context
+
+from numba import njit
+
+from fedbandit_envs.randomness.threefry import padded, threefry
+
+njit(lambda: 1)()
+worker = get_context("fork").Process(target=threefry, args=(1, 2, 3, 4))
+worker.start()
+worker.join()
+assert worker.exitcode == 0
+print("worker", file=sys.stderr, flush=True)
+padded(3)
+padded(3.5)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no pseudo-terminals")
+def test_a_terminal_says_once_that_kernels_are_compiled_and_nothing_of_cached_ones(tmp_path):
+    import pty
+
+    def said(*, terminal):
+        """What a process with an own cache writes on its error stream: a terminal or a pipe."""
+        ours, theirs = pty.openpty() if terminal else os.pipe()
+        command = [sys.executable, "-c", COMPILE_IN_WORKER_THEN_HERE]
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / str(terminal))}
+        subprocess.run(command, stderr=theirs, env=environment, check=True)
+        # A terminal keeps what was written to it until it is read, and this is little.
+        written = os.read(ours, 4096).decode().splitlines()
+        os.close(theirs)
+        os.close(ours)
+        return written
+
+    assert said(terminal=False) == ["worker"]
+    assert said(terminal=True) == [
+        "worker",
+        "fedbandit-envs: compiling kernels (once; later runs start at once)",
+    ]
+    assert said(terminal=True) == ["worker"]

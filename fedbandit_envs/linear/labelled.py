@@ -1,0 +1,282 @@
+"""Contexts from a labelled table: classification as a bandit, in which an arm is a class and the right one pays 1."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
+from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.linear.datasets import read_labelled
+from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.streams import Purpose, stream
+from fedbandit_envs.randomness.threefry import fill_bits, padded
+
+FormName = Literal["disjoint", "shared"]
+RowsName = Literal["with_replacement", "one_pass", "in_order"]
+
+
+class LabelledContexts:
+    """In every round each agent is shown a row of a labelled table; arms are the classes, and the right one pays 1.
+
+    A row's features are standardised, divided by the root mean square of their norms, and preceded by a 1; this vector
+    is scaled to norm L and called x. Means, standard deviations and components are those of the whole table, and no
+    privacy guarantee covers them.
+
+    With ``features="disjoint"`` the context of arm k has x in the k-th of K blocks and 0 elsewhere, so that one
+    parameter theta* has a part for each class (Zhou, Li and Gu, ICML 2020, section 7); any linear policy learns it.
+    With ``"shared"`` all arms have the context x (Riquelme, Tucker and Snoek, ICLR 2018), for policies with a
+    regression for each arm; to others all arms are the same.
+
+    Agent j draws classes from q_j. It is the table's own distribution, or with ``alpha`` drawn from Dirichlet(alpha K
+    p), where p is the table's distribution: alpha near 0 gives each agent a class of its own (Hsu, Qi and Brown 2019,
+    whose Dirichlet(a p) is this one with a = alpha K). Rows of one class are drawn uniformly.
+
+    A round shows one row, so that ``one-observation`` protects one row in one pass of one episode: with ``alpha``,
+    which deals rows by their classes, one that is replaced by a row of the same class. Rows that are drawn with
+    replacement can be shown again; then each showing is an observation of its own.
+
+    Attributes:
+        parameter: The least-squares fit of the classes to x, scaled to norm 1: ``(dim,)``, or ``(arms, dim)`` with
+            shared features. It is the best linear prediction; rewards and regret follow from the labels alone.
+        shape: Shape of an agent's contexts, ``(arms, dim)``.
+
+    Example:
+        >>> from fedbandit_envs import linear_v0
+        >>> table = {"data": [[0.0], [1.0], [2.0], [3.0]], "labels": ["low", "low", "high", "high"]}
+        >>> env = linear_v0.parallel_env(num_agents=2, contexts={"name": "classification", **table})
+        >>> observations, _ = env.reset(seed=0)
+        >>> observations["agent_0"]["contexts"].shape
+        (2, 4)
+    """
+
+    def __init__(
+        self,
+        bound: float,
+        data: Any,
+        labels: Any = None,
+        features: FormName = "disjoint",
+        components: int | None = None,
+        rows: RowsName = "with_replacement",
+        alpha: float | None = None,
+        scrambled: bool = False,
+    ) -> None:
+        """Reads the table.
+
+        Args:
+            bound: L, the norm of x.
+            data: The table, see :func:`~fedbandit_envs.linear.datasets.read_labelled`.
+            labels: Its classes, see there.
+            features: ``"disjoint"`` or ``"shared"``, see above.
+            components: Number of principal components that replace the standardised features; None for all features.
+            rows: ``"with_replacement"``; or ``"one_pass"``, where each row is shown to one agent and once, in random
+                order; or ``"in_order"``, one pass in which each agent is shown its rows in the order of the table, so
+                that what drifts in the table drifts for all agents.
+            alpha: How alike the agents' classes are, > 0; None for equal distributions. In one pass an agent draws from
+                what earlier agents have left.
+            scrambled: Whether features are rotated and arms numbered at random, anew in each instance, so that what is
+                known of the table from elsewhere does not help. Ridge regression is the same in all rotations.
+
+        Raises:
+            ImportError: A package is missing.
+            OSError: A file cannot be read.
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range, or the table is malformed.
+        """
+        require_choice("contexts features", features, get_args(FormName))
+        self._in_order = require_choice("contexts rows", rows, get_args(RowsName)) == "in_order"
+        self._once = rows != "with_replacement"
+        self._alpha = (
+            None if alpha is None else require_number("contexts alpha", alpha, 0, np.inf, open_below=True)
+        )
+        self._scrambled = require_flag("contexts scrambled", scrambled)
+        table = read_labelled(data, labels)
+        if components is not None:
+            require_integer("contexts components", components, 1, table.features.shape[1])
+        self._labels = table.labels
+        self._classes = len(table.classes)
+        self._contexts = bound * _normalised(table.features, components)
+        self._order = np.argsort(self._labels, kind="stable")
+        self._counts = np.bincount(self._labels)
+        self._shared = features == "shared"
+        size = self._contexts.shape[1]
+        sums = [self._contexts[self._labels == k].sum(axis=0) for k in range(self._classes)]
+        self._fit = np.linalg.lstsq(self._contexts.T @ self._contexts, np.transpose(sums), rcond=None)[0].T
+        self._fit /= np.linalg.norm(self._fit)
+        self.parameter = self._formed(self._fit)
+        self.shape = (self._classes, size if self._shared else self._classes * size)
+
+    def _formed(self, by_arm: Array) -> Array:
+        return by_arm if self._shared else by_arm.ravel()
+
+    def means(self, parameter: Array | None) -> Array:
+        """Returns the expected rewards that there are, whatever the parameter: 0 and 1."""
+        return np.array([0.0, 1.0])
+
+    def deal(self, agents: int, rounds: int) -> None:
+        """Checks that there is a row for each agent and round, if each is shown once.
+
+        Args:
+            agents: M, number of agents.
+            rounds: Number of rounds.
+
+        Raises:
+            ValueError: There are fewer rows.
+        """
+        self._rounds = rounds
+        if self._once and agents * rounds > len(self._labels):
+            raise ValueError(
+                f"num_agents is {agents} and max_cycles {rounds}; a product of at most {len(self._labels)}, the rows "
+                "of the table, is required where each is shown once"
+            )
+
+    def parameter_of(self, seed: int) -> Array:
+        """Returns the parameter of an instance, which is scrambled with it; the shape is that of :attr:`parameter`."""
+        rotation, arms = self._scrambling(seed)
+        fit = np.empty_like(self._fit)
+        fit[arms] = self._fit @ rotation.T
+        return self._formed(fit)
+
+    def _scrambling(self, seed: int) -> tuple[Array, Array]:
+        """Returns an instance's rotation of x, ``(size, size)``, and the arm of each class, ``(classes,)``."""
+        size = self._contexts.shape[1]
+        if not self._scrambled:
+            return np.eye(size), np.arange(self._classes)
+        draws = stream(seed, Purpose.POOL)
+        arms = draws.permutation(self._classes)
+        rotation, triangle = np.linalg.qr(draws.standard_normal((size, size)))
+        # With these signs the rotation is uniform (Mezzadri 2007).
+        return rotation * np.sign(np.diagonal(triangle)), arms
+
+    def _distribution_of(self, seed: int, agent: int) -> Array:
+        """Returns q_j, an agent's distribution over the classes; it does not depend on the number of agents."""
+        share = self._counts / self._counts.sum()
+        if self._alpha is None:
+            return share
+        drawn = stream(seed, Purpose.POOL, agent).dirichlet(self._alpha * self._classes * share)
+        # With a tiny alpha all of the gamma variables behind the draw may be 0.
+        return drawn if np.isfinite(drawn).all() else share
+
+    def begin(
+        self,
+        randomness: EpisodeRandomness,
+        parameter: Array,
+        contexts: Array,
+        means: Array,
+        instance_seeds: Sequence[int],
+    ) -> None:
+        """Starts an episode: distributions of classes, and in one pass who is shown which rows.
+
+        Args:
+            randomness: Random numbers of the episode.
+            parameter: Not used: rewards follow from labels.
+            contexts: The array of contexts that :meth:`draw` fills, ``(replicas, agents, dim, arms)``.
+            means: The array of expected rewards that :meth:`draw` fills, ``(replicas, agents, arms)``.
+            instance_seeds: Seed of each replica's instance.
+        """
+        agents = means.shape[1]
+        self._draws = randomness.draws(Purpose.CONTEXT)
+        scrambled = [self._scrambling(seed) for seed in instance_seeds]
+        self._rotations, self._arms = (np.stack(parts) for parts in zip(*scrambled, strict=True))
+        shares = np.array(
+            [[self._distribution_of(seed, agent) for agent in range(agents)] for seed in instance_seeds]
+        )
+        self._up_to = shares.cumsum(axis=-1)
+        # Without rounding errors, so that no number lies above the last of them.
+        self._up_to[..., -1] = 1.0
+        dealt = [self._dealt(seed, own) for seed, own in zip(randomness.seeds, shares, strict=True)]
+        self._dealt_rows = np.array(dealt, np.int64).reshape(*means.shape[:2], -1)
+
+    def _dealt(self, seed: int, shares: Array) -> Array:
+        """Returns the rows that agents are shown in one pass, ``(agents, rounds)``; with replacement ``(agents, 0)``.
+
+        Args:
+            seed: The episode's seed.
+            shares: The agents' distributions over classes, ``(agents, classes)``.
+        """
+        if not self._once:
+            return np.empty((len(shares), 0), np.int64)
+        draws = stream(seed, Purpose.CONTEXT, 1)
+        mixed = draws.permutation(len(self._labels))
+        if self._alpha is None:
+            dealt = mixed[: len(shares) * self._rounds].reshape(len(shares), -1)
+        else:
+            of_class = [mixed[self._labels[mixed] == k] for k in range(self._classes)]
+            used = np.zeros(self._classes, np.int64)
+            dealt = np.empty((len(shares), self._rounds), np.int64)
+            for own, share in zip(dealt, shares, strict=True):
+                took = self._taken(draws, share, self._counts - used)
+                own[:] = np.concatenate(
+                    [of_class[k][used[k] : used[k] + took[k]] for k in range(self._classes)]
+                )
+                used += took
+                draws.shuffle(own)
+        return np.sort(dealt, axis=1) if self._in_order else dealt
+
+    def _taken(self, draws: np.random.Generator, share: Array, left: Array) -> Array:
+        """Returns how many rows of each class an agent takes: drawn from its distribution over those that are left."""
+        took = np.zeros_like(left)
+        while missing := self._rounds - int(took.sum()):
+            chances = np.where(took < left, share, 0.0)
+            if chances.sum() == 0.0:
+                chances = (left - took).astype(np.float64)
+            took = np.minimum(took + draws.multinomial(missing, chances / chances.sum()), left)
+        return took
+
+    def draw(self, active: Array, contexts: Array, means: Array) -> None:
+        """Shows the active agents their next rows.
+
+        Args:
+            active: Whether each agent acts, bool ``(replicas, agents)``; rows of others stay as they are.
+            contexts: Output: contexts, ``(replicas, agents, dim, arms)``.
+            means: Output: 1 for the arm of the row's class and 0 for the others, ``(replicas, agents, arms)``.
+        """
+        _show(
+            active, self._draws.round, self._draws.key, self._up_to, self._order, self._counts, self._dealt_rows,
+            self._contexts, self._labels, self._rotations, self._arms, contexts, means,
+        )  # fmt: skip
+
+
+def _normalised(features: Array, components: int | None) -> Array:
+    """Returns the vectors x of norm 1, ``(rows, 1 + columns)`` or ``(rows, 1 + components)``."""
+    deviation = features.std(axis=0)
+    standard = (features - features.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
+    if components is not None:
+        axes = np.linalg.eigh(standard.T @ standard)[1][:, ::-1][:, :components]
+        # The sign of an axis is a matter of convention: its largest entry is positive.
+        standard = standard @ (axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(components)]))
+    size = np.sqrt((standard**2).sum(axis=1).mean())
+    rows = np.concatenate([np.ones((len(standard), 1)), standard / (size or 1.0)], axis=1)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@kernel
+def _show(active, round_, key, up_to, order, counts, dealt, rows, labels, rotations, arms, contexts, means):
+    size, rounds = rows.shape[1], dealt.shape[2]
+    # Shared features have as many dimensions as x; disjoint ones have a block for each arm.
+    step = size if contexts.shape[2] > size else 0
+    words = np.empty(padded(2), np.uint32)
+    for r in range(contexts.shape[0]):
+        for j in range(contexts.shape[1]):
+            if not active[r, j]:
+                continue
+            if rounds > 0:
+                # What is shown after the last round is never acted on.
+                row = dealt[r, j, min(np.int64(round_[r, j]), rounds - 1)]
+            else:
+                fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
+                which, first = (np.float64(words[0]) + 0.5) * 2.0**-32, 0
+                label = 0
+                while which > up_to[r, j, label]:
+                    first += counts[label]
+                    label += 1
+                row = order[first + int((np.float64(words[1]) + 0.5) * 2.0**-32 * counts[label])]
+            for i in range(size):
+                value = 0.0
+                for h in range(size):
+                    value += rotations[r, i, h] * rows[row, h]
+                for k in range(contexts.shape[3]):
+                    contexts[r, j, k * step + i, k] = value
+            means[r, j] = 0.0
+            means[r, j, arms[r, labels[row]]] = 1.0

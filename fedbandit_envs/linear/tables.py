@@ -1,0 +1,266 @@
+"""Contexts from the rows of a table: visits, patients or impressions, of which an agent plays one in each round."""
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_valid
+from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.tables import Table
+from fedbandit_envs.linear.expectation import expect
+from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.streams import Purpose
+from fedbandit_envs.randomness.threefry import fill_bits, padded
+
+Order = Literal["once", "random"]
+
+_OFF_POLICY = (
+    "a table that has the rewards of the logged arms alone is off-policy: what another arm would have paid is unknown, "
+    "so that it cannot be played. Give the rewards of all arms, or a parameter"
+)
+
+
+class TableContexts:
+    """In every round each agent is given a row of a table, from which follow the contexts of its arms.
+
+    The context of arm k is the outer product of the row's features z and the arm's features a_k, flattened: its entry
+    i q + h is z_i a_kh, where q is the number of an arm's features (Li et al. 2010). If the features of arm k are all 0
+    but for one 1 (``arms`` is a number), its context is z in a block of its own, and 0 elsewhere. Otherwise each row
+    has the contexts of all arms.
+
+    The expected reward of an arm is <x, theta*>. Where the table has the rewards of all arms, theta* is fitted to them
+    by ridge regression (of weight 1), and divided by its norm if that is above 1; or, with ``exact``, the rewards
+    themselves are the expected rewards, and theta* is then only the linear function nearest to them. What was fitted is
+    a simulator: no policy is evaluated off-policy here. Rewards outside of [-B, B] are clipped as in all linear
+    problems, and counted in ``info["clipped"]``.
+
+    **Privacy.** With ``order="once"`` an agent plays each of its rows at most once in an episode, so that a row is one
+    observation of one agent: the adjacency ``"one-observation"`` means that one row is replaced by another of the same
+    agent. With ``"random"`` an agent may play a row several times, and that adjacency covers one of these rounds, not
+    the row; the adjacency ``"agent"`` covers all rows of an agent, in both orders. A claim is about one episode: every
+    further episode, or replica, plays the same rows again. No adjacency covers what follows from the whole table
+    without noise: theta* where it is fitted, though no agent is told it, and the number of rows.
+
+    Claims rely on norms of at most L. Nothing is scaled: a longer context is an error.
+
+    Attributes:
+        parameter: theta*, fitted, float64 ``(dim,)``; None where the table has no rewards.
+        rewards: The rewards that are played as they are, float64 ``(rows, arms)``; None without ``exact``.
+        shape: The shape of a round's contexts: ``(arms, dim)``, or ``(agents, arms, dim)`` with a column of agents.
+
+    Example:
+        >>> import pandas
+        >>> from fedbandit_envs.linear_v0 import parallel_env
+        >>> visits = pandas.DataFrame({"age": [0.3, 0.6, 0.2], "clinic": ["b", "a", "b"]})
+        >>> table = {"name": "table", "table": visits, "features": ["age"], "arms": 2, "agent": "clinic"}
+        >>> env = parallel_env(contexts=table, reward="normal", max_cycles=1)
+        >>> env.reset_batch([0]).observation["contexts"][0].tolist()
+        [[[0.6, 0.0], [0.0, 0.6]], [[0.3, 0.0], [0.0, 0.3]]]
+    """
+
+    def __init__(
+        self,
+        bound: float,
+        table: Any,
+        features: Sequence[Any],
+        arms: Any = None,
+        agent: Any = None,
+        rewards: Sequence[Any] | None = None,
+        exact: bool = False,
+        order: Order = "once",
+    ) -> None:
+        """Reads the table; a warning says beforehand if that takes more than 1 GiB of memory.
+
+        Args:
+            bound: L, the largest allowed norm of a context.
+            table: The path of a CSV file with a line of heads, or of a Parquet file (``.parquet``), or a
+                ``pandas.DataFrame``; see :class:`~fedbandit_envs.basics.tables.Table`.
+            features: Names of the columns of a row's features; or, where each row has the contexts of all arms, one
+                list of names for each arm.
+            arms: The arms' features, ``(arms, features)``, an array or nested lists; or K, the number of arms, where
+                each arm has a block of its own; None where each row has the contexts of all arms.
+            agent: Name of the column that says which agent a row belongs to; its values are the agents, in ascending
+                order. None deals the rows: of M agents, agent j has rows j, j + M, j + 2 M ...
+            rewards: Names of the columns of rewards, one for each arm; None where the table has none.
+            exact: Whether the expected reward of an arm is its reward in the row, instead of <x, theta*>.
+            order: ``"once"``: an agent plays its rows in the order of the table, each once, the first one in its first
+                round; or ``"random"``: its row is drawn in each round, with replacement.
+
+        Raises:
+            ImportError: pandas is missing, or for Parquet pyarrow.
+            OSError: The file cannot be read.
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range; a column is not in the table; an entry is missing or not
+                finite; a context is longer than L; or the rewards are those of some arms only. The error names file,
+                line and column.
+        """
+        self._once = require_choice("order", order, get_args(Order)) == "once"
+        nested = isinstance(features, list | tuple) and [
+            isinstance(names, list | tuple) for names in features
+        ]
+        if not nested or any(each != (arms is None) for each in nested):
+            raise TypeError(
+                f"features is {features!r} and arms {arms!r}; a list of columns is required with features of the arms, "
+                "and without (arms=None) a list of columns for each arm"
+            )
+        each_arm = features if arms is None else [features]
+        if 0 in (sizes := {len(names) for names in each_arm}) or len(sizes) > 1:
+            raise ValueError(
+                f"features is {features!r}; as many columns for each arm, 1 at least, are required"
+            )
+        self._arms = np.ones((len(each_arm), 1)) if arms is None else _checked_arms(arms)
+        self.shape: tuple[int, ...] = (len(self._arms), len(each_arm[0]) * self._arms.shape[1])
+        if rewards is not None and (isinstance(rewards, str) or len(rewards) != len(self._arms)):
+            raise ValueError(
+                f"rewards is {rewards!r}; {len(self._arms)} columns, one for each arm, are required: {_OFF_POLICY}"
+            )
+        if require_flag("exact", exact) and rewards is None:
+            raise ValueError(
+                "exact is True; rewards, the columns with those of all arms, are required with it"
+            )
+        columns = [name for names in each_arm for name in names]
+        data = Table(table, [] if agent is None else [agent], [*columns, *(rewards or ())])
+        # The features of a row, or of its arms: (rows, 1 or arms, features).
+        self._values = data.numbers(columns).reshape(data.rows, len(each_arm), -1)
+        self._name, self._agent = data.name, agent
+        self._agents: list[Any] = []
+        if agent is not None:
+            self._owner, self._agents = data.labels(agent)
+            self.shape = (len(self._agents), *self.shape)
+        # Either all arms share a row's features, or their own features are 1.
+        lengths = np.sqrt(np.einsum("nki,nki->nk", self._values, self._values).max(axis=1))
+        lengths *= np.linalg.norm(self._arms, axis=1).max()
+        if lengths.max() > bound * (1 + 1e-12):
+            row = int(np.argmax(lengths > bound * (1 + 1e-12)))
+            raise ValueError(
+                f"{data.place(row)} has a context of norm {lengths[row]:.6g}; at most context_bound = {bound:g} is "
+                f"required (the longest in the table has {lengths.max():.6g}: divide features by a constant, or set "
+                "context_bound)"
+            )
+        self.parameter: Array | None = None
+        self.rewards: Array | None = None
+        if rewards is not None:
+            paid = data.numbers(rewards, f"finite numbers, the rewards of all arms ({_OFF_POLICY}),")
+            self.parameter = self._fitted(paid)
+            self.rewards = paid if exact else None
+
+    def _fitted(self, rewards: Array) -> Array:
+        """Returns the ridge estimate of theta*, of norm at most 1, from the rewards of all rows and arms."""
+        gram, moments = np.eye(self.shape[-1]), np.zeros(self.shape[-1])
+        for k, arm in enumerate(self._arms):
+            z = self._of_arm(k)
+            gram += np.kron(z.T @ z, np.outer(arm, arm))
+            moments += np.kron(z.T @ rewards[:, k], arm)
+        theta = np.linalg.solve(gram, moments)
+        return theta / max(float(np.linalg.norm(theta)), 1.0)
+
+    def _of_arm(self, k: int) -> Array:
+        """Returns the rows' features that belong to arm k, ``(rows, features)``."""
+        return self._values[:, k % self._values.shape[1]]
+
+    def means(self, parameter: Array | None) -> Array | None:
+        """Returns the expected rewards of all rows, float64 ``(rows, arms)``; None where theta* is drawn.
+
+        Args:
+            parameter: theta*, ``(dim,)``, or one for each arm, ``(arms, dim)``; None where it is drawn.
+        """
+        if self.rewards is not None:
+            return self.rewards
+        if parameter is None:
+            return None
+        own = np.broadcast_to(parameter, self.shape[-2:]).reshape(len(self._arms), self._values.shape[2], -1)
+        return np.stack([self._of_arm(k) @ own[k] @ arm for k, arm in enumerate(self._arms)], axis=1)
+
+    def deal(self, agents: int, rounds: int) -> None:
+        """Gives each agent its rows.
+
+        Args:
+            agents: M, number of agents.
+            rounds: The number of rounds of an episode.
+
+        Raises:
+            ValueError: An agent has no rows, or with ``order="once"`` fewer rows than there are rounds.
+        """
+        owner = self._owner if self._agents else np.arange(len(self._values)) % agents
+        counts = np.bincount(owner, minlength=agents)
+        fewest, needed = int(np.argmin(counts)), rounds if self._once else 1
+        if counts[fewest] < needed:
+            whose = (
+                f"{self._agent} {self._agents[fewest]!r}" if self._agents else f"agent {fewest} of {agents}"
+            )
+            raise ValueError(
+                f"{self._name} has {counts[fewest]} rows for {whose}; at least {needed} are required, with "
+                "order='once' as many as max_cycles"
+            )
+        self._rows = np.argsort(owner, kind="stable")
+        self._first = np.cumsum([0, *counts])
+
+    def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
+        """Starts an episode.
+
+        Args:
+            randomness: Random numbers of the episode.
+            parameter: theta*, ``(replicas, dim)``.
+            contexts: The array of contexts that :meth:`draw` fills, ``(replicas, agents, dim, arms)``.
+            means: The array of expected rewards that :meth:`draw` fills, ``(replicas, agents, arms)``.
+        """
+        self._draws = randomness.draws(Purpose.CONTEXT)
+        self._parameter = parameter
+
+    def draw(self, active: Array, contexts: Array, means: Array) -> None:
+        """Writes the contexts of the next round and their expected rewards.
+
+        After its last row, which an agent plays in the last round at most, the first one is shown again.
+
+        Args:
+            active: Whether each agent acts, bool ``(replicas, agents)``; rows of others stay as they are.
+            contexts: Output: contexts, ``(replicas, agents, dim, arms)``.
+            means: Output: expected rewards, ``(replicas, agents, arms)``.
+        """
+        rewards = np.zeros((0, 0)) if self.rewards is None else self.rewards
+        _fill_rows(
+            active, self._draws.round, self._draws.key, self._parameter, self._once, self._rows, self._first,
+            self._values, self._arms, rewards, contexts, means,
+        )  # fmt: skip
+
+
+def _checked_arms(arms: Any) -> Array:
+    if isinstance(arms, Integral):
+        return np.eye(require_integer("arms", arms, 1))
+    try:
+        array = np.array(arms, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"arms is {arms!r} ({error}); a number of arms, or (arms, features), is required"
+        ) from None
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(f"arms has shape {array.shape}; a number of arms, or (arms, features), is required")
+    require_valid("arms", array, np.isfinite(array), "finite numbers")
+    return array
+
+
+@kernel
+def _fill_rows(active, round_, key, parameter, once, rows, first, values, arms, rewards, contexts, means):
+    words = np.empty(padded(1), np.uint32)
+    for r in range(contexts.shape[0]):
+        for j in range(contexts.shape[1]):
+            if not active[r, j]:
+                continue
+            count = first[j + 1] - first[j]
+            place = np.int64(round_[r, j]) % count
+            if not once:
+                fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
+                place = np.int64((np.float64(words[0]) + 0.5) * 2.0**-32 * count)
+            row = rows[first[j] + place]
+            for k in range(arms.shape[0]):
+                z = values[row, k % values.shape[1]]
+                for i in range(z.shape[0]):
+                    for h in range(arms.shape[1]):
+                        contexts[r, j, i * arms.shape[1] + h, k] = z[i] * arms[k, h]
+            expect(contexts[r, j], parameter[r], means[r, j])
+            if rewards.shape[0] > 0:
+                for k in range(arms.shape[0]):
+                    means[r, j, k] = rewards[row, k]

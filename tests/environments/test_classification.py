@@ -1,0 +1,347 @@
+"""A labelled table as a bandit: rows, labels, who is shown what, and every way in which a table can be wrong.
+
+Statistical tests fix seeds; with others each would raise a false alarm in less than one of a million runs.
+"""
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from fedbandit_envs.baselines.linear import DisjointLinUCB, LinUCB
+from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
+from fedbandit_envs.linear.datasets import read_labelled
+from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.testing import check_federation
+
+RNG = np.random.default_rng(0)
+NUMBERS = RNG.normal(size=(40, 3)) * [1, 5, 20] + 7
+LABELS = ["frog"] * 20 + ["newt"] * 12 + ["toad"] * 8
+OF_CLASS = np.repeat([0, 1, 2], [20, 12, 8])
+
+
+def classify(num_agents=2, max_cycles=5, context_bound=1.0, reward="bernoulli", **table):
+    contexts = {"name": "classification", "data": NUMBERS, "labels": LABELS, **table}
+    return parallel_env(
+        num_agents=num_agents,
+        max_cycles=max_cycles,
+        contexts=contexts,
+        context_bound=context_bound,
+        reward=reward,
+    )
+
+
+def normalised(numbers):
+    standard = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
+    rows = np.hstack([np.ones((len(numbers), 1)), standard / np.sqrt((standard**2).sum(axis=1).mean())])
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+X = normalised(NUMBERS)
+
+
+def rows_shown(contexts):
+    """The numbers of the rows that agents are shown, from disjoint contexts ``(replicas, agents, arms, dim)``."""
+    x = contexts.reshape(*contexts.shape[:3], 3, 4)[:, :, 0, 0]
+    distance = np.abs(x[:, :, np.newaxis] - X).max(axis=-1)
+    assert distance.min(axis=-1).max() < 1e-12
+    return distance.argmin(axis=-1)
+
+
+def played(env, seeds=range(3)):
+    """Plays arm 0, and returns the rows of all rounds, ``(rounds, replicas, agents)``."""
+    observation, rows = env.reset_batch(seeds).observation, []
+    for _ in range(env.max_cycles):
+        rows.append(rows_shown(observation["contexts"]))
+        observation = env.step_batch(np.zeros(rows[0].shape, np.int64)).observation
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("reward", ["bernoulli", "beta"])
+def test_the_label_pays_one_and_regret_is_exact(reward):
+    env = classify(max_cycles=30, reward=reward)
+    contexts = env.reset_batch([0, 1]).observation["contexts"].copy()
+    for _ in range(30):
+        arm = RNG.integers(0, 3, contexts.shape[:2])
+        right = OF_CLASS[rows_shown(contexts)] == arm
+        step = env.step_batch(arm)
+        np.testing.assert_array_equal(step.reward, right)
+        np.testing.assert_array_equal(step.info["regret"], 1.0 - right)
+        contexts = step.observation["contexts"].copy()
+
+
+def test_contexts_are_the_row_in_a_block_of_each_arm_or_for_all_arms():
+    disjoint, shared = classify(context_bound=2.0), classify(context_bound=2.0, features="shared")
+    blocks, rows = (env.reset_batch([4]).observation["contexts"] for env in (disjoint, shared))
+    np.testing.assert_array_equal(rows, np.broadcast_to(rows[:, :, :1], (1, 2, 3, 4)))
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=-1), 2.0)
+    for arm in range(3):
+        np.testing.assert_array_equal(
+            blocks[:, :, arm].reshape(1, 2, 3, 4), rows[:, :, :1] * np.eye(3)[arm][:, np.newaxis]
+        )
+    np.testing.assert_array_equal(rows_shown(blocks / 2), rows_shown(blocks / 2))
+
+
+def test_linear_regression_in_blocks_is_a_regression_for_each_arm():
+    """LinUCB with disjoint features pulls what disjoint LinUCB pulls with shared ones."""
+    arms = []
+    for features, policy in (
+        ("disjoint", LinUCB(alpha=0.5, ridge=1.0)),
+        ("shared", DisjointLinUCB(alpha=0.5)),
+    ):
+        env = classify(max_cycles=40, features=features)
+        observation = env.reset_batch([1]).observation
+        policy.reset(env.policy_spec, np.zeros((1, 2), np.uint64))
+        for _ in range(40):
+            arms.append(policy.act(observation).copy())
+            observation = env.step_batch(arms[-1]).observation
+    np.testing.assert_array_equal(arms[:40], arms[40:])
+
+
+def test_components_are_those_of_the_singular_value_decomposition():
+    contexts = classify(components=2, features="shared").reset_batch(range(200)).observation["contexts"]
+    found = np.unique(contexts[:, :, 0].reshape(-1, 3).round(9), axis=0)
+    standard = (NUMBERS - NUMBERS.mean(axis=0)) / NUMBERS.std(axis=0)
+    left, singular, _ = np.linalg.svd(standard, full_matrices=False)
+    scores = left[:, :2] * singular[:2]
+    rows = np.hstack([np.ones((40, 1)), scores / np.sqrt((scores**2).sum(axis=1).mean())])
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    # The signs of components are arbitrary.
+    for wanted in rows:
+        assert np.abs(np.abs(found) - np.abs(wanted)).max(axis=1).min() < 1e-8
+
+
+def test_rows_are_drawn_uniformly_with_replacement():
+    rows = played(classify(num_agents=4, max_cycles=20), range(50))
+    assert chisquare(np.bincount(rows.ravel(), minlength=40)).pvalue > 1e-6
+    # The same episode alone, and beside fewer agents.
+    np.testing.assert_array_equal(played(classify(max_cycles=20), [7])[:, 0], rows[:, 7, :2])
+
+
+@pytest.mark.parametrize("alpha", [None, 0.3, 1e-300, 1e9])
+def test_in_one_pass_each_row_is_shown_once(alpha):
+    rows = played(classify(num_agents=4, max_cycles=10, rows="one_pass", alpha=alpha))
+    for replica in range(3):
+        assert sorted(rows[:, replica].ravel()) == [*range(40)]
+    assert (np.diff(rows[:, 0], axis=0) < 0).any()
+
+
+def test_an_instance_fixes_the_classes_and_an_episode_the_rows():
+    contexts = {
+        "name": "classification",
+        "data": NUMBERS,
+        "labels": LABELS,
+        "rows": "one_pass",
+        "alpha": 1e-9,
+    }
+    env = parallel_env(num_agents=2, max_cycles=5, contexts=contexts, reward="bernoulli", instance_seed=3)
+    rows = played(env, range(8))
+    kinds = OF_CLASS[rows]
+    assert (kinds == kinds[0, 0]).all()
+    assert len(np.unique(rows[:, :, 0], axis=1).T) > 1
+
+
+def test_what_drifts_in_the_table_drifts_for_all_agents():
+    rows = played(classify(num_agents=4, max_cycles=5, rows="in_order"))
+    assert (np.diff(rows, axis=0) > 0).all()
+    # The rows that are shown are from all of the table.
+    assert rows[:2].mean() < 15
+    assert rows[-2:].mean() > 25
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 10.0])
+def test_agents_classes_have_the_moments_of_dirichlets_distribution(alpha):
+    """Two rows of an agent have the same class with the probability sum_k E[q_k^2]; 3,000 pairs, 5 standard errors."""
+    kinds = OF_CLASS[played(classify(num_agents=1, max_cycles=2, alpha=alpha), range(3000))][:, :, 0]
+    share = np.array([0.5, 0.3, 0.2])
+    same = (share**2 + share * (1 - share) / (3 * alpha + 1)).sum()
+    assert abs((kinds[0] == kinds[1]).mean() - same) < 5 * np.sqrt(same * (1 - same) / 3000)
+    np.testing.assert_allclose(np.bincount(kinds[0]) / 3000, share, atol=5 * 0.5 / np.sqrt(3000))
+
+
+@pytest.mark.parametrize("features", ["disjoint", "shared"])
+def test_a_scrambled_table_is_the_same_problem(features):
+    plain, scrambled = (classify(features=features, scrambled=on) for on in (False, True))
+    seen = [env.reset_batch(range(6)).observation["contexts"].copy() for env in (plain, scrambled)]
+    scores = [(x * env.hidden()["parameter"].reshape(6, 2, -1, x.shape[-1])).sum(-1) for env, x in
+              zip((plain, scrambled), seen, strict=True)]  # fmt: skip
+    # Arms are numbered anew, and predictions of the label stay.
+    np.testing.assert_allclose(*(np.sort(score, axis=-1) for score in scores), atol=1e-12)
+    assert not np.allclose(*scores)
+    np.testing.assert_allclose(*(np.linalg.norm(x, axis=-1) for x in seen))
+    assert not np.allclose(seen[1][0], seen[1][1])
+    best = [env.clairvoyant({}) for env in (plain, scrambled)]
+    for arms, env in zip(best, (plain, scrambled), strict=True):
+        assert not env.step_batch(arms).info["regret"].any()
+    assert (best[0] != best[1]).any()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"features": "shared"}, {"rows": "one_pass", "alpha": 0.5}, {"rows": "in_order", "scrambled": True}],
+)
+def test_it_is_a_federation(settings):
+    data = np.tile(NUMBERS, (10, 1)).tolist()
+    table = {"name": "classification", "data": data, "labels": LABELS * 10, **settings}
+    check_federation(
+        lambda **kwargs: make_federation(
+            "FedClassification-v0", **{"contexts": table, "max_cycles": 40, **kwargs}
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"features": "both"}, "contexts features is 'both'; one of 'disjoint', 'shared'"),
+        ({"rows": "twice"}, "contexts rows is 'twice'"),
+        ({"alpha": 0}, "contexts alpha is 0"),
+        ({"alpha": np.nan}, "contexts alpha is nan"),
+        ({"components": 4}, r"contexts components is 4; an integer in \[1, 3\]"),
+        ({"rows": "one_pass", "num_agents": 9}, "num_agents is 9 and max_cycles 5; a product of at most 40"),
+        ({"reward": "logistic"}, "reward 'logistic'"),
+        ({"labels": LABELS[:-1]}, r"labels has shape \(39,\); a class for each of the 40 rows"),
+        ({"labels": None}, r"labels has shape \(\)"),
+        ({"labels": ["frog"] * 40}, "only class 'frog'; at least 2"),
+        ({"labels": [*LABELS[:-1], None]}, r"labels\[39\] is None; classes"),
+        ({"labels": [*LABELS[:-1], np.nan]}, r"labels\[39\] is nan; classes"),
+        ({"labels": [*LABELS[:-1], 3]}, "text and numbers"),
+        ({"labels": np.linspace(0, 1, 40)}, r"labels\[1\] is 0.0256"),
+        ({"data": np.where(np.eye(40, 3) > 0, np.inf, NUMBERS)}, r"data\[0, 0\] is inf; finite numbers"),
+        ({"data": np.empty((0, 3)), "labels": []}, r"data has shape \(0, 3\)"),
+        ({"data": NUMBERS.ravel()}, r"data has shape \(120,\)"),
+        ({"data": "wine"}, "labels is .*; None is required with data='wine'"),
+        (
+            {"data": "nowhere.csv"},
+            "labels is .*; the name of a column of the file 'nowhere.csv' .*digits, wine",
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(settings, message):
+    with pytest.raises(ValueError, match=message):
+        classify(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"data": [["a", "b"], ["c", "d"]]}, "data is of type list"),
+        ({"data": [[1.0], [2.0, 3.0]]}, "data is of type list"),
+        ({"data": None}, "data is of type NoneType"),
+        ({"scrambled": 1}, "contexts scrambled is 1"),
+        ({"components": 1.5}, "contexts components is 1.5"),
+        ({"label": "y"}, "unexpected keyword"),
+    ],
+)
+def test_wrong_types_are_named(settings, message):
+    with pytest.raises(TypeError, match=message):
+        classify(**settings)
+
+
+def test_more_rounds_than_rows_are_refused_whenever_they_are_set():
+    env = classify(rows="one_pass", max_cycles=20)
+    env.reset_batch([0])
+    env.max_cycles = 21
+    with pytest.raises(ValueError, match="num_agents is 2 and max_cycles 21"):
+        env.reset_batch([0])
+
+
+def test_labels_are_the_expected_rewards():
+    contexts = {"name": "classification", "data": NUMBERS, "labels": LABELS}
+    with pytest.raises(ValueError, match="parameter is 'sphere' and reward 'beta'; None"):
+        parallel_env(contexts=contexts, parameter="sphere")
+    with pytest.raises(ValueError, match="contexts are a labelled table"):
+        exposure_env(contexts=contexts)
+    with pytest.raises(ValueError, match="num_arms is 4; None or 3"):
+        parallel_env(contexts=contexts, num_arms=4)
+
+
+# Files and frames
+
+CSV = "width,kind,height\n1,frog,2.5\n3,toad,4\n\n-2e1,frog,0\n"
+
+
+def test_files_frames_and_arrays_are_the_same_table(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    path = tmp_path / "mine.csv"
+    path.write_text(CSV)
+    frame = pandas.DataFrame({"width": [1, 3, -20], "kind": ["frog", "toad", "frog"], "height": [2.5, 4, 0]})
+    for table in (
+        read_labelled(path, "kind"),
+        read_labelled(str(path), "kind"),
+        read_labelled(frame, "kind"),
+        read_labelled([[1, 2.5], [3, 4], [-20, 0]], ["frog", "toad", "frog"]),
+    ):
+        assert table.features.tolist() == [[1, 2.5], [3, 4], [-20, 0]]
+        assert (table.labels.tolist(), table.classes) == ([0, 1, 0], ["frog", "toad"])
+    # The file is read again when it has changed.
+    path.write_text(CSV + "5,newt,5\n")
+    assert read_labelled(path, "kind").classes == ["frog", "newt", "toad"]
+    numbered = read_labelled(frame.assign(kind=[10, 9, 10]), "kind")
+    assert (numbered.labels.tolist(), numbered.classes) == ([1, 0, 1], [9, 10])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CSV + "red,frog,1\n", r"mine.csv, line 6, column 'width' is 'red'; finite numbers"),
+        (CSV + "1,frog\n", "line 6, column 'height' is missing"),
+        (CSV + "1,frog,nan\n", "line 6, column 'height'"),
+        (CSV + "1,frog,inf\n", "line 6, column 'height' is inf"),
+        (
+            CSV + "1,,4\n",
+            "line 6, column 'kind' is missing; classes|line 6, column 'kind' is missing; labels",
+        ),
+        (CSV.replace("kind", "sort"), "labels is 'kind'; the name of one column, among .*'sort'"),
+        (CSV.replace("width", "kind"), "labels is 'kind'; the name of one column"),
+        (CSV.replace("width", "height"), "different names"),
+        ("kind\nfrog\ntoad\n", "different names"),
+        ("width,kind,height\n", "has no rows"),
+        ("", "labels is 'kind'"),
+        ("width,kind,height\n1,frog,2\n", "only class 'frog'"),
+        ("width,kind,height\n1,0.5,2\n1,0.7,2\n", "line 2, column 'kind' is .*0.5.*; classes"),
+    ],
+)
+def test_a_malformed_file_is_named_with_line_and_column(tmp_path, text, message):
+    pytest.importorskip("pandas")
+    path = tmp_path / "mine.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        classify(data=str(path), labels="kind")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(OSError, match="nowhere"):
+        classify(data=tmp_path / "nowhere.csv", labels="kind")
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "shape", "classes"),
+    [
+        ("digits", "sklearn", (1797, 64), 10),
+        ("wine", "sklearn", (178, 13), 3),
+        ("breast_cancer", "sklearn", (569, 30), 2),
+        ("segments", "river", (2310, 18), 7),
+        ("banana", "river", (5300, 2), 2),
+    ],
+)
+def test_tables_of_packages(name, module, shape, classes):
+    pytest.importorskip(module)
+    table = read_labelled(name)
+    assert table.features.shape == shape
+    assert len(table.classes) == classes
+    assert np.isfinite(classify(data=name, labels=None).reset_batch([0]).observation["contexts"]).all()
+
+
+def test_the_preset_learns():
+    pytest.importorskip("sklearn")
+    env = make_federation("FedClassification-v0", num_agents=2, max_cycles=300)
+    policy, regret = LinUCB(alpha=0.1), []
+    observation = env.reset_batch([0]).observation
+    policy.reset(env.policy_spec, np.zeros((1, 2), np.uint64))
+    for _ in range(300):
+        step = env.step_batch(policy.act(observation))
+        observation = step.observation
+        regret.append(step.info["regret"].mean())
+    # Arms at random have a regret of 0.9 a round.
+    assert np.mean(regret[-100:]) < 0.7

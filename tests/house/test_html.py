@@ -1,0 +1,82 @@
+"""What notebooks show of environments, baselines, claims and results: whole tables, with texts escaped."""
+
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from registered import small
+
+from fedbandit_envs import make_federation
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.leaderboard import RunResult
+from fedbandit_envs.registry.registration import REGISTRY
+from fedbandit_envs.wrappers import Channel, GaussianPrivatizer
+
+
+class Cells(HTMLParser):
+    """Reads the cells of a table, row by row; tags must be closed in order."""
+
+    def __init__(self, shown):
+        super().__init__()
+        self.open, self.rows = [], []
+        self.feed(shown)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("th", "td"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1] in ("th", "td"):
+            self.rows[-1][-1] += data
+
+
+def cells(thing):
+    return dict(Cells(thing._repr_html_()).rows)
+
+
+@pytest.mark.parametrize("env_id", REGISTRY)
+def test_environments_show_themselves_before_they_are_reset(env_id):
+    env = make_federation(env_id, **small(env_id), max_cycles=7)
+    shown = cells(env)
+    assert shown["rounds"] == "7"
+    assert shown["agents"] == str(env.max_num_agents)
+    assert {f"observation: {name}" for name in env.single_observation_space} <= shown.keys()
+
+
+def test_wrappers_are_shown_from_the_outermost_in():
+    env = Channel(GaussianPrivatizer(make_federation("FedProcurement-v0"), epsilon=1.0))
+    assert cells(env)["layers"] == "Channel > GaussianPrivatizer > ProcurementEnv"
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_baselines_show_their_policy_and_wrappers(name):
+    baseline = BASELINES[name]
+    shown = cells(baseline)
+    assert {"policy", *baseline.wrappers} <= shown.keys()
+    assert all(f"{key}={value!r}" in shown["policy"] for key, value in baseline.policy_kwargs.items())
+
+
+def test_claims_show_all_but_an_empty_reason():
+    claim = Claim(np.inf, 1e-5, "<agent & all>", "exact")
+    assert cells(claim) == {
+        "epsilon": "inf", "delta": "1e-05", "adjacency": "<agent & all>", "composition": "exact",
+        "trust": "local", "noise": "none", "observer": "everybody",
+    }  # fmt: skip
+    assert cells(Claim(None, 0.0, "agent", "basic", "a < b"))["reason"] == "a < b"
+
+
+def test_results_show_themselves_without_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    for seeds, interval in ((3, "0 .. 0"), (1, "-")):
+        result = RunResult(np.array([1, 5]), np.zeros((2, seeds, 2)), range(seeds), labels={"line": "<b>"})
+        assert Cells(result._repr_html_()).rows[1:] == [["1", "0", interval], ["5", "0", interval]]
+        assert "line=&lt;b&gt; (" in result._repr_html_()
