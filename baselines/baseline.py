@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fedbandit_envs.baselines.policy import Policy
+from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.interleaved import Interleaved
@@ -101,6 +102,16 @@ class Baseline:
     def make_policy(self, **changes: Any) -> Policy:
         """Returns a new policy of the baseline; arguments in ``changes`` replace the baseline's own."""
         return self.policy(**{**self.policy_kwargs, **changes})
+
+    def _repr_html_(self) -> str:
+        """Returns the HTML table that notebooks show: what it plays, its policy and wrappers, and their arguments."""
+        made: list[tuple[str, Any, Mapping[str, Any]]] = [("policy", self.policy, self.policy_kwargs)]
+        made += [(part, one.make, one.kwargs) for part, one in self.wrappers.items()]
+        rows = [("plays", self.federation.__name__), ("reference", self.reference)]
+        for part, make, kwargs in made:
+            arguments = ", ".join(f"{name}={value!r}" for name, value in kwargs.items())
+            rows.append((part, f"{getattr(make, '__name__', make)}({arguments})"))
+        return html_table(self.summary, rows)
 
 
 _PARTS: Mapping[str, Callable[..., FederatedEnv]] = {

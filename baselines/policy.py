@@ -5,11 +5,36 @@ from typing import Protocol, runtime_checkable
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.policy_spec import PolicySpec, Reporter
 
-__all__ = ["Policy", "Reporter", "UnfitError"]
+__all__ = ["Policy", "Reporter", "UnfitError", "require_fixed", "require_pool", "require_uploads"]
 
 
 class UnfitError(ValueError):
     """An error that is raised if a policy, or a part of one, cannot play in an environment with its wrappers."""
+
+
+def require_uploads(spec: PolicySpec, *names: str) -> None:
+    """Raises :class:`UnfitError` unless agents' messages have arrays of these names."""
+    if not set(names) <= spec.release.spaces.keys():
+        raise UnfitError(
+            f"agents release {sorted(spec.release.spaces)}; Messages with {sorted(names)} are required inside of the "
+            "server"
+        )
+
+
+def require_pool(spec: PolicySpec) -> None:
+    """Raises :class:`UnfitError` unless contexts come from a pool."""
+    if "pool_index" not in spec.observation.spaces:
+        raise UnfitError(
+            "contexts are drawn anew in every round; contexts from a pool, or fixed ones, are required"
+        )
+
+
+def require_fixed(spec: PolicySpec) -> None:
+    """Raises :class:`UnfitError` unless an arm is the same arm in all rounds."""
+    if not spec.public.get("fixed"):
+        raise UnfitError(
+            "contexts change from round to round; fixed contexts, or contexts='separated', are required"
+        )
 
 
 @runtime_checkable

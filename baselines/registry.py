@@ -33,7 +33,9 @@ def forms(family: Any) -> dict[str, Baseline]:
     named = [*family.BASELINES.items()]
     for of, name in getattr(family, "PLACEBOS", {}).items():
         base = family.BASELINES[of]
-        wrappers = {"placebo": WrapperSpec(Placebo), **base.wrappers}
+        # Messages that agents write replace statistics, so that they become zeros outside of that wrapper.
+        written = {part: wrapper for part, wrapper in base.wrappers.items() if part == "messages"}
+        wrappers = {**written, "placebo": WrapperSpec(Placebo), **base.wrappers}
         summary = f"{of} on messages that contain noise and no data"
         named.append((name, replace(base, summary=summary, reference="placebo", wrappers=wrappers)))
     for of, name in getattr(family, "ON_TRUE_DATA", {}).items():
@@ -84,8 +86,8 @@ def find_baseline(name: str) -> Baseline:
     """Returns the baseline with a name, or a new one without wrappers for the entry point of an unregistered policy.
 
     Args:
-        name: A key of :data:`BASELINES`; or the entry point ``"module:Class"`` of a policy, whose baseline then accepts
-            environments of any problem.
+        name: A key of :data:`BASELINES`; or the entry point of a policy, ``"module:Class"`` or ``"file.py:Class"``,
+            whose baseline then accepts environments of any problem.
 
     Raises:
         ValueError: No baseline has this name, and the name has no colon, as an entry point would.
@@ -93,6 +95,10 @@ def find_baseline(name: str) -> Baseline:
         AttributeError: The module of the entry point has no such attribute.
         TypeError: The entry point is no class or function.
     """
+    if name.endswith(".py"):
+        raise ValueError(
+            f"baseline is {name!r}; '{name}:Class' is required, with the name of a class in the file"
+        )
     if ":" not in name:
         require_choice("baseline", name, BASELINES)
         return BASELINES[name]

@@ -169,7 +169,7 @@ class SambaSettings:
     """
 
     algorithm: str = "ucb"
-    ratings: str = "movielens"
+    ratings: str | dict[str, Any] = "movielens"
     arms: int = 10
     budget: int = 1000
     seed: int | None = None

@@ -90,7 +90,9 @@ def _pick(active, awake, pulls, scores, chance, proportional, key, round_, free,
             continue
         draws, explores = proportional or chance[r] > 0.0, False
         if slots > 1:
-            free[r] = awake[r]
+            # An assignment of slices would make Numba compile its message for unlike shapes, which takes a second.
+            for k in range(free.shape[1]):
+                free[r, k] = awake[r, k]
         for s in range(slots):
             if draws:
                 coin, word = threefry(key[r, 0], key[r, 1], u32(round_[r]), u32(s))

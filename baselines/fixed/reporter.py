@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.telling import require_fixed
-from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.policy import UnfitError, require_fixed
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.policy_spec import PolicySpec
 

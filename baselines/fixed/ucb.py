@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.telling import require_fixed
+from fedbandit_envs.baselines.policy import require_fixed
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.core.policy_spec import PolicySpec

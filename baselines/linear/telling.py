@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fedbandit_envs.baselines.baseline import WrapperSpec
-from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.policy import require_pool
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.policy_spec import PolicySpec
@@ -41,31 +41,6 @@ def told(uploads: Arrays, mask: Array, size: int) -> tuple[Array, Array, Array, 
     replica, agent = np.nonzero(mask & (index >= 0) & (index < size))
     rows = replica, agent
     return replica, uploads["context"][rows], index[rows], uploads["reward"][rows]
-
-
-def require_uploads(spec: PolicySpec, *names: str) -> None:
-    """Raises :class:`UnfitError` unless agents' messages have arrays of these names."""
-    if not set(names) <= spec.release.spaces.keys():
-        raise UnfitError(
-            f"agents release {sorted(spec.release.spaces)}; Messages with {sorted(names)} are required inside of the "
-            "server"
-        )
-
-
-def require_pool(spec: PolicySpec) -> None:
-    """Raises :class:`UnfitError` unless contexts come from a pool."""
-    if "pool_index" not in spec.observation.spaces:
-        raise UnfitError(
-            "contexts are drawn anew in every round; contexts from a pool, or fixed ones, are required"
-        )
-
-
-def require_fixed(spec: PolicySpec) -> None:
-    """Raises :class:`UnfitError` unless an arm is the same arm in all rounds."""
-    if not spec.public.get("fixed"):
-        raise UnfitError(
-            "contexts change from round to round; fixed contexts, or contexts='separated', are required"
-        )
 
 
 class TellingReporter:

@@ -12,6 +12,7 @@ from fedbandit_envs.baselines.logistic.steps import learn
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_number
+from fedbandit_envs.core.noise_variance import variance_of
 from fedbandit_envs.core.policy_spec import PolicySpec
 
 
@@ -23,7 +24,8 @@ class FedGLB(LinUCB):
     logistic function's slope. With each observation (x, y) it adds z = <x, w> times x to b, and takes the step w' = w -
     (1 / (1 + exp(-z)) - y) / c A^-1 x, which is moved to the nearest point of the ball ||w|| <= S in the norm of A. At
     a synchronisation the server (:class:`~fedbandit_envs.baselines.servers.LogisticServer`) sends G = sum x x^T, a
-    model, which becomes w, beta_server (0 before) and B; b becomes G times the model.
+    model, which becomes w, beta_server (0 before) and B; b becomes G times the model. Where messages are noisy, agents
+    keep their own data: they add G and G times the model to A and b, and w becomes A^-1 b.
 
     alpha = beta_scale sqrt(kappa S^2 + beta_own + beta_server - sum z^2 + b^T A^-1 b), where sum z^2 is over all data
     that A contains, beta_own = 1 + 4 B / c + (8 R^2 / c^2) ln((M / failure) sqrt(4 + 8 B / c + 16 R^4 / (c^4
@@ -94,6 +96,8 @@ class FedGLB(LinUCB):
         self._confidence.inflation[...] = 0.0
         self._matrix = np.zeros((*rows, dim, dim)) + self._ridge * np.eye(dim)
         self._model = np.zeros((*rows, dim))
+        self._noisy = variance_of("gram") in spec.release.spaces
+        self._received = np.zeros((*rows, dim, dim)), np.zeros((*rows, dim))
         self._shared, self._squares = np.zeros((2, *rows))
         self._losses = np.full(rows, self._c * self._penalty * self._parameter_bound**2 / 2)
         self._fresh = np.zeros(rows)
@@ -132,8 +136,16 @@ class FedGLB(LinUCB):
 
     def _synchronise(self, observation: Arrays, new: Array) -> None:
         gram, model = observation["server_gram"][new], observation["server_model"][new]
-        matrix = gram + self._ridge * np.eye(model.shape[-1])
         pulled = (gram @ model[..., np.newaxis])[..., 0]
+        kept = self._ridge * np.eye(model.shape[-1])
+        if self._noisy:
+            # Noise may have left little of what others have sent, so that own data stay.
+            kept = self._matrix[new] - self._received[0][new]
+            own = self._ridges.moment[new, 0] - self._received[1][new]
+            self._received[0][new], self._received[1][new] = gram, pulled
+            pulled = pulled + own
+            model = np.linalg.solve(gram + kept, pulled[..., np.newaxis])[..., 0]
+        matrix = gram + kept
         self._matrix[new], self._model[new] = matrix, model
         self._ridges.inverse[new, 0] = np.linalg.inv(matrix)
         self._ridges.log_det[new, 0] = np.linalg.slogdet(matrix)[1]

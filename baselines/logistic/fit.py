@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.telling import require_pool
-from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.policy import UnfitError, require_pool
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
@@ -74,7 +73,8 @@ def maximise(features, pulls, rewards, ridge, model):
                     hessian[i] = 0.0
                     hessian[i, i] = ridge
                 _judge(features[r], w, chance)
-                _add_up(features[r], pulls[r, j], rewards[r, j], chance, gradient, hessian)
+                _add_errors(features[r], pulls[r, j], rewards[r, j], chance, gradient)
+                _add_slopes(features[r], pulls[r, j], chance, hessian)
                 for i in range(dim):
                     norm += gradient[i] * gradient[i]
                 norm = np.sqrt(norm)
@@ -94,8 +94,8 @@ def maximise(features, pulls, rewards, ridge, model):
 
 
 @kernel
-def derive(features, pulls, rewards, model, gradient, hessian):
-    """Computes gradients, and Hessians where they are wanted, of sum (ln(1 + e^z) - y z) with z = <x, w>.
+def derive(features, pulls, rewards, model, gradient):
+    """Computes gradients of sum (ln(1 + e^z) - y z) with z = <x, w>.
 
     Args:
         features: Vectors x of the pool, ``(replicas, size, dim)``.
@@ -103,24 +103,15 @@ def derive(features, pulls, rewards, model, gradient, hessian):
         rewards: Sum of their rewards y, same shape.
         model: Models w, ``(replicas, rows, dim)``.
         gradient: Output: gradients, ``(replicas, rows, dim)``.
-        hessian: Output: Hessians, ``(replicas, rows, dim, dim)``; with 0 rows they are not computed.
     """
-    dim = model.shape[2]
-    chance, unwanted = np.empty(features.shape[1]), np.empty((0, 0))
+    chance = np.empty(features.shape[1])
     for r in range(model.shape[0]):
         for j in range(model.shape[1]):
             # Agents of a replica are asked at the same model, mostly.
             if j == 0 or _differ(model[r, j], model[r, j - 1]):
                 _judge(features[r], model[r, j], chance)
             gradient[r, j] = 0.0
-            if hessian.shape[1] == 0:
-                _add_up(features[r], pulls[r, j], rewards[r, j], chance, gradient[r, j], unwanted)
-                continue
-            hessian[r, j] = 0.0
-            _add_up(features[r], pulls[r, j], rewards[r, j], chance, gradient[r, j], hessian[r, j])
-            for i in range(dim):
-                for h in range(i):
-                    hessian[r, j, h, i] = hessian[r, j, i, h]
+            _add_errors(features[r], pulls[r, j], rewards[r, j], chance, gradient[r, j])
 
 
 @kernel
@@ -142,17 +133,23 @@ def _judge(features, w, chance):
 
 
 @kernel
-def _add_up(features, pulls, rewards, chance, gradient, hessian):
-    """Adds one row's data to a gradient and the lower triangle of a Hessian, unless that has no rows."""
-    dim = gradient.shape[0]
+def _add_errors(features, pulls, rewards, chance, gradient):
+    """Adds one row's data to a gradient."""
     for p in range(pulls.shape[0]):
         if pulls[p] == 0:
             continue
         error = pulls[p] * chance[p] - rewards[p]
-        for i in range(dim):
+        for i in range(gradient.shape[0]):
             gradient[i] += error * features[p, i]
-        if hessian.shape[0] > 0:
-            slope = pulls[p] * chance[p] * (1.0 - chance[p])
-            for i in range(dim):
-                for h in range(i + 1):
-                    hessian[i, h] += slope * features[p, i] * features[p, h]
+
+
+@kernel
+def _add_slopes(features, pulls, chance, hessian):
+    """Adds one row's data to the lower triangle of a Hessian."""
+    for p in range(pulls.shape[0]):
+        if pulls[p] == 0:
+            continue
+        slope = pulls[p] * chance[p] * (1.0 - chance[p])
+        for i in range(hessian.shape[0]):
+            for h in range(i + 1):
+                hessian[i, h] += slope * features[p, i] * features[p, h]

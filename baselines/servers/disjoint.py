@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.telling import require_fixed, require_uploads, told
+from fedbandit_envs.baselines.linear.telling import told
+from fedbandit_envs.baselines.policy import require_fixed, require_uploads
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.core.policy_spec import PolicySpec
@@ -23,7 +24,7 @@ class DisjointServer:
         (1, 100, 10, 3)
     """
 
-    needs_every_message = True
+    needs_every_message = needs_single_uploads = True
 
     def __init__(self, ridge: float = 1.0) -> None:
         """Sets the multiple of I in V_a, > 0.

@@ -35,6 +35,8 @@ class EliminationServer:
         [True, True, False, False, False, False]
     """
 
+    needs_single_uploads = True
+
     def __init__(
         self,
         pulls: int | None = None,

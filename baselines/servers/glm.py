@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.telling import require_uploads, told
+from fedbandit_envs.baselines.linear.telling import told
 from fedbandit_envs.baselines.logistic.fit import PoolFeatures, maximise
+from fedbandit_envs.baselines.policy import require_uploads
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.core.policy_spec import PolicySpec
@@ -23,7 +24,7 @@ class GLMServer:
         (1, 3, 2)
     """
 
-    needs_every_message = True
+    needs_every_message = needs_single_uploads = True
 
     def __init__(self, ridge: float = 2.0) -> None:
         """Sets the ridge, > 0.

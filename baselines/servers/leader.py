@@ -28,6 +28,8 @@ class LeaderServer:
         [[0, 0, 0, 0]]
     """
 
+    needs_single_uploads = True
+
     def __init__(self, c: float = 1.0, radius_scale: float = 1.0, horizon: int | None = None) -> None:
         """Sets the server's constants.
 

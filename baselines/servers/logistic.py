@@ -8,15 +8,16 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.telling import require_uploads
 from fedbandit_envs.baselines.logistic.glm import slope_of
+from fedbandit_envs.baselines.policy import UnfitError, require_uploads
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
 from fedbandit_envs.core.features import highest
+from fedbandit_envs.core.noise_variance import variance_of
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.wrappers.transport.server_policy import Ask
 
-SolverName = Literal["accelerated", "newton"]
+SolverName = Literal["accelerated", "quasi_newton"]
 
 
 class LogisticServer:
@@ -29,7 +30,9 @@ class LogisticServer:
     * ``"accelerated"``: y_{k+1} = w_k - step grad f(w_k) and w_{k+1} = (1 - g_k) y_{k+1} + g_k y_k, with the step 1 /
       (L^2 / 4 + ridge / n) for contexts of norm at most L; g_0 = 0, g_{k+1} = (1 - l_k) / l_{k+1}, l_0 = 1 and l_{k+1}
       = (1 + sqrt(1 + 4 l_k^2)) / 2;
-    * ``"newton"``, which is this project's: w_{k+1} = w_k - H^-1 grad f(w_k), for which agents send Hessians, too.
+    * ``"quasi_newton"``, which is this project's: w_{k+1} = w_k - n (G / 4 + ridge I)^-1 grad f(w_k). The logistic
+      function's slope is at most 1/4, so that no Hessian of n f is larger than G / 4 + ridge I, and every step makes f
+      smaller (Boehning and Lindsay 1988). A few steps suffice, and agents send nothing else for them.
 
     The first model of a synchronisation is the last one of the synchronisation before. The answer is the sum G of Gram
     matrices, the model w, and two numbers for the radius of :class:`~fedbandit_envs.baselines.logistic.FedGLB`:
@@ -38,6 +41,12 @@ class LogisticServer:
       failure) + (d / 2) ln(1 + (1 + n) / d);
     * W^2 / (2 c), with W = ||n grad f(w)||_{A^-1} / c + (R / c) sqrt(d ln(1 + n c / (d ridge)) + 2 ln(1 / failure)) +
       sqrt(ridge / c) S and A = (ridge / c) I + G.
+
+    Noise in messages (a privatizer's, of variance v in each number of their sum) must not be taken for data, so that
+    eigenvalues of G below sqrt(2 d v), which is about the norm of the noise in G, become 0. Models change in the other
+    eigenvectors' directions only, and have a norm of at most S. In the answer an eigenvalue g of G becomes g^2 / (g +
+    16 c v / weight^2): the less, the less certain the model is for the noise in gradients. Agents add the answer to
+    their own data.
 
     Agents upload totals, so that no message may be lost. They are written by a
     :class:`~fedbandit_envs.baselines.logistic.GradientReporter`; ``BASELINES["FedGLB-UCB"].wrap`` puts both around an
@@ -62,6 +71,7 @@ class LogisticServer:
         failure: float = 0.01,
         solver: SolverName = "accelerated",
         gradient_rounds: int | None = None,
+        gradient_weight: float = 1.0,
         released: bool = False,
     ) -> None:
         """Sets the server's constants, which should be those of the agents.
@@ -72,9 +82,10 @@ class LogisticServer:
             noise_sd: R, the sub-Gaussian constant of rewards.
             parameter_bound: S, an upper bound of ||theta*||.
             failure: Probability with which confidence bounds may fail, in (0, 1].
-            solver: ``"accelerated"`` or ``"newton"``.
+            solver: ``"accelerated"`` or ``"quasi_newton"``.
             gradient_rounds: The number of times that agents are asked in each synchronisation, whatever they reply, as
                 a claim about their privacy needs it; None to go on until the gradient is small.
+            gradient_weight: The weight of gradients in agents' messages, > 0, by which they are divided here.
             released: Whether, as in the released program, the step is 0.1 / (1/4 + ridge / n), models start at 0, g_0
                 is 1 and l grows in every second step only, there are at most 2 n gradients, and the radius has the norm
                 of A in place of that of A^-1.
@@ -88,9 +99,12 @@ class LogisticServer:
         self._noise_sd = require_number("noise_sd", noise_sd, 0, np.inf)
         self._bound = require_number("parameter_bound", parameter_bound, 0, np.inf)
         self._log_failure = -log(require_number("failure", failure, 0, 1, open_below=True))
-        self._newton = require_choice("solver", solver, get_args(SolverName)) == "newton"
+        self._preconditions = require_choice("solver", solver, get_args(SolverName)) == "quasi_newton"
         self._most = (
             np.inf if gradient_rounds is None else require_integer("gradient_rounds", gradient_rounds, 1)
+        )
+        self._weight = require_number(
+            "gradient_weight", gradient_weight, 0, np.inf, open_below=True, open_above=True
         )
         self._released = require_flag("released", released)
 
@@ -98,9 +112,16 @@ class LogisticServer:
         """Returns the shapes of the Gram matrix, the model, and the two numbers for the radius.
 
         Raises:
-            UnfitError: Agents' messages are not those of a :class:`GradientReporter`.
+            UnfitError: Agents' messages are not those of a :class:`GradientReporter`, or they are noisy and the solver
+                or the number of questions is not made for that.
         """
-        require_uploads(spec, "gram", "count", "gradient", *(("hessian",) if self._newton else ()))
+        require_uploads(spec, "gram", "count", "gradient")
+        noisy = variance_of("gram") in spec.release.spaces
+        if noisy and not (self._preconditions and self._most < np.inf):
+            raise UnfitError(
+                "messages have noise, and the solver is 'accelerated' or gradient_rounds None; 'quasi_newton' and an "
+                "integer >= 1 are required"
+            )
         (dim,) = spec.observation["pulled_context"].shape or (0,)
         shapes = {"gram": [dim, dim], "model": [dim], "radius": [2]}
         return {name: {"shape": shape, "dtype": "float64"} for name, shape in shapes.items()}
@@ -112,10 +133,12 @@ class LogisticServer:
             UnfitError: Rewards are not logistic.
         """
         (dim,), rows = spec.observation["pulled_context"].shape or (0,), (len(seeds), spec.agents)
+        self._noisy = variance_of("gram") in spec.release.spaces
         self._c = slope_of(spec, self._slope)
         self._curve = highest(spec.observation["contexts"]) ** 2 / 4
         self._grams, self._counts = np.zeros((*rows, dim, dim)), np.zeros(rows)
         self._model, self._before, self._gradient = np.zeros((3, rows[0], dim))
+        self._steps, self._trusted = np.zeros((2, rows[0], dim, dim))
         # l and the one before, and g, of each replica's descent.
         self._lengths, self._share = np.zeros((2, rows[0])), np.zeros(rows[0])
         self._asked, self._answered = np.zeros(rows[0], np.bool_), np.zeros(rows[0])
@@ -127,16 +150,35 @@ class LogisticServer:
         fresh = mask & ~self._asked[:, np.newaxis]
         self._grams[fresh], self._counts[fresh] = uploads["gram"][fresh], uploads["count"][fresh]
         self._descend(np.flatnonzero(self._asked), uploads)
-        self._begin(np.flatnonzero(fresh.any(axis=1)))
+        variance = uploads[variance_of("count")].sum(axis=1) if self._noisy else np.zeros(len(mask))
+        self._begin(np.flatnonzero(fresh.any(axis=1)), variance)
         if self._asked.any():
             # Agents without data have no gradient.
             who = self._asked[:, np.newaxis] & (self._counts > 0)
             return Ask({"model": self._model[:, np.newaxis]}, who)
-        return {"gram": self._gram, "model": self._model, "radius": self._radius}
+        return {"gram": self._trusted, "model": self._model, "radius": self._radius}
 
-    def _begin(self, some: Array) -> None:
-        """Begins the descents of some replicas, given by their numbers."""
-        self._gram[some] = self._grams[some].sum(axis=1)
+    def _begin(self, some: Array, variance: Array) -> None:
+        """Begins the descents of some replicas, given by their numbers.
+
+        Args:
+            some: The replicas.
+            variance: Variance of the noise in each number of the sum of all uploads, ``(replicas,)``.
+        """
+        gram = self._grams[some].sum(axis=1)
+        self._trusted[some] = self._gram[some] = gram
+        if self._noisy:
+            noise = variance[some, np.newaxis]
+            values, vectors = np.linalg.eigh((gram + gram.swapaxes(-1, -2)) / 2)
+            kept = values >= np.sqrt(2 * gram.shape[-1] * noise)
+            values = np.where(kept, values, 0.0)
+            certain = values**2 / (values + 16 * self._c * noise / self._weight**2)
+            each = (values, kept / (values / 4 + self._ridge), certain)
+            self._gram[some], self._steps[some], self._trusted[some] = (
+                (vectors * numbers[:, np.newaxis]) @ vectors.swapaxes(-1, -2) for numbers in each
+            )
+        elif self._preconditions:
+            self._steps[some] = np.linalg.inv(gram / 4 + self._ridge * np.eye(gram.shape[-1]))
         self._asked[some], self._answered[some] = self._counts[some].sum(axis=1) > 0, 0
         if self._released:
             self._model[some] = 0.0
@@ -149,16 +191,17 @@ class LogisticServer:
         # Agents whose report is missing have no part in this step.
         model = self._model[some]
         n = np.maximum((self._counts[some] * self._replied[some]).sum(axis=1), 1.0)[:, np.newaxis]
-        gradient = (reports["gradient"][some].sum(axis=1) + self._ridge * model) / n
+        gradient = (reports["gradient"][some].sum(axis=1) / self._weight + self._ridge * model) / n
         self._gradient[some] = gradient
         self._answered[some] += 1
         small = np.linalg.norm(gradient, axis=1) <= np.sqrt(2 * self._ridge / n[:, 0] ** 3)
         enough = self._answered[some] >= self._most
         done = enough if np.isfinite(self._most) else small
-        if self._newton:
-            identity = self._ridge * np.eye(model.shape[1])
-            hessian = (reports["hessian"][some].sum(axis=1) + identity) / n[..., np.newaxis]
-            after = model - np.linalg.solve(hessian, gradient[..., np.newaxis])[..., 0]
+        if self._preconditions:
+            after = model - n * (self._steps[some] @ gradient[..., np.newaxis])[..., 0]
+            if self._noisy:
+                norm = np.linalg.norm(after, axis=1, keepdims=True)
+                after *= self._bound / np.maximum(norm, self._bound)
         else:
             curve, factor = (0.25, 0.1) if self._released else (self._curve, 1.0)
             moved = model - factor / (curve + self._ridge / n) * gradient

@@ -44,7 +44,7 @@ class PersonalServer:
         (1, 4, 2, 9)
     """
 
-    needs_every_message = True
+    needs_every_message = needs_single_uploads = True
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from math import log
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.telling import require_uploads
+from fedbandit_envs.baselines.policy import require_uploads
 from fedbandit_envs.baselines.servers.design import optimal_design, pseudo_inverse
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
@@ -55,7 +55,7 @@ class PhasedServer:
         (1, 100, 1, 10)
     """
 
-    needs_every_message = True
+    needs_every_message = needs_single_uploads = True
 
     def __init__(
         self,

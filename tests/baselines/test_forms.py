@@ -26,7 +26,9 @@ def test_users_import_baselines_from_the_package():
 def test_a_placebo_is_its_base_behind_the_wrapper_that_empties_messages(of, name):
     base, placebo = BASELINES[of], BASELINES[name]
     assert (placebo.policy, placebo.policy_kwargs) == (base.policy, base.policy_kwargs)
-    assert list(placebo.wrappers) == ["placebo", *base.wrappers]
+    written = [part for part in base.wrappers if part == "messages"]
+    rest = [part for part in base.wrappers if part != "messages"]
+    assert list(placebo.wrappers) == [*written, "placebo", *rest]
     assert {part: placebo.wrappers[part] for part in base.wrappers} == base.wrappers
     assert of in placebo.summary
 

@@ -206,3 +206,69 @@ class Leader(Data):
         if estimate[challenger] + radius[challenger] <= estimate[leader] - radius[leader]:
             return leader, None
         return leader, challenger if radius[challenger] > radius[leader] * (1 + 1e-9) else leader
+
+
+def pf_by_phases(mu, alpha, horizon, rng, c=1.0, growth=2.0):
+    """Plays PF-UCB with standard deviation 1 phase by phase, as the sum of n rewards is one normal draw.
+
+    Args:
+        mu: Means, ``(agents, arms)``.
+        alpha: The aim.
+        horizon: T.
+        rng: Source of the draws.
+        c: Constant of the radius.
+        growth: Factor from a phase's length to the next one's.
+
+    Returns:
+        Pseudo-regret of all agents, and messages: two of each agent in a phase.
+    """
+    agents, arms = mu.shape
+    worth = alpha * mu + (1 - alpha) * mu.mean(axis=0)
+    gap = worth.max(axis=1, keepdims=True) - worth
+    n, s, average = np.zeros((agents, arms)), np.zeros((agents, arms)), np.zeros(arms)
+    own, fixed = [set(range(arms)) for _ in range(agents)], [None] * agents
+    t = phase = messages = 0
+    total = regret = 0.0
+    while union := set().union(*own):
+        phase += 1
+        f = growth**phase * log(horizon)
+        total += f
+        orders = [
+            [(k, ceil((1 - alpha) * f)) for k in sorted(union)]
+            + [(k, ceil(agents * alpha * f)) for k in sorted(mine)]
+            for mine in own
+        ]
+        length = min(max(sum(pulls for _, pulls in order) for order in orders), horizon - t)
+        for m, order in enumerate(orders):
+            left = length
+            for k, planned in [*order, (fixed[m], length)]:
+                if k is None:
+                    continue
+                pulls = min(planned, left)
+                n[m, k] += pulls
+                s[m, k] += rng.normal(pulls * mu[m, k], sqrt(pulls))
+                regret += pulls * gap[m, k]
+                left -= pulls
+            for _ in range(left):
+                k = max(
+                    sorted(own[m]), key=lambda k, m=m: alpha * s[m, k] / n[m, k] + (1 - alpha) * average[k]
+                )
+                n[m, k] += 1
+                s[m, k] += rng.normal(mu[m, k])
+                regret += gap[m, k]
+        t += length
+        messages += 2 * agents
+        if t == horizon:
+            return regret, messages
+        radius = sqrt(c * log(horizon) / (agents * total))
+        means = s / n
+        average = means.mean(axis=0)
+        for m in range(agents):
+            if own[m]:
+                mixed = alpha * means[m] + (1 - alpha) * average
+                best = max(mixed[k] for k in own[m])
+                own[m] = {k for k in own[m] if best - mixed[k] <= 2 * radius}
+            if len(own[m]) == 1:
+                (fixed[m],) = own[m]
+                own[m] = set()
+    return regret + (horizon - t) * sum(gap[m, k] for m, k in enumerate(fixed)), messages

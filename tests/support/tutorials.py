@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from fedbandit_envs.leaderboard.cli import app
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
-_SAVED = re.compile(r"# (\w+\.py)\n")
+_SAVED = re.compile(r"# (\w+\.(?:py|toml))\n")
 
 
 class Block(NamedTuple):
@@ -34,8 +34,8 @@ def blocks(page):
             assert found[-1].printed is None, f"two outputs follow each other:\n{text}"
             found[-1] = found[-1]._replace(printed=text)
         else:
-            assert language in ("python", "bash"), (
-                f"a block is {language!r}; python, bash or text is required"
+            assert language in ("python", "bash", "toml"), (
+                f"a block is {language!r}; python, bash, toml or text is required"
             )
             found.append(Block(language, text, None))
     return found
@@ -50,7 +50,7 @@ def is_printed(said, printed):
 def play(page):
     """Does all that a page says, in the current folder; yields each block and what it printed.
 
-    A Python block that begins with the name of a file is saved under it, as its reader is told to do, and not run.
+    A block that begins with the name of a file is saved under it, as its reader is told to do, and not run.
     """
     # Classes that are written in a page live in a module, as in a session of their reader.
     session = types.ModuleType("__tutorial__")

@@ -60,6 +60,9 @@ def test_who_sits_out_gets_nothing_and_keeps_what_it_has(env_id, law):
         if "contexts" in after and not env.public.get("fixed"):
             # What is offered is drawn anew for those who act next, and for nobody else.
             offered = (after["contexts"] != before["contexts"]).reshape(2, 4, -1).any(axis=-1)
+            if env_id == "FedClassification-v0":
+                # A row of the table may be drawn twice in succession.
+                offered |= after["active"][..., 0]
             np.testing.assert_array_equal(offered, after["active"][..., 0])
         before = after
     if law != PROBABLY:

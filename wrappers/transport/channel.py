@@ -115,6 +115,7 @@ class Channel(Transport):
             raise ValueError(
                 "schedule is 'announced'; a Server with a policy is required, or another schedule"
             )
+        self.hub = "relay" if self._stage is None else self._stage.trust
         graph = Topology(topology, env.possible_agents)
         complete = (
             graph.fixed is not None
@@ -147,6 +148,10 @@ class Channel(Transport):
         self._in_transit: dict[int, list[tuple[Arrays, Array, Array]]] = {}
         self._sums: dict[int, tuple[Array, Arrays, Array]] = {}
         return reset
+
+    def graph(self, replica: int) -> Array:
+        """Returns the graph of a replica's nodes; with a stage all agents are joined to it; see :class:`Transport`."""
+        return super().graph(replica) if self._stage is not None else self._episodes.graph(replica)
 
     def _send_sum(self, combined: Combined, messages: Array, lost: Array) -> None:
         self._book(messages * (self.max_num_agents - 1))

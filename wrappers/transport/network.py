@@ -172,6 +172,13 @@ class Network:
                 clique = clique_cover(reached)
                 self._hops[replica] *= clique[:, np.newaxis] == clique
 
+    def graph(self, replica: int) -> Array:
+        """Returns the adjacency matrix of a replica's graph, bool ``(nodes, nodes)``."""
+        tails, heads, _ = self._edges[replica % len(self._edges)].T
+        joined = np.zeros((self._num_nodes, self._num_nodes), np.bool_)
+        joined[tails[tails >= 0], heads[tails >= 0]] = True
+        return joined
+
     def carry(self, senders: Array, t: int) -> tuple[Array, Array]:
         """Returns where the messages sent in a round arrive, and how many transmissions each of their hops takes.
 

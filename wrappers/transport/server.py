@@ -128,6 +128,10 @@ class Server(Transport):
             raise ValueError(
                 f"loss is {loss}; 0 is required with this policy, whose uploads cannot be added to later ones"
             )
+        if self._computation is not None and self._computation.needs_single_uploads and stage is not None:
+            raise ValueError(
+                f"stage is {stage!r}; None is required with this policy, which must know whose upload is whose"
+            )
         answered_by = {} if self._computation is None else self._computation.spaces
         rounds = answered_by.get("rounds")
         if self._schedule.announced and (
@@ -369,7 +373,7 @@ class Server(Transport):
             self._book(messages, self._bytes_per_report)
             self._traffic["lost"] += lost
             return combined.uploads()
-        released = self.env.release(asked)
+        released = self._released(asked)
         arriving = self._transmitted(asked, True, self._bytes_per_report, exchange)
         for name, array in reports.items():
             array[arriving] = released[name][arriving]

@@ -60,7 +60,8 @@ class ServerPolicy(Protocol):
         array ``active``, a single bool, the server decides which agents take part, see
         :class:`~fedbandit_envs.wrappers.Server`. A policy with an attribute ``needs_every_message`` that is true is
         refused where messages may be lost: the data of a lost upload are added to the next one, which is wrong for
-        totals and for numbers of vectors.
+        totals and for numbers of vectors. One with ``needs_single_uploads`` is refused where a stage adds uploads up or
+        takes their names away.
         """
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Mapping[str, Array] | None:
@@ -182,6 +183,7 @@ class ServerComputation:
         num_bytes: Bytes of the arrays in one answer, without a header.
         admits: Whether the policy decides which agents take part.
         needs_every_message: Whether no message may be lost.
+        needs_single_uploads: Whether the policy must know which agent has uploaded what.
         received: The last answer that each agent has received, as ``server_{name}``; before the first what the policy's
             ``reset`` has returned, or 0.
     """
@@ -196,6 +198,7 @@ class ServerComputation:
         self._policy = deepcopy(make_server_policy(policy))
         # Policies say so whose uploads are no sums: a lost one would be added to the next.
         self.needs_every_message = bool(getattr(self._policy, "needs_every_message", False))
+        self.needs_single_uploads = bool(getattr(self._policy, "needs_single_uploads", False))
         declared = self._policy.downloads
         self.spaces = declared_spaces(declared(spec) if callable(declared) else declared)
         self.num_bytes = packed_bytes({name: (box.shape, box.dtype) for name, box in self.spaces.items()})

@@ -21,6 +21,7 @@ from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 from fedbandit_envs.wrappers.transport.sending import FlatSending
 from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, make_stage
+from fedbandit_envs.wrappers.transport.viewer import Recording, render_federation
 
 HEADER_BYTES = 16
 """Bytes of a message besides its numbers: sender (4), round in which it was sent (8), remaining hops (4)."""
@@ -62,9 +63,14 @@ class Transport(FederatedWrapper):
     the subclass defines. A message has :data:`HEADER_BYTES` bytes and 8 more for each number in it; numbers of authored
     messages have the size of their declared dtype, and all bits of a message are rounded up to whole bytes.
     :attr:`traffic` has the totals of the episode.
+
+    Attributes:
+        history: The record of the episode that :meth:`render` draws; None unless the render mode is ``"rgb_array"``.
+        hub: Name in pictures of the node in the middle, which is no agent.
     """
 
     layer = "transport"
+    hub = "server"
     # Entries of the info that count events of one round, and are set to 0 before the next.
     _counted: ClassVar[tuple[str, ...]] = ("messages", "bytes")
 
@@ -109,6 +115,7 @@ class Transport(FederatedWrapper):
         privatizer = resolve("fedbandit_envs.wrappers.privacy.privatizer:Privatizer")
         self._noise: Any = noise if isinstance(noise, privatizer) else None
         self._echo, self._delay = bool(echo), int(delay)
+        self.history: Recording | None = None
         self._loss, self._duplication = float(loss), float(duplication)
         released = env.single_release_space
         asked = {of for name in env.asked_arrays for of in (name, variance_of(name))}
@@ -194,6 +201,8 @@ class Transport(FederatedWrapper):
         # _extra_bytes: by how much messages of another size than a release exceed that of as many releases.
         self._total_messages, self._extra_bytes = np.zeros((2, *rows), np.int64)
         self._dirty = False
+        drawn = getattr(self.unwrapped, "render_mode", None) == "rgb_array"
+        self.history = Recording(rows) if drawn else None
         return BatchReset(
             {**reset.observation, **self._inbox_buffers.views}, {**reset.info, **self._traffic_buffers.views}
         )
@@ -230,16 +239,44 @@ class Transport(FederatedWrapper):
                 # astype copies: messages in transit are still needed when the next release overwrites the buffers.
                 statistic = {
                     name: array.astype(np.float64).reshape(*array.shape[:2], -1)
-                    for name, array in self.env.release(senders).items()
+                    for name, array in self._released(senders).items()
                 }
                 self._send(statistic, senders)
         self._arrive()
+        if self.history is not None:
+            self.history.end_round(info["regret"], self._inbox)
         return BatchStep(
             {**observation, **self._inbox_buffers.views},
             reward,
             truncated,
             {**info, **self._traffic_buffers.views},
         )
+
+    def _released(self, senders: Array) -> Arrays:
+        """Releases data of the senders, bool ``(replicas, agents)``, and records it where it will be drawn."""
+        released = self.env.release(senders)
+        if self.history is not None:
+            self.history.release(released, senders)
+        return released
+
+    def render(self, replica: int = 0) -> Any:
+        """Renders a replica: as an RGB array the federation, in other modes the problem.
+
+        The picture is :func:`~fedbandit_envs.wrappers.transport.viewer.render_federation`; ``env.unwrapped.render``
+        draws the problem.
+        """
+        return self.env.render(replica) if self.history is None else render_federation(self, replica)
+
+    def graph(self, replica: int) -> Array:
+        """Returns the graph of a replica's nodes, agents first: here all agents are joined to a server.
+
+        Returns:
+            Whether messages go from one node to another, bool ``(nodes, nodes)``.
+        """
+        agents = self.max_num_agents
+        joined = np.zeros((agents + 1, agents + 1), np.bool_)
+        joined[-1, :-1] = joined[:-1, -1] = True
+        return joined
 
     def _wants(self, asked: Array) -> Array:
         """Returns which agents send in this round, given which ask to, bool ``(replicas, agents)``."""
@@ -291,7 +328,7 @@ class Transport(FederatedWrapper):
             The arguments of :meth:`_send_sum`.
         """
         assert self._stage is not None
-        released = self.env.release(senders)
+        released = self._released(senders)
         lost, doubled = self._faults(senders, True, exchange)
         combined = self._stage.combined(released, senders & ~lost)
         if self._noise is not None:

@@ -241,3 +241,15 @@ def test_messages_that_may_be_lost_are_refused_where_agents_report_totals(name):
         match=r"loss is 0\.1; 0 is required with this policy, whose uploads cannot be added to later ones",
     ):
         baseline.wrap(make_federation("FedMixed-v0"), {"server": {"loss": 0.1}})
+
+
+SINGLE = ["PF-UCB", "Fed1-UCB", "PF-leader", "Fed-PE", "UCB-GLM-shared", "OFUL-disjoint-shared"]
+
+
+@pytest.mark.parametrize("stage", ["shuffler", "server", {"name": "aggregator", "honest": 2}])
+@pytest.mark.parametrize("name", SINGLE)
+def test_stages_are_refused_where_a_server_must_know_whose_upload_is_whose(name, stage):
+    baseline = BASELINES[name]
+    env = make_federation(baseline.only or "FedMixed-v0")
+    with pytest.raises(ValueError, match=r"stage is .*; None is required with this policy, which must know"):
+        baseline.wrap(env, {"server": {"stage": stage}})

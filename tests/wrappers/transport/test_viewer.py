@@ -1,0 +1,144 @@
+"""The picture of a federation: what it records, that it changes nothing, and that it shows what has happened."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from channels import GRAPHS, assert_same, buying, private, run_of, small
+from gymnasium.error import ResetNeeded
+from registered import carries_messages, has_bounded_releases
+
+from fedbandit_envs.core.noise_variance import variance_of
+from fedbandit_envs.wrappers import Channel, GaussianPrivatizer, Server
+from fedbandit_envs.wrappers.transport.viewer import Recording, render_federation
+
+pytest.importorskip("matplotlib")
+SHAPE = (600, 480, 3)
+DRAWN = {"render_mode": "rgb_array"}
+
+
+def federation(env_id, make_federation, **kwargs):
+    env = make_federation(**kwargs)
+    if carries_messages(env_id):
+        return env
+    return Channel(GaussianPrivatizer(env, 1.0) if has_bounded_releases(env_id) else env, topology="ring")
+
+
+def test_every_problem_is_drawn_and_not_changed(env_id, make_federation, sample_actions):
+    drawn, plain = (federation(env_id, make_federation, **kwargs) for kwargs in (DRAWN, {}))
+    for env in (drawn, plain):
+        env.reset_batch([3, 4])
+    rounds = sample_actions(plain.unwrapped, 2, seed=0, rounds=2)
+    for action in rounds:
+        steps = [env.step_batch(action) for env in (drawn, plain)]
+        for one, other in zip(*steps, strict=True):
+            assert_same(one, other)
+        if action is rounds[0]:
+            picture = drawn.render(1)
+            assert (picture.shape, picture.dtype) == (SHAPE, np.uint8)
+            moved = (render_federation(drawn, 1, progress=0.1) != picture).any()
+            assert moved == drawn.history.received[1].any()
+    assert drawn.privacy() == plain.privacy()
+    assert plain.history is None
+    assert plain.render() is None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda env: Channel(env, topology="star", delay=1),
+        lambda env: Channel(env, topology={"name": "erdos_renyi", "probability": 0.3}, loss=0.5),
+        lambda env: Channel(env, topology={"edges": []}, echo=True),
+        lambda env: Channel(env, stage={"name": "aggregator", "honest": 2}),
+        lambda env: Server(env, schedule="every_round", answers="every_round", echo=False),
+        lambda env: Server(private(env), schedule="every_round", answers="every_round", stage="server"),
+    ],
+    ids=["relay and delay", "drawn and lossy", "alone", "secure sum", "server", "trusted server"],
+)
+@pytest.mark.parametrize("num_agents", [1, 5])
+def test_every_transport_is_drawn_and_not_changed(make, num_agents):
+    if num_agents == 1:
+        try:
+            make(small(1))
+        except ValueError:
+            pytest.skip("such a federation needs more agents")
+    drawn, plain = (make(small(num_agents, **kwargs)) for kwargs in (DRAWN, {}))
+    for number, (one, other) in enumerate(zip(run_of(drawn, [0], 3), run_of(plain, [0], 3), strict=True)):
+        assert_same(one, other)
+        if number == 1:
+            picture = drawn.render()
+            assert picture.shape == SHAPE
+            np.testing.assert_array_equal(drawn.render(), picture)
+
+
+@pytest.mark.parametrize("name", [name for name, (_, _, graph) in GRAPHS.items() if graph is not None])
+def test_the_graph_is_that_of_the_topology(name):
+    num_agents, topology, graph = GRAPHS[name]
+    env = Channel(small(num_agents), topology=topology)
+    env.reset_batch([0, 1])
+    nodes = list(range(len(graph)))
+    np.testing.assert_array_equal(env.graph(1), nx.to_numpy_array(graph, nodelist=nodes) > 0)
+
+
+def test_drawn_graphs_are_those_on_which_messages_travel():
+    env = Channel(small(6), topology={"name": "erdos_renyi", "probability": 0.4}, time_to_live=1)
+    env.reset_batch([0, 1, 2])
+    mask = env.step_batch(buying(env, 3)).observation["inbox_mask"]
+    for replica in range(3):
+        np.testing.assert_array_equal(env.graph(replica), mask[replica].T)
+
+
+def test_noise_is_measured_as_it_is_announced():
+    env = Channel(private(small(4, **DRAWN)))
+    env.reset_batch([7])
+    sums = {}
+    for _ in range(5):
+        step = env.step_batch(buying(env))
+        for name, array in step.observation.items():
+            if name.startswith("inbox_") and name != "inbox_mask":
+                # What agent 0 receives from agents 1 to 3.
+                sums[name] = sums.get(name, 0) + array[0, 0, 1:]
+    shares = []
+    for name in ("inbox_delivered", "inbox_good"):
+        root_mean_square = np.sqrt((sums[name] ** 2).mean(axis=1))
+        shares.append(np.sqrt(sums[variance_of(name)].mean(axis=1)) / root_mean_square)
+    np.testing.assert_allclose(env.history.sent_noise[0, 1:], np.clip(shares, 0, 1).mean(axis=0))
+    assert (env.history.sent_noise > 0).all()
+
+
+def test_what_an_agent_has_learned_is_its_regret_against_the_worst():
+    history = Recording((2, 2))
+    regret = np.random.default_rng(0).random((40, 2)) * np.linspace(1, 0, 40)[:, np.newaxis]
+    regret[:, 1] = 0.0
+    for played, each in enumerate(regret, 1):
+        history.regret.append(np.stack([np.zeros(2), each]))
+        means = [regret[t - 10 : t, 0].mean() for t in range(10, played + 1)]
+        expected = 1 - means[-1] / max(means) if means else 0.0
+        np.testing.assert_allclose(history.learned(1, 10), [expected, float(played >= 10)], atol=1e-12)
+    assert history.learned(1, 10)[0] > 0.5
+
+
+def test_what_cannot_be_drawn():
+    bare = small(3, **DRAWN)
+    bare.reset_batch([0])
+    with pytest.raises(ValueError, match="a stack with a transport, made with render_mode='rgb_array'"):
+        render_federation(bare)
+    env = Channel(small(3))
+    env.reset_batch([0])
+    with pytest.raises(ValueError, match="made with render_mode='rgb_array' and then reset"):
+        render_federation(env)
+    env = Channel(small(3, **DRAWN))
+    with pytest.raises(ResetNeeded):
+        env.render()
+    env.reset_batch([0])
+    assert env.render().shape == SHAPE, "before the first round"
+    with pytest.raises(ValueError, match=r"progress is 1\.5"):
+        render_federation(env, progress=1.5)
+    with pytest.raises(ValueError, match=r"silent_regret has shape \(4,\); \(rounds, agents\) with 3 agents"):
+        render_federation(env, silent_regret=np.zeros(4))
+    with pytest.raises(IndexError):
+        render_federation(env, 5)
+    beside = render_federation(env, silent_regret=np.ones((4, 3)))
+    assert beside.shape == SHAPE
+    text = Channel(small(3, render_mode="ansi"))
+    text.reset_batch([0])
+    assert "round 0" in text.render()
