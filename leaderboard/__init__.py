@@ -3,18 +3,26 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fedbandit_envs.leaderboard.runs.plots import plot
     from fedbandit_envs.leaderboard.runs.result import RunResult
     from fedbandit_envs.leaderboard.runs.simulate import simulate
     from fedbandit_envs.leaderboard.runs.spec import RunSpec
+    from fedbandit_envs.leaderboard.runs.sweep import sweep
 
-__all__ = ["RunResult", "RunSpec", "simulate"]
+__all__ = ["RunResult", "RunSpec", "plot", "simulate", "sweep"]
 
 
 def __getattr__(name: str) -> Any:
     """Returns a name of ``__all__``, importing its module only now: a sandboxed policy starts faster without them."""
-    from fedbandit_envs.leaderboard.runs import result, simulate, spec
+    from fedbandit_envs.leaderboard.runs import plots, result, simulate, spec, sweep
 
-    found = {"RunResult": result.RunResult, "RunSpec": spec.RunSpec, "simulate": simulate.simulate}
+    found = {
+        "RunResult": result.RunResult,
+        "RunSpec": spec.RunSpec,
+        "plot": plots.plot,
+        "simulate": simulate.simulate,
+        "sweep": sweep.sweep,
+    }
     if name not in found:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return found[name]

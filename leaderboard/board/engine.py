@@ -1,6 +1,5 @@
 """Plays entries on a suite, writes their result files, and records them as rows of the leaderboard."""
 
-import fcntl
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.basics.files import lock
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.leaderboard.board.entries import baseline_entry, plugin_entry
 from fedbandit_envs.leaderboard.board.plays import EntryRun, PrivatizerAttack
@@ -146,11 +146,9 @@ def rows_of(suite: Suite, names: Iterable[str], tracks: Iterable[Track]) -> tupl
     """
     rows, left_out = [], {}
     for track, name in product(tracks, names):
+        if not belongs(name, suite, track):
+            continue
         of_plugin = BASELINES.package(name) is not None
-        if of_plugin and not _sends_as_allowed(track, BASELINES[name]):
-            continue
-        if not of_plugin and not all(track.fits(BASELINES[name], task) for task in suite.tasks):
-            continue
         task = suite.tasks[0]
         try:
             row = Row(suite, track, *(plugin_entry(name) if of_plugin else (baseline_entry(name),)))
@@ -162,6 +160,14 @@ def rows_of(suite: Suite, names: Iterable[str], tracks: Iterable[Track]) -> tupl
         except (TrackError, UnfitError, ValueError) as error:
             left_out[f"{name} on {track.name}"] = f"{task.id}: {error}"
     return rows, left_out
+
+
+def belongs(name: str, suite: Suite, track: Track) -> bool:
+    """Returns whether a baseline belongs on a track of a suite of its problem, by its name."""
+    baseline = BASELINES[name]
+    if BASELINES.package(name):
+        return _sends_as_allowed(track, baseline)
+    return all(track.fits(baseline, task) for task in suite.tasks)
 
 
 def _sends_as_allowed(track: Track, baseline: Baseline) -> bool:
@@ -243,9 +249,9 @@ def only_play_of(edition: Edition, folder: Path) -> Iterator[None]:
         RecordError: Another process plays the edition.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{edition.id}.lock").open("w") as lock:
+    with (folder / f"{edition.id}.lock").open("w") as file:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(file, wait=False)
         except BlockingIOError as error:
             raise RecordError(
                 f"edition {edition.id} is being played by another process, and one at a time may: wait until it has "

@@ -31,7 +31,7 @@ from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.runs.source import is_foreign, package_digest
 from fedbandit_envs.leaderboard.runs.spec import split_seeds
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
-from fedbandit_envs.leaderboard.sandbox.confinement import PARTS
+from fedbandit_envs.leaderboard.sandbox.parts import PARTS
 from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.privacy.audit import attack

@@ -10,7 +10,6 @@ alone, follow from the edition's secret. The noise entropy of a row is published
 other rows.
 """
 
-import fcntl
 import hashlib
 import hmac
 import json
@@ -24,7 +23,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from fedbandit_envs.basics.files import write_all
+from fedbandit_envs.basics.files import lock, write_all
 from fedbandit_envs.leaderboard.board.published import newest_published, published_editions
 from fedbandit_envs.leaderboard.board.result import Edition, Entry, ResultFile, canonical, digest_of
 from fedbandit_envs.leaderboard.board.suites import Suite, Task
@@ -322,7 +321,7 @@ class Records:
         """
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with FileIO(self._file, "a") as out:
-            fcntl.flock(out, fcntl.LOCK_EX)
+            lock(out, wait=True)
 
             def append(**fields: str) -> None:
                 lines = self.lines()

@@ -20,7 +20,7 @@ from fedbandit_envs.leaderboard.runs.simulate import log_spaced
 from fedbandit_envs.leaderboard.runs.source import package_digest
 from fedbandit_envs.leaderboard.runs.spec import arguments
 from fedbandit_envs.registry.plugins import Registry
-from fedbandit_envs.registry.problems import SuiteSpec
+from fedbandit_envs.registry.problems import RegisteredProblem, SuiteSpec
 from fedbandit_envs.registry.registration import PROBLEMS, REGISTRY, make_federation, problem_of
 
 
@@ -141,13 +141,18 @@ def suites_of(name: str, spec: SuiteSpec | None) -> dict[str, Suite]:
     )
 
 
+def _suites_of_problem(name: str, problem: RegisteredProblem) -> dict[str, Suite]:
+    specs = {name: problem.suite, **problem.more_suites}
+    return {made: suite for full, spec in specs.items() for made, suite in suites_of(full, spec).items()}
+
+
 SUITES: Registry[Suite] = Registry(
     {
         name: suite
-        for problem, spec in PROBLEMS.items()
-        for name, suite in suites_of(problem, spec.suite).items()
+        for folder, problem in PROBLEMS.items()
+        for name, suite in _suites_of_problem(folder, problem).items()
     },
-    problems=lambda plugin: suites_of(plugin.name, problem_of(plugin).suite),
+    problems=lambda plugin: _suites_of_problem(plugin.name, problem_of(plugin)),
     suites=lambda plugin: suites_of(plugin.name, plugin.content),
 )
 """Every suite by name: those of this project's problems, and those that other packages (plug-ins) declare."""

@@ -27,7 +27,7 @@ from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import tracks_of
 from fedbandit_envs.leaderboard.runs.result import weakness
 from fedbandit_envs.leaderboard.runs.source import source_digest
-from fedbandit_envs.leaderboard.sandbox.confinement import PARTS
+from fedbandit_envs.leaderboard.sandbox.parts import PARTS
 
 FALSE_ALARM = 1e-3
 """Probability, over all tasks together, that an honest result fails the comparison with new random numbers."""

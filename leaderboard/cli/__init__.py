@@ -2,13 +2,25 @@
 
 import typer
 
-from fedbandit_envs.leaderboard.cli import audit, lab, leaderboard, runs, samba, sweeps
+from fedbandit_envs.leaderboard.cli import audit, lab, leaderboard, listing, runs, samba, sweeps
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Federated bandits: environments and baselines."
+    no_args_is_help=True,
+    add_completion=False,
+    # Rich's own markup would take words in square brackets for styles, and not print them.
+    rich_markup_mode="markdown",
+    help="Federated bandits: environments and baselines.",
 )
-app.command(name="list")(runs.list_)
-for command in (runs.run, runs.quickstart, audit.audit, sweeps.reproduce, sweeps.tune):
+app.command(name="list")(listing.list_)
+for command in (
+    runs.run,
+    runs.quickstart,
+    audit.audit,
+    sweeps.reproduce,
+    sweeps.sweep,
+    sweeps.plot,
+    sweeps.tune,
+):
     app.command()(command)
 for samba_command in (samba.samba, samba.samba_keys, samba.samba_role):
     app.command()(samba_command)

@@ -16,8 +16,10 @@ def lab(
 ) -> None:
     """Serves the lab, an application in the browser to set up runs and see their results, until Ctrl-C.
 
-    Only browsers on this machine can open it, at the address that is printed. Needs the extra `lab`, and for the SAMBA
-    tab the extra `secure`.
+    Only browsers on this machine can open it, at the address that is printed. Needs the extra `[lab]`, and for the
+    SAMBA tab the extra `[secure]`.
+
+    Example: `fedbandit lab --no-browser --port 2718`
     """
 
     def show(address: str) -> None:

@@ -26,6 +26,7 @@ from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
 from fedbandit_envs.leaderboard.runs.spec import read_assignment
 from fedbandit_envs.leaderboard.sandbox import EntryError
 from fedbandit_envs.leaderboard.sandbox.errors import printable
+from fedbandit_envs.leaderboard.sandbox.process import require_linux
 
 app = typer.Typer(
     no_args_is_help=True, help="Ranks baselines and submitted policies by results that anybody can reproduce."
@@ -74,7 +75,10 @@ def run(
     new_edition: _NewOption = False,
     edition: _EditionOption = None,
 ) -> None:
-    """Runs baselines of a suite on the tracks that they fit. Can be stopped and started again."""
+    """Runs baselines of a suite on the tracks that they fit. Can be stopped and started again.
+
+    Example: `fedbandit leaderboard run LinUCB --suite linear-quick --out results`
+    """
     with terminal.explained(ValueError):
         played_by = terminal.backend_of(backend, scheduler, workers)
         played = terminal.chosen("suite", suite, SUITES)
@@ -114,8 +118,14 @@ def submit(
     new_edition: _NewOption = False,
     edition: _EditionOption = None,
 ) -> None:
-    """Runs your own policy in a separate process that is given observations only, and adds its row to the ranking."""
+    """Runs your own policy in a separate process that is given observations only, and adds its row to the ranking.
+
+    Needs Linux, which confines the process.
+
+    Example: `fedbandit leaderboard submit mine.py --suite linear-quick --track silent --out mine`
+    """
     with terminal.explained(ValueError, TypeError, OSError, ImportError):
+        require_linux()
         played_by = terminal.backend_of(backend, scheduler, workers)
         played = terminal.chosen("suite", suite, SUITES)
         published = _is_published(played, edition, new_edition)
@@ -136,7 +146,10 @@ def verify(
     whole: Annotated[bool, typer.Option("--whole", help="Replay all seeds.")] = False,
     anew: Annotated[bool, typer.Option("--anew", help="Also compare with new random numbers.")] = False,
 ) -> None:
-    """Checks a result by replaying it; exit code 1 if the replay differs."""
+    """Checks a result by replaying it; exit code 1 if the replay differs.
+
+    Example: `fedbandit leaderboard verify results/*.silent.LinUCB.json`
+    """
     with terminal.explained(ResultError, OSError):
         loaded = ResultFile.load(result)
     holds = True
@@ -157,7 +170,12 @@ def report(
         typer.Option(help="Markdown file whose table between the leaderboard's marks is renewed."),
     ] = None,
 ) -> None:
-    """Writes `leaderboard.html`, `leaderboard.md` and `leaderboard.png` from all rows that are not withdrawn."""
+    """Writes `leaderboard.html`, `leaderboard.md` and `leaderboard.png` from all rows that are not withdrawn.
+
+    Needs the extra `[report]`.
+
+    Example: `fedbandit leaderboard report --results results --out report`
+    """
     # Imported here, since importing the plotting code is slow and no other command of this file draws.
     from fedbandit_envs.leaderboard.board.report import report as write
 
@@ -190,7 +208,10 @@ def withdraw(
     result: _ResultArgument,
     reason: Annotated[str, typer.Option(help="Why; the record keeps it.")],
 ) -> None:
-    """Withdraws a row from the ranking; its file is kept, and the reason is written to the folder's record."""
+    """Withdraws a row from the ranking; its file is kept, and the reason is written to the folder's record.
+
+    Example: `fedbandit leaderboard withdraw results/*.silent.LinUCB.json --reason wrong`
+    """
     with terminal.explained(ResultError, RecordError, OSError):
         loaded = ResultFile.load(result)
         Records(result.parent).take_out(loaded, reason)

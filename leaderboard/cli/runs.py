@@ -1,4 +1,4 @@
-"""The commands ``list``, ``run`` and ``quickstart``."""
+"""The commands ``run`` and ``quickstart``."""
 
 import json
 import sys
@@ -7,61 +7,24 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.table import Column
 
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.claim import Claim
-from fedbandit_envs.leaderboard.board.suites import SUITES
-from fedbandit_envs.leaderboard.cli.terminal import explained, make_folder, out_console, print_table, progress
-from fedbandit_envs.leaderboard.reproduction.experiment import experiments
+from fedbandit_envs.leaderboard.cli.terminal import (
+    explained,
+    make_folder,
+    out_console,
+    print_table,
+    progress,
+    require_report,
+)
 from fedbandit_envs.leaderboard.runs.plots import regret_figure, regret_html
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
 from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError, read_value
-from fedbandit_envs.registry.plugins import Registry
-from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
-from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
-from fedbandit_envs.wrappers.registry import WRAPPERS
 
-# Long names and reasons are wrapped, not cut: two adjacencies whose names begin alike would else look the same.
-_CLAIM = (
-    Column("adjacency", overflow="fold"),
-    "trust",
-    "observer",
-    "epsilon",
-    Column("reason", overflow="fold"),
-)
+_CLAIM = ("adjacency", "trust", "observer", "epsilon", "reason")
 _QUICK = ("uniform-random", "one-of-each", "SS-UCB")
-
-
-def list_() -> None:
-    """Lists environment ids, baselines, and everything that plug-ins add, with the plug-ins' packages and versions."""
-    ids = (
-        (env_id, entry.pettingzoo, json.dumps(entry.kwargs) if entry.kwargs else "-")
-        for env_id, entry in REGISTRY.items()
-    )
-    print_table("Environments", ("id", "PettingZoo", "preset"), ids)
-    baselines = (
-        (name, one.federation.__name__, one.summary, one.reference) for name, one in BASELINES.items()
-    )
-    print_table("Baselines", ("name", "plays", "what it does", "reference"), baselines)
-    registries: dict[str, Registry[Any]] = {
-        "environment": REGISTRY,
-        "baseline": BASELINES,
-        "wrapper": WRAPPERS,
-        "mechanism": MECHANISMS,
-        "suite": SUITES,
-        "experiment": experiments(),
-    }
-    added = [
-        (kind, name, str(package))
-        for kind, registry in registries.items()
-        for name in registry
-        if (package := registry.package(name))
-    ]
-    if added:
-        print_table("Plug-ins", ("kind", "name", "package"), added)
 
 
 def run(
@@ -95,6 +58,8 @@ def run(
 
     Exit code 2 if the settings are wrong or a privacy budget is used up before the end; 1 if --check-rows finds rows
     whose actions differ when they are played alone.
+
+    Example: `fedbandit run SS-UCB FedProcurement-v0 --rounds 1000 --seeds 3`
     """
     # A user's own policy may be a module in the current folder. The folder is appended to the path, so that it cannot
     # replace installed modules.
@@ -136,8 +101,11 @@ def quickstart(
 ) -> None:
     """Runs three baselines without communication on FedProcurement-v0 and draws their regret.
 
-    Needs the extra `report`.
+    Needs the extra `[report]`.
+
+    Example: `fedbandit quickstart --rounds 1000 --seeds 3 --out pictures`
     """
+    require_report()
     with explained(SettingsError):
         runs = [RunSpec(name, "FedProcurement-v0", rounds, seeds) for name in _QUICK]
     make_folder(out)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from fedbandit_envs.leaderboard.cli.terminal import explained, out_console, print_table, progress
-from fedbandit_envs.leaderboard.runs.spec import read_assignment
+from fedbandit_envs.leaderboard.runs.spec import read_assignment, read_value
 from fedbandit_envs.samba.crypto.certificates import issue_certificates
 from fedbandit_envs.samba.crypto.keys import Keyring, deal_keys
 from fedbandit_envs.samba.crypto.libraries import require_extra
@@ -34,8 +34,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JS
 def samba(
     algorithm: AlgorithmOption = SambaSettings.algorithm,
     ratings: Annotated[
-        str, typer.Option(help="movielens, jester, or a file: u.data, or Jester's matrix as text.")
-    ] = SambaSettings.ratings,
+        str,
+        typer.Option(
+            help="movielens, jester, or a file: u.data, or Jester's matrix as text; or a table of ratings as JSON: "
+            """'{"name": "ratings", "table": "my.csv", "scale": [1, 5], "threshold": 4}'."""
+        ),
+    ] = str(SambaSettings.ratings),
     arms: Annotated[
         int, typer.Option(help="Number of owners K; their arms are those with the largest means.")
     ] = SambaSettings.arms,
@@ -56,14 +60,26 @@ def samba(
 ) -> None:
     """Runs a bandit algorithm on a vertical federation (each arm has its own data owner) with encrypted scores (SAMBA).
 
-    Exit code 2 if the settings are wrong; 1 if the run has ended without a result.
+    Exit code 2 if the settings are wrong; 1 if the run has ended without a result. Needs the extra `[secure]`.
+
+    Example: `fedbandit samba --algorithm ucb --arms 5 --budget 100`
     """
     total = max(1, budget - arms)
     name = f"{algorithm}{' without encryption' if plain else ''}"
     with explained(*_CAUSED_BY_WORDS), progress(name, total) as update:
         via, parameters = cast(Transport, transport), _parameters(set_)
         settings = SambaSettings(
-            algorithm, ratings, arms, budget, seed, via, parameters, owners_per_role, tls, timeout, plain
+            algorithm,
+            read_value(ratings) if ratings.startswith("{") else ratings,
+            arms,
+            budget,
+            seed,
+            via,
+            parameters,
+            owners_per_role,
+            tls,
+            timeout,
+            plain,
         )
         result = run_samba(settings, lambda rounds: update(advance=rounds))
         update(completed=total)
@@ -93,7 +109,10 @@ def samba_keys(
     seed: SeedOption = None,
     tls: Annotated[bool, typer.Option(help="With certificates, for links between machines.")] = True,
 ) -> None:
-    """Creates the keys of one run, in a folder for each role; give each machine the folder of its role and no other."""
+    """Creates the keys of one run, in a folder for each role; give each machine the folder of its role and no other.
+
+    Example: `fedbandit samba-keys keys --owners 1 --owners 1`
+    """
     with explained(ValueError, TypeError), explained(OSError, option="OUT"):
         require_extra()
         keyrings = deal_keys(seed_or_random(seed), owners or [1, 1])
@@ -132,6 +151,8 @@ def samba_role(
     """Plays one role of SAMBA; the other roles may run on other machines.
 
     Exit code 2 if the settings are wrong; 1 if the run has ended without a result.
+
+    Example: `fedbandit samba-role comp --keys keys/comp/keys.json --connect host:7000`
     """
     with explained(*_CAUSED_BY_WORDS), progress(role, None) as update:
         require_extra()

@@ -9,11 +9,13 @@ from typing import Annotated, TypeVar
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.leaderboard.runs.execute import Backend, Dask, Local, play
+from fedbandit_envs.leaderboard.runs.result import report_library
 from fedbandit_envs.leaderboard.runs.store import Cell, Store
 from fedbandit_envs.samba.errors import MissingExtraError, SecureError
 
@@ -66,12 +68,22 @@ def chosen(name: str, key: str, known: Mapping[str, T]) -> T:
     return known[key]
 
 
-def print_table(title: str, heads: Iterable[Column | str], rows: Iterable[Sequence[str]]) -> None:
-    """Prints a table with a title, the heads of its columns, and rows of cells."""
-    # Columns keep the cells of their table, so that each table needs columns of its own.
-    table = Table(*(head.copy() if isinstance(head, Column) else head for head in heads), title=title)
+def print_table(title: str, heads: Iterable[str], rows: Iterable[Sequence[str]], *, whole: str = "") -> None:
+    """Prints a table with a title, the heads of its columns, and rows of cells.
+
+    Long cells are wrapped, not cut: two names that begin alike would else look the same.
+
+    Args:
+        title: Title of the table.
+        heads: Heads of the columns.
+        rows: Cells of each row.
+        whole: Head of the column whose cells are not wrapped, so that they can be copied; empty if there is none.
+    """
+    table = Table(
+        *(Column(head, overflow="fold", no_wrap=head == whole) for head in heads), title=escape(title)
+    )
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     out_console.print(table)
 
 
@@ -121,8 +133,24 @@ def play_missing(name: str, backend: Backend, cells: Sequence[Cell], folder: Pat
         folder: Folder of the shards' files.
     """
     missing = Store(folder).missing(cells)
-    with progress(name, sum(shard.size for shard in missing)) as update:
-        play(missing, folder, backend, lambda played: update(advance=played))
+    try:
+        with progress(name, sum(shard.size for shard in missing)) as update:
+            play(missing, folder, backend, lambda played: update(advance=played))
+    except KeyboardInterrupt:
+        left = len(Store(folder).missing(cells))
+        typer.echo(
+            f"Stopped. {len(missing) - left} of {len(missing)} parts were finished and are kept in {folder}; the same "
+            "command plays the others.",
+            err=True,
+        )
+        raise
+
+
+def require_report() -> None:
+    """Ends the command if libraries of the extra ``report`` are missing, before time is spent on runs."""
+    with explained(ending=[ImportError]):
+        for name in ("matplotlib", "plotly", "jinja2"):
+            report_library(name)
 
 
 def make_folder(out: Path) -> None:

@@ -159,20 +159,33 @@ def _(
 
 
 @app.cell
-def _(log, outcomes, refusal, tab):
+def _():
+    with mo.status.spinner("Playing an example. The first time on a machine, kernels are compiled"):
+        example = federation.example()
+    return (example,)
+
+
+@app.cell
+def _(example, log, outcomes, refusal, tab):
     mo.stop(tab.value != "Federation")
     _shown = [error(refusal())] if refusal() else []
-    if outcomes():
-        _last = outcomes()[-1]
+    _outcomes = outcomes()
+    if not _outcomes and not refusal():
+        _outcomes = example
+        _shown.append(mo.md(
+            "**An example:** ten agents pull arms by UCB1, silent (`UCB1-tuned`), with each other's data "
+            "(`UCB1-weighted-true`), and with the same data behind noise, at epsilon 1 (`UCB1-weighted`). Choose above "
+            "and press **Run**: your runs take its place, and stay, to be compared, until **Clear**."
+        ))  # fmt: skip
+    if _outcomes:
+        _last = _outcomes[-1]
         _shown += [mo.callout(mo.Html(f"<p>{escape(one)}</p>"), kind="warn") for one in _last.warned]
-        _regret = views.regret_svg(outcomes(), log.value), views.regret_table(outcomes())
+        _regret = views.regret_svg(_outcomes, log.value), views.regret_table(_outcomes)
         _shown += section("Regret and traffic", *_regret)
         _shown += section("Privacy of the last run", views.claims_table(_last))
         for _panel in REGISTRY[_last.choice.problem].problem.lab_panels:
             _shares = views.panel_svg(_panel, _last), views.panel_table(_panel, _last)
             _shown += section(f"{_panel.title} in the last run", *_shares)
-    elif not refusal():
-        _shown.append(mo.md("Choose, and press **Run**. Runs stay, to be compared, until **Clear**."))
     mo.vstack(_shown)
 
 

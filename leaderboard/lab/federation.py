@@ -173,6 +173,15 @@ class Choice:
         return replace(spec, env_kwargs={**switched, **spec.env_kwargs}, delta=self.delta)
 
 
+def example() -> list[Outcome]:
+    """Returns the runs on which the lab opens: agents without messages, with true data, and with noisy data.
+
+    All three pull arms by UCB1 with the same constants, so that they differ in what agents share alone.
+    """
+    names = ("UCB1-tuned", "UCB1-weighted-true", "UCB1-weighted")
+    return [Choice("FedArms-v0", name).play() for name in names]
+
+
 def _part_of(baseline: str, layer: Layer) -> str | None:
     """Returns the name of the baseline's wrapper that has a given layer, such as ``noise``; None if there is none."""
     parts = BASELINES[baseline].wrappers.items()

@@ -273,6 +273,16 @@ def over_line(lines: Mapping[str, Mapping[Any, RunResult]], rival: str) -> dict[
     return {name: over(own, lines[rival]) for name, own in lines.items() if name != rival}
 
 
+def pays_at(points: Mapping[float, Ratio]) -> str:
+    """Returns a text with the values of a quantity at which regret is below a rival's, by the whole interval.
+
+    Args:
+        points: For each value the ratio of regret to the rival's.
+    """
+    paying = [f"{x:g}" for x, value in points.items() if value.at_most(1) == "holds"]
+    return ", ".join(paying) or "none of those tried"
+
+
 def exponents(points: Mapping[float, RunResult]) -> Array:
     """Returns for each seed the exponent p of regret growing as x^p, ``(seeds,)``.
 

@@ -55,11 +55,13 @@ class Plan(NamedTuple):
         panel: Name of the panel, a part of the experiment.
         scale: Horizon, number of trials and values of sweeps.
         mode: One of the experiment's modes, that is, variants of the algorithms.
+        data: The user's own data, for panels that need them, as a specification of :func:`.basics.config.make`.
     """
 
     panel: str
     scale: Scale
     mode: str
+    data: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,7 @@ class Experiment:
         modes: Names of variants of the algorithms. The first is the default; in ``printed`` algorithms follow the paper
             letter by letter.
         panel_axes: Axes that differ from those of the picture, by the panel's name.
+        needs_data: Names of the panels that need the user's own data; they are left out where none are given.
     """
 
     title: str
@@ -168,6 +171,7 @@ class Experiment:
     setting: str = "setting.md.j2"
     modes: tuple[str, ...] = ("default",)
     panel_axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    needs_data: tuple[str, ...] = ()
 
     @property
     def template(self) -> str:

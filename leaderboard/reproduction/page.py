@@ -1,7 +1,9 @@
 """The page, CSV file and picture of an experiment, and the functions by which page templates make tables and curves."""
 
 import csv
+import json
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -183,10 +185,8 @@ class Section:
         numbers = {"value": float(cell)} if isinstance(cell, Real) else {}
         if isinstance(cell, Mean):
             numbers = cell.numbers()
-        # Ten digits are more than the precision of any of these numbers.
-        rounded = {column: float(f"{number:.10g}") for column, number in numbers.items()}
         known = {"panel": self._plan.panel, "name": name, "quantity": quantity, "x": x, "printed": printed}
-        self.rows.append({column: (known | rounded).get(column, "") for column in COLUMNS})
+        self.rows.append({column: (known | numbers).get(column, "") for column in COLUMNS})
 
 
 def all_over_rounds(runs: PanelRuns) -> dict[str, dict[int, Mean]]:
@@ -254,6 +254,7 @@ class Reproduction:
         mode: str = "default",
         rounds: int | None = None,
         trials: int | None = None,
+        data: Mapping[str, Any] | None = None,
     ) -> None:
         """Determines the runs that are needed; nothing is played yet.
 
@@ -266,18 +267,32 @@ class Reproduction:
             mode: Name of one of the experiment's modes.
             rounds: Horizon; None for the scale's.
             trials: Number of runs of each problem instance; None for the scale's.
+            data: The user's own data, for panels that need them; None leaves these panels out.
 
         Raises:
-            ValueError: A name is unknown or a number out of range.
+            ImportError: A library that reads the data is missing.
+            OSError: The data cannot be read.
+            TypeError: The data are described by wrong arguments.
+            ValueError: A name is unknown, a number out of range, data are malformed, missing or not needed.
         """
         require_choice(f"scale of {name}", scale, experiment.scales)
         require_choice(f"panel of {name}", panel, (*experiment.panels, "all"))
         require_choice(f"mode of {name}", mode, experiment.modes)
+        panels = [one for one in experiment.panels if panel in (one, "all")]
+        needing = [one for one in panels if one in experiment.needs_data]
+        if data is not None and not needing:
+            raise ValueError(
+                f"data of {name} is {data!r}; None is required, since no chosen panel needs data"
+            )
+        if data is None and panel in needing:
+            raise ValueError(f"data of {name} is None; a table of your own is required for panel {panel!r}")
         changes: dict[str, Any] = {"rounds": rounds, "trials": trials}
         sizes = {key: value for key, value in changes.items() if value is not None}
         parts = {"panel": (panel, "all"), "mode": (mode, experiment.modes[0])}
         chosen = {key: given for key, (given, default) in parts.items() if given != default}
         options = {"scale": scale, **sizes, **chosen}
+        if data is not None:
+            options["data"] = shlex.quote(json.dumps(data))
         self._command = " ".join([f"fedbandit reproduce {name}", *(f"--{k} {v}" for k, v in options.items())])
         self._label = "-".join([scale, *(f"{key}{value}" for key, value in sizes.items())])
         self._stem = "-".join([name, self._label, *chosen.values()])
@@ -285,7 +300,7 @@ class Reproduction:
         self.folder = out / "shards"
         self._experiment = experiment
         size = replace(experiment.scales[scale], **sizes)
-        plans = [Plan(one, size, mode) for one in experiment.panels if panel in (one, "all")]
+        plans = [Plan(one, size, mode, data) for one in panels if data is not None or one not in needing]
         self._runs = [(plan, experiment.runs(plan)) for plan in plans]
         self.cells: list[Cell] = [run for _, runs in self._runs for run in runs]
 

@@ -1,10 +1,13 @@
-"""Regret curves as pictures: PNG by matplotlib, interactive offline HTML by plotly."""
+"""Curves as pictures: regret of runs and columns of tables, by matplotlib, and interactive HTML by plotly."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.leaderboard.runs.result import RunResult, report_library
 from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
 
@@ -65,6 +68,23 @@ def _write_numbers_out(panel: Any) -> None:
             axis.set_minor_formatter(WrittenOut(minor_thresholds=(2, 0.5)))
 
 
+def _new_figure() -> Any:
+    """Returns an empty figure, which notebooks show also where ``%matplotlib inline`` has not been said.
+
+    Raises:
+        ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
+    """
+    figure = report_library("matplotlib.figure").Figure(figsize=(7.5, 4.8), dpi=130, layout="constrained")
+    figure._repr_png_ = partial(_png, figure)
+    return figure
+
+
+def _png(figure: Any) -> bytes:
+    out = BytesIO()
+    figure.savefig(out, format="png")
+    return out.getvalue()
+
+
 def regret_figure(curves: Mapping[str, RunResult], title: str) -> Any:
     """Returns a ``matplotlib`` figure of mean cumulative regret per agent with its 95 % band over rounds.
 
@@ -77,7 +97,7 @@ def regret_figure(curves: Mapping[str, RunResult], title: str) -> Any:
     Raises:
         ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
     """
-    figure = report_library("matplotlib.figure").Figure(figsize=(7.5, 4.8), dpi=130, layout="constrained")
+    figure = _new_figure()
     axes = figure.subplots()
     for name, (colour, dashes) in styles(curves).items():
         curve = curves[name]
@@ -100,10 +120,11 @@ def regret_html(curves: Mapping[str, RunResult], title: str, path: Path) -> None
         curves: Results of runs, by the name of their curve in the legend.
         title: Title of the page.
         path: Where to write; the folder must exist.
-    """
-    from plotly import graph_objects
 
-    figure = graph_objects.Figure()
+    Raises:
+        ImportError: plotly is missing, which comes with the ``[report]`` extra.
+    """
+    figure = report_library("plotly.graph_objects").Figure()
     for name, (colour, dashes) in styles(curves).items():
         curve = curves[name]
         mean, half = mean_and_half_width(curve.regret.mean(axis=2))
@@ -118,6 +139,130 @@ def regret_html(curves: Mapping[str, RunResult], title: str, path: Path) -> None
     figure.update_yaxes(type="log", title=_REGRET)
     figure.update_layout(title=title, template="plotly_white")
     figure.write_html(path, include_plotlyjs=True)
+
+
+def plot(
+    frame: Any,
+    x: str,
+    y: str,
+    by: Sequence[str] | str = (),
+    where: Mapping[str, Any] | None = None,
+    log_x: bool = False,
+    log_y: bool = False,
+) -> Any:
+    """Returns a ``matplotlib`` figure of means of a table's column, with 95 % intervals over seeds, against another.
+
+    Rows without a value of ``x``, such as those of a policy without noise where ``x`` is epsilon, become a horizontal
+    line. Of each run only the last round is drawn, if the table has ``rounds`` (the horizon) and ``round`` is neither
+    drawn nor selected.
+
+    Args:
+        frame: A ``pandas.DataFrame`` with a row for each seed, such as :func:`~.sweep.sweep` returns.
+        x: Column of the horizontal axis; its values are numbers or texts.
+        y: Column of the vertical axis, numbers.
+        by: Column or columns whose values tell curves apart.
+        where: Values that drawn rows have, by column.
+        log_x: Whether the horizontal axis is logarithmic.
+        log_y: Whether the vertical axis is logarithmic.
+
+    Raises:
+        ValueError: A column is unknown or has no numbers, a logarithmic axis has values <= 0, no rows are left, there
+            are more than 21 curves, or rows of one seed differ in a further column, over which they would be averaged.
+        ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
+
+    Example:
+        >>> import pandas
+        >>> frame = pandas.DataFrame({"agents": [2, 2, 2, 9, 9, 9], "seed": [0, 1, 2] * 2, "regret": range(6)})
+        >>> figure = plot(frame, x="agents", y="regret")
+        >>> figure.axes[0].get_xlabel()
+        'agents'
+    """
+    by = [by] if isinstance(by, str) else list(by)
+    for name in (x, y, *by, *(where or {}), "seed"):
+        require_choice("column", name, list(frame.columns))
+    for name, value in (where or {}).items():
+        selected = frame[frame[name].isin([value])]
+        if selected.empty:
+            raise ValueError(
+                f"{name} is {value!r} in no row; one of {frame[name].unique().tolist()} is required"
+            )
+        frame = selected
+    if {"round", "rounds"} <= {*frame.columns} and "round" not in (x, *by, *(where or {})):
+        frame = frame[frame["round"] == frame["rounds"]]
+    frame = frame[frame[y].notna()]
+    if frame.empty or frame[y].dtype.kind not in "iuf":
+        raise ValueError(f"{y} is {'empty' if frame.empty else 'no number'}; a column of numbers is required")
+    for name, logarithmic in ((x, log_x), (y, log_y)):
+        if logarithmic and not (frame[name].dtype.kind in "iuf" and frame[name].dropna().min() > 0):
+            raise ValueError(f"{name} has values that are not > 0; a logarithmic axis requires them")
+    _require_alike(frame, [x, *by, "seed"])
+    figure = _new_figure()
+    axes = figure.subplots()
+    curves = {
+        ", ".join(
+            "none" if one != one else f"{one:g}" if isinstance(one, float) else str(one) for one in key
+        ): rows
+        for key, rows in (frame.groupby(by, dropna=False, sort=False) if by else [((y,), frame)])
+    }
+    shown = {}
+    for name, (colour, dashes) in styles(curves).items():
+        rows = curves[name]
+        look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.8}
+        if not (absent := rows[rows[x].isna()]).empty:
+            mean, half = mean_and_half_width(absent[y].to_numpy(float))
+            shown[name] = axes.axhline(mean, **look)
+            axes.axhspan(mean - half, mean + half, color=colour, alpha=0.1, linewidth=0)
+        groups = rows.groupby(x, sort=frame[x].dtype.kind in "iuf")[y]
+        points = {at: mean_and_half_width(values.to_numpy(float)) for at, values in groups}
+        if points:
+            means, halves = zip(*points.values(), strict=True)
+            shown[name] = axes.errorbar(
+                list(points), means, halves, marker=".", elinewidth=1, capsize=3, **look
+            )
+    axes.set(xlabel=x, ylabel=f"{y}: mean and 95 % interval over seeds")
+    axes.set(**{f"{axis}scale": "log" for axis, asked in (("x", log_x), ("y", log_y)) if asked})
+    _write_numbers_out(axes)
+    if log_x:
+        _mark_points(axes, frame[x].dropna())
+    axes.grid(alpha=0.3)
+    if by:
+        inside = len(curves) <= _MOST_INSIDE
+        legend = axes.legend if inside else partial(figure.legend, loc="outside right upper")
+        legend(shown.values(), shown.keys(), title=", ".join(by))
+    return figure
+
+
+def _require_alike(frame: Any, keys: Sequence[str]) -> None:
+    """Raises an error if rows that agree in some columns differ in others that describe run, agent or round.
+
+    Args:
+        frame: The table. Columns before ``seed`` describe the run.
+        keys: The columns in which rows agree.
+
+    Raises:
+        ValueError: Rows differ; the message names the columns.
+    """
+    same = frame[frame.duplicated(keys, keep=False)]
+    if not same.empty:
+        columns = [*frame.columns[: frame.columns.get_loc("seed")], "agent", "round"]
+        groups = same.groupby(list(dict.fromkeys(keys)), dropna=False)
+        differing = [
+            name
+            for name in columns
+            if name in frame and name not in keys and groups[name].nunique(dropna=False).max() > 1
+        ]
+        raise ValueError(
+            f"rows of one seed differ in {', '.join(differing) or 'no setting'}; name it in by, to have curves of its "
+            "own, or in where, with one of its values"
+        )
+
+
+def _mark_points(panel: Any, values: Iterable[float]) -> None:
+    """Puts the ticks of a logarithmic horizontal axis at the points of the curves, if these are few."""
+    points = sorted({float(at) for at in values})
+    if 0 < len(points) <= _MOST_TICKS:
+        panel.set_xticks(points, [f"{at:.3g}" for at in points])
+        panel.set_xticks([], minor=True)
 
 
 def panels_png(
@@ -179,10 +324,8 @@ def panels_png(
         own = {"xscale": "log", "yscale": "log", **axes, **apart.get(name, {})}
         place.set(xscale=own["xscale"], yscale=own["yscale"], xlabel=own["x"], ylabel=own["y"], title=name)
         _write_numbers_out(place)
-        points = sorted({float(at) for x, _, _ in curves.values() for at in x})
-        if own["xscale"] == "log" and 0 < len(points) <= _MOST_TICKS:
-            place.set_xticks(points, [f"{at:.3g}" for at in points])
-            place.set_xticks([], minor=True)
+        if own["xscale"] == "log":
+            _mark_points(place, (at for x, _, _ in curves.values() for at in x))
         place.grid(alpha=0.3)
         if curves and not crowded:
             place.legend(fontsize="small")

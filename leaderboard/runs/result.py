@@ -4,12 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from time import process_time
 from typing import Any, get_args
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.claim import Claim, Composition
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import find_layer
@@ -180,10 +181,13 @@ class RunResult:
 
     def _repr_html_(self) -> str:
         """Returns the HTML table that notebooks show: mean regret per agent at each checkpoint, with 95 % interval."""
-        rows = report_library("pandas").DataFrame(self.as_json()["checkpoints"])
+        rows = []
+        for row in self.as_json()["checkpoints"]:
+            ends = (f"{end:.6g}" for end in row["regret_ci"] or ())
+            rows.append((row["round"], row["regret_mean"], " .. ".join(ends) or "-"))
         caption = ", ".join(f"{name}={value}" for name, value in self.labels.items())
         size = f"{self.regret.shape[1]} seeds, {self.regret.shape[2]} agents"
-        return str(rows.style.hide(axis="index").set_caption(f"{caption} ({size})").to_html())
+        return html_table(f"{caption} ({size})", rows, ("round", "regret per agent", "95 % interval"))
 
     def as_arrays(self) -> Arrays:
         """Returns the result as arrays by name, to be stored in a shard's file; :meth:`joined` is the inverse."""
@@ -295,10 +299,14 @@ def weakness(epsilon: float | str | None) -> tuple[bool, float]:
 
 
 def cpu_seconds() -> float:
-    """Returns the CPU time of this process and of its child processes that have ended, in seconds.
+    """Returns the CPU time of this process and, except on Windows, of its child processes that have ended, in seconds.
 
     It counts from the start of this process, so that the CPU time of a run is the difference of two such values.
     """
+    try:
+        from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+    except ImportError:
+        return process_time()
     return sum(sum(getrusage(who)[:2]) for who in (RUSAGE_SELF, RUSAGE_CHILDREN))
 
 

@@ -14,7 +14,7 @@ from importlib.util import cache_from_source, find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from fedbandit_envs.basics.entry_points import package_files
+from fedbandit_envs.basics.entry_points import file_module, package_files
 from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
 from fedbandit_envs.wrappers.registry import WRAPPERS
 
@@ -105,12 +105,15 @@ def foreign_modules(settings: Any) -> Iterator[str]:
     """Yields the names of modules of other packages that a run's settings refer to.
 
     Args:
-        settings: JSON data; texts in it may be an entry point ``"module:Class"``, or the name of a wrapper or mechanism
-            that another package (a plug-in) has registered.
+        settings: JSON data; texts in it may be an entry point ``"module:Class"`` or ``"file.py:Class"``, or the name of
+            a wrapper or mechanism that another package (a plug-in) has registered.
     """
     match settings:
         case str():
-            module = settings.partition(":")[0] if _ENTRY_POINT.fullmatch(settings) else ""
+            file, _, attribute = settings.rpartition(":")
+            module = file if _ENTRY_POINT.fullmatch(settings) else ""
+            if attribute and file.endswith(".py") and Path(file).is_file():
+                module = file_module(file).__name__
             for registry in (WRAPPERS, MECHANISMS):
                 if not module and registry.package(settings):
                     module = registry[settings].__module__

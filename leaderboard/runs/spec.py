@@ -6,7 +6,7 @@ This module also reads the ``key=value`` words by which a command line sets argu
 import inspect
 import json
 from ast import literal_eval
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
@@ -21,7 +21,7 @@ from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.action_formats import EntryRequiredError
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import MOST
-from fedbandit_envs.core.stack import Stack, checked
+from fedbandit_envs.core.stack import Stack, checked, find_wrapper
 from fedbandit_envs.core.stack import build as build_stack
 from fedbandit_envs.leaderboard.runs.result import ONE_STRATUM, RunResult, Strata, claims_of, cpu_seconds
 from fedbandit_envs.leaderboard.runs.row_check import RowCheck
@@ -127,7 +127,7 @@ class RunSpec:
         Raises:
             SettingsError: A setting is wrong; the message names the parameter, its value and what is allowed.
         """
-        with refusing(*_WRONG, ImportError, AttributeError):
+        with refusing(*_WRONG, ImportError, AttributeError, SyntaxError):
             find_baseline(self.baseline)
             find_registered(self.env_id)
             require_integer("rounds", self.rounds, 1)
@@ -135,39 +135,75 @@ class RunSpec:
                 raise ValueError(f"rounds is {self.rounds}; at most {MOST} can be counted")
             require_integer("seeds", self.seeds, 1, MOST_OF_A_SIZE)
             require_integer("first_seed", self.first_seed, 0)
-            checked(self.stack)
+            for name, _ in checked(self.stack):
+                find_wrapper(name)
 
     def assigned(self, words: Sequence[str]) -> "RunSpec":
         """Returns this run with arguments from the option ``--set`` of a command line.
 
         Args:
-            words: Texts of the form ``key=value``. The key is the name of an argument of the environment, the policy or
-                a wrapper; if several of them have it, ``env.key``, ``policy.key``, ``channel.key`` and so on say which
-                one is meant.
+            words: Texts of the form ``key=value``, with a key as in :meth:`changed`.
 
         Raises:
             SettingsError: A word is malformed, or its key unknown or ambiguous.
         """
-        known = self.known_settings
-        given: dict[str, dict[str, Any]] = {part: {} for part in known}
         with refusing(ValueError):
-            for word in words:
-                part, name, value = read_assignment(word)
-                parts = [part] if part else [one for one, names in known.items() if name in names]
-                if len(parts) != 1 or name not in known.get(parts[0], ()):
-                    allowed = ", ".join(f"{one}.{n}" for one, names in known.items() for n in sorted(names))
-                    raise SettingsError(f"--set {word!r} is not key=value with a key among {allowed}")
-                given[parts[0]][name] = value
+            return self.changed(read_assignments(words))
+
+    def changed(self, settings: Mapping[str, Any]) -> "RunSpec":
+        """Returns this run with other arguments of environment, policy and wrappers.
+
+        Args:
+            settings: Values by key. A key is the name of an argument of the environment, the policy or a wrapper; if
+                several of them have it, ``env.key``, ``policy.key``, ``channel.key`` and so on say which one is meant.
+                ``agents`` is short for ``num_agents``, and likewise for other arguments.
+
+        Raises:
+            SettingsError: A key is unknown or ambiguous, or two keys stand for the same argument.
+        """
+        given: dict[str, dict[str, Any]] = {part: {} for part in self.known_settings}
+        known = [(part, name) for part, names in self.known_settings.items() for name in sorted(names)]
+        for key, value in settings.items():
+            places = self.places(key)
+            if len(places) != 1:
+                among = ", ".join(".".join(place) for place in places or known)
+                raise SettingsError(f"'{key}={value}' is not key=value with a key among {among}")
+            ((part, name),) = places
+            if name in given[part]:
+                raise SettingsError(f"{key} is {value!r}; {part}.{name} has a value already")
+            given[part][name] = value
+        stack = [[name, {**kwargs, **given[_short(name)]}] for name, kwargs in self.stack]
+        for name, _ in stack:
+            given.pop(_short(name), None)
         return replace(
-            self, env_kwargs=given.pop("env"), policy_kwargs=given.pop("policy"), wrapper_kwargs=given
+            self,
+            env_kwargs={**self.env_kwargs, **given.pop("env")},
+            policy_kwargs={**self.policy_kwargs, **given.pop("policy")},
+            stack=stack,
+            wrapper_kwargs={
+                part: {**self.wrapper_kwargs.get(part, {}), **kwargs} for part, kwargs in given.items()
+            },
         )
+
+    def places(self, key: str) -> list[tuple[str, str]]:
+        """Returns the arguments that a key of :meth:`changed` may stand for: pairs of part and argument.
+
+        There is one for a key that can be used, several for an ambiguous one, and none for an unknown one.
+        """
+        part, _, name = key.rpartition(".")
+        found = []
+        for one, names in self.known_settings.items():
+            own = [tried for tried in (name, f"num_{name}") if tried in names and part in ("", one)]
+            found += [(one, tried) for tried in own[:1]]
+        return found
 
     @property
     def known_settings(self) -> dict[str, dict[str, Any]]:
         """The arguments that can be set, and their defaults.
 
-        They are those of the environment (``env``), the policy (``policy``) and each of the baseline's wrappers (by its
-        name). A required argument has the default ``inspect.Parameter.empty``.
+        They are those of the environment (``env``), the policy (``policy``), each of the baseline's wrappers (by its
+        role, such as ``channel``) and each wrapper of :attr:`stack` (by its name, such as ``Byzantine``). A required
+        argument has the default ``inspect.Parameter.empty``.
         """
         entry, baseline = find_registered(self.env_id), find_baseline(self.baseline)
         federation = resolve(entry.federation)
@@ -175,6 +211,7 @@ class RunSpec:
             "env": {**arguments(federation), **getattr(federation, "defaults", {}), **entry.kwargs},
             "policy": {**arguments(baseline.policy), **baseline.policy_kwargs},
             **{part: {**arguments(one.make), **one.kwargs} for part, one in baseline.wrappers.items()},
+            **{_short(name): {**arguments(find_wrapper(name)), **given} for name, given in self.stack},
         }
         for name in ("env", "max_cycles", "render_mode"):
             for values in known.values():
@@ -243,7 +280,7 @@ class RunSpec:
         """
         entry = find_registered(self.env_id)
         kwargs = {**entry.kwargs, **self.env_kwargs, "max_cycles": self.rounds}
-        with refusing(*_WRONG, ImportError, AttributeError):
+        with refusing(*_WRONG, ImportError, AttributeError, OSError):
             return build_stack(entry.federation, (*entry.stack, *self.stack), **kwargs)
 
     def build(self) -> tuple[FederatedEnv, Policy]:
@@ -329,6 +366,11 @@ class RunSpec:
         return {"env_id": self.env_id, "baseline": self.baseline, "epsilon": epsilon, **self.labels}
 
 
+def _short(name: str) -> str:
+    """Returns the name by which settings refer to a wrapper of a stack: its class', without the module."""
+    return name.rpartition(":")[2]
+
+
 def read_assignment(word: str) -> tuple[str, str, Any]:
     """Splits a word of the command line's option ``--set`` into what it sets and the value.
 
@@ -347,6 +389,16 @@ def read_assignment(word: str) -> tuple[str, str, Any]:
     if not (equals and name.isidentifier() and (part.isidentifier() or not dot)):
         raise ValueError(f"--set is {word!r}; key=value or part.key=value is required")
     return part, name, read_value(text)
+
+
+def read_assignments(words: Iterable[str]) -> dict[str, Any]:
+    """Returns the values that several words of the option ``--set`` set, by ``name`` or ``part.name``.
+
+    Raises:
+        ValueError: A word has not the form that :func:`read_assignment` requires.
+    """
+    read = map(read_assignment, words)
+    return {f"{part}.{name}" if part else name: value for part, name, value in read}
 
 
 def read_value(text: str) -> Any:

@@ -5,7 +5,6 @@ with a digest of its content. So after an interruption only the missing shards a
 common use the same file. Several processes may share a folder: the one that has the lock on a file plays the shard.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -19,7 +18,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Arrays
-from fedbandit_envs.basics.files import write_all
+from fedbandit_envs.basics.files import lock, write_all
 from fedbandit_envs.leaderboard.runs.source import source_digest
 
 _SEAL = hashlib.sha256().digest_size
@@ -208,7 +207,7 @@ class ShardLock:
         out = FileIO(partial, "a")
         # Between opening and locking, the process that had the lock may have finished and moved the file away.
         with suppress(BlockingIOError, FileNotFoundError):
-            fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(out, wait=False)
             if os.path.samestat(os.fstat(out.fileno()), partial.stat()):
                 return cls(file, out)
         out.close()

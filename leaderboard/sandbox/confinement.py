@@ -15,17 +15,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedbandit_envs.leaderboard.sandbox.namespaces import die_with_parent, enter_namespaces
+from fedbandit_envs.leaderboard.sandbox.parts import (
+    FILES,
+    PROCESSES,
+    SIGNALS,
+    SYSTEM_CALLS,
+    TIMES,
+    TRUNCATION,
+)
 from fedbandit_envs.leaderboard.sandbox.system_calls import filter_system_calls
-
-FILES, SIGNALS, SYSTEM_CALLS = "files", "signals", "system calls"
-"""The first parts: only listed files can be opened; no signals can be sent; only listed system calls are allowed."""
-
-PROCESSES, TIMES, TRUNCATION = "other processes", "times of access", "truncation"
-"""The other parts: no other process can be seen, nor a file beside listed ones; no time of access is recorded; and a
-file that may only be read cannot be truncated."""
-
-PARTS = (FILES, SIGNALS, SYSTEM_CALLS, PROCESSES, TIMES, TRUNCATION)
-"""All parts of confinement that a kernel may enforce."""
 
 _SET_NO_NEW_PRIVS = 38
 _CAPABILITIES_VERSION_3 = 0x20080522

@@ -1,6 +1,5 @@
 """Arrays in memory that two processes share, and that no third process can open since it has no name."""
 
-import fcntl
 import mmap
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +11,6 @@ from fedbandit_envs.basics.arrays import Array
 
 # Seal against later writing, known to Linux since 5.1; the module fcntl has the name from Python 3.13 on only.
 _F_SEAL_FUTURE_WRITE = 0x0010
-_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 Field = tuple[str, str, tuple[int, ...]]
 """The layout of one array in shared memory: its name, its dtype in the form of ``numpy.dtype.str``, and its shape.
@@ -70,11 +68,15 @@ class SharedMemory:
                 or to map it as writable to every process that has the descriptor; only this process's mapping, which
                 was made before, stays writable.
         """
+        # A module, and seals, of Linux alone.
+        import fcntl
+
         descriptor = os.memfd_create("fedbandit", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(descriptor, size)
         memory = cls(descriptor, writable=True)
+        seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
         fcntl.fcntl(
-            descriptor, fcntl.F_ADD_SEALS, _SEALS | (_F_SEAL_FUTURE_WRITE if read_only_for_others else 0)
+            descriptor, fcntl.F_ADD_SEALS, seals | (_F_SEAL_FUTURE_WRITE if read_only_for_others else 0)
         )
         return memory
 

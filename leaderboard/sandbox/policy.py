@@ -40,7 +40,7 @@ class SandboxedPolicy:
 
     Attributes:
         confined: The parts of confinement that the kernel enforces on the child process
-            (:data:`.confinement.PARTS`); empty before the first reset.
+            (:data:`.parts.PARTS`); empty before the first reset.
 
     Example:
         >>> with SandboxedPolicy("fedbandit_envs.baselines.arms:UCB1") as policy:

@@ -3,7 +3,6 @@
 It is a new Python interpreter that inherits nothing from the parent but one end of a channel.
 """
 
-import fcntl
 import importlib.util
 import json
 import os
@@ -25,6 +24,7 @@ from typing import Any
 
 from numba.core.caching import _CacheLocator
 
+from fedbandit_envs.basics.files import lock
 from fedbandit_envs.leaderboard.sandbox.source import Source
 
 _INSIDE = "fedbandit_envs.leaderboard.sandbox.inside"
@@ -35,9 +35,19 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 _PREFIX = "fedbandit-entry-"
 _SECONDS_TO_END, _SECONDS_TO_DIE = 2.0, 10.0
 _ENDINGS = {
-    signal.SIGXCPU: " (all of its CPU time is used up)",
-    signal.SIGKILL: " (perhaps out of memory or CPU time)",
+    "SIGXCPU": " (all of its CPU time is used up)",
+    "SIGKILL": " (perhaps out of memory or CPU time)",
 }
+
+
+def require_linux() -> None:
+    """Raises an error unless the operating system is Linux, whose kernel confines the processes.
+
+    Raises:
+        OSError: It is another one.
+    """
+    if sys.platform != "linux":
+        raise OSError(f"submitted policies play in a process that Linux confines; this is {sys.platform}")
 
 
 class SandboxProcess:
@@ -59,9 +69,10 @@ class SandboxProcess:
             cpu_seconds: CPU time in seconds after which the kernel ends the child.
 
         Raises:
-            OSError: The system cannot start another process.
+            OSError: The system cannot start another process, or it is not Linux.
             ModuleNotFoundError: The entry point's module does not exist.
         """
+        require_linux()
         # Only the folders of this package may be read. In a checkout they are side by side; the checkout itself, which
         # may have private files, stays closed.
         specs = [importlib.util.find_spec(f"fedbandit_envs{floor}") for floor in _FLOORS]
@@ -110,7 +121,7 @@ class SandboxProcess:
         if number not in signal.valid_signals():
             return f"its process has exited with code {code}"
         reason = signal.Signals(number)
-        return f"its process was ended by {reason.name}{_ENDINGS.get(reason, '')}"
+        return f"its process was ended by {reason.name}{_ENDINGS.get(reason.name, '')}"
 
     def close(self) -> None:
         """Ends the process and removes its folder; a second call does nothing."""
@@ -125,18 +136,18 @@ def _own_folder() -> Iterator[str]:
     has ended in whatever way. Folders without that are removed first.
     """
     _remove_orphans(tempfile.gettempdir())
-    folder, lock = None, -1
+    folder, descriptor = None, -1
     while folder is None or not os.path.exists(folder):
         # Another run may have removed the folder before it was locked.
         with suppress(FileNotFoundError):
             folder = tempfile.mkdtemp(prefix=_PREFIX)
-            lock = os.open(folder, os.O_DIRECTORY)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            descriptor = os.open(folder, os.O_DIRECTORY)
+            lock(descriptor, wait=True)
     try:
         yield folder
     finally:
         _remove(folder)
-        os.close(lock)
+        os.close(descriptor)
 
 
 @cache
@@ -148,11 +159,11 @@ def _remove_orphans(place: str) -> None:
     """
     for path in Path(place).glob(f"{_PREFIX}*"):
         with suppress(OSError), ExitStack() as ends:
-            lock = os.open(path, os.O_DIRECTORY | os.O_NOFOLLOW)
-            ends.callback(os.close, lock)
+            descriptor = os.open(path, os.O_DIRECTORY | os.O_NOFOLLOW)
+            ends.callback(os.close, descriptor)
             # Another user could replace what is in a folder of theirs by links while it is being removed.
-            if os.fstat(lock).st_uid == os.geteuid():
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_uid == os.geteuid():
+                lock(descriptor, wait=False)
                 _remove(str(path))
 
 

@@ -16,6 +16,7 @@ from fedbandit_envs.leaderboard.board.result import Group, ResultError, ResultFi
 from fedbandit_envs.leaderboard.board.scores import Estimate
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import Track, tracks_of
+from fedbandit_envs.registry.registration import REGISTRY
 
 UNKNOWN = Estimate(nan)
 
@@ -25,9 +26,12 @@ def lines_of(suite: str) -> Mapping[str, str]:
 
     Roles are agents that send nothing, with default and with tuned constants; a placebo, whose messages carry no data;
     and a federation without noise, with the constants of tuned silence and with its own, if they differ. Empty for
-    unknown suites.
+    unknown suites, and for suites of environments that other packages add.
     """
-    named = BASELINE_OF.get(suite.removesuffix("-quick"), {})
+    # "fedbandit_envs.linear.env:LinearEnv" is of the problem "linear", and a problem may have several suites.
+    federation = REGISTRY[SUITES[suite].tasks[0].env_id].federation if suite in SUITES else ""
+    package, _, inside = federation.partition(".")
+    named = BASELINE_OF.get(inside.partition(".")[0], {}) if package == "fedbandit_envs" else {}
     lines = {part: named[part] for part in (SILENT, TUNED, PLACEBO, TRUE, TRUE_TUNED) if named}
     return {part: name for part, name in lines.items() if part == TRUE or name != lines[TRUE]}
 

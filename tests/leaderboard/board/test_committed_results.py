@@ -20,7 +20,9 @@ from fedbandit_envs.leaderboard.board.verify import verify
 ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "docs" / "leaderboard"
 RECORDS = Records(PAGES / "results")
-QUICK = [name for name in SUITES if name.endswith("-quick")]
+# A suite whose results have not been published yet.
+UNPLAYED = {"classification-quick"}
+QUICK = [name for name in SUITES if name.endswith("-quick") and name not in UNPLAYED]
 STALE = "stale: docs/leaderboard.md, under Reports, has the command that renews it"
 NUMERIC = ("numpy", "scipy", "numba", "llvmlite")
 

@@ -19,7 +19,7 @@ from fedbandit_envs.leaderboard.board.entries import submission_of
 from fedbandit_envs.leaderboard.board.result import digest_of
 from fedbandit_envs.leaderboard.runs.source import package_digest
 from fedbandit_envs.leaderboard.sandbox import SandboxedPolicy
-from fedbandit_envs.leaderboard.sandbox.confinement import FILES
+from fedbandit_envs.leaderboard.sandbox.parts import FILES
 
 HONEST = """
 import numpy as np

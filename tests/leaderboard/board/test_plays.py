@@ -17,7 +17,7 @@ from fedbandit_envs.leaderboard.board.suites import Task
 from fedbandit_envs.leaderboard.board.tracks import tracks_of
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
-from fedbandit_envs.leaderboard.sandbox.confinement import FILES, PARTS, SIGNALS, SYSTEM_CALLS
+from fedbandit_envs.leaderboard.sandbox.parts import FILES, PARTS, SIGNALS, SYSTEM_CALLS
 
 POLICY = """
 import time

@@ -8,14 +8,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from board_results import federation_pays, result
+from board_results import PRIVATE, federation_pays, result
 
 from fedbandit_envs.leaderboard.board import report as package
 from fedbandit_envs.leaderboard.board.report import report
 from fedbandit_envs.leaderboard.board.report.page import bar
 from fedbandit_envs.leaderboard.board.result import ResultFile
 from fedbandit_envs.leaderboard.board.scores import Estimate
-from fedbandit_envs.leaderboard.board.suites import SUITES
 
 ASSETS = Path(package.__file__).parent
 SUITE = "arms-quick"
@@ -51,7 +50,7 @@ class Page(HTMLParser):
 def written(tmp_path_factory):
     out = tmp_path_factory.mktemp("report") / "new"
     attack = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
-    every = [one for suite in SUITES if suite.endswith("-quick") for one in federation_pays(suite)]
+    every = [one for problem in PRIVATE for one in federation_pays(f"{problem}-quick")]
     every.append(result(SUITE, "mine", "silent", 0.4, kind="submission", command=["run", attack, "a b"]))
     withdrawn = [
         {

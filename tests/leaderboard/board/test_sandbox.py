@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from entries import file_with, start_and_play
 from gymnasium import spaces
-from registered import small
+from registered import own_small, small
 
 from fedbandit_envs import arms_v0, procurement_v0
 from fedbandit_envs.basics.entry_points import resolve
@@ -214,7 +214,7 @@ class Late:
 @pytest.mark.parametrize("env_id", sorted(REGISTRY))
 def test_spaces_hold_no_environment(env_id):
     """Nor doors to them, anywhere in what is pickled for the child."""
-    env = make_federation(env_id, **{**small(env_id), **REGISTRY[env_id].kwargs})
+    env = make_federation(env_id, **{**small(env_id), **REGISTRY[env_id].kwargs, **own_small(env_id)})
     told = []
 
     class Looking(pickle.Pickler):

@@ -10,8 +10,8 @@ from entries import ROWS, file_with, start_and_play
 
 from fedbandit_envs import arms_v0
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy, channel
-from fedbandit_envs.leaderboard.sandbox.confinement import SYSTEM_CALLS
 from fedbandit_envs.leaderboard.sandbox.memory import SharedMemory
+from fedbandit_envs.leaderboard.sandbox.parts import SYSTEM_CALLS
 from fedbandit_envs.leaderboard.sandbox.process import SandboxProcess
 from fedbandit_envs.leaderboard.sandbox.source import Source
 from fedbandit_envs.wrappers import Channel

@@ -23,8 +23,8 @@ from fedbandit_envs.leaderboard.board.tracks import tracks_of
 from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
-from fedbandit_envs.leaderboard.sandbox.confinement import FILES, SIGNALS, SYSTEM_CALLS
 from fedbandit_envs.leaderboard.sandbox.memory import SharedMemory
+from fedbandit_envs.leaderboard.sandbox.parts import FILES, SIGNALS, SYSTEM_CALLS
 from fedbandit_envs.randomness.streams import noise_streams
 from fedbandit_envs.wrappers import Channel, GaussianPrivatizer
 

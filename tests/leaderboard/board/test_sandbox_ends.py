@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from entries import file_with, start_and_play
 
-from fedbandit_envs.leaderboard.sandbox.confinement import (
+from fedbandit_envs.leaderboard.sandbox.parts import (
     FILES,
     PROCESSES,
     SIGNALS,

@@ -16,7 +16,7 @@ from entries import ROWS
 
 from fedbandit_envs import arms_v0
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
-from fedbandit_envs.leaderboard.sandbox.confinement import (
+from fedbandit_envs.leaderboard.sandbox.parts import (
     FILES,
     PARTS,
     PROCESSES,

@@ -13,7 +13,7 @@ from fedbandit_envs.leaderboard.board import verify as module
 from fedbandit_envs.leaderboard.board.records import EditionSecrets, Records, evaluation_seeds
 from fedbandit_envs.leaderboard.board.result import Edition, ResultFile
 from fedbandit_envs.leaderboard.board.verify import verify
-from fedbandit_envs.leaderboard.sandbox.confinement import PARTS
+from fedbandit_envs.leaderboard.sandbox.parts import PARTS
 
 pytestmark = pytest.mark.usefixtures("tiny")
 

@@ -74,11 +74,19 @@ def test_a_baseline_that_does_not_fit_an_id_is_refused(baseline, env_id):
 
 @pytest.mark.parametrize(("baseline", "env_id"), PLAYABLE)
 def test_run_every_baseline(baseline, env_id):
-    sizes = [word for key, value in small(env_id).items() for word in ("--set", f"env.{key}={value}")]
+    sizes = [
+        word for key, value in small(env_id).items() for word in ("--set", f"env.{key}={json.dumps(value)}")
+    ]
     result = run_json(baseline, env_id, "--rounds", 30, "--seeds", 2, *sizes)
     assert result["checkpoints"][-1]["round"] == 30
     assert result["checkpoints"][-1]["regret_mean"] == pytest.approx(np.mean(result["per_seed"]))
     assert len(result["per_seed"]) == 2
+
+
+def test_a_file_that_is_not_there_is_explained(tmp_path):
+    table = {"name": "classification", "data": str(tmp_path / "nowhere.csv"), "labels": "kind"}
+    words = "--rounds", 3, "--seeds", 1, "--set", f"env.contexts={json.dumps(table)}"
+    assert_explained(call("run", "LinUCB", "FedClassification-v0", *words), "nowhere.csv")
 
 
 def test_run_reports_what_the_library_computes():

@@ -33,11 +33,15 @@ TAKES_A_FILE = [
     ("quickstart", "--out", "FILE"),
     ("tune", "arms", "--out", "FILE"),
     ("reproduce", "FILE"),
+    ("reproduce", "pf-ucb", "--panel", "films", "--data", "FILE"),
     ("run", "FILE", "FedArms-v0"),
     ("run", "UCB1", "FILE"),
     (*ARMS, "--stack", "FILE"),
     (*ARMS, "--set", "FILE"),
     ("audit", "FILE"),
+    ("sweep", "FILE"),
+    ("sweep", "--env", "FedArms-v0", "--policy", "FILE", "--grid", "agents=2"),
+    ("plot", "FILE", "--x", "x"),
 ]
 TAKES_A_NUMBER = [
     (*ARMS[:3], "--seeds", 1, "--rounds", "N"),
@@ -50,6 +54,7 @@ TAKES_A_NUMBER = [
     ("audit", "laplace", "--releases", "N"),
     ("audit", "laplace", "--samples", "N"),
     ("tune", "arms", "--seeds", "N", "--out", "out"),
+    ("sweep", *ARMS[3:], "--env", "FedArms-v0", "--policy", "UCB1", "--grid", "agents=N", "--out", "out"),
     (*SAMBA, "--arms", "N"),
     ("samba", "--plain", "--budget", "N"),
     ("samba", "--owners-per-role", "N", "--budget", 3),

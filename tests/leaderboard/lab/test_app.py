@@ -1,5 +1,6 @@
 """The lab's application, run without a browser: its cells, with menus and buttons as a user might leave them."""
 
+from math import inf
 from types import SimpleNamespace
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 marimo = pytest.importorskip("marimo", reason="marimo is not installed: the extra 'lab' has it")
 
 # The application imports marimo, without which its tests are left out above.
+from fedbandit_envs.leaderboard.lab import federation  # noqa: E402
 from fedbandit_envs.leaderboard.lab.app import app  # noqa: E402
 from fedbandit_envs.samba.owners.algorithm import RULES  # noqa: E402
 
@@ -57,6 +59,24 @@ def test_it_begins_with_all_its_menus():
         "Run",
     ):
         assert label in text
+
+
+def test_it_opens_on_an_example_which_a_run_replaces():
+    text, state = played()
+    assert not state["outcomes"]
+    assert "<svg" in text
+    assert "2: UCB1-weighted-true" in text
+    assert "3: UCB1-weighted" in text
+    text, _ = played(problem="FedArms-v0", numbers={"rounds": 20, "seeds": 3}, run=True)
+    assert "An example" not in text
+    assert "2: " not in text
+
+
+def test_the_example_is_what_its_caption_says():
+    silent, true, noisy = federation.example()
+    assert [one.result.privacy.epsilon for one in (silent, true)] == [0, inf]
+    assert noisy.result.privacy.epsilon == pytest.approx(1)
+    assert noisy.result.regret.shape[2] == 10
 
 
 def test_a_run_shows_regret_privacy_and_traffic():

@@ -45,6 +45,7 @@ const labelled = (text) => {
 };
 const button = (text) => inside(document).find((one) => one.tagName === "BUTTON" && one.textContent.trim() === text);
 """
+EXAMPLE = ["1: UCB1-tuned", "2: UCB1-weighted-true", "3: UCB1-weighted"]
 ALERT = "inside(document).find((one) => one.getAttribute('role') === 'alert')"
 
 
@@ -171,7 +172,13 @@ def test_a_run_shows_its_regret_and_its_privacy(lab):
     assert both[1][4] == number(float(open_.result.regret[-1].mean()))
     assert rows(lab, "Privacy of the agent that has spent most", 1)[0][0] == "\u221e"
     press(lab, "Clear")
-    until(lab, "return !document.querySelector('.figure')")
+    # As it was when it was opened.
+    assert [row[0] for row in rows(lab, "Regret and traffic", 3)] == EXAMPLE
+
+
+def test_it_opens_on_an_example(lab):
+    assert [row[0] for row in rows(lab, "Regret and traffic", 3)] == EXAMPLE
+    until(lab, "return document.querySelectorAll('.figure svg path').length >= 3")
 
 
 def test_shares_are_shown_where_arms_have_merit(lab):

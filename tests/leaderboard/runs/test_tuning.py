@@ -138,7 +138,7 @@ def test_no_experiment_plays_what_was_tuned_on():
     played = 0
     # SAMBA's, which need an extra to be planned, have nothing that was tuned.
     for experiment in (one for name, one in experiments().items() if not name.startswith("samba")):
-        for panel in experiment.panels:
+        for panel in experiment.panels.keys() - experiment.needs_data:
             for cell in experiment.runs(Plan(panel, experiment.scales["paper"], "default")):
                 if isinstance(cell, RunSpec):
                     played += 1
