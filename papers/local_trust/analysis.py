@@ -86,9 +86,3 @@ def curves(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
 
 def _named(labels: Mapping[str, Any]) -> str:
     return f"{labels['line']}, delta {labels['delta']:g}" if "delta" in labels else str(labels["line"])
-
-
-def pays_at(points: Mapping[float, Ratio]) -> str:
-    """Returns a text with the values of a quantity at which regret is below silence's, by the whole interval."""
-    paying = [f"{x:g}" for x, value in points.items() if value.at_most(1) == "holds"]
-    return ", ".join(paying) or "none of those tried"

@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, over_seeds, ratio
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, over_line, over_seeds, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
 from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.papers.servers.experiments import SILENT
+from fedbandit_envs.papers.trust.analysis import against_fellow
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
 
@@ -48,11 +50,12 @@ def _over(runs: PanelRuns, result: RunResult, rival: str, labels: Any) -> Any:
 
 
 def regrets(runs: PanelRuns) -> dict[str, dict[Any, Mean]]:
-    """Returns curves of regret of all agents over rounds, by algorithm."""
+    """Returns curves of regret of all agents over rounds, by algorithm, and by problem if there are several."""
     found = {}
-    for line, result in runs.by("line").items():
-        points = zip(result.rounds, result.regret.sum(axis=2), strict=True)
-        found[line] = {at: over_seeds(values) for at, values in points}
+    for row in runs.rows:
+        points = zip(row.result.rounds, row.result.regret.sum(axis=2), strict=True)
+        name = ", ".join(str(row.labels[of]) for of in ("line", "problem") if of in row.labels)
+        found[name] = {at: over_seeds(values) for at, values in points}
     return found
 
 
@@ -62,3 +65,20 @@ def curves(runs: PanelRuns, column: str) -> dict[str, dict[Any, Mean]]:
         line: {x: over_seeds(result.regret[-1].mean(axis=1)) for x, result in points.items()}
         for line, points in runs.lines(column).items()
     }
+
+
+def privacy_table(runs: PanelRuns) -> Table:
+    """Yields a table with a line for each run: regret, also over silence's, and the claim against a fellow agent."""
+    for row in runs.rows:
+        epsilon = f", epsilon {row.labels['epsilon']:g}" if "epsilon" in row.labels else ""
+        yield {
+            "line": f"{row.labels['line']}{epsilon}",
+            "regret (± 95 %)": over_seeds(row.result.regret[-1].sum(axis=1), ",.0f"),
+            "/ silence": _over(runs, row.result, SILENT, {}),
+            "claim against a fellow agent": against_fellow(row.result),
+        }
+
+
+def privacy_curves(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
+    """Returns curves of regret over epsilon, divided by silence's, by line."""
+    return over_line(runs.lines("epsilon"), SILENT)

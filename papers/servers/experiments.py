@@ -7,7 +7,7 @@ from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan,
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.registry.registration import REGISTRY
 
-SHARED, ALONE = "all shared", "alone"
+SHARED, ALONE, SILENT = "all shared", "alone", "silence"
 _DIM = 10
 
 
@@ -33,13 +33,13 @@ def _run(plan: Plan, baseline: str, env_id: str, env: dict[str, Any], **changes:
 def generalised(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs of logistic bandits.
 
-    The panel ``regret`` compares algorithms, ``threshold`` varies D, and ``linear`` has the algorithm for linear
-    bandits in two problems.
+    The panel ``regret`` compares algorithms, ``threshold`` varies D, ``privacy`` varies epsilon, and ``linear`` has the
+    algorithm for linear bandits in two problems.
     """
     agents = int(plan.scale.sweeps["agents"][0])
     if plan.panel == "linear":
         # He et al.'s law, with all agents in every round.
-        problems = {"FedLinear-v0": {}, "signed hypercube": REGISTRY["FedLinearAsync-v0"].kwargs}
+        problems = {"FedLinear-v0": {}, "hypercube": REGISTRY["FedLinearAsync-v0"].kwargs}
         every_round = {"channel": {"schedule": "every_round"}}
         return [
             _run(plan, name, "FedLinear-v0", env, line=line, labels={"problem": problem}, **changes)
@@ -47,7 +47,7 @@ def generalised(plan: Plan) -> list[RunSpec]:
             for line, name, changes in (
                 (ALONE, "LinUCB", {}),
                 ("DisLinUCB", "DisLinUCB", {}),
-                ("DisLinUCB, Li and Wang's D", "DisLinUCB", {"threshold": "li"}),
+                ("DisLinUCB, small D", "DisLinUCB", {"threshold": "li"}),
                 (SHARED, "FedUCB-nonprivate", {"wrappers": every_round}),
             )
         ]
@@ -57,12 +57,33 @@ def generalised(plan: Plan) -> list[RunSpec]:
         return [
             _run(plan, name, "FedLogistic-v0", env, labels={"factor": factor}, threshold=factor * printed)
             for factor in plan.scale.sweeps["factor"]
-            for name in ("FedGLB-UCB", "FedGLB-UCB-newton")
+            for name in ("FedGLB-UCB", "FedGLB-UCB-quasi-newton")
         ]
+    if plan.panel == "privacy":
+        exact: tuple[tuple[str, str, dict[str, Any]], ...] = (
+            (SILENT, "N-ONS", {"alpha": 0.3}),
+            ("true data", "FedGLB-UCB-true", {}),
+        )
+        private: tuple[tuple[str, str, dict[str, Any]], ...] = (
+            ("aggregator", "FedGLB-UCB-private", {}),
+            ("server", "FedGLB-UCB-private", {"server": {"stage": "server"}}),
+            ("placebo", "FedGLB-UCB-placebo", {}),
+        )
+        return [
+            *(_run(plan, name, "FedLogistic-v0", env, line=line, **given) for line, name, given in exact),
+            *(
+                _run(
+                    plan, name, "FedLogistic-v0", env, line=line, labels={"epsilon": epsilon},
+                    wrappers={"privatizer": {"epsilon": epsilon}, **changes},
+                )
+                for epsilon in plan.scale.sweeps["epsilon"]
+                for line, name, changes in private
+            ),
+        ]  # fmt: skip
     little = {"beta_scale": 0.1}
     lines: list[tuple[str, str, dict[str, Any]]] = [
         ("FedGLB-UCB", "FedGLB-UCB", {}),
-        ("FedGLB-UCB-newton", "FedGLB-UCB-newton", {}),
+        ("FedGLB-UCB-quasi-newton", "FedGLB-UCB-quasi-newton", {}),
         (SHARED, "UCB-GLM-shared", {}),
         (f"{SHARED}, a tenth of the radius", "UCB-GLM-shared", little),
         (ALONE, "UCB-GLM", {}),
@@ -90,22 +111,35 @@ def fixed_features(plan: Plan) -> list[RunSpec]:
     ]
 
 
+_SWEEPS = {
+    "agents": (200.0,),
+    "factor": (0.1, 1.0, 10.0, 100.0),
+    "epsilon": (1.0, 3.0, 10.0, 30.0, 100.0),
+}
+
 EXPERIMENTS = {
     "fedglb": Experiment(
         "FedGLB-UCB: a server that asks for gradients",
-        {"x": "D over the default", "y": "regret of all agents"},
+        {"x": "quantity", "y": "regret of all agents"},
         {
-            "tiny": Scale(40, 2, {"agents": (5,), "factor": (1.0,)}),
-            "small": Scale(2_000, 20, {"agents": (200,), "factor": (0.1, 1.0, 10.0, 100.0)}),
-            "paper": Scale(2_000, 20, {"agents": (200,), "factor": (0.1, 1.0, 10.0, 100.0)}),
+            "tiny": Scale(40, 2, {"agents": (5,), "factor": (1.0,), "epsilon": (10.0,)}),
+            "small": Scale(2_000, 20, _SWEEPS),
+            "paper": Scale(2_000, 20, _SWEEPS),
         },
         generalised,
         {
             "regret": "What is sent for what it saves",
             "threshold": "The threshold D",
+            "privacy": "Privacy of all data of an agent",
             "linear": "DisLinUCB in linear bandits",
         },
         "generalised_setting.md.j2",
+        panel_axes={
+            "regret": {"x": "round"},
+            "threshold": {"x": "D over the default", "y": "regret per agent"},
+            "privacy": {"x": "epsilon", "y": "regret / silence's"},
+            "linear": {"x": "round"},
+        },
     ),
     "fed-pe": Experiment(
         "Fed-PE: a server that plans what agents explore",

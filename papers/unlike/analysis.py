@@ -10,7 +10,7 @@ from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
 from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.papers.trust.analysis import against_fellow
-from fedbandit_envs.papers.unlike.experiments import READ_OFF, RELEASED
+from fedbandit_envs.papers.unlike.experiments import PLAIN, READ_OFF, RELEASED
 
 
 def regret_at(result: RunResult, horizon: float) -> Array:
@@ -56,18 +56,21 @@ def unsettled(result: RunResult) -> str:
 
 
 def released(line: str, horizon: float) -> str:
-    """Returns the regret in runs of the authors' released program with its interval, as text; "-" where unknown."""
+    """Returns the regret in runs of the authors' released program or of a plain one, with its interval, as text."""
     if (line, horizon) in RELEASED:
         value, half = RELEASED[line, horizon]
         return f"{value:,.0f} ± {half:,.0f}"
-    return f"{READ_OFF[line, horizon]:,.0f} (read off)" if (line, horizon) in READ_OFF else "-"
+    if (line, horizon) in PLAIN:
+        value, half = PLAIN[line, horizon]
+        return f"{READ_OFF[line, horizon]:,.0f} (read off); plain program {value:,.0f} ± {half:,.0f}"
+    return "-"
 
 
 def agrees(line: str, horizon: float, result: RunResult) -> str:
-    """Returns whether our mean and the released program's differ by no more than both intervals together, as text."""
-    if (line, horizon) not in RELEASED:
+    """Returns whether our mean and the other program's differ by no more than both intervals together, as text."""
+    if (line, horizon) not in {**PLAIN, **RELEASED}:
         return "-"
-    value, half = RELEASED[line, horizon]
+    value, half = {**PLAIN, **RELEASED}[line, horizon]
     own = over_seeds(total(result, horizon))
     joint = float(np.hypot(half, (own.high - own.low) / 2))
     return "agrees" if abs(own.value - value) <= joint else "does **not** agree"
@@ -79,6 +82,7 @@ def regret_table(runs: PanelRuns) -> Table:
         result, horizon = row.result, row.labels["horizon"]
         line = str(row.labels["line"])
         line += "".join(f", {of} {row.labels[of]:g}" for of in ("alpha", "epsilon") if of in row.labels)
+        known = {"released program": released(line, horizon), "joint interval": agrees(line, horizon, result)}
         yield {
             "line": line,
             "T": f"{horizon:,.0f}",
@@ -86,8 +90,8 @@ def regret_table(runs: PanelRuns) -> Table:
             "median": f"{np.median(regret_at(result, horizon)):,.0f}",
             "messages": over_seeds(cost(result), ",.0f"),
             "regret and messages (± 95 %)": over_seeds(total(result, horizon), ",.0f"),
-            "released program": released(line, horizon),
-            "joint interval": agrees(line, horizon, result),
+            # What is known is not of the user's means.
+            **(known if runs.panel != "films" else {}),
             "still regretting": unsettled(result),
         }
 

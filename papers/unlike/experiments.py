@@ -1,9 +1,12 @@
 """Runs of Fed1-UCB, Fed2-UCB and PF-UCB, beside agents who do not communicate and controls without phases."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from fedbandit_envs.arms.ratings import RatedItems, mean_ratings
 from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.basics.config import make
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 
@@ -26,6 +29,15 @@ READ_OFF: Mapping[tuple[str, float], float] = {
     ("PF-UCB, alpha 1", HORIZON): 7_400.0,
 }
 """The same, read off curves that are stored with the authors' program (10 runs, no interval)."""
+
+PLAIN: Mapping[tuple[str, float], tuple[float, float]] = {
+    ("PF-UCB, alpha 0", HORIZON): (22_197.0, 1_662.0),
+    ("PF-UCB, alpha 0.2", HORIZON): (14_799.0, 796.0),
+    ("PF-UCB, alpha 0.9", HORIZON): (16_841.0, 770.0),
+    ("PF-UCB, alpha 1", HORIZON): (7_363.0, 215.0),
+}
+"""The same, with half of a 95 % interval, in 50 runs of a plain program written after the released one
+(``pf_by_phases`` in ``tests/support/shi_reference.py``), where no run of the released program itself is known."""
 
 _LONG = {"env_id": "FedGaussianSampled-v0", "agents": 1022}
 
@@ -61,12 +73,40 @@ def _run(line: str, baseline: str, plan: Plan, labels: dict[str, Any], **changes
     )  # fmt: skip
 
 
+def _films(plan: Plan, arms: int, users: int | None = None) -> RatedItems:
+    """Returns the most rated films of the user's table, with their means or with those of the users who rated most."""
+    read = partial(mean_ratings, num_arms=arms, num_agents=users)
+    found: RatedItems = make("data", plan.data or {}, {"ratings": read}, RatedItems)
+    return found
+
+
+def _film_fans(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of 200 agents who look for the best of 100 films: drawn around its means, or real users."""
+    films, users = _films(plan, 100), _films(plan, 100, 200)
+    # The means themselves and not the path make a stored run known, so that another table is not taken for it.
+    drawn = {"means": films.means.tolist(), "reward_sd": 0.2, "law": "approximate", "spread": 0.1}
+    real = {"means": users.means.tolist(), "reward_sd": 0.2, "law": "exact"}
+    fed1: dict[str, Any] = {"c1": 1.0, "c2": 0.0}
+    fed2 = {"agents": 254, "pulls": 200, "c2": 0.25}
+    lines = [("Fed2-UCB", drawn, fed2), ("Fed2-UCB, spread 0.02", {**drawn, "spread": 0.02}, fed2)]
+    for whose, env in (("", drawn), (", real users", real)):
+        lines += [(f"Fed1-UCB{whose}", env, fed1), (f"alone{whose}", env, {}), (f"epochs{whose}", env, {})]
+    names = {"alone": "Gaussian-UCB", "epochs": "Gaussian-epochs"}
+    filled = {"filled": users.filled}
+    return [
+        _run(line, names.get(of := line.partition(",")[0], of), plan, filled, env=env, **{"agents": 200, **changes})
+        for line, env, changes in lines
+    ]  # fmt: skip
+
+
 def global_aim(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs of agents who all look for the globally best arm.
 
-    The panel ``exact`` has the exact model, ``approximate`` agents drawn from a population, ``private`` noisy sums, and
-    ``constant`` varies the constant of the radius.
+    The panel ``exact`` has the exact model, ``approximate`` agents drawn from a population, ``private`` noisy sums,
+    ``films`` means from the user's table of ratings, and ``constant`` varies the constant of the radius.
     """
+    if plan.panel == "films":
+        return _film_fans(plan)
     panel, sweeps = plan.panel, plan.scale.sweeps
     if panel == "exact":
         lines: list[tuple[str, str, dict[str, Any]]] = [
@@ -132,7 +172,20 @@ def global_aim(plan: Plan) -> list[RunSpec]:
 
 
 def mixed_aims(plan: Plan) -> list[RunSpec]:
-    """Returns a panel's runs of agents with mixed aims: for each ``alpha``, or with the ``enhanced`` form."""
+    """Returns a panel's runs of agents with mixed aims.
+
+    The panel ``alpha`` has PF-UCB and agents alone, ``controls`` other constants and algorithms without phases,
+    ``enhanced`` the enhanced form, and in ``films`` agents are ten users of the user's table of ratings.
+    """
+    if plan.panel == "films":
+        users = _films(plan, 40, 10)
+        names = {"PF-UCB": "PF-UCB", "alone": "Gaussian-UCB", "shared": "Gaussian-UCB-shared"}
+        aims = [{"means": users.means.tolist(), "num_agents": 10, "regret": alpha} for alpha in _FILM_ALPHAS]
+        return [
+            _run(line, name, plan, {"alpha": aim["regret"], "filled": users.filled}, env_id="FedMixed-v0", env=aim)
+            for aim in aims
+            for line, name in names.items()
+        ]  # fmt: skip
     if plan.panel == "enhanced":
         # Without given means each agent's are drawn.
         env = {"means": None, "num_agents": 4, "num_arms": 9, "regret": 0.5}
@@ -140,13 +193,14 @@ def mixed_aims(plan: Plan) -> list[RunSpec]:
             _run(line, line, plan, {}, env_id="FedMixed-v0", env=env)
             for line in ("PF-UCB", "PF-UCB-enhanced")
         ]
-    lines = {
-        "PF-UCB": "PF-UCB",
-        "PF-UCB-printed": "PF-UCB-printed",
-        "growth 1.2": "PF-UCB-1.2",
-        "leader against challenger": "PF-leader",
-        "alone": "Gaussian-UCB",
-    }
+    lines = {"PF-UCB": "PF-UCB", "alone": "Gaussian-UCB"}
+    if plan.panel == "controls":
+        lines = {
+            "PF-UCB": "PF-UCB",
+            "PF-UCB-printed": "PF-UCB-printed",
+            "growth 1.2": "PF-UCB-1.2",
+            "leader against challenger": "PF-leader",
+        }
     return [
         _run(line, name, plan, {"alpha": alpha}, env_id="FedMixed-v0", env={"regret": alpha})
         for alpha in plan.scale.sweeps["alpha"]
@@ -155,6 +209,8 @@ def mixed_aims(plan: Plan) -> list[RunSpec]:
 
 
 _ALPHAS = (0.0, 0.2, 0.5, 0.9, 1.0)
+_FILM_ALPHAS = (0.0, 0.1, 0.9, 1.0)
+_ROUNDS = {"x": "round", "y": "regret per agent, without messages"}
 _CONSTANTS = (0.25, 0.5, 1.0, 2.0, 4.0, 6.0)
 
 EXPERIMENTS = {
@@ -172,8 +228,14 @@ EXPERIMENTS = {
             "approximate": "Agents drawn from a population",
             "constant": "The constant of the radius",
             "private": "Private epochs",
+            "films": "Films",
         },
         "global_setting.md.j2",
+        panel_axes={
+            **dict.fromkeys(("exact", "approximate", "films"), _ROUNDS),
+            "private": {"x": "epsilon", "y": "regret / silence's"},
+        },
+        needs_data=("films",),
     ),
     "pf-ucb": Experiment(
         "PF-UCB: aims between an agent's own and the global means",
@@ -184,7 +246,17 @@ EXPERIMENTS = {
             "paper": Scale(HORIZON, 50, {"alpha": _ALPHAS}),
         },
         mixed_aims,
-        {"alpha": "Values of alpha", "enhanced": "The enhanced form"},
+        {
+            "alpha": "Values of alpha",
+            "controls": "Other constants, other lengths of phases, no phases",
+            "enhanced": "The enhanced form",
+            "films": "Films",
+        },
         "mixed_setting.md.j2",
+        panel_axes={
+            **{panel: {"xscale": "linear"} for panel in ("alpha", "controls", "films")},
+            "enhanced": _ROUNDS,
+        },
+        needs_data=("films",),
     ),
 }

@@ -1,22 +1,48 @@
 """The pages on Fed1-UCB, Fed2-UCB and PF-UCB: their runs, the rest of the horizon, and pages at a tiny scale."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pages import check_page
+from scipy.stats import ttest_ind
+from shi_reference import PF, pf_by_phases
 from typer.testing import CliRunner
 
+from fedbandit_envs.arms.ratings import mean_ratings
+from fedbandit_envs.gaussian.registered import PROBLEM
 from fedbandit_envs.leaderboard.cli import app
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan
+from fedbandit_envs.leaderboard.reproduction.page import Reproduction
 from fedbandit_envs.papers.unlike.analysis import cost, regret_at, slope, total
-from fedbandit_envs.papers.unlike.experiments import EXPERIMENTS
+from fedbandit_envs.papers.unlike.experiments import EXPERIMENTS, PLAIN
+
+MEANS = np.array(PROBLEM.presets["FedMixed-v0"].kwargs["means"])
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory):
+    """A table of ratings of 120 films by 230 people, of which four of ten are missing."""
+    pytest.importorskip("pandas")
+    rng, path = np.random.default_rng(3), tmp_path_factory.mktemp("films") / "films.csv"
+    who, what = np.nonzero(rng.random((230, 120)) < 0.6)
+    stars = np.clip(np.round(rng.normal(2.5 + what / 120, 1)), 1, 5)
+    rows = np.column_stack([who, what, stars])
+    np.savetxt(path, rows, "%d", ",", header="user,item,rating", comments="")
+    return path
+
+
+def spec_of(path):
+    return {"name": "ratings", "table": str(path), "scale": [1, 5]}
 
 
 @pytest.mark.parametrize("name", ["fed-ucb", "pf-ucb"])
 @pytest.mark.parametrize("scale", ["tiny", "small", "paper"])
-def test_no_two_runs_of_a_panel_are_alike(name, scale):
+def test_no_two_runs_of_a_panel_are_alike(films, name, scale):
     experiment = EXPERIMENTS[name]
     for panel in experiment.panels:
-        runs = experiment.runs(Plan(panel, experiment.scales[scale], "default"))
+        runs = experiment.runs(Plan(panel, experiment.scales[scale], "default", spec_of(films)))
         assert len({tuple(sorted(run.labels.items())) for run in runs}) == len(runs)
         assert len({str(run.key) for run in runs}) == len(runs)
 
@@ -50,9 +76,100 @@ def test_a_run_that_ends_early_decides_by_the_whole_horizon():
     assert spec.labels["horizon"] == 2000
 
 
-@pytest.mark.parametrize("name", ["fed-ucb", "pf-ucb"])
-def test_the_page_is_made(tmp_path, name):
-    words = ["reproduce", name, "--scale", "tiny", "--out", str(tmp_path)]
-    found = CliRunner().invoke(app, words, env={"TERM": "dumb"})
+def call(*words):
+    return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb", "COLUMNS": "300"})
+
+
+@pytest.mark.parametrize(("name", "agents", "arms"), [("fed-ucb", 200, 100), ("pf-ucb", 10, 40)])
+def test_the_page_is_made(tmp_path, films, name, agents, arms):
+    found = call(name, "--scale", "tiny", "--data", films, "--out", tmp_path)
     assert found.exit_code == 0, found.output
     check_page(tmp_path / f"{name}-tiny.md")
+    page = (tmp_path / f"{name}-tiny.md").read_text()
+    assert f"--data '{json.dumps(spec_of(films))}'`" in page
+    filled = mean_ratings(films, (1, 5), num_arms=arms, num_agents=agents).filled
+    assert 0 < filled < agents * arms / 2
+    assert f"The other {filled:,} are filled in" in page
+    assert "which does not come with this project" in page
+    # What released programs gave on other means is not set beside these.
+    assert "released program |" not in page[page.index("## Films") :]
+
+
+@pytest.mark.parametrize("name", ["fed-ucb", "pf-ucb"])
+def test_without_data_a_panel_that_needs_them_is_left_out_or_refused(tmp_path, films, name):
+    experiment, of = EXPERIMENTS[name], {"scale": "tiny"}
+    without = Reproduction(name, experiment, tmp_path, **of).cells
+    panels = [panel for panel in experiment.panels if panel != "films"]
+    each = [Reproduction(name, experiment, tmp_path, panel=panel, **of).cells for panel in panels]
+    assert without == [cell for cells in each for cell in cells]
+    alone = Reproduction(name, experiment, tmp_path, panel="films", data=spec_of(films), **of).cells
+    assert Reproduction(name, experiment, tmp_path, data=spec_of(films), **of).cells == without + alone
+    with pytest.raises(ValueError, match=rf"data of {name} is None; .* required for panel 'films'"):
+        Reproduction(name, experiment, tmp_path, panel="films", **of)
+    with pytest.raises(ValueError, match=rf"data of {name} is {{'name': .*None is required"):
+        Reproduction(name, experiment, tmp_path, panel=panels[0], data=spec_of(films), **of)
+
+
+def test_films_of_another_table_are_other_runs(films, tmp_path):
+    path = tmp_path / "films.csv"
+    path.write_text(films.read_text())
+    experiment = EXPERIMENTS["pf-ucb"]
+    plan = Plan("films", replace(experiment.scales["tiny"], trials=3), "default", spec_of(path))
+    before = [run.key for run in experiment.runs(plan)]
+    assert before == [run.key for run in experiment.runs(plan)]
+    path.write_text("\n".join(films.read_text().splitlines()[:-3]))
+    assert all(run.key not in before for run in experiment.runs(plan))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("pf-ucb", "--panel", "films"), "data of pf-ucb is None; a table of your own is required"),
+        (("fed-pe", "--data", "FILMS"), "data of fed-pe is {'name': 'ratings'"),
+        (("pf-ucb", "--data", "nowhere.csv"), "nowhere.csv"),
+        (("pf-ucb", "--data", '{"table": "FILMS"}'), "data name is None; one of ['ratings']"),
+        (("pf-ucb", "--data", '{"name": "ratings", "table": "FILMS"}'), "missing 1 required positional"),
+        (
+            ("pf-ucb", "--data", '{"name": "ratings", "table": "FILMS", "scale": [1, 5], "item": "what"}'),
+            "films.csv has no column 'what'",
+        ),
+        (
+            ("all", "--data", '{"name": "ratings", "table": "FILMS", "scale": [2, 5]}'),
+            "column 'rating' is 1; numbers in [2, 5]",
+        ),
+    ],
+)
+def test_wrong_data_are_explained_before_anything_is_played(films, tmp_path, words, message):
+    typed = [word.replace("FILMS", str(films)) for word in words]
+    found = call(*typed, "--out", tmp_path / "out")
+    assert found.exit_code == 2, found.output
+    assert message in " ".join(found.output.replace("│", " ").split())
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("line", "horizon"), PLAIN)
+def test_the_plain_program_gives_the_figures_that_pages_print(line, horizon):
+    alpha = float(line.split()[-1])
+    totals = [
+        sum(pf_by_phases(MEANS, alpha, horizon, np.random.default_rng([7, seed]))) for seed in range(50)
+    ]
+    found = np.mean(totals), 1.96 * np.std(totals, ddof=1) / 50**0.5
+    np.testing.assert_allclose(found, PLAIN[line, horizon], atol=1)
+
+
+def test_the_plain_program_plays_by_phases_what_it_plays_by_rounds():
+    """False alarm: 1 in 10,000."""
+    worth = 0.5 * MEANS + 0.5 * MEANS.mean(axis=0)
+    gap = worth.max(axis=1, keepdims=True) - worth
+
+    def by_rounds(rng):
+        program, regret = PF(4, 9, 2000, 0.5, 1.0, 1.0), 0.0
+        for _ in range(2000):
+            arms = program.arms()
+            regret += gap[np.arange(4), arms].sum()
+            program.learn(rng.normal(MEANS[np.arange(4), arms]))
+        return regret
+
+    one = [by_rounds(np.random.default_rng([1, seed])) for seed in range(30)]
+    two = [pf_by_phases(MEANS, 0.5, 2000, np.random.default_rng([2, seed]))[0] for seed in range(200)]
+    assert ttest_ind(one, two, equal_var=False).pvalue > 1e-4
