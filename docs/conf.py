@@ -9,21 +9,34 @@ sys.path.insert(0, str(HERE))
 
 project = "fedbandit-envs"
 author = "the fedbandit-envs developers"
-release = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]["version"]
+metadata = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
+release = metadata["version"]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generator"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generator", "generator.formulas"]
 exclude_patterns = ["_build", "generator"]
 
 html_theme = "furo"
 html_title = f"fedbandit-envs {release}"
 html_favicon = "favicon.svg"
 html_static_path = ["static"]
+html_extra_path = ["leaderboard/croissant.json"]
+# Links from each page to its source, once there is a public repository.
+if "urls" in metadata:
+    html_theme_options = {
+        "source_repository": metadata["urls"]["Repository"],
+        "source_branch": "main",
+        "source_directory": "docs/",
+    }
 html_css_files = ["site.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
 
 myst_heading_anchors = 4
+# Formulas stand between dollars, in docstrings that are pages as well.
+myst_enable_extensions = ["dollarmath"]
+html_math_renderer = "mathml"
 
 # Only a view's base class comes from it, and it brings torch.
 autodoc_mock_imports = ["stable_baselines3"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from generator.folder import Folder
 
-_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+_PAGES = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
 
 
 def write(folder: Folder, docs: Path) -> None:

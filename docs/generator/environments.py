@@ -1,5 +1,6 @@
 """A page a problem: its class' docstring, what is registered, spaces, and a rollout of a policy that plays well."""
 
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,13 @@ import gymnasium
 import fedbandit_envs
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.registry.problems import Registered
+from fedbandit_envs.wrappers.transport.viewer import render_federation
+from generator.film import cast, thumbnail
 from generator.folder import Folder
-from generator.markup import as_json, docstring_page, first_sentence, problem_of, table, toctree
+from generator.markup import as_json, docstring_page, first_sentence, problem_of, reference_to, table, toctree
 from generator.rollout import player, rollout
+
+_SOURCES = ("fedbandit_envs", "wrappers", "baselines", "docs/generator")
 
 
 def write(folder: Folder, docs: Path) -> None:
@@ -18,23 +23,51 @@ def write(folder: Folder, docs: Path) -> None:
     entries: dict[type, list[Registered]] = {}
     for entry in fedbandit_envs.REGISTRY.own.values():
         entries.setdefault(resolve(entry.federation), []).append(entry)
+    # Films take seconds each, so that they are drawn again only where code has changed.
+    changed = max(path.stat().st_mtime for of in _SOURCES for path in (docs.parent / of).rglob("*.py"))
     for environment, registered in entries.items():
-        name = problem_of(environment)
-        folder.write(f"environments/{name}.png", rollout(registered[0].env_id))
+        name, first = problem_of(environment), registered[0].env_id
+        folder.write(f"environments/{name}.png", rollout(first))
         folder.write(f"environments/{name}.md", _page(environment, registered))
-    lines = [
-        [f"[{problem_of(environment)}]({problem_of(environment)}.md)", first_sentence(environment),
-         ", ".join(f"`{entry.env_id}`" for entry in registered)]
-        for environment, registered in entries.items()
-    ]  # fmt: skip
+        if not folder.keep(f"environments/{name}.gif", changed):
+            folder.write(f"environments/{name}.gif", thumbnail(first))
     index = [
         "# Environments",
-        "Each is one class with several registered ids. `gymnasium.make(id)` is one learning agent among peers,\n"
-        "`fedbandit_envs.make_federation(id)` is the whole federation.",
-        table(["problem", "what it is", "ids"], lines),
-        toctree(map(problem_of, entries)),
+        "Each problem is one class with several registered ids. `gymnasium.make(id)` is one learning agent among\n"
+        "peers, `fedbandit_envs.make_federation(id)` is the whole federation.",
+        "The films show 400 rounds or more. Agents send messages, some of them with noise; the dashed line is the\n"
+        "regret of agents that send none. A disc fills up as an agent avoids more of the regret that it had in its\n"
+        'worst rounds. `render()` returns such a picture with `render_mode="rgb_array"` where there is a\n'
+        f"[channel](../wrappers/channel.md) or a [server](../wrappers/server.md); {reference_to(render_federation)}\n"
+        "draws messages at any point of their way, and the dashed line.",
+        "\n".join(["````{container} films", *starmap(_card, entries.items()), "````"]),
+        toctree(f"{problem_of(one).capitalize()} <{problem_of(one)}>" for one in entries),
     ]
     folder.write("environments/index.md", "\n\n".join(index) + "\n")
+
+
+def _card(environment: type, registered: list[Registered]) -> str:
+    """Returns the film of a problem, with what it is and its ids."""
+    name = problem_of(environment)
+    return "\n".join(
+        [
+            f"```{{figure}} {name}.gif",
+            f":alt: {_played(environment, registered[0].env_id)}: agents, messages, privacy spent and regret",
+            ":loading: lazy",
+            ":width: 360",
+            "",
+            f"[{name}]({name}.md): {first_sentence(environment)}",
+            "",
+            ", ".join(f"`{entry.env_id}`" for entry in registered),
+            "```",
+        ]
+    )
+
+
+def _played(environment: type, env_id: str) -> str:
+    """Returns who plays in the film of an id."""
+    together, alone = cast(problem_of(environment))
+    return f"{env_id}, played by {together} beside {alone}, which sends nothing"
 
 
 def _page(environment: type, registered: list[Registered]) -> str:
@@ -47,6 +80,9 @@ def _page(environment: type, registered: list[Registered]) -> str:
         f"*`{first}` after 1, 4, 16, 64 and 256 rounds, played by"
         f" [{player(first)}](../baselines/{player(first).lower()}.md).*",
         text.strip(),
+        "## As a federation",
+        f"![{_played(environment, first)}]({name}.gif)",
+        f"*{_played(environment, first)}.*",
         "## Registered ids",
         table(
             ["Gymnasium", "PettingZoo", "arguments", "wrappers"],

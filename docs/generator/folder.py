@@ -25,6 +25,22 @@ class Folder:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
 
+    def keep(self, name: str, since: float) -> bool:
+        """Keeps a file of an earlier build, if there is one that is not older than its sources.
+
+        Args:
+            name: Path in the folder.
+            since: When the sources were last changed, in seconds since 1970.
+
+        Returns:
+            Whether there is one.
+        """
+        file = self._path / name
+        if not file.exists() or file.stat().st_mtime < since:
+            return False
+        self._written.add(file)
+        return True
+
     def remove_others(self) -> None:
         """Removes what an earlier build has left and nothing writes any more."""
         for file in self._path.rglob("*"):

@@ -6,10 +6,11 @@ from itertools import groupby
 from pathlib import Path
 
 from generator.folder import Folder
-from generator.markup import table, toctree
+from generator.markup import toctree
 from generator.reproduction_page import FAILS, HOLDS, UNDECIDED, Page, Said, read
 
 _NO_PANELS = ["All runs"]
+_SEVERAL = {HOLDS: "hold", FAILS: "do not hold"}
 
 
 def write(folder: Folder, docs: Path) -> None:
@@ -22,18 +23,12 @@ def write(folder: Folder, docs: Path) -> None:
         "command that makes it, the paper's sentences with what is found here and a verdict on each, and what is\n"
         "found that the paper does not say: what a placebo and silence get, constants, what noise really costs.\n"
         "Entries are taken from the pages, which have all numbers, and what was changed of the papers' settings.",
-        "Verdicts on the papers' sentences. Where the scale is not the paper's, they are on this scale alone; a page\n"
-        "without any tests no sentence.",
-        table(
-            ["figure", HOLDS, UNDECIDED, FAILS],
-            [
-                [f"[{names[page.stem]}](#{page.stem})", *_counts(page.verdicts)]
-                for page in pages
-            ],
-        ),
+        "Under a figure stands how many of its paper's sentences hold, are undecided, and do not hold. Where the\n"
+        "scale is not the paper's, that is on this scale alone.",
+        "\n\n".join(["````{container} figures", *(_figure(page, names[page.stem]) for page in pages), "````"]),
         "All commands in one table, with those of the other pictures: [what makes every picture](pictures.md).",
         *(_entry(page, names[page.stem]) for page in pages),
-        toctree([f"{names[page.stem]} <../reproductions/{page.stem}>" for page in pages]),
+        toctree([f"{page.stem} <../reproductions/{page.stem}>" for page in pages]),
     ]  # fmt: skip
     folder.write("gallery.md", "\n\n".join(parts) + "\n")
 
@@ -52,8 +47,17 @@ def _with_panel(page: Page) -> str:
     return f"{page.title}: {page.panels[0][0].lower()}{page.panels[0][1:]}"
 
 
-def _counts(verdicts: Sequence[str]) -> list[str]:
-    return [str(verdicts.count(verdict) or "-") for verdict in (HOLDS, UNDECIDED, FAILS)]
+def _figure(page: Page, name: str) -> str:
+    """Returns a picture that leads to its entry, with its name and the verdicts that there are."""
+    counts = Counter(page.verdicts)
+    found = [
+        f"{counts[verdict]} {verdict if counts[verdict] == 1 else _SEVERAL.get(verdict, verdict)}"
+        for verdict in (HOLDS, UNDECIDED, FAILS)
+        if counts[verdict]
+    ]
+    verdicts = f"<br>{', '.join(found)}" if found else ""
+    picture = f"[![{name}](../reproductions/{page.stem}.png)](#{page.stem})"
+    return f"```{{container}}\n{picture}\n\n[{name}](#{page.stem}){verdicts}\n```"
 
 
 def _entry(page: Page, name: str) -> str:

@@ -9,6 +9,7 @@ from generator.folder import Folder
 from generator.markup import problem_of, table
 from generator.reproduction_page import read
 
+_FILM = "PYTHONPATH=docs python docs/generator/film.py docs/static/federation.gif"
 _SITE = "sphinx-build -W -b html docs docs/_build/html"
 _REPORT = "fedbandit leaderboard report --results docs/leaderboard/results --out docs/leaderboard --readme README.md"
 
@@ -30,7 +31,8 @@ def commands(docs: Path) -> dict[str, str]:
         "leaderboard/leaderboard.png": _REPORT,
         "growth.png": growth[1] if growth else "",
         "packages.svg": _SITE,
-        **{f"generated/environments/{problem}.png": _SITE for problem in problems},
+        "static/federation.gif": _FILM,
+        **{f"generated/environments/{problem}.{kind}": _SITE for problem in problems for kind in ("gif", "png")},
         **{
             f"reproductions/{path.stem}.png": read(path).command
             for path in sorted((docs / "reproductions").glob("*.md"))

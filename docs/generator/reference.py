@@ -4,6 +4,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -36,7 +37,8 @@ def _walk(package: ModuleType) -> Iterator[str]:
 def write(folder: Folder, docs: Path) -> None:
     """Writes the pages and their index."""
     names = modules()
-    packages = [name for name in names if hasattr(importlib.import_module(name), "__path__")]
+    # Modules are not imported here: Sphinx does that, with stand-ins for what may be missing.
+    packages = [name for name in names if getattr(find_spec(name), "submodule_search_locations", None)]
     for package in packages:
         inside = [name for name in names if name.rpartition(".")[0] == package and name not in packages]
         folder.write(f"reference/{package}.rst", _page(package, inside))
@@ -50,7 +52,7 @@ def write(folder: Folder, docs: Path) -> None:
                 for package in packages
             ],
         ),
-        toctree(packages),
+        toctree(f"{package.removeprefix('fedbandit_envs.')} <{package}>" for package in packages),
     ]
     folder.write("reference/index.md", "\n\n".join(index) + "\n")
 

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).parents[2]
 
@@ -95,12 +96,37 @@ def test_what_makes_every_picture_is_said(generator):
     made = commands(ROOT / "docs")
     kept = [
         str(path.relative_to(ROOT / "docs"))
-        for kind in ("*.png", "*.svg")
+        for kind in ("*.png", "*.svg", "*.gif")
         for path in (ROOT / "docs").rglob(kind)
         if not {"_build", "generated"} & set(path.parts) and path.name != "favicon.svg"
     ]
     assert set(kept) <= set(made)
     assert all(made.values()), [name for name, command in made.items() if not command]
+
+
+def test_films_are_of_baselines_that_play(generator):
+    from generator.film import cast
+    from generator.markup import problem_of
+
+    from fedbandit_envs import REGISTRY
+    from fedbandit_envs.baselines import BASELINES
+    from fedbandit_envs.basics.entry_points import resolve
+
+    first = {resolve(entry.federation): env_id for env_id, entry in reversed(REGISTRY.own.items())}
+    for federation, env_id in first.items():
+        together, alone = (BASELINES[name] for name in cast(problem_of(federation)))
+        assert together.fits(federation, env_id)
+        assert alone.fits(federation, env_id)
+        assert "channel" in together.wrappers
+        assert not alone.wrappers
+
+
+def test_the_film_of_the_first_page_is_small_and_long_enough():
+    path = ROOT / "docs/static/federation.gif"
+    assert path.stat().st_size < 1_000_000
+    with Image.open(path) as film:
+        assert film.n_frames >= 40
+        assert film.size == (480, 600)
 
 
 def test_tables_of_docstrings_become_tables(generator):

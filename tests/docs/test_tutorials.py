@@ -1,4 +1,4 @@
-"""Every block of every tutorial runs, in order, and prints what the page says."""
+"""Every block of every tutorial, and of the page on one's own data, runs, in order, and prints what the page says."""
 
 from pathlib import Path
 
@@ -8,7 +8,8 @@ from tutorials import blocks, is_printed, play
 FOLDER = Path(__file__).parents[2] / "docs" / "tutorials"
 # The page on plug-ins installs a package: continuous integration follows it in an environment of its own.
 PAGES = sorted(path for path in FOLDER.glob("*.md") if path.stem not in ("index", "plugin"))
-NEEDS = {"ppo": "stable_baselines3", "samba": "cryptography"}
+PAGES.append(FOLDER.parent / "own_data.md")
+NEEDS = {"ppo": "stable_baselines3", "sweep": "matplotlib", "samba": "cryptography", "own_data": "pandas"}
 """Libraries of extras, by the page that cannot do without."""
 
 

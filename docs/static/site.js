@@ -1,0 +1,16 @@
+// What those need who hear pages, or go through them by keys, and the theme leaves out. Pages can be read without it.
+for (const heading of document.querySelectorAll("p[role=heading]")) heading.ariaLevel = "2";
+for (const [place, name] of [["sidebar", "Site"], ["toc", "This page"]])
+  document.querySelector(`aside.${place}-drawer`)?.setAttribute("aria-label", name);
+for (const parameters of document.querySelectorAll(".sig dl")) {
+  parameters.role = "list";
+  for (const one of parameters.children) one.role = "listitem";
+}
+// Whatever scrolls sideways can be scrolled by keys.
+const reach = () => {
+  for (const one of document.querySelectorAll("pre, .table-wrapper, div.math"))
+    if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
+    else one.removeAttribute("tabindex");
+};
+reach();
+addEventListener("resize", reach);
