@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 from joblib import parallel_config
-from registered import small
+from registered import own_small, small
 
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
@@ -39,7 +39,8 @@ def make_federation(env_id) -> Callable[..., FederatedEnv]:
     """Makes a small instance of a registered environment, with its stack."""
 
     def make(**kwargs: Any) -> FederatedEnv:
-        return registration.make_federation(env_id, **{**small(env_id), **REGISTRY[env_id].kwargs, **kwargs})
+        preset = {**REGISTRY[env_id].kwargs, **own_small(env_id)}
+        return registration.make_federation(env_id, **{**small(env_id), **preset, **kwargs})
 
     return make
 

@@ -26,6 +26,9 @@ PANELS = {
 LARGEST = 4
 """How many of the largest sizes exponents are fitted to: small ones pay what a round costs whatever its size."""
 
+WIDEST = 1.0
+"""The widest 95 % interval with which an exponent is printed: a wider one cannot tell 1 from 0 or from 2."""
+
 
 class Exponent(NamedTuple):
     """The slope of a straight line through logarithms, with its 95 % interval (Student, least squares)."""
@@ -34,7 +37,14 @@ class Exponent(NamedTuple):
     low: float
     high: float
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the sizes are enough for an exponent: its interval is at most :data:`WIDEST` wide."""
+        return self.high - self.low <= WIDEST
+
     def __str__(self) -> str:
+        if not self.is_known:
+            return "-"
         # Adding 0 turns -0.00 into 0.00.
         return "{:.2f} [{:.2f}, {:.2f}]".format(*(round(number, 2) + 0.0 for number in self))
 
@@ -97,6 +107,16 @@ def table(points: Sequence[Measurement]) -> str:
     return "\n".join(lines)
 
 
+def _known(points: Sequence[Measurement]) -> str:
+    """Returns in a sentence how many exponents the intervals support."""
+    fits = [
+        exponent([point.value for point in some], [getattr(point, kind) for point in some])
+        for _, some in group(points)
+        for kind in ("seconds", "kilobytes")
+    ]
+    return f"That leaves {sum(fit.is_known for fit in fits)} of {len(fits)} exponents."
+
+
 def _bases(points: Sequence[Measurement]) -> str:
     lines = []
     for run, some in groupby(group(points), key=lambda pair: pair[1][0].run):
@@ -117,9 +137,13 @@ baseline built anew: the median of {repeats}, each in a process of its own with 
 they are those of ten agents' 11 x 11 statistics, planning and fitting included. Memory is the most that Python's
 objects and NumPy's arrays came to hold at once.
 
-Exponents are slopes of logarithms over the {LARGEST} largest sizes, in brackets 95 % intervals by Student. Where they
-fall short of the theory, a part is left of what every round costs whatever its size (calls from Python) and of what is
-held once.
+Exponents are slopes of logarithms over the {LARGEST} largest sizes, in brackets 95 % intervals by Student. A dash
+stands where the interval is more than {WIDEST:g} wide: the sizes are then too few, or their points too unlike a
+straight line, for an exponent. {_known(points)}
+
+The theory's exponent holds for sizes without end. At sizes like these every round also costs something, and holds
+something, whatever the size, which makes measured exponents smaller. How much of a difference is due to that was not
+measured.
 
 {machine}. Made by `{command}`; all points are in [{path.stem}.csv]({path.stem}.csv).
 

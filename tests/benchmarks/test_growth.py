@@ -41,6 +41,18 @@ def test_the_interval_of_an_exponent_holds_the_truth_as_often_as_it_says():
     assert 362 <= sum(fit.low <= 0.7 <= fit.high for fit in fits) <= 395
 
 
+def test_no_exponent_is_printed_that_cannot_tell_one_from_two():
+    """Seconds that fall and rise again have a slope, and no exponent."""
+    from benchmarks.growth.page import exponent, table
+
+    bent = [0.1, 0.4, 0.2, 0.8]
+    fit = exponent([10, 20, 40, 80], bent)
+    assert fit.high - fit.low > 1
+    assert not fit.is_known
+    printed = table(points_of([10, 20, 40, 80], bent, [50.0, 100.0, 200.0, 400.0]))
+    assert "| 0.1 to 0.8 | - | 1 | 50 to 400 | 1.00 [1.00, 1.00] | 0 |" in printed
+
+
 def test_measurements_are_of_what_is_run():
     """Memory is what a run holds; time is that of a process of its own, in which nothing is left from the last one."""
     from benchmarks.growth.series import Series, measure

@@ -240,7 +240,12 @@ def test_an_id_may_stand_behind_its_package():
         {"env_kwargs": {"oracle": "own_module_of_a_test:Policy"}},
         {
             "baseline": "Priv-UCB1",
-            "stack": [["Privatizer", {"mechanism": {"name": "own_module_of_a_test:Quiet", "epsilon": 1.0}}]],
+            "stack": [
+                [
+                    "fedbandit_envs.wrappers:Privatizer",
+                    {"mechanism": {"name": "own_module_of_a_test:Quiet", "epsilon": 1.0}},
+                ]
+            ],
         },
     ],
     ids=["environment", "policy", "wrapper", "argument", "mechanism"],

@@ -35,7 +35,7 @@ def stack(schedule):
 @pytest.mark.filterwarnings("error", r"ignore:.*A Box observation space m\w+ value is -?infinity")
 def test_gymnasium_check_env(env_id, view):
     # Pictures are the federation's: one view without wrappers and one with them show that views hand them on.
-    modes = fedbandit_envs.make_federation(env_id).metadata["render_modes"]
+    modes = fedbandit_envs.make_federation(env_id, **small(env_id)).metadata["render_modes"]
     drawn = "ansi" in modes and set(view) in (set(), {"stack", "joint"})
     mode = {"render_mode": "ansi"} if drawn else {}
     env = gymnasium.make(env_id, max_episode_steps=5, **mode, **{**small(env_id), **view})
@@ -90,6 +90,7 @@ def test_pettingzoo_registry(env_id):
 def test_presets_are_written_as_json(env_id):
     entry = fedbandit_envs.REGISTRY[env_id]
     assert json.loads(json.dumps(entry.kwargs)) == entry.kwargs
+    assert json.loads(json.dumps(entry.small)) == entry.small
     assert json.loads(json.dumps(entry.stack)) == [list(layer) for layer in entry.stack]
 
 
@@ -115,7 +116,6 @@ def test_what_a_problem_names_is_there(problem):
     assert problem.presets, (
         f"{problem.federation} has no presets: name an id at least, in its folder's registered.py"
     )
-    assert json.loads(json.dumps(problem.small)) == problem.small
 
 
 def test_packages_export_what_there_is():
