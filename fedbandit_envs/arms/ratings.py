@@ -362,7 +362,13 @@ def _read_table(
     if (in_order[1:] == in_order[:-1]).any():
         first = np.zeros(data.rows, np.bool_)
         first[np.unique(pairs, return_index=True)[1]] = True
-        data.require(item, first, "items that the user has not rated in an earlier row")
+        again = int(np.argmin(first))
+        earlier = data.place(int(np.argmax(pairs == pairs[again])))
+        data.require(
+            item,
+            first,
+            f"items that the user ({users[1][users[0][again]]!r}) has not rated in an earlier row ({earlier})",
+        )
     return data, ratings, users, items
 
 

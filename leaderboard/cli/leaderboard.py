@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fedbandit_envs.baselines.comparison_lines import TUNED
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.checks import require_choice
@@ -16,6 +17,7 @@ from fedbandit_envs.leaderboard.board.entries import baselines_of, require_rando
 from fedbandit_envs.leaderboard.board.pooling import PooledRowsError
 from fedbandit_envs.leaderboard.board.published import is_open, newest_published
 from fedbandit_envs.leaderboard.board.records import RecordError, Records
+from fedbandit_envs.leaderboard.board.report.rows import lines_of
 from fedbandit_envs.leaderboard.board.result import ResultError, ResultFile
 from fedbandit_envs.leaderboard.board.suites import SUITES, Suite
 from fedbandit_envs.leaderboard.board.tracks import TrackError, tracks_of
@@ -137,6 +139,13 @@ def submit(
         row = engine.Row(played, where, *submission)
         row.try_out()
     _play([row], out, played_by, new_edition, published)
+    there = {one.entry.name for one in Records(out).standing() if one.suite == suite}
+    compared = dict.fromkeys([played.reference, lines_of(suite).get(TUNED, played.reference)])
+    if missing := [name for name in compared if name not in there]:
+        command = f"fedbandit leaderboard run {' '.join(missing)} --suite {suite} --out {out}"
+        typer.echo(
+            f"Scores compare with {' and '.join(missing)}: {command}" + " --edition published" * published
+        )
 
 
 @app.command()
@@ -200,7 +209,8 @@ def report(
     for line in (*(f"left out: {stray}" for stray in left_out), missing):
         if line:
             typer.echo(printable(line), err=True)
-    typer.echo(f"{len(standing)} rows: {(out / 'leaderboard.html').resolve()}")
+    count = "1 row" if len(standing) == 1 else f"{len(standing)} rows"
+    typer.echo(f"{count}: {(out / 'leaderboard.html').resolve()}")
 
 
 @app.command()
@@ -251,8 +261,11 @@ def _play(
         files = engine.run(rows, edition, out, partial(terminal.play_missing, rows[0].suite.name, backend))
     cells = []
     for row, file in zip(rows, files, strict=True):
-        last = [sum(task.regret[-1]) / len(task.seeds) for task in ResultFile.load(file).tasks]
-        cells.append((row.track.name, row.entry.name, ", ".join(f"{mean:,.1f}" for mean in last), file.name))
+        last = [
+            f"{task.task.removeprefix(f'{row.suite.name}/')} {sum(task.regret[-1]) / len(task.seeds):,.1f}"
+            for task in ResultFile.load(file).tasks
+        ]
+        cells.append((row.track.name, row.entry.name, ", ".join(last), file.name))
     heads = ("track", "entry", "regret per agent, by task", "file")
     terminal.print_table(f"edition {edition.edition.id}" + ", open" * published, heads, cells)
 

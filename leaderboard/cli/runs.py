@@ -87,7 +87,7 @@ def run(
             title = f"Privacy of the agent with the largest loss, delta {spec.delta:g}"
             print_table(title, _CLAIM, map(_claim_cells, claims.values()))
         for name, mean in written["info_mean"].items():
-            out_console.print(f"{name} a round and agent: {mean:g}")
+            out_console.print(f"{name}, mean over rounds and agents: {mean:g}")
         if check_rows:
             out_console.print(
                 f"rows that agree with a policy that sees them alone: {written['checked_rows']}"
@@ -121,6 +121,7 @@ def quickstart(
         f"FedProcurement-v0: 10 agents, 30 producers, {rounds} rounds, {seeds} seeds",
         ("baseline", "regret per agent", "95 % interval", "in the last half"),
         rows,
+        whole="95 % interval",
     )
     out_console.print(
         "A policy that learns incurs ever less of its regret in the last half; the placebos incur 50 %."

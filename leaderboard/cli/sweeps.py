@@ -171,7 +171,9 @@ def _grid(words: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def plot(
-    table: Annotated[Path, typer.Argument(help="A CSV or Parquet file, such as `fedbandit sweep` writes.")],
+    table: Annotated[
+        Path, typer.Argument(help="A CSV or Parquet file, of `fedbandit sweep` or of `to_frame()`.")
+    ],
     x: Annotated[str, typer.Option(help="Column of the horizontal axis.")],
     y: Annotated[str, typer.Option(help="Column of the vertical axis.")] = "regret",
     by: Annotated[
@@ -194,6 +196,8 @@ def plot(
             frame = pandas.read_parquet(table)
         else:
             frame = pandas.read_csv(table, keep_default_na=False, na_values=[""])
+            # `frame.to_csv(path)` writes the index as a first column without a head.
+            frame = frame.drop(columns=[name for name in frame.columns[:1] if name == "Unnamed: 0"])
         chosen = {key: read_value(text) for key, _, text in (word.partition("=") for word in where or [])}
         figure = draw(frame, x, y, by or [], chosen, log_x, log_y)
     with terminal.explained(ValueError, OSError, option="--out"):

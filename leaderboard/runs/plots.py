@@ -154,10 +154,11 @@ def plot(
 
     Rows without a value of ``x``, such as those of a policy without noise where ``x`` is epsilon, become a horizontal
     line. Of each run only the last round is drawn, if the table has ``rounds`` (the horizon) and ``round`` is neither
-    drawn nor selected.
+    drawn nor selected. If the table has ``agent``, and it is neither drawn nor selected, means over agents are drawn.
 
     Args:
-        frame: A ``pandas.DataFrame`` with a row for each seed, such as :func:`~.sweep.sweep` returns.
+        frame: A ``pandas.DataFrame`` with a row for each seed, such as :func:`~.sweep.sweep` and
+            :meth:`.RunResult.to_frame` return.
         x: Column of the horizontal axis; its values are numbers or texts.
         y: Column of the vertical axis, numbers.
         by: Column or columns whose values tell curves apart.
@@ -195,6 +196,10 @@ def plot(
     for name, logarithmic in ((x, log_x), (y, log_y)):
         if logarithmic and not (frame[name].dtype.kind in "iuf" and frame[name].dropna().min() > 0):
             raise ValueError(f"{name} has values that are not > 0; a logarithmic axis requires them")
+    described = [*frame.columns[: frame.columns.get_loc("seed") + 1], "round"]
+    if "agent" in frame and "agent" not in (x, *by, *(where or {})):
+        keys = dict.fromkeys([*(name for name in described if name in frame), x, *by])
+        frame = frame.groupby(list(keys), dropna=False, sort=False, as_index=False)[y].mean()
     _require_alike(frame, [x, *by, "seed"])
     figure = _new_figure()
     axes = figure.subplots()
@@ -219,7 +224,8 @@ def plot(
             shown[name] = axes.errorbar(
                 list(points), means, halves, marker=".", elinewidth=1, capsize=3, **look
             )
-    axes.set(xlabel=x, ylabel=f"{y}: mean and 95 % interval over seeds")
+    selected = ", ".join(f"{name} = {value}" for name, value in (where or {}).items())
+    axes.set(xlabel=x, ylabel=f"{y}: mean and 95 % interval over seeds", title=selected)
     axes.set(**{f"{axis}scale": "log" for axis, asked in (("x", log_x), ("y", log_y)) if asked})
     _write_numbers_out(axes)
     if log_x:

@@ -179,6 +179,13 @@ class RunResult:
         name = str(self.labels.get("baseline", "regret"))
         return regret_figure({name: self}, str(self.labels.get("env_id", "")))
 
+    def __repr__(self) -> str:
+        """Returns the run's labels and size, and mean regret per agent at the horizon, instead of whole arrays."""
+        labels = "".join(f"{name}={value!r}, " for name, value in self.labels.items())
+        _, replicas, agents = self.regret.shape
+        last = f"regret per agent after {self.rounds[-1]} rounds {self.regret[-1].mean():.6g}"
+        return f"RunResult({labels}{replicas} seeds, {agents} agents, {last})"
+
     def _repr_html_(self) -> str:
         """Returns the HTML table that notebooks show: mean regret per agent at each checkpoint, with 95 % interval."""
         rows = []

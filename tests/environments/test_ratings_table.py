@@ -158,7 +158,8 @@ def test_tables_on_the_command_line(path):
         (",south,7,4,", r"line 11, column 'who' is missing"),
         (
             "bob,north,9,4,",
-            r"line 11, column 'what' is '?9'?; items that the user has not rated in an earlier row",
+            r"line 11, column 'what' is '?9'?; items that the user \('bob'\) has not rated in an earlier row "
+            r"\(.*ratings.csv, line 7\) are required",
         ),
         ('"eve,south,7,4,', "cannot be read: .*EOF inside string"),
     ],

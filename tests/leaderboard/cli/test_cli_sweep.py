@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from fedbandit_envs import leaderboard
+from fedbandit_envs import leaderboard, make_federation
+from fedbandit_envs.baselines.arms import UCB1
 from fedbandit_envs.leaderboard.cli import app
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
@@ -143,6 +144,7 @@ def test_a_figure_has_means_and_intervals(frame):
     (level,) = [line for line in axes.lines if list(line.get_ydata()) == [301.5, 301.5]]
     assert level.get_color() != line.get_color()
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["noisy", "silent"]
+    assert axes.get_title() == "agents = 5"
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.1", "1", "10"]
 
 
@@ -156,6 +158,21 @@ def test_curves_over_rounds_and_over_names(frame):
         frame, "baseline", "regret", by="agents", where={"round": 8, "epsilon": 1.0}
     )
     assert [tick.get_text() for tick in over_names.axes[0].get_xticklabels()] == ["noisy"]
+
+
+def test_agents_of_a_run_are_averaged_first(call):
+    env = make_federation("FedArms-v0", num_agents=3, max_cycles=8)
+    result = leaderboard.simulate(env, UCB1(), seeds=range(4))
+    mean, half = mean_and_half_width(result.regret.mean(axis=2))
+    figure = result.to_frame().pipe(leaderboard.plot, x="round", y="regret")
+    ((line, _, (bars,)),) = (drawn.lines for drawn in figure.axes[0].containers)
+    np.testing.assert_allclose([float(y) for y in line.get_ydata()], mean)
+    np.testing.assert_allclose([high[1] for _, high in bars.get_segments()], mean + half)
+    alone = leaderboard.plot(result.to_frame(), x="round", y="regret", by="agent")
+    assert len(alone.axes[0].containers) == 3
+    # The index is a column of the file.
+    result.to_frame().to_csv("run.csv")
+    assert call("plot", "run.csv", "--x", "round", "--by", "baseline").exit_code == 0
 
 
 @pytest.mark.parametrize(
