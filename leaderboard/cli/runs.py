@@ -17,7 +17,7 @@ from fedbandit_envs.leaderboard.cli.terminal import (
     progress,
     require_report,
 )
-from fedbandit_envs.leaderboard.runs.plots import regret_figure, regret_html
+from fedbandit_envs.leaderboard.runs.plots import regret_figure
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
 from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError, read_value
@@ -97,7 +97,7 @@ def run(
 def quickstart(
     rounds: Annotated[int, typer.Option(help="Horizon T.")] = 10_000,
     seeds: Annotated[int, typer.Option(help="Number of seeds.")] = 10,
-    out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("fedbandit-quickstart"),
+    out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("fedbandit-quickstart"),
 ) -> None:
     """Runs three baselines without communication on FedProcurement-v0 and draws their regret.
 
@@ -129,9 +129,7 @@ def quickstart(
     title = "FedProcurement-v0, no communication"
     with explained(OSError, option="--out"):
         regret_figure(curves, title).savefig(out / "regret.png")
-        regret_html(curves, title, out / "regret.html")
-    for name in ("regret.png", "regret.html"):
-        typer.echo(f"regret plot: {(out / name).resolve()}")
+    typer.echo(f"regret plot: {(out / 'regret.png').resolve()}")
 
 
 def _played(spec: RunSpec, check_rows: int = 0) -> RunResult:

@@ -149,7 +149,7 @@ def play_missing(name: str, backend: Backend, cells: Sequence[Cell], folder: Pat
 def require_report() -> None:
     """Ends the command if libraries of the extra ``report`` are missing, before time is spent on runs."""
     with explained(ending=[ImportError]):
-        for name in ("matplotlib", "plotly", "jinja2"):
+        for name in ("matplotlib", "jinja2"):
             report_library(name)
 
 

@@ -1,4 +1,4 @@
-"""Curves as pictures: regret of runs and columns of tables, by matplotlib, and interactive HTML by plotly."""
+"""Curves as pictures by matplotlib: regret of runs, and columns of tables."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -12,7 +12,7 @@ from fedbandit_envs.leaderboard.runs.result import RunResult, report_library
 from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
 
 _COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
-_DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}  # matplotlib's names and plotly's
+_DASHES = ("solid", "dashed", "dotted")
 _MOST_INSIDE = 4
 _MOST_ALONE = 7  # most curves in a panel with the legend inside, if panels have no curve in common
 _LEGEND_COLUMNS = 2  # columns of a legend below the panels, for each panel in a row
@@ -36,7 +36,7 @@ def styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str, 
         ValueError: There are more curves than styles.
     """
     own = [name for name in names if name not in beside]
-    dashes = ["solid"] if beside else list(_DASHES)
+    dashes = _DASHES[:1] if beside else _DASHES
     most = len(dashes) * len(_COLOURS)
     if len(own) > most:
         raise ValueError(f"names has {len(own)} curves; at most {most} can be told apart")
@@ -109,36 +109,6 @@ def regret_figure(curves: Mapping[str, RunResult], title: str) -> Any:
     axes.grid(alpha=0.3)
     axes.legend()
     return figure
-
-
-def regret_html(curves: Mapping[str, RunResult], title: str, path: Path) -> None:
-    """Writes an interactive plot of mean cumulative regret per agent over rounds as an HTML page that needs no network.
-
-    Points have 95 % intervals, and both axes are logarithmic.
-
-    Args:
-        curves: Results of runs, by the name of their curve in the legend.
-        title: Title of the page.
-        path: Where to write; the folder must exist.
-
-    Raises:
-        ImportError: plotly is missing, which comes with the ``[report]`` extra.
-    """
-    figure = report_library("plotly.graph_objects").Figure()
-    for name, (colour, dashes) in styles(curves).items():
-        curve = curves[name]
-        mean, half = mean_and_half_width(curve.regret.mean(axis=2))
-        figure.add_scatter(
-            x=curve.rounds,
-            y=mean,
-            error_y={"array": half, "thickness": 1},
-            name=name,
-            line={"color": colour, "dash": _DASHES[dashes]},
-        )
-    figure.update_xaxes(type="log", title=_ROUND)
-    figure.update_yaxes(type="log", title=_REGRET)
-    figure.update_layout(title=title, template="plotly_white")
-    figure.write_html(path, include_plotlyjs=True)
 
 
 def plot(

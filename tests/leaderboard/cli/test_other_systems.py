@@ -75,7 +75,7 @@ def test_a_submission_plays_on_linux_alone(monkeypatch):
         process.require_linux()
 
 
-@pytest.mark.parametrize("missing", ["matplotlib", "plotly"])
+@pytest.mark.parametrize("missing", ["matplotlib", "jinja2"])
 @pytest.mark.parametrize("words", [("quickstart",), ("reproduce", "pfcb-exp1")], ids=lambda words: words[0])
 def test_without_the_extra_report_nothing_is_played(monkeypatch, tmp_path, missing, words):
     monkeypatch.setitem(sys.modules, missing, None)
