@@ -27,9 +27,8 @@ from fedbandit_envs.leaderboard.board.suites import Task
 from fedbandit_envs.leaderboard.board.tracks import Track, privatizer_of
 from fedbandit_envs.leaderboard.runs.result import RunResult, claims_of, cpu_seconds
 from fedbandit_envs.leaderboard.runs.row_check import RowCheck, RowsAlone, WholeRun
-from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.leaderboard.runs.simulate import simulate, split_seeds
 from fedbandit_envs.leaderboard.runs.source import is_foreign, package_digest
-from fedbandit_envs.leaderboard.runs.spec import split_seeds
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
 from fedbandit_envs.leaderboard.sandbox.parts import PARTS
 from fedbandit_envs.registry.registration import REGISTRY

@@ -1,6 +1,7 @@
 """Plays a policy on all agents of a federation, and records cumulative regret at log-spaced rounds."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +12,27 @@ from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.transport.transport import Transport
+
+ROWS_PER_SHARD = 500
+"""Default number of rows that are played at the same time; a row is one agent in one replica.
+
+Arrays with so many rows fit into a processor's cache.
+"""
+
+
+def split_seeds(
+    seeds: Sequence[int], agents: int, rows: int = ROWS_PER_SHARD, multiple: int = 1
+) -> list[Sequence[int]]:
+    """Splits the seeds of a run into shards, and returns the seeds of each shard.
+
+    Args:
+        seeds: All seeds of the run.
+        agents: Number of agents.
+        rows: About how many rows a shard shall have; a row is one agent under one seed.
+        multiple: Number of which the number of seeds in a shard shall be a multiple, except for the last shard.
+    """
+    size = max(1, rows // agents // multiple) * multiple
+    return [seeds[start : start + size] for start in range(0, len(seeds), size)]
 
 
 def log_spaced(rounds: int, per_decade: int = 10) -> Array:
@@ -29,25 +51,48 @@ def simulate(
     policy: Policy,
     seeds: Sequence[int],
     advance: Callable[[float], None] = lambda played: None,
-    start: BatchReset | None = None,
 ) -> RunResult:
-    """Plays one episode for each seed, all at the same time, and returns the result.
+    """Plays one episode for each seed and returns the result.
+
+    Episodes are played at the same time, but only as many as fit into a processor's cache (500 agents); then
+    environment and policy are reset for the next ones. An episode is the same, whichever are played beside it.
 
     Args:
         env: The federation, with its wrappers; its ``max_cycles`` is the horizon.
         policy: The policy that chooses the actions of all agents.
         seeds: The seeds, one for each replica (episode).
         advance: Called with the number of agent-rounds played since its last call, for progress bars.
-        start: If environment and policy have already been reset with these seeds: what the environment's reset
-            returned. With None both are reset here.
 
     Returns:
         Regret of every agent at log-spaced rounds; memory does not grow with the horizon. The result's ``env_id`` is
         the environment's name, and its ``baseline`` the class of the policy.
     """
-    if start is None:
-        start = env.reset_batch(seeds)
-        policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
+    results = []
+    for own in split_seeds(seeds, env.max_num_agents) or [seeds]:
+        start = env.reset_batch(own)
+        policy.reset(env.policy_spec, row_seeds(own, env.max_num_agents))
+        results.append(play_started(env, policy, own, start, advance))
+    if len(results) == 1:
+        return results[0]
+    return replace(RunResult.joined([part.as_arrays() for part in results]), labels=results[0].labels)
+
+
+def play_started(
+    env: FederatedEnv,
+    policy: Policy,
+    seeds: Sequence[int],
+    start: BatchReset,
+    advance: Callable[[float], None],
+) -> RunResult:
+    """Plays episodes, all at the same time, for which environment and policy have been reset; see :func:`simulate`.
+
+    Args:
+        env: The federation.
+        policy: The policy.
+        seeds: The seeds with which both were reset.
+        start: What the environment's reset returned.
+        advance: Called with the number of agent-rounds played since its last call.
+    """
     rounds = log_spaced(env.max_cycles)
     observation = start.observation
     shape = start.info["regret"].shape

@@ -25,16 +25,10 @@ from fedbandit_envs.core.stack import Stack, checked, find_wrapper
 from fedbandit_envs.core.stack import build as build_stack
 from fedbandit_envs.leaderboard.runs.result import ONE_STRATUM, RunResult, Strata, claims_of, cpu_seconds
 from fedbandit_envs.leaderboard.runs.row_check import RowCheck
-from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.leaderboard.runs.simulate import ROWS_PER_SHARD, play_started, split_seeds
 from fedbandit_envs.leaderboard.runs.source import foreign_modules, is_foreign, package_digest
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import find_registered
-
-ROWS_PER_SHARD = 500
-"""Default number of rows of a shard; a row is one agent in one replica.
-
-Arrays with so many rows fit into a processor's cache.
-"""
 
 _REST = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 # Errors that wrong settings cause when a run is set up. Numbers that are too large cause overflows or fill the memory.
@@ -43,21 +37,6 @@ _WRONG = (ValueError, TypeError, ArithmeticError, MemoryError)
 
 class SettingsError(ValueError):
     """A run cannot be set up as asked; the message names the wrong parameter."""
-
-
-def split_seeds(
-    seeds: Sequence[int], agents: int, rows: int = ROWS_PER_SHARD, multiple: int = 1
-) -> list[Sequence[int]]:
-    """Splits the seeds of a run into shards, and returns the seeds of each shard.
-
-    Args:
-        seeds: All seeds of the run.
-        agents: Number of agents.
-        rows: About how many rows a shard shall have; a row is one agent under one seed.
-        multiple: Number of which the number of seeds in a shard shall be a multiple, except for the last shard.
-    """
-    size = max(1, rows // agents // multiple) * multiple
-    return [seeds[start : start + size] for start in range(0, len(seeds), size)]
 
 
 @contextmanager
@@ -296,7 +275,7 @@ class RunSpec:
             return env, baseline.make_policy(**self.policy_kwargs)
 
     def run(self, advance: Callable[[float], None] = lambda played: None, check_rows: int = 0) -> RunResult:
-        """Plays one episode for each seed, all at the same time, and returns the result.
+        """Plays one episode for each seed, shard by shard, and returns the result.
 
         Errors after environment and policy have been reset are not due to the settings and are raised unchanged, except
         if the policy chooses no more than actions where the environment needs messages, or to know when to send.
@@ -312,6 +291,10 @@ class RunSpec:
             BudgetExhaustedError: A privatizer refuses a release.
             MixedRowsError: The action for a checked row differs from that of a policy which sees this row alone.
         """
+        if len(shards := self.split()) > 1:
+            checks = [check_rows // len(shards) + (i < check_rows % len(shards)) for i in range(len(shards))]
+            parts = [shard.run(advance, rows) for shard, rows in zip(shards, checks, strict=True)]
+            return self.join([part.as_arrays() for part in parts])
         began, seeds = cpu_seconds(), self.all_seeds
         env, policy = self.build()
         checked_policy = RowCheck(
@@ -322,7 +305,7 @@ class RunSpec:
         with refusing(UnfitError):
             checked_policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
         with refusing(EntryRequiredError):
-            played = simulate(env, checked_policy, seeds, advance, start)
+            played = play_started(env, checked_policy, seeds, start, advance)
         return replace(
             played,
             claims=claims_of(env, self.delta),

@@ -5,7 +5,8 @@ from math import inf, isqrt
 from typing import Any
 
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
-from fedbandit_envs.leaderboard.runs.spec import ROWS_PER_SHARD, RunSpec
+from fedbandit_envs.leaderboard.runs.simulate import ROWS_PER_SHARD
+from fedbandit_envs.leaderboard.runs.spec import RunSpec
 
 DELTA = 0.1
 PAPER_ROUNDS, PAPER_TRIALS = 10_000_000, 100

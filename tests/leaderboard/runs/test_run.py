@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from fedbandit_envs.baselines.procurement.silent import SSUCB, UniformRandom
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.leaderboard.cli import app
 from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError, RowCheck
-from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.leaderboard.runs.simulate import play_started, simulate, split_seeds
 from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.procurement_v0 import parallel_env
@@ -228,3 +229,37 @@ def test_actions_of_another_form_are_caught(odd, difference):
     env = parallel_env(num_agents=4, num_producers=3, max_cycles=2)
     with pytest.raises(MixedRowsError, match=difference):
         simulate(env, RowCheck(OddAlone(), OddAlone), [0])
+
+
+@pytest.mark.parametrize("name", ["Priv-UCB1", "UCB1"])
+def test_episodes_are_the_same_in_any_shards(monkeypatch, name):
+    """Two rows at a time, 500, and by hand, all at once."""
+    spec = RunSpec(name, "FedArms-v0", 30, 7, 3, env_kwargs={"num_agents": 2, "num_arms": 3})
+    env, policy = spec.build()
+    began = env.reset_batch(spec.all_seeds)
+    policy.reset(env.policy_spec, row_seeds(spec.all_seeds, 2))
+    whole = play_started(env, policy, spec.all_seeds, began, lambda played: None)
+    in_one, in_shards = spec.run(), replace(spec, rows=2).run()
+    monkeypatch.setattr(split_seeds, "__defaults__", (4, 1))
+    done = []
+    by_chunks = simulate(*spec.build(), spec.all_seeds, done.append)
+    assert sum(done) == 7 * 2 * 30
+    assert by_chunks.labels == whole.labels
+    assert in_shards.claims == in_one.claims
+    for other in (in_one, in_shards, by_chunks):
+        assert list(other.seeds) == list(spec.all_seeds)
+        assert other.privacy == whole.privacy
+        for kind in ("info", "traffic", "totals"):
+            there, expected = getattr(other, kind), getattr(whole, kind)
+            assert there.keys() == expected.keys()
+            for key in expected:
+                np.testing.assert_array_equal(there[key], expected[key])
+        np.testing.assert_array_equal(other.regret, whole.regret)
+        assert (other.messages is None) is (whole.messages is None)
+        if whole.messages is not None:
+            np.testing.assert_array_equal(other.messages, whole.messages)
+
+
+def test_rows_are_checked_in_several_shards():
+    spec = RunSpec("UCB1", "FedArms-v0", 5, 7, 0, env_kwargs={"num_agents": 2, "num_arms": 3}, rows=4)
+    assert [replica // 2 for replica, _ in spec.run(check_rows=5).checked_rows] == [0, 0, 1, 2, 3]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from prefix_factors import measured_factor
 
-from fedbandit_envs.wrappers.privacy.accounting.secure_sum import sum_mu, unknown_shares
+from fedbandit_envs.wrappers.privacy.accounting.secure_sum import unknown_shares
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
 
 SIGMA, HONEST, DISTANCE = 1.7, 3, 0.6
@@ -24,6 +24,11 @@ def mu(present: np.ndarray, known: tuple[int, ...], weights: np.ndarray, change:
     seen = unknown.any(axis=1)
     covariance = (flat @ flat.T)[np.ix_(seen, seen)]
     return float(np.sqrt(change[seen] @ np.linalg.solve(covariance, change[seen])))
+
+
+def sum_mu(local_mu, shares):
+    """The mu of sums with so many unknown shares of noise, by the module's first paragraph."""
+    return local_mu / np.sqrt(shares)
 
 
 def patterns(count: int, seed: int):

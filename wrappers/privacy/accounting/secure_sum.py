@@ -57,13 +57,3 @@ def unknown_shares(present: Array, known: int = 0, every_release: bool = False) 
         sizes = np.where(present, present.sum(axis=1, keepdims=True), agents)
         shares = sizes.min(axis=0, initial=agents)
     return np.maximum(shares - known, 1).astype(np.int64)
-
-
-def sum_mu(local_mu: Array | float, shares: Array | int) -> Array | float:
-    """Returns the mu of Gaussian differential privacy of sums, from that of an agent's own releases.
-
-    Args:
-        local_mu: The mu of the agent's releases, each with its own share of the noise only.
-        shares: The number of shares that the observer does not know; see :func:`unknown_shares`.
-    """
-    return local_mu / np.sqrt(shares)
