@@ -3,8 +3,9 @@
 python -m benchmarks.cold_start                          # all environments, a minute or two
 python -m benchmarks.cold_start FedArms-v0 --kernels 20  # one of them, with its slowest kernels
 
-Each environment is made, reset and stepped once in a process of its own, with an empty cache of kernels. Seconds are CPU
-time of the whole process, imports included. Seconds of a kernel are its own, without those of the kernels that it calls.
+Each environment is made, reset and stepped once in a process of its own, with an empty cache of kernels. Seconds are
+CPU time of the whole process, imports included. Seconds of a kernel are its own, without those of the kernels that it
+calls.
 """
 
 import argparse
@@ -89,7 +90,9 @@ def main() -> None:
     for name in arguments.ids or known:
         found = first_step(name)
         kernels, compiled = len(found["seconds"]), len(found["signatures"])
-        print(f"{name:28} {found['total']:6.2f} {found['imported']:8.2f} {kernels:8} {compiled:16}", flush=True)
+        print(
+            f"{name:28} {found['total']:6.2f} {found['imported']:8.2f} {kernels:8} {compiled:16}", flush=True
+        )
         slowest = sorted(found["seconds"].items(), key=lambda item: -item[1])
         for kernel, seconds in slowest[: arguments.kernels]:
             print(f"    {seconds:6.2f}  {kernel}")

@@ -19,6 +19,7 @@ COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#4
 PANELS = {
     "procurement": ("SS-UCB", "P-FCB"),
     "linear and arms": ("LinUCB", "UCB1"),
+    "one server": ("Fed-UCB1-server", "FedLinUCB"),
     "continual release": ("tree", "honaker", "sqrt_toeplitz", "blt"),
 }
 
@@ -145,6 +146,9 @@ The theory's exponent holds for sizes without end. At sizes like these every rou
 something, whatever the size, which makes measured exponents smaller. How much of a difference is due to that was not
 measured.
 
+Where a message tells who sent it, n agents hear n others, whatever the graph, and their inboxes hold n^2 arrays. A
+stage that adds messages up (`Fed-UCB1-server`) and a server (`FedLinUCB`) send each agent one array instead.
+
 {machine}. Made by `{command}`; all points are in [{path.stem}.csv]({path.stem}.csv).
 
 ![growth]({path.stem}.png)
@@ -162,7 +166,7 @@ def draw(points: Sequence[Measurement], path: Path) -> None:
     """Draws seconds above and memory below, a column a panel, over sizes as multiples of each series' smallest."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(13, 8.5), dpi=110, layout="constrained")
+    figure = Figure(figsize=(16.5, 8.5), dpi=110, layout="constrained")
     axes = figure.subplots(2, len(PANELS), squeeze=False)
     for column, (title, runs) in zip(axes.T, PANELS.items(), strict=True):
         shown = [some for _, some in group(points) if some[0].run in runs]

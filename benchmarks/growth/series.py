@@ -101,12 +101,16 @@ _MARKET = {"rounds": 2000, "replicas": 10, "num_agents": 10, "num_producers": 30
 _SHARED = {"rounds": 600, "replicas": 8, "num_agents": 10, "num_producers": 30}
 _LINEAR = {"rounds": 200, "replicas": 4, "num_agents": 10, "num_arms": 100, "dim": 10}
 _ARMS = {"rounds": 2000, "replicas": 25, "num_agents": 10, "num_arms": 10}
+_SUMMED = {"rounds": 200, "replicas": 1, "num_agents": 125, "num_arms": 10}
+_SERVED = {"rounds": 200, "replicas": 1, "num_agents": 125, "num_arms": 20, "dim": 5}
 _RELEASES = {"releases": 1000}
 
 _SSUCB = partial(episode, "FedProcurement-v0", "SS-UCB")
 _PFCB = partial(episode, "FedProcurement-v0", "P-FCB")
 _LINUCB = partial(episode, "FedLinear-v0", "LinUCB")
 _UCB1 = partial(episode, "FedArms-v0", "UCB1")
+_FED_UCB1_SERVER = partial(episode, "FedArms-v0", "Fed-UCB1-server")
+_FEDLINUCB = partial(episode, "FedLinearAsync-v0", "FedLinUCB")
 
 SERIES: dict[str, list[Series]] = {
     "SS-UCB": [
@@ -130,6 +134,8 @@ SERIES: dict[str, list[Series]] = {
         Series(_UCB1, _ARMS, "rounds", _powers(500, 5), "1", "0"),
         Series(_UCB1, _ARMS, "num_arms", _powers(5, 6), "1", "1"),
     ],
+    "Fed-UCB1-server": [Series(_FED_UCB1_SERVER, _SUMMED, "num_agents", _powers(125, 5), "1", "1 (one sum)")],
+    "FedLinUCB": [Series(_FEDLINUCB, _SERVED, "num_agents", _powers(125, 5), "1", "1 (a server's totals)")],
     "tree": [Series(partial(released, "tree"), _RELEASES, "releases", _powers(125, 7), "1 (two draws)", "0 (log n)")],
     "honaker": [
         Series(partial(released, "honaker"), _RELEASES, "releases", _powers(125, 7), "1 (log n draws)", "0 (log n)")

@@ -116,16 +116,16 @@ class Channel(Transport):
                 "schedule is 'announced'; a Server with a policy is required, or another schedule"
             )
         self.hub = "relay" if self._stage is None else self._stage.trust
+        # With a stage, whose sums all agents receive, there is none.
+        self._network: Any = None
+        if self._stage is not None:
+            if topology != "complete":
+                raise ValueError(
+                    f"topology is {topology!r}; 'complete' is required with a stage, since all agents receive the same "
+                    "sum"
+                )
+            return
         graph = Topology(topology, env.possible_agents)
-        complete = (
-            graph.fixed is not None
-            and not graph.relays
-            and graph.fixed.sum() == len(graph.fixed) ** 2 - len(graph.fixed)
-        )
-        if self._stage is not None and not complete:
-            raise ValueError(
-                f"topology is {topology!r}; 'complete' is required with a stage, since all agents receive the same sum"
-            )
         if graph.relays and time_to_live == 1:
             raise ValueError(
                 "time_to_live is 1; None or at least 2 is required where a controller passes messages on"
@@ -140,7 +140,7 @@ class Channel(Transport):
             ValueError: The schedule needs every agent to reach every other, and in a drawn graph some agent cannot.
                 The state does not change.
         """
-        network = self._network.in_episodes(seeds)
+        network = None if self._network is None else self._network.in_episodes(seeds)
         reset = super().reset_batch(seeds)
         self._episodes = network
         # Key: the round in which a hop ends. Value: the releases, the agents at which they then arrive for the first
@@ -151,7 +151,7 @@ class Channel(Transport):
 
     def graph(self, replica: int) -> Array:
         """Returns the graph of a replica's nodes; with a stage all agents are joined to it; see :class:`Transport`."""
-        return super().graph(replica) if self._stage is not None else self._episodes.graph(replica)
+        return super().graph(replica) if self._episodes is None else self._episodes.graph(replica)
 
     def _send_sum(self, combined: Combined, messages: Array, lost: Array) -> None:
         self._book(messages * (self.max_num_agents - 1))

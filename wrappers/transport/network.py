@@ -49,7 +49,8 @@ def flood(
     Args:
         edges: As :func:`edge_lists` returns them, int32 ``(graphs, edges, 3)``: one graph a replica, or one
             for all.
-        lost: Whether a transmission of a sender's message along an edge loses it, bool ``(replicas, senders, edges)``.
+        lost: Whether a transmission of a sender's message along an edge loses it, bool ``(replicas, senders, edges)``;
+            with 0 for ``edges`` no transmission is lost or doubled.
         duplicated: Whether the transmission doubles the message, if it does not lose it, same shape.
         time_to_live: The largest number of hops of a message, int64 ``(replicas, senders)``.
         nodes: Number of nodes of each graph.
@@ -61,7 +62,7 @@ def flood(
           for the sender itself, -1 for nodes that it never reaches.
         * The number of transmissions in each hop, lost and doubled ones included, int64 ``(replicas, senders, hops)``.
     """
-    replicas, senders, num_edges = lost.shape
+    replicas, senders, faults = lost.shape
     longest = 1
     for limit in time_to_live.flat:
         longest = max(longest, limit)
@@ -74,18 +75,19 @@ def flood(
             seen[s] = 0
             for hop in range(1, time_to_live[r, s] + 1):
                 spreads = False
-                for e in range(num_edges):
+                for e in range(edges.shape[1]):
                     tail, head, back = graph[e, 0], graph[e, 1], graph[e, 2]
                     if tail < 0:
                         break
                     if seen[tail] != hop - 1:
                         continue
-                    if hop > 1 and back >= 0 and seen[head] == hop - 2 and not lost[r, s, back]:
+                    from_head = hop > 1 and back >= 0 and seen[head] == hop - 2
+                    if from_head and not (faults and lost[r, s, back]):
                         continue
                     traversals[r, s, hop - 1] += 1
-                    if lost[r, s, e]:
+                    if faults and lost[r, s, e]:
                         continue
-                    if duplicated[r, s, e]:
+                    if faults and duplicated[r, s, e]:
                         traversals[r, s, hop - 1] += 1
                     if seen[head] < 0:
                         seen[head] = hop
@@ -150,7 +152,7 @@ class Network:
         """Computes where messages arrive in each graph (one for each seed), by flooding without loss or doubling."""
         agents = self.topology.num_agents
         self._edges = edge_lists(graphs)
-        none = np.zeros((len(graphs), agents, self._edges.shape[1]), np.bool_)
+        none = np.zeros((len(graphs), agents, 0), np.bool_)
         limit = self._num_nodes if self.time_to_live is None else self.time_to_live
         # The largest number of hops of each sender's message, (replicas, senders).
         self._limits = np.full(none.shape[:2], min(limit, self._num_nodes))
