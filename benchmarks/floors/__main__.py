@@ -66,13 +66,17 @@ class Race(NamedTuple):
     replicas: int
 
 
-_MARKET = {"one pass": procurement.one_pass, "in lanes": procurement.in_lanes}
+_MARKET = {
+    "by rounds": procurement.by_rounds,
+    "one pass": procurement.one_pass,
+    "in lanes": procurement.in_lanes,
+}
 
 RACES = {
     "SS-UCB": Race(
         partial(Packaged, "FedProcurement-v0", "SS-UCB"),
         {name: partial(procurement.Silent, kernel=kernel) for name, kernel in _MARKET.items()},
-        50,
+        20,
     ),
     "P-FCB": Race(
         partial(Packaged, "FedProcurement-v0", "P-FCB"),

@@ -1,8 +1,8 @@
 """SS-UCB and P-FCB in the uniform market, fused with it: Deva et al. (2021), Solanki et al. (2022).
 
-Two loops of one law. ``one_pass`` goes producer by producer, as one would write it down. ``in_lanes`` keeps producers
-in vector lanes, which wants them padded to whole vectors, a loop for each step and sums by halves. Both draw outcomes
-from alias tables (Walker 1977) of every producer and quantity, and only for producers that are bought from; nothing is
+Three loops of one law. ``one_pass`` goes producer by producer, as one would write it down. ``in_lanes`` keeps producers
+in vector lanes, which wants them padded to whole vectors, a loop for each step and sums by halves. Both play many
+rounds of an agent before those of the next; ``by_rounds`` plays in lanes, round by round. All of them draw outcomes from alias tables (Walker 1977) of every producer and quantity, and only for producers that are bought from; nothing is
 kept between rounds but the policy's sums, from which realised revenue follows at the end.
 """
 
@@ -211,6 +211,18 @@ def in_lanes(state, tables, lanes, best, penalty, played, rounds, regret):
 
 
 @kernel
+def by_rounds(states, tables, lanes, best, penalty, played, rounds, regret):
+    """Plays as :func:`in_lanes` does, but each round of all agents of all replicas before the next round.
+
+    So a policy outside of the loop could play it. Arrays lead with replicas, ``(replicas, ...)``. Words that a replica
+    has drawn for a round, and does not use in it, are lost.
+    """
+    for t in range(played, played + rounds):
+        for r in range(states.shape[0]):
+            in_lanes(states[r], tables[r], lanes[r], best[r], penalty[r], t, 1, regret[r])
+
+
+@kernel
 def share(state, noise, before, played):
     """Sends what own sums have grown by, noisy, to all others, who check and weigh it (Procedure 1, guarded).
 
@@ -254,13 +266,13 @@ class Silent:
         self._best = expected_revenue(optimum, quality[:, 0], cost, 1.0)
         self._penalty = self._best - (capacity * np.minimum(quality - cost, 0.0)).sum(axis=-1)
         replicas, agents, producers = cost.shape
-        width = WIDTH if kernel is in_lanes else producers
+        width = producers if kernel is one_pass else WIDTH
         self._state = np.zeros((replicas, agents, 7, width))
         self._state[:, :, UNITS] = self._state[:, :, COST] = 1.0
         given = self._state[..., :producers]
         given[:, :, COST], given[:, :, CAPACITY], given[:, :, QUALITY] = cost, capacity, quality
-        self._tables = [outcome_tables(row[0]) for row in quality]
-        self._lanes = [fresh_lanes(int(seed)) for seed in seeds]
+        self._tables = np.stack([outcome_tables(row[0]) for row in quality])
+        self._lanes = np.stack([fresh_lanes(int(seed)) for seed in seeds])
         self._rng = np.random.default_rng(list(seeds))
         self._kernel = kernel
         self.played, self.regret = 0, np.zeros((replicas, agents))
@@ -280,11 +292,12 @@ class Silent:
         return self._state[:, :, : GOOD + 1]
 
     def play(self, rounds: int) -> None:
-        for replica, state in enumerate(self._state):
-            self._kernel(
-                state, self._tables[replica], self._lanes[replica], self._best[replica], self._penalty[replica],
-                self.played, rounds, self.regret[replica],
-            )  # fmt: skip
+        arrays = self._state, self._tables, self._lanes, self._best, self._penalty
+        if self._kernel is by_rounds:
+            by_rounds(*arrays, self.played, rounds, self.regret)
+        else:
+            for *of_replica, regret in zip(*arrays, self.regret, strict=True):
+                self._kernel(*of_replica, self.played, rounds, regret)
         self.played += rounds
 
 
