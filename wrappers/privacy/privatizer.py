@@ -245,12 +245,12 @@ class Privatizer(FederatedWrapper):
         ``info["epsilon_spent"]``, float64 ``(replicas, agents)``, is the epsilon of each agent's releases so far,
         measured as :attr:`budget` says; it is infinite where that composition gives none.
         """
-        step = self.env.step_batch(action)
-        self.mechanism.observe(step.observation)
+        observation, reward, truncated, info = self.env.step_batch(action)
+        self.mechanism.observe(observation)
         if self._measured_at != self._ledger.num_releases:
             self._measure()
             self._measured_at = self._ledger.num_releases
-        return step._replace(info={**step.info, **self._shown.views})
+        return BatchStep(observation, reward, truncated, {**info, **self._shown.views})
 
     def allowed_senders(self, senders: Array) -> Array:
         """Returns which of the senders may send: with ``on_exhausted="silence"``, those with enough budget left."""

@@ -230,8 +230,7 @@ class Transport(FederatedWrapper):
             for array in (*self._inbox.values(), *self._traffic.values()):
                 array.fill(0)
             self._dirty = False
-        wants = self._wants(asked)
-        if wants.any():
+        if self._schedule.sends(self._round) and (wants := self._wants(asked)).any():
             senders = self._gated(self.env.allowed_senders(wants))
             if self._stage is not None and senders.any():
                 self._send_sum(*self._combined(senders))
