@@ -1,7 +1,7 @@
 """The class of baselines: policies with the wrappers around their environments, and the papers that they come from."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from fedbandit_envs.baselines.policy import Policy
@@ -98,6 +98,18 @@ class Baseline:
             part: {**wrapper.kwargs, **wrapper.kwargs_from_env(env), **(changes or {}).get(part, {})}
             for part, wrapper in self.wrappers.items()
         }
+
+    def tuned_by(self, constants: Mapping[str, Any]) -> "Baseline":
+        """Returns the baseline with other constants of its policy, or of the server policy that plans for its agents.
+
+        Args:
+            constants: Arguments by name.
+        """
+        server = self.wrappers.get("server", WrapperSpec(Server))
+        if not isinstance(planned := server.kwargs.get("policy"), Mapping):
+            return replace(self, policy_kwargs={**self.policy_kwargs, **constants})
+        server = server._replace(kwargs={**server.kwargs, "policy": {**planned, **constants}})
+        return replace(self, wrappers={**self.wrappers, "server": server})
 
     def make_policy(self, **changes: Any) -> Policy:
         """Returns a new policy of the baseline; arguments in ``changes`` replace the baseline's own."""

@@ -65,12 +65,11 @@ def _own() -> dict[str, Baseline]:
     tuned = []
     for of, name in TUNED_NAMES.items():
         summary, reference = f"{of} with tuned constants", "tuned on other seeds by `fedbandit tune`"
-        policy_kwargs = {**own[of].policy_kwargs, **constants(name)}
-        form = replace(own[of], summary=summary, reference=reference, policy_kwargs=policy_kwargs)
+        form = replace(own[of].tuned_by(constants(name)), summary=summary, reference=reference)
         tuned.append((name, form))
         true = on_true_data.get(of)
         # With the same constants it would play the same runs.
-        if true and policy_kwargs != own[true].policy_kwargs:
+        if true and form.policy_kwargs != own[true].policy_kwargs:
             summary, wrappers = f"{true} with the constants of {name}", own[true].wrappers
             tuned.append(
                 (f"{true}-tuned", replace(form, summary=summary, reference="control", wrappers=wrappers))

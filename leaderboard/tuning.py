@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import gmean
 
+from fedbandit_envs.baselines.registry import find_baseline
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.registry.plugins import Registry
@@ -52,8 +53,13 @@ def tuning_runs(
     rounds = tuning.rounds if rounds is None else rounds
     seeds = tuning.seeds if seeds is None else seeds
 
-    def run(baseline: str, env_id: str, constants: dict[str, Any]) -> RunSpec:
-        return RunSpec(baseline, env_id, rounds, seeds, FIRST_SEED, policy_kwargs=constants)
+    def run(name: str, env_id: str, constants: dict[str, Any]) -> RunSpec:
+        base = find_baseline(name)
+        form = base.tuned_by(constants)
+        kwargs: dict[str, Any] = {"policy_kwargs": constants}
+        if form.wrappers != base.wrappers:
+            kwargs = {"wrapper_kwargs": {"server": {"policy": form.wrappers["server"].kwargs["policy"]}}}
+        return RunSpec(name, env_id, rounds, seeds, FIRST_SEED, labels=constants, **kwargs)
 
     return {
         name: [[run(baseline, env_id, constants) for env_id in tuning.env_ids] for constants in tuning.grid]
@@ -89,7 +95,7 @@ def best_constants(
     found = {}
     for name, grid in runs.items():
         regrets = [round(mean_regret([load(run) for run in alike]), 2) for alike in grid]
-        tried = [[alike[0].policy_kwargs, regret] for alike, regret in zip(grid, regrets, strict=True)]
+        tried = [[dict(alike[0].labels), regret] for alike, regret in zip(grid, regrets, strict=True)]
         first = grid[0][0]
         found[name] = {
             "of": first.baseline,

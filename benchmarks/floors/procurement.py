@@ -2,7 +2,8 @@
 
 Three loops of one law. ``one_pass`` goes producer by producer, as one would write it down. ``in_lanes`` keeps producers
 in vector lanes, which wants them padded to whole vectors, a loop for each step and sums by halves. Both play many
-rounds of an agent before those of the next; ``by_rounds`` plays in lanes, round by round. All of them draw outcomes from alias tables (Walker 1977) of every producer and quantity, and only for producers that are bought from; nothing is
+rounds of an agent before those of the next; ``by_rounds`` plays in lanes, round by round. All of them draw outcomes
+from alias tables (Walker 1977) of every producer and quantity, and only for producers that are bought from; nothing is
 kept between rounds but the policy's sums, from which realised revenue follows at the end.
 """
 

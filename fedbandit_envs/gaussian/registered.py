@@ -25,12 +25,20 @@ PROBLEM = RegisteredProblem(
         ),
         "FedMixed-v0": Preset({"means": [list(row) for row in _MIXED], "regret": 0.5}),
     },
-    # Of the three ids, this is the one in which an agent's own data tell it its best arm.
+    # Of the three ids, this is the one in which an agent's own data tell it its best arm. Constants of the baselines
+    # that communicate are their servers'.
     tuning=TuningSpec(
         env_ids=("FedGaussianSampled-v0",),
         rounds=20_000,
         seeds=4,
         grid=tuple({"radius_scale": radius} for radius in RADII),
-        baselines={"Gaussian-UCB-tuned": "Gaussian-UCB"},
+        baselines={
+            "Gaussian-UCB-tuned": "Gaussian-UCB",
+            "Gaussian-epochs-tuned": "Gaussian-epochs",
+            "Fed1-UCB-tuned": "Fed1-UCB",
+            "Fed2-UCB-tuned": "Fed2-UCB",
+            "PF-UCB-tuned": "PF-UCB",
+            "PF-UCB-enhanced-tuned": "PF-UCB-enhanced",
+        },
     ),
 )

@@ -1,11 +1,19 @@
 """Tables of the pages on unlike agents."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, compare, over_seeds, ratio
+from fedbandit_envs.leaderboard.reproduction.comparison import (
+    Mean,
+    Ratio,
+    compare,
+    over_rounds,
+    over_seeds,
+    ratio,
+)
 from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
 from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.leaderboard.runs.result import RunResult
@@ -22,6 +30,16 @@ def regret_at(result: RunResult, horizon: float) -> Array:
     """
     regret = result.regret.sum(axis=2)
     return np.asarray(regret[-1] + (horizon - result.rounds[-1]) * slope(result))
+
+
+def summed_over_rounds(runs: PanelRuns) -> dict[str, dict[int, Mean]]:
+    """Returns for each line the curve of cumulative regret of all agents together over rounds."""
+    return {
+        row.labels["line"]: over_rounds(
+            replace(row.result, regret=row.result.regret.sum(axis=2, keepdims=True))
+        )
+        for row in runs.rows
+    }
 
 
 def slope(result: RunResult) -> Array:

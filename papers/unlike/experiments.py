@@ -102,8 +102,9 @@ def _film_fans(plan: Plan) -> list[RunSpec]:
 def global_aim(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs of agents who all look for the globally best arm.
 
-    The panel ``exact`` has the exact model, ``approximate`` agents drawn from a population, ``private`` noisy sums,
-    ``films`` means from the user's table of ratings, and ``constant`` varies the constant of the radius.
+    The panel ``exact`` has the exact model, ``approximate`` agents drawn from a population, ``tuned`` tuned radii,
+    ``private`` noisy sums, ``films`` means from the user's table of ratings, and ``constant`` varies the constant of
+    the radius.
     """
     if plan.panel == "films":
         return _film_fans(plan)
@@ -138,6 +139,13 @@ def global_aim(plan: Plan) -> list[RunSpec]:
                 growth=0.0,
             ),
             _run("alone", "Gaussian-UCB", plan, {}, **{**_LONG, "agents": 10}),
+        ]
+    if panel == "tuned":
+        names = {"Fed1-UCB": {}, "Fed2-UCB": _LONG}
+        return [
+            _run(name, name, plan, {}, **changes)
+            for of, changes in names.items()
+            for name in (of, f"{of}-tuned")
         ]
     fed1 = [_run("Fed1-UCB", "Fed1-UCB", plan, {"constant": c}, c1=c) for c in sweeps["constant"]]
     if panel == "private":
@@ -175,6 +183,7 @@ def mixed_aims(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs of agents with mixed aims.
 
     The panel ``alpha`` has PF-UCB and agents alone, ``controls`` other constants and algorithms without phases,
+    ``tuned`` the tuned radius,
     ``enhanced`` the enhanced form, and in ``films`` agents are ten users of the user's table of ratings.
     """
     if plan.panel == "films":
@@ -194,6 +203,8 @@ def mixed_aims(plan: Plan) -> list[RunSpec]:
             for line in ("PF-UCB", "PF-UCB-enhanced")
         ]
     lines = {"PF-UCB": "PF-UCB", "alone": "Gaussian-UCB"}
+    if plan.panel == "tuned":
+        lines = {name: name for name in ("PF-UCB", "PF-UCB-tuned")}
     if plan.panel == "controls":
         lines = {
             "PF-UCB": "PF-UCB",
@@ -211,6 +222,7 @@ def mixed_aims(plan: Plan) -> list[RunSpec]:
 _ALPHAS = (0.0, 0.2, 0.5, 0.9, 1.0)
 _FILM_ALPHAS = (0.0, 0.1, 0.9, 1.0)
 _ROUNDS = {"x": "round", "y": "regret per agent, without messages"}
+_ALL_ROUNDS = {"x": "round", "y": "regret of all agents, without messages"}
 _CONSTANTS = (0.25, 0.5, 1.0, 2.0, 4.0, 6.0)
 
 EXPERIMENTS = {
@@ -227,12 +239,14 @@ EXPERIMENTS = {
             "exact": "The exact model",
             "approximate": "Agents drawn from a population",
             "constant": "The constant of the radius",
+            "tuned": "Tuned radii",
             "private": "Private epochs",
             "films": "Films",
         },
         "global_setting.md.j2",
         panel_axes={
-            **dict.fromkeys(("exact", "approximate", "films"), _ROUNDS),
+            **dict.fromkeys(("exact", "films"), _ROUNDS),
+            **dict.fromkeys(("approximate", "tuned"), _ALL_ROUNDS),
             "private": {"x": "epsilon", "y": "regret / silence's"},
         },
         needs_data=("films",),
@@ -249,12 +263,13 @@ EXPERIMENTS = {
         {
             "alpha": "Values of alpha",
             "controls": "Other constants, other lengths of phases, no phases",
+            "tuned": "The tuned radius",
             "enhanced": "The enhanced form",
             "films": "Films",
         },
         "mixed_setting.md.j2",
         panel_axes={
-            **{panel: {"xscale": "linear"} for panel in ("alpha", "controls", "films")},
+            **{panel: {"xscale": "linear"} for panel in ("alpha", "controls", "tuned", "films")},
             "enhanced": _ROUNDS,
         },
         needs_data=("films",),
