@@ -83,6 +83,27 @@ def in_lanes(state, lanes, played, rounds, regret):
             regret[i] += take_in(state, np.uint64(arm[i]), i, words[i])
 
 
+@kernel
+def first_arm(state, lanes, played, rounds, regret):
+    """Pulls the first arm of rows that lie side by side; nothing is kept but numbers of pulls and successes."""
+    words = np.empty(WIDTH, np.uint32)
+    pulls, successes, true, gap = state[PULLS, 0], state[SUCCESSES, 0], state[TRUE, 0], state[GAP, 0]
+    for _ in range(rounds):
+        refill(lanes, words)
+        for i in range(WIDTH):
+            pulls[i] += 1.0
+            successes[i] += words[i] * 2.0**-32 < true[i]
+            regret[i] += gap[i]
+
+
+@kernel
+def by_rounds(states, lanes, played, rounds, regret):
+    """Plays as :func:`in_lanes` does, each round of all rows before the next; arrays lead with groups of rows."""
+    for t in range(played, played + rounds):
+        for group in range(states.shape[0]):
+            in_lanes(states[group], lanes[group], t, 1, regret[group])
+
+
 class UCB1:
     """Ten agents, ten arms, an episode a seed; rows are filled up to whole vectors with copies of the last."""
 
@@ -97,7 +118,7 @@ class UCB1:
         self._state = np.zeros((groups, 6, rows.shape[2], WIDTH))
         self._state[:, TRUE] = rows.transpose(0, 2, 1)
         self._state[:, GAP] = self._state[:, TRUE].max(axis=1, keepdims=True) - self._state[:, TRUE]
-        self._lanes = [fresh_lanes((len(seeds), int(seeds[0]), group)) for group in range(groups)]
+        self._lanes = np.stack([fresh_lanes((len(seeds), int(seeds[0]), group)) for group in range(groups)])
         self._kernel = kernel
         self._regret = self._state[:, GAP].sum(axis=1)
         # Each arm once.
@@ -116,6 +137,17 @@ class UCB1:
         until = self.played + rounds
         while self.played < until:
             length = min(BLOCK, until - self.played)
-            for group, state in enumerate(self._state):
-                self._kernel(state, self._lanes[group], self.played, length, self._regret[group])
+            if self._kernel is by_rounds:
+                by_rounds(self._state, self._lanes, self.played, length, self._regret)
+            else:
+                for state, lanes, regret in zip(self._state, self._lanes, self._regret, strict=True):
+                    self._kernel(state, lanes, self.played, length, regret)
             self.played += length
+
+
+class FirstArm(UCB1):
+    """The environment alone: the first arm is pulled from the first round on."""
+
+    def __init__(self, seeds) -> None:
+        super().__init__(seeds, first_arm)
+        self._regret[...] = self.played = 0

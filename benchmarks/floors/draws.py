@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.randomness.threefry import fill_bits
 
 WIDTH = 32
 """Lanes of those who need no other number: how many words are made at once."""
@@ -31,3 +32,33 @@ def refill(lanes, words):
         second[i] = np.uint32(b ^ c)
         third[i] = np.uint32(c ^ shifted)
         fourth[i] = np.uint32(np.uint32(d << np.uint32(11)) | np.uint32(d >> np.uint32(21)))
+
+
+@kernel
+def xoshiro_words(lanes, words, times):
+    """Fills ``words`` again and again by :func:`refill`."""
+    for _ in range(times):
+        refill(lanes, words)
+
+
+@kernel
+def threefry_words(key0, key1, words, times):
+    """Fills ``words`` again and again by the package's generator, which knows neither order nor state."""
+    for t in range(times):
+        fill_bits(key0, key1, t, words)
+
+
+class Words:
+    """Random words, ``WIDTH`` an agent and round, and nothing else."""
+
+    def __init__(self, seeds, threefry: bool = False) -> None:
+        self._rows = 10 * len(seeds)
+        self._words = np.empty(WIDTH, np.uint32)
+        self._lanes = fresh_lanes(0)
+        self._threefry = threefry
+
+    def play(self, rounds: int) -> None:
+        if self._threefry:
+            threefry_words(np.uint32(1), np.uint32(2), self._words, rounds * self._rows)
+        else:
+            xoshiro_words(self._lanes, self._words, rounds * self._rows)

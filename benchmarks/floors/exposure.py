@@ -60,7 +60,7 @@ def draw_arm(shares, luck):
 
 
 @kernel
-def play(theta, lanes, inverse, middle, log_det, rounds, regret):
+def play(theta, lanes, inverse, middle, log_det, learns, rounds, regret):
     """Plays some rounds of one federation, agent by agent.
 
     Args:
@@ -69,6 +69,7 @@ def play(theta, lanes, inverse, middle, log_det, rounds, regret):
         inverse: V^-1, ``(agents, DIM, DIM)``.
         middle: V^-1 b, ``(agents, DIM)``.
         log_det: log det V, ``(agents,)``.
+        learns: Whether FairX-LinUCB chooses shares; else they are equal and nothing is learned.
         rounds: How many to play.
         regret: Fairness regret, added to, ``(agents,)``.
     """
@@ -82,9 +83,12 @@ def play(theta, lanes, inverse, middle, log_det, rounds, regret):
                 for k in range(ARMS):
                     contexts[i, k] = words[i * ARMS + k] * SIDE
             radius = NOISE_SD * np.sqrt(2.0 * LOG_FAILURE + log_det[j]) + 1.0
-            expect(contexts, middle[j], means)
-            share_out(means, shares)
-            for _ in range(STEPS):
+            for k in range(ARMS):
+                shares[k] = 1.0 / ARMS
+            if learns:
+                expect(contexts, middle[j], means)
+                share_out(means, shares)
+            for _ in range(STEPS if learns else 0):
                 value = 0.0
                 for k in range(ARMS):
                     value += shares[k] * means[k]
@@ -112,6 +116,8 @@ def play(theta, lanes, inverse, middle, log_det, rounds, regret):
             length = np.sqrt(-2.0 * np.log((words[51] + 0.5) * 2.0**-32))
             y = true[arm] + REWARD_SD * length * np.cos(2.0 * np.pi * 2.0**-32 * words[52])
             y = min(max(y, -1.0), 1.0)
+            if not learns:
+                continue
             for i in range(DIM):
                 pulled[i] = contexts[i, arm]
             form = times(inverse[j], pulled, product)
@@ -127,22 +133,40 @@ def play(theta, lanes, inverse, middle, log_det, rounds, regret):
             log_det[j] += np.log1p(form)
 
 
-class FairX:
-    """FairX-LinUCB: ten agents, an episode a seed."""
+@kernel
+def by_rounds(theta, lanes, inverse, middle, log_det, learns, rounds, regret):
+    """Plays as :func:`play` does, each round of all replicas before the next; arrays lead with replicas."""
+    for _ in range(rounds):
+        for r in range(regret.shape[0]):
+            play(theta[r], lanes[r], inverse[r], middle[r], log_det[r], learns, 1, regret[r])
 
-    def __init__(self, seeds) -> None:
+
+class EqualShares:
+    """The environment alone: ten agents, who give all arms equal shares; an episode a seed."""
+
+    learns = False
+
+    def __init__(self, seeds, by_rounds: bool = False) -> None:
+        self._by_rounds = by_rounds
         env = parallel_env()
         env.reset_batch(seeds)
         self._theta = env.hidden()["parameter"][:, 0].copy()
         shape = (len(seeds), 10)
-        self._lanes = [fresh_lanes(int(seed), LANES) for seed in seeds]
+        self._lanes = np.stack([fresh_lanes(int(seed), LANES) for seed in seeds])
         self._inverse = np.zeros((*shape, DIM, DIM)) + np.eye(DIM)
         self._middle = np.zeros((*shape, DIM))
         self._log_det, self.regret = np.zeros((2, *shape))
 
     def play(self, rounds: int) -> None:
-        for replica, lanes in enumerate(self._lanes):
-            play(
-                self._theta[replica], lanes, self._inverse[replica], self._middle[replica],
-                self._log_det[replica], rounds, self.regret[replica],
-            )  # fmt: skip
+        arrays = self._theta, self._lanes, self._inverse, self._middle, self._log_det
+        if self._by_rounds:
+            by_rounds(*arrays, self.learns, rounds, self.regret)
+        else:
+            for *of_replica, regret in zip(*arrays, self.regret, strict=True):
+                play(*of_replica, self.learns, rounds, regret)
+
+
+class FairX(EqualShares):
+    """FairX-LinUCB."""
+
+    learns = True

@@ -276,30 +276,40 @@ def play(mirror, lanes, inverse, parameter, log_det, learns, rounds, regret, ear
                 log_det[j] += learn(inverse[j], parameter[j], pulled, y, product)
 
 
+@kernel(fastmath=FUSED)
+def by_rounds(mirror, lanes, inverse, parameter, log_det, learns, rounds, regret, earned):
+    """Plays as :func:`play` does, each round of all replicas before the next; arrays lead with replicas."""
+    for _ in range(rounds):
+        for r in range(regret.shape[0]):
+            play(mirror[r], lanes[r], inverse[r], parameter[r], log_det[r], learns, 1, regret[r], earned[r])
+
+
 class FirstArm:
     """The environment alone: ten agents, who are offered all arms and pull the first; an episode a seed."""
 
     learns = False
 
-    def __init__(self, seeds) -> None:
+    def __init__(self, seeds, by_rounds: bool = False) -> None:
+        self._by_rounds = by_rounds
         env = parallel_env(num_agents=10, num_arms=ARMS, dim=DIM, gap=GAP)
         env.reset_batch(seeds)
         self._mirror = env.hidden()["parameter"][:, 0].copy()
         self._mirror[:, 0] -= 1.0
         self._mirror /= np.linalg.norm(self._mirror, axis=1, keepdims=True)
         shape = (len(seeds), 10)
-        self._lanes = [fresh_lanes(int(seed), LANES) for seed in seeds]
+        self._lanes = np.stack([fresh_lanes(int(seed), LANES) for seed in seeds])
         self._inverse = np.zeros((*shape, DIM, DIM)) + np.eye(DIM)
         self._parameter = np.zeros((*shape, DIM))
         self._log_det, self.regret, self.earned = np.zeros((3, *shape))
         self.played = 0
 
     def play(self, rounds: int) -> None:
-        for replica, lanes in enumerate(self._lanes):
-            play(
-                self._mirror[replica], lanes, self._inverse[replica], self._parameter[replica],
-                self._log_det[replica], self.learns, rounds, self.regret[replica], self.earned[replica],
-            )  # fmt: skip
+        arrays = self._mirror, self._lanes, self._inverse, self._parameter, self._log_det
+        if self._by_rounds:
+            by_rounds(*arrays, self.learns, rounds, self.regret, self.earned)
+        else:
+            for *of_replica, regret, earned in zip(*arrays, self.regret, self.earned, strict=True):
+                play(*of_replica, self.learns, rounds, regret, earned)
         self.played += rounds
 
 

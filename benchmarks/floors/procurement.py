@@ -256,6 +256,27 @@ def share(state, noise, before, played):
                 before[j, which, i] = state[j, which, i]
 
 
+@kernel
+def unit_of_each(state, tables, lanes, best, penalty, played, rounds, regret):
+    """Buys a unit of each producer; the environment alone. Arguments are those of :func:`one_pass`."""
+    words, used = np.empty(WIDTH, np.uint32), WIDTH
+    producers = state.shape[2]
+    for j in range(state.shape[0]):
+        units, good, cost, quality = state[j, UNITS], state[j, GOOD], state[j, COST], state[j, QUALITY]
+        for _ in range(rounds):
+            slack, revenue = 0.0, 0.0
+            for i in range(producers):
+                if used == WIDTH:
+                    refill(lanes, words)
+                    used = 0
+                good[i] += words[used] * 2.0**-32 < quality[i]
+                used += 1
+                units[i] += 1.0
+                slack += quality[i] - ALPHA
+                revenue += quality[i] - cost[i]
+            regret[j] += penalty[j] if slack < -FEASIBILITY_TOLERANCE else best[j] - revenue
+
+
 class Silent:
     """SS-UCB: ten agents, 30 producers, an episode a seed."""
 
@@ -267,7 +288,7 @@ class Silent:
         self._best = expected_revenue(optimum, quality[:, 0], cost, 1.0)
         self._penalty = self._best - (capacity * np.minimum(quality - cost, 0.0)).sum(axis=-1)
         replicas, agents, producers = cost.shape
-        width = producers if kernel is one_pass else WIDTH
+        width = producers if kernel in (one_pass, unit_of_each) else WIDTH
         self._state = np.zeros((replicas, agents, 7, width))
         self._state[:, :, UNITS] = self._state[:, :, COST] = 1.0
         given = self._state[..., :producers]

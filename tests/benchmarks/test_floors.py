@@ -1,6 +1,6 @@
 """Floors: their draws have the laws that they say, and they regret what the package regrets.
 
-Statistical tests have fixed seeds and a false-alarm rate of 1e-4 each; there are sixteen of them.
+Statistical tests have fixed seeds and a false-alarm rate of 1e-4 each; there are twenty-three of them.
 """
 
 from pathlib import Path
@@ -175,15 +175,70 @@ def test_two_ways_to_write_procurement_are_one():
 
 
 @pytest.mark.parametrize(
+    "run", ["SS-UCB", "P-FCB", "linear alone", "LinUCB", "exposure alone", "FairX-LinUCB"]
+)
+def test_rounds_in_turn_have_the_law_of_rounds_of_one_agent(run):
+    """Words are used in another order: a t-test over replicas whose instances are the same."""
+    from benchmarks.floors.__main__ import RACES
+
+    turns, agents = (played(RACES[run].floors[name](range(40)), 300) for name in ("by rounds", "by agents"))
+    assert stats.ttest_rel(turns.mean(axis=1), agents.mean(axis=1)).pvalue > ALARM
+    assert not np.array_equal(turns, agents)
+
+
+def played(player, rounds):
+    """Regret after so many rounds, ``(replicas, agents)``."""
+    player.play(rounds - getattr(player, "played", 0))
+    return player.regret
+
+
+def test_rows_in_lanes_have_the_same_words_in_any_order():
+    from benchmarks.floors.__main__ import RACES
+
+    turns, agents = (
+        played(RACES["UCB1"].floors[name](range(40)), 300) for name in ("by rounds", "by agents")
+    )
+    np.testing.assert_array_equal(turns, agents)
+
+
+@pytest.mark.parametrize("run", ["procurement alone", "arms alone"])
+def test_an_action_that_stays_regrets_the_same(run):
+    from benchmarks.floors.__main__ import RACES
+
+    race = RACES[run]
+    np.testing.assert_allclose(
+        played(race.package(range(7)), 50), played(race.floors["by agents"](range(7)), 50)
+    )
+
+
+def test_the_page_has_a_line_for_each_run_and_floor(tmp_path, monkeypatch):
+    from benchmarks.floors import __main__ as floors
+
+    monkeypatch.setattr(floors, "machine_rates", lambda: {"words a second": 7.0})
+    words = ["floors", "--only", "words alone", "--turns", "2", "--seconds", "0.01", "--out", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", words)
+    floors.main()
+    text = (tmp_path / "speed.md").read_text()
+    (line,) = (line for line in text.splitlines() if line.startswith("| words alone"))
+    assert line.startswith("| words alone | 20 | by agents | ")
+    assert "7 words a second" in text
+    assert (
+        f"`OMP_NUM_THREADS=1 python -m benchmarks.floors --out {tmp_path} --only 'words alone' --turns 2`"
+        in text
+    )
+
+
+@pytest.mark.parametrize(
     ("run", "floor", "replicas", "rounds"),
     [
         ("SS-UCB", "one pass", 60, 300),
         ("P-FCB", "one pass", 60, 600),
-        ("linear, first arm", "in lanes", 10, 100),
-        ("LinUCB", "in lanes", 20, 150),
-        ("FairX-LinUCB", "one row", 40, 300),
+        ("linear alone", "by agents", 10, 100),
+        ("LinUCB", "by agents", 20, 150),
+        ("exposure alone", "by agents", 20, 100),
+        ("FairX-LinUCB", "by agents", 40, 300),
         ("UCB1", "one row", 100, 1000),
-        ("UCB1", "in lanes", 100, 1000),
+        ("UCB1", "by agents", 100, 1000),
     ],
 )
 @pytest.mark.filterwarnings("ignore:the classic calibration")
@@ -193,9 +248,7 @@ def test_a_floor_regrets_what_the_package_does(run, floor, replicas, rounds):
 
     seeds = range(1000, 1000 + replicas)
     players = RACES[run].package(seeds), RACES[run].floors[floor](seeds)
-    for player in players:
-        player.play(rounds - getattr(player, "played", 0))
-    package, own = (player.regret.mean(axis=1) for player in players)
+    package, own = (played(player, rounds).mean(axis=1) for player in players)
     assert stats.ttest_rel(package, own).pvalue > ALARM
     # It could fail: a twentieth more regret would be seen.
     spread = np.std(own - package, ddof=1) / np.sqrt(replicas)
