@@ -140,9 +140,9 @@ class Channel(Transport):
             ValueError: The schedule needs every agent to reach every other, and in a drawn graph some agent cannot.
                 The state does not change.
         """
-        network = None if self._network is None else self._network.in_episodes(seeds)
+        network: Any = None if self._network is None else self._network.in_episodes(seeds)
         reset = super().reset_batch(seeds)
-        self._episodes = network
+        self._episodes: Any = network
         # Key: the round in which a hop ends. Value: the releases, the agents at which they then arrive for the first
         # time, bool (replicas, agents, senders), and the number of transmissions of the next hop, (replicas, senders).
         self._in_transit: dict[int, list[tuple[Arrays, Array, Array]]] = {}
