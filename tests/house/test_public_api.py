@@ -1,7 +1,7 @@
 """What users may rely on: names that packages export, with their arguments, ids with their settings, and commands.
 
-`python tests/house/test_public_api.py > tests/house/public_api.txt` writes it down anew. A line that changes or goes is a
-change that users see: it needs a line in the changelog and, from 1.0 on, a minor version in which the old name warns.
+`python tests/house/test_public_api.py > tests/house/public_api.txt` writes it down anew. A line that changes or goes is
+a change that users see: it needs a line in the changelog and, from 1.0 on, a minor version in which the old name warns.
 """
 
 import importlib
