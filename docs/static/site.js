@@ -2,10 +2,19 @@
 for (const heading of document.querySelectorAll("p[role=heading]")) heading.ariaLevel = "2";
 for (const [place, name] of [["sidebar", "Site"], ["toc", "This page"]])
   document.querySelector(`aside.${place}-drawer`)?.setAttribute("aria-label", name);
+// A list of parameters without terms is no list of definitions.
 for (const parameters of document.querySelectorAll(".sig dl")) {
-  parameters.role = "list";
-  for (const one of parameters.children) one.role = "listitem";
+  const list = document.createElement("ul");
+  for (const one of [...parameters.children]) {
+    const item = document.createElement("li");
+    item.append(...one.childNodes);
+    list.append(item);
+  }
+  list.className = "parameters";
+  parameters.replaceWith(list);
 }
+const results = document.querySelector("#search-results");
+if (results && !document.querySelector("h1")) results.before(Object.assign(document.createElement("h1"), { textContent: "Search" }));
 // Whatever scrolls sideways can be scrolled by keys.
 const reach = () => {
   for (const one of document.querySelectorAll("pre, .table-wrapper, div.math"))
