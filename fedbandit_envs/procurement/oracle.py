@@ -26,78 +26,46 @@ FEASIBILITY_TOLERANCE = 1e-9
 
 
 @kernel
-def buy_all_that_pays(r, j, quality, cost, capacity, threshold, unit_revenue, quantity, surpluses):
-    """Buys the whole capacity of S1 and S2 for one agent of one replica, for use inside other kernels.
+def _buy_all_that_pays(rows, quality, cost, capacity, threshold, margin, unit_revenue, quantity):
+    """Buys the whole capacity of S1 and S2, which is optimal where it meets the quality constraint.
 
-    That is optimal if it meets the quality constraint; otherwise :func:`buy_under_shortage` has to follow. Arrays are
-    passed whole, and not the agent's row of them: compiled code counts references to such a row, which takes longer
-    than the pass over it.
-
-    Args:
-        r: Index of the replica.
-        j: Index of the agent.
-        quality: Qualities or estimates of them in [0, 1], ``(replicas, agents, producers)``.
-        cost: Cost of a unit, same shape.
-        capacity: Largest quantities, int32, same shape.
-        threshold: The quality threshold alpha.
-        unit_revenue: Revenue of a good unit, rho.
-        quantity: Output: quantities, int32, same shape.
-        surpluses: Scratch array, float64 ``(producers,)`` or more.
+    The arguments are those of :func:`buy`. Where the constraint is met, ``rows`` becomes False.
 
     Returns:
-        Whether the purchase violates the quality constraint.
+        Whether any row remains.
     """
-    for i in range(quantity.shape[2]):
-        slack = quality[r, j, i] - threshold
-        value = unit_revenue * quality[r, j, i] - cost[r, j, i]
-        pays = (value > 0.0) | ((value == 0.0) & (slack >= 0.0))
-        units = capacity[r, j, i] if pays else np.int32(0)
-        quantity[r, j, i] = units
-        surpluses[i] = units * slack
-    surplus = 0.0
-    for i in range(quantity.shape[2]):
-        surplus += surpluses[i]
-    return surplus < -FEASIBILITY_TOLERANCE / 2
-
-
-@kernel
-def _buy_for_all(quality, cost, capacity, threshold, unit_revenue, quantity, short):
     surpluses = np.empty(quantity.shape[2])
-    any_short = False
+    remaining = False
     for r in range(quantity.shape[0]):
         for j in range(quantity.shape[1]):
-            short[r, j] = buy_all_that_pays(
-                r, j, quality, cost, capacity, threshold[r, j, 0], unit_revenue[r, j, 0], quantity, surpluses
-            )
-            any_short |= short[r, j]
-    return any_short
+            if not rows[r, j]:
+                continue
+            alpha, revenue, surplus = threshold[r, j, 0] + margin, unit_revenue[r, j, 0], 0.0
+            for i in range(quantity.shape[2]):
+                slack = quality[r, j, i] - alpha
+                value = revenue * quality[r, j, i] - cost[r, j, i]
+                pays = (value > 0.0) | ((value == 0.0) & (slack >= 0.0))
+                units = capacity[r, j, i] if pays else np.int32(0)
+                quantity[r, j, i] = units
+                surpluses[i] = units * slack
+            # A loop of its own: sums are not reordered, and would keep the other loop from vector instructions.
+            for i in range(quantity.shape[2]):
+                surplus += surpluses[i]
+            rows[r, j] = surplus < -FEASIBILITY_TOLERANCE / 2
+            remaining |= rows[r, j]
+    return remaining
 
 
 @kernel
-def buy_under_shortage(short, quality, cost, capacity, threshold, margin, unit_revenue, exact, quantity):
-    """Computes the best quantities of the agents whose purchase of all that pays violates the quality constraint.
-
-    Args:
-        short: Which agents these are, bool ``(replicas, agents)``; what concerns others is neither read nor written.
-        quality: Qualities or estimates of them in [0, 1], ``(replicas, agents, producers)``.
-        cost: Cost of a unit, same shape.
-        capacity: Largest quantities, int32, same shape.
-        threshold: The quality threshold alpha, ``(replicas, agents, 1)``.
-        margin: Summand that is added to the threshold.
-        unit_revenue: Revenue of a good unit, rho, ``(replicas, agents, 1)``.
-        exact: Whether to compute the integer optimum; otherwise the quantities of Greedy SSA.
-        quantity: Output: quantities, int32 ``(replicas, agents, producers)``.
-    """
+def _buy_under_shortage(rows, quality, cost, capacity, threshold, margin, unit_revenue, exact, quantity):
+    """Computes the best quantities where buying all that pays violates the quality constraint; see :func:`buy`."""
     producers = quantity.shape[2]
     profit, weight = np.empty(producers), np.empty(producers)
-    most, producer, taken = (
-        np.empty(producers, np.int64),
-        np.empty(producers, np.int64),
-        np.empty(producers, np.int64),
-    )
+    most, taken = np.empty(producers, np.int64), np.empty(producers, np.int64)
+    producer = np.empty(producers, np.int64)
     for r in range(quantity.shape[0]):
         for j in range(quantity.shape[1]):
-            if not short[r, j]:
+            if not rows[r, j]:
                 continue
             alpha, room, items = threshold[r, j, 0] + margin, 0.0, 0
             for i in range(producers):
@@ -117,6 +85,30 @@ def buy_under_shortage(short, quality, cost, capacity, threshold, margin, unit_r
             for item in range(items):
                 i = producer[item]
                 quantity[r, j, i] += taken[item] if quality[r, j, i] < alpha else -taken[item]
+
+
+def buy(
+    rows: Array, quality: Array, cost: Array, capacity: Array, threshold: Array, margin: float, unit_revenue: Array,
+    exact: bool, quantity: Array,
+) -> None:  # fmt: skip
+    """Computes the best quantities of some agents under the quality constraint, for given qualities of producers.
+
+    The solvers are a kernel of their own, which is called, and so compiled, only if an agent needs them.
+
+    Args:
+        rows: Whose quantities are computed, bool ``(replicas, agents)``; overwritten by whose constraint binds. What
+            concerns other agents is neither read nor written.
+        quality: Qualities or estimates of them in [0, 1], ``(replicas, agents, producers)``.
+        cost: Cost of a unit, same shape.
+        capacity: Largest quantities, int32, same shape.
+        threshold: The quality threshold alpha, ``(replicas, agents, 1)``.
+        margin: Summand that is added to the threshold.
+        unit_revenue: Revenue of a good unit, rho, ``(replicas, agents, 1)``.
+        exact: Whether to compute the integer optimum; otherwise the quantities of Greedy SSA (Deva et al. 2021).
+        quantity: Output: quantities, int32 ``(replicas, agents, producers)``.
+    """
+    if _buy_all_that_pays(rows, quality, cost, capacity, threshold, margin, unit_revenue, quantity):
+        _buy_under_shortage(rows, quality, cost, capacity, threshold, margin, unit_revenue, exact, quantity)
 
 
 def procure(quality: Array, observation: Mapping[str, Array], *, exact: bool = False) -> Array:
@@ -140,7 +132,6 @@ def procure(quality: Array, observation: Mapping[str, Array], *, exact: bool = F
     cost, capacity, threshold, unit_revenue = seen.values()
     known, quantity = np.empty(cost.shape), np.empty(cost.shape, np.int32)
     known[...] = quality
-    short = np.empty(cost.shape[:2], np.bool_)
-    if _buy_for_all(known, cost, capacity, threshold, unit_revenue, quantity, short):
-        buy_under_shortage(short, known, cost, capacity, threshold, 0.0, unit_revenue, exact, quantity)
+    rows = np.ones(cost.shape[:2], np.bool_)
+    buy(rows, known, cost, capacity, threshold, 0.0, unit_revenue, exact, quantity)
     return quantity
