@@ -10,9 +10,8 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.procurement.oracle import procure, procure_row
+from fedbandit_envs.procurement.oracle import buy, procure
 from fedbandit_envs.randomness.draws import Draws
-from fedbandit_envs.randomness.threefry import padded
 
 OracleName = Literal["greedy", "exact"]
 
@@ -108,25 +107,13 @@ class Clairvoyant:
 
 
 @kernel
-def _upper_confidence_bounds(weight, sum_, factor):
-    """Overwrites ``sum_`` with upper confidence bounds of the qualities.
-
-    A producer with W units (``weight``), Y of them good (``sum_``), has the bound ``min(1, Y / W + sqrt(factor / W))``,
-    or 1 where W <= 0.
-    """
-    for i in range(sum_.shape[0]):
-        known = weight[i] > 0.0
-        inverse = 1.0 / (weight[i] if known else 1.0)
-        index = sum_[i] * inverse + np.sqrt(factor * inverse)
-        sum_[i] = min(index, 1.0) if known else 1.0
-
-
-@kernel
-def _procure_optimistically(
-    active, round_, units, good, received_units, received_good, cost, capacity, threshold, unit_revenue,
-    exploration, radius_scale, log_agents, divisor, margin, exact, quantity,
+def _upper_confidence_bounds(
+    active, round_, units, good, received_units, received_good, capacity,
+    exploration, radius_scale, log_agents, divisor, quantity, bound, bounded,
 ):  # fmt: skip
-    """Writes the oracle's quantities for upper confidence bounds in place of the true qualities, for all active agents.
+    """Writes the quantities of agents that explore, and upper confidence bounds of the qualities for other active ones.
+
+    A producer with W units, Y of them good, has the bound ``min(1, Y / W + radius)``, or 1 where W <= 0.
 
     Args:
         active: Agents that act, bool ``(replicas, agents, 1)``; the others keep their last quantities.
@@ -136,49 +123,44 @@ def _procure_optimistically(
         received_units: Weighted number of units that others have reported, same shape; an empty array for a policy
             without communication.
         received_good: Weighted number of good units among them, same shape.
-        cost: Cost of a unit of each producer, same shape as ``units``.
         capacity: Largest quantity of each producer, same shape as ``units``.
-        threshold: Required mean quality of the procured units, ``(replicas, agents, 1)``.
-        unit_revenue: Revenue of a good unit, same shape as ``threshold``.
         exploration: Number of first rounds in which one unit is procured from each producer.
         radius_scale: Factor of the radius ``sqrt(3 (ln t + log_agents) / (2 divisor W))``, where W is the number of
             units, own and received.
         log_agents: Summand in the radius; 0, or the logarithm of the number of agents.
         divisor: Divisor in the radius; 1, or the number of agents.
-        margin: Summand that is added to the threshold.
-        exact: Whether the oracle is the integer optimum; else it is Greedy SSA.
-        quantity: Receives the quantities, ``(replicas, agents, producers)``.
+        quantity: Receives the quantities of agents that explore, ``(replicas, agents, producers)``.
+        bound: Receives the bounds, same shape.
+        bounded: Receives which agents have bounds, bool ``(replicas, agents)``.
     """
     producers = quantity.shape[2]
-    # Sums of own and received data. They are padded to whole vector registers, so that no entries remain that the
-    # processor would have to treat one by one.
-    weight, bound = np.zeros(padded(producers)), np.zeros(padded(producers))
-    surpluses = np.empty(producers)
+    weight = np.empty(producers)
     scale = radius_scale * radius_scale * 1.5 / divisor
     receives = received_units.size > 0
     last, log_round = -1, 0.0
     for r in range(quantity.shape[0]):
         for j in range(quantity.shape[1]):
-            if not active[r, j, 0]:
-                continue
             now = round_[r, j, 0]
-            if now < exploration:
+            bounded[r, j] = active[r, j, 0] and now >= exploration
+            if active[r, j, 0] and now < exploration:
                 for i in range(producers):
                     quantity[r, j, i] = min(1, capacity[r, j, i])
+            if not bounded[r, j]:
                 continue
             if now != last:
                 last, log_round = now, np.log(now + 1.0)
             for i in range(producers):
-                weight[i], bound[i] = units[r, j, i], good[r, j, i]
+                weight[i], bound[r, j, i] = units[r, j, i], good[r, j, i]
             if receives:
                 for i in range(producers):
                     weight[i] += received_units[r, j, i]
-                    bound[i] += received_good[r, j, i]
-            _upper_confidence_bounds(weight, bound, scale * (log_round + log_agents))
-            procure_row(
-                r, j, bound, cost, capacity, threshold[r, j, 0] + margin, unit_revenue[r, j, 0], exact, quantity,
-                surpluses,
-            )  # fmt: skip
+                    bound[r, j, i] += received_good[r, j, i]
+            factor = scale * (log_round + log_agents)
+            for i in range(producers):
+                known = weight[i] > 0.0
+                inverse = 1.0 / (weight[i] if known else 1.0)
+                index = bound[r, j, i] * inverse + np.sqrt(factor * inverse)
+                bound[r, j, i] = min(index, 1.0) if known else 1.0
 
 
 class SSUCB:
@@ -239,18 +221,23 @@ class SSUCB:
         # The shape is taken from the observation: the action space is a Dict where agents choose when to send.
         shape = (*seeds.shape, *(spec.observation["capacity"].shape or ()))
         self._quantity = np.zeros(shape, np.int32)
+        self._bound, self._bounded = np.zeros(shape), np.zeros(seeds.shape, np.bool_)
         self._everyone = np.ones((*seeds.shape, 1), np.bool_)
         # Arrays for the units that other agents report. They are empty, because this policy uses no messages.
         self._received_units, self._received_good = np.zeros((2, 0, 0, 0))
 
     def act(self, observation: Arrays) -> Array:
         """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
-        _procure_optimistically(
+        capacity = observation["capacity"]
+        _upper_confidence_bounds(
             observation.get("active", self._everyone), observation.get("own_round", observation["round"]),
             observation["total_delivered"], observation["total_good"],
-            self._received_units, self._received_good, observation["cost"], observation["capacity"],
-            observation["quality_threshold"], observation["unit_revenue"],
-            self._exploration, self._radius_scale, self._log_agents, self._divisor, self._margin, self._exact,
-            self._quantity,
+            self._received_units, self._received_good, capacity,
+            self._exploration, self._radius_scale, self._log_agents, self._divisor,
+            self._quantity, self._bound, self._bounded,
+        )  # fmt: skip
+        buy(
+            self._bounded, self._bound, observation["cost"], capacity, observation["quality_threshold"], self._margin,
+            observation["unit_revenue"], self._exact, self._quantity,
         )  # fmt: skip
         return self._quantity

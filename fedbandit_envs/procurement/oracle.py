@@ -18,131 +18,97 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.procurement.knapsack import best_filling
+from fedbandit_envs.core.buffers import Buffers
+from fedbandit_envs.procurement.knapsack import fill
 
 FEASIBILITY_TOLERANCE = 1e-9
 """Amount by which ``sum_i l_i (q_i - alpha)`` may fall below 0 because of rounding; far below any real shortfall."""
 
-# Number of producers in an inner loop of constant length, which the compiler turns into vector instructions.
-_AT_ONCE = 8
-
-
-@kernel(inline="always")
-def _buy_if_it_pays(r, j, i, quality, cost, capacity, threshold, unit_revenue, quantity, surpluses):
-    slack = quality[i] - threshold
-    value = unit_revenue * quality[i] - cost[r, j, i]
-    pays = (value > 0.0) | ((value == 0.0) & (slack >= 0.0))
-    units = capacity[r, j, i] if pays else np.int32(0)
-    quantity[r, j, i] = units
-    surpluses[i] = units * slack
-
-
-@kernel(forceinline=True)
-def _buy_all_that_pays(r, j, quality, cost, capacity, threshold, unit_revenue, quantity, surpluses):
-    """Writes the whole capacity of S1 and S2 to ``quantity``, and returns the surplus of quality that they leave."""
-    producers = quantity.shape[2]
-    whole = producers - producers % _AT_ONCE
-    for first in range(0, whole, _AT_ONCE):
-        for place in range(_AT_ONCE):
-            _buy_if_it_pays(
-                r, j, first + place, quality, cost, capacity, threshold, unit_revenue, quantity, surpluses
-            )
-    for i in range(whole, producers):
-        _buy_if_it_pays(r, j, i, quality, cost, capacity, threshold, unit_revenue, quantity, surpluses)
-    surplus = 0.0
-    for i in range(producers):
-        surplus += surpluses[i]
-    return surplus
-
 
 @kernel
-def _knapsack_items(quality, cost, capacity, threshold, unit_revenue, quantity):
-    """Buys the whole capacity of S1 and S3, and returns the surplus of quality and the items of the knapsack.
+def _buy_all_that_pays(rows, quality, cost, capacity, threshold, margin, unit_revenue, quantity):
+    """Buys the whole capacity of S1 and S2, which is optimal where it meets the quality constraint.
+
+    The arguments are those of :func:`buy`. Where the constraint is met, ``rows`` becomes False.
 
     Returns:
-        The surplus (the knapsack's room), and for each item, by falling profit per weight, the profit of a unit, its
-        weight, and the index of its producer. Of items with equal ratio the lower index comes first.
+        Whether any row remains.
     """
-    num_producers = quantity.shape[0]
-    profit = np.empty(num_producers)
-    weight = np.empty(num_producers)
-    efficiency = np.empty(num_producers)
-    producer = np.empty(num_producers, np.int64)
-    room = 0.0
-    count = 0
-    for i in range(num_producers):
-        value = unit_revenue * quality[i] - cost[i]
-        slack = quality[i] - threshold
-        quantity[i] = 0
-        if slack > 0.0 or (slack == 0.0 and value >= 0.0):
-            quantity[i] = capacity[i]
-            room += capacity[i] * slack
-        if value * slack < 0.0 and capacity[i] > 0:
-            profit[count] = abs(value)
-            weight[count] = abs(slack)
-            efficiency[count] = -profit[count] / weight[count]
-            producer[count] = i
-            count += 1
-    order = np.argsort(efficiency[:count], kind="mergesort")
-    return room, profit[:count][order], weight[:count][order], producer[:count][order]
-
-
-@kernel
-def _buy_under_shortage(quality, cost, capacity, threshold, unit_revenue, exact, quantity):
-    room, profit, weight, producer = _knapsack_items(
-        quality, cost, capacity, threshold, unit_revenue, quantity
-    )
-    if exact:
-        taken = best_filling(room, profit, weight, capacity[producer], FEASIBILITY_TOLERANCE / 2)
-    else:
-        taken = np.zeros(producer.shape[0], np.int64)
-        for j in range(producer.shape[0]):
-            fit = np.floor((room + FEASIBILITY_TOLERANCE / 2) / weight[j])
-            taken[j] = int(min(float(capacity[producer[j]]), fit))
-            room -= taken[j] * weight[j]
-            if taken[j] < capacity[producer[j]]:
-                break
-    # Units of S2 in the knapsack are bought, and units of S3 are given back.
-    for j in range(taken.shape[0]):
-        i = producer[j]
-        quantity[i] += taken[j] if quality[i] < threshold else -taken[j]
-
-
-@kernel(forceinline=True)
-def procure_row(r, j, quality, cost, capacity, threshold, unit_revenue, exact, quantity, surpluses):
-    """Computes the best quantities of one agent of one replica, for use inside other kernels.
-
-    If buying everything that pays (S1 and S2) meets the quality constraint, this is optimal, and one pass over the
-    producers suffices. Arrays are passed whole, and not the agent's row of them: compiled code counts references to
-    such a row, which takes longer than the pass.
-
-    Args:
-        r: Index of the replica.
-        j: Index of the agent.
-        quality: Qualities or estimates of them in [0, 1], ``(producers,)``; the array may be longer.
-        cost: Cost of a unit, ``(replicas, agents, producers)``.
-        capacity: Largest quantities, int32, same shape.
-        threshold: The quality threshold alpha.
-        unit_revenue: Revenue of a good unit, rho.
-        exact: Whether to return the integer optimum; otherwise the quantities of Greedy SSA.
-        quantity: Output: the agent's quantities, in an int32 array ``(replicas, agents, producers)``.
-        surpluses: Scratch array, float64 ``(producers,)`` or more.
-    """
-    surplus = _buy_all_that_pays(r, j, quality, cost, capacity, threshold, unit_revenue, quantity, surpluses)
-    if surplus < -FEASIBILITY_TOLERANCE / 2:
-        known = quality[: quantity.shape[2]]
-        _buy_under_shortage(known, cost[r, j], capacity[r, j], threshold, unit_revenue, exact, quantity[r, j])
-
-
-@kernel
-def _procure_rows(quality, cost, capacity, threshold, unit_revenue, exact, quantity):
     surpluses = np.empty(quantity.shape[2])
+    remaining = False
     for r in range(quantity.shape[0]):
         for j in range(quantity.shape[1]):
-            procure_row(
-                r, j, quality[r, j], cost, capacity, threshold[r, j, 0], unit_revenue[r, j, 0], exact,
-                quantity, surpluses,
-            )  # fmt: skip
+            if not rows[r, j]:
+                continue
+            alpha, revenue, surplus = threshold[r, j, 0] + margin, unit_revenue[r, j, 0], 0.0
+            for i in range(quantity.shape[2]):
+                slack = quality[r, j, i] - alpha
+                value = revenue * quality[r, j, i] - cost[r, j, i]
+                pays = (value > 0.0) | ((value == 0.0) & (slack >= 0.0))
+                units = capacity[r, j, i] if pays else np.int32(0)
+                quantity[r, j, i] = units
+                surpluses[i] = units * slack
+            # A loop of its own: sums are not reordered, and would keep the other loop from vector instructions.
+            for i in range(quantity.shape[2]):
+                surplus += surpluses[i]
+            rows[r, j] = surplus < -FEASIBILITY_TOLERANCE / 2
+            remaining |= rows[r, j]
+    return remaining
+
+
+@kernel
+def _buy_under_shortage(rows, quality, cost, capacity, threshold, margin, unit_revenue, exact, quantity):
+    """Computes the best quantities where buying all that pays violates the quality constraint; see :func:`buy`."""
+    producers = quantity.shape[2]
+    profit, weight = np.empty(producers), np.empty(producers)
+    most, taken = np.empty(producers, np.int64), np.empty(producers, np.int64)
+    producer = np.empty(producers, np.int64)
+    for r in range(quantity.shape[0]):
+        for j in range(quantity.shape[1]):
+            if not rows[r, j]:
+                continue
+            alpha, room, items = threshold[r, j, 0] + margin, 0.0, 0
+            for i in range(producers):
+                value = unit_revenue[r, j, 0] * quality[r, j, i] - cost[r, j, i]
+                slack = quality[r, j, i] - alpha
+                # The whole capacity of S1 and S3 is bought; S2 and S3 are the items of the knapsack.
+                quantity[r, j, i] = 0
+                if slack > 0.0 or (slack == 0.0 and value >= 0.0):
+                    quantity[r, j, i] = capacity[r, j, i]
+                    room += capacity[r, j, i] * slack
+                if value * slack < 0.0 and capacity[r, j, i] > 0:
+                    profit[items], weight[items], most[items] = abs(value), abs(slack), capacity[r, j, i]
+                    producer[items] = i
+                    items += 1
+            fill(room, profit, weight, most, items, exact, FEASIBILITY_TOLERANCE / 2, taken)
+            # Units of S2 in the knapsack are bought, and units of S3 are given back.
+            for item in range(items):
+                i = producer[item]
+                quantity[r, j, i] += taken[item] if quality[r, j, i] < alpha else -taken[item]
+
+
+def buy(
+    rows: Array, quality: Array, cost: Array, capacity: Array, threshold: Array, margin: float, unit_revenue: Array,
+    exact: bool, quantity: Array,
+) -> None:  # fmt: skip
+    """Computes the best quantities of some agents under the quality constraint, for given qualities of producers.
+
+    The solvers are a kernel of their own, which is called, and so compiled, only if an agent needs them.
+
+    Args:
+        rows: Whose quantities are computed, bool ``(replicas, agents)``; overwritten by whose constraint binds. What
+            concerns other agents is neither read nor written.
+        quality: Qualities or estimates of them in [0, 1], ``(replicas, agents, producers)``.
+        cost: Cost of a unit, same shape.
+        capacity: Largest quantities, int32, same shape.
+        threshold: The quality threshold alpha, ``(replicas, agents, 1)``.
+        margin: Summand that is added to the threshold.
+        unit_revenue: Revenue of a good unit, rho, ``(replicas, agents, 1)``.
+        exact: Whether to compute the integer optimum; otherwise the quantities of Greedy SSA (Deva et al. 2021).
+        quantity: Output: quantities, int32 ``(replicas, agents, producers)``.
+    """
+    if _buy_all_that_pays(rows, quality, cost, capacity, threshold, margin, unit_revenue, quantity):
+        _buy_under_shortage(rows, quality, cost, capacity, threshold, margin, unit_revenue, exact, quantity)
 
 
 def procure(quality: Array, observation: Mapping[str, Array], *, exact: bool = False) -> Array:
@@ -159,9 +125,13 @@ def procure(quality: Array, observation: Mapping[str, Array], *, exact: bool = F
         Quantities, int32 ``(replicas, agents, producers)``. They meet the quality constraint up to
         :data:`FEASIBILITY_TOLERANCE`.
     """
+    # Kernels are compiled for each kind of array, so they are always given an array of qualities that can be written
+    # to, and read-only views of all others.
     names = ("cost", "capacity", "quality_threshold", "unit_revenue")
-    problem = [np.ascontiguousarray(observation[name]) for name in names]
-    quantity = np.empty(problem[1].shape, np.int32)
-    quality = np.ascontiguousarray(np.broadcast_to(quality, quantity.shape))
-    _procure_rows(quality, *problem, exact, quantity)
+    seen = Buffers({name: np.ascontiguousarray(observation[name]) for name in names}).views
+    cost, capacity, threshold, unit_revenue = seen.values()
+    known, quantity = np.empty(cost.shape), np.empty(cost.shape, np.int32)
+    known[...] = quality
+    rows = np.ones(cost.shape[:2], np.bool_)
+    buy(rows, known, cost, capacity, threshold, 0.0, unit_revenue, exact, quantity)
     return quantity

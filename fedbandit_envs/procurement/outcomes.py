@@ -99,8 +99,8 @@ def _fill_table(quality, table):
         rate = quality[p] if rare_is_good else 1.0 - quality[p]
         for units in range(table.shape[1]):
             cutoffs, first = table[p, units], _first_of_window(units, quality[p])
-            cutoffs[:] = 32767
-            cutoffs[: max(units - first, 0)] = 32767 if rare_is_good else -1
+            for place in range(_WINDOW):
+                cutoffs[place] = 32767 if rare_is_good or place >= units - first else -1
             if rate == 0.0:
                 continue
             rare, mass = _first_of_tail(units, rate)

@@ -70,8 +70,8 @@ def play_round(
     for r in range(replicas):
         for j in range(agents):
             if not active[r, j]:
-                delivered[r, j] = 0
-                good[r, j] = 0
+                for i in range(producers):
+                    delivered[r, j, i], good[r, j, i] = 0, 0
                 reward[r, j], regret[r, j], violation[r, j], excess[r, j] = 0.0, 0.0, False, 0
                 continue
             above = 0

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE, procure
+from fedbandit_envs.procurement import oracle
+from fedbandit_envs.procurement.knapsack import _falling
+from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE, buy, procure
+from fedbandit_envs.procurement_v0 import parallel_env
 
 
 def instances(count, producers, seed, law="uniform"):
@@ -120,3 +123,54 @@ def test_buying_nothing_is_feasible_where_nothing_else_is():
     quality, cost, capacity = np.full((1, 1, 5), 0.2), np.zeros((1, 1, 5)), np.full((1, 1, 5), 9, np.int32)
     for exact in (False, True):
         assert not solve(quality, cost, capacity, 0.5, exact=exact).any()
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 8, 17, 100, 1000])
+def test_the_sort_is_numpys_stable_one(count):
+    rng = np.random.default_rng(count)
+    for values in (2, 10, 10**6):
+        keys = rng.integers(-values, values, count + 5) / 7
+        # What lies behind the count is not sorted.
+        np.testing.assert_array_equal(_falling(keys, count), np.argsort(-keys[:count], kind="stable"))
+    assert _falling(np.array([-np.inf, 0.0, np.inf, -0.0]), 4).tolist() == [2, 1, 3, 0]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_the_first_pass_leaves_the_rows_whose_constraint_binds_and_no_others_are_touched(exact):
+    quality, cost, capacity = (array.reshape(100, 20, 9) for array in instances(2000, 9, seed=5))
+    rng = np.random.default_rng(6)
+    threshold, revenue_of_unit = (
+        rng.uniform(0.3, 0.8, (100, 20, 1)),
+        rng.choice([0.5, 1.0, 2.0], (100, 20, 1)),
+    )
+    seen = {
+        "cost": cost,
+        "capacity": capacity,
+        "quality_threshold": threshold,
+        "unit_revenue": revenue_of_unit,
+    }
+    pays = revenue_of_unit * quality > cost
+    everything = np.where(pays, capacity, 0)
+    short = surplus(everything, quality, threshold) < 0
+    assert 0.1 < short.mean() < 0.9
+    asked = rng.random((100, 20)) < 0.7
+    rows, quantity = asked.copy(), np.full(capacity.shape, -7, np.int32)
+    buy(rows, quality, cost, capacity, threshold - 0.1, 0.1, revenue_of_unit, exact, quantity)
+    np.testing.assert_array_equal(rows, asked & short)
+    assert (quantity[~asked] == -7).all()
+    np.testing.assert_array_equal(quantity[asked & ~short], everything[asked & ~short])
+    np.testing.assert_array_equal(quantity[asked], procure(quality, seen, exact=exact)[asked])
+    # The first pass is not enough for the rows that it leaves: what it has bought there violates the constraint.
+    bought = surplus(quantity, quality, threshold)[asked & short]
+    assert (bought >= -FEASIBILITY_TOLERANCE).all()
+
+
+def test_solvers_are_called_only_where_the_constraint_binds(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("solved")
+
+    # By default the constraint binds in none of these markets, whose reset measures regret by the exact oracle.
+    monkeypatch.setattr(oracle, "_buy_under_shortage", refuse)
+    parallel_env().reset_batch(range(20))
+    with pytest.raises(AssertionError, match="solved"):
+        parallel_env(quality_threshold=0.9).reset_batch(range(20))
