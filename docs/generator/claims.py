@@ -1,20 +1,27 @@
 """What the papers say of their results, beside what the reproductions' pages found: figures, and verdicts on them.
 
-`docs/claims.toml` has the sentences. A sentence (a *claim*) names the page that has its figures, and checks: which cells
-of the page's CSV file, and between which bounds they have to lie for the sentence to hold. The verdict follows from the
-cells' intervals; the file has none, but that something cannot be compared, and why.
+`docs/claims.toml` has the sentences. A sentence (a *claim*) names the page that has its figures, and checks: which
+cells of the page's CSV file, and between which bounds they have to lie for the sentence to hold. The verdict follows
+from the cells' intervals; the file has none, but that something cannot be compared, and why.
 
-Fields of a claim: ``paper`` (a key of ``papers``), ``place``, ``quote`` ("[...]" stands for formulas), ``part`` (of the
-sentence, if the claim is about a part of it), ``page``, ``checks``, ``instances`` (what finds their number in the page's
-text, if not as for the paper), ``unit`` (what they are, if the page's word does not say), ``not_comparable`` (the reason;
-figures may be shown all the same).
+Fields of a claim:
+    * ``paper``: a key of ``papers``; ``place``: where it stands there; ``quote``: with "[...]" for formulas;
+    * ``part``: of the sentence, if the claim is about a part of it;
+    * ``page`` and ``checks``: where its figures are, and what they have to be;
+    * ``instances``: what finds their number, and what they are, in the page's text, if not as for the paper;
+      ``unit``: what they are, if the page's word does not say;
+    * ``not_comparable``: the reason; figures may be shown all the same.
 
-Fields of a check: ``says`` (what the figure is), ``printed`` (the paper's figure), ``where`` (the cells), ``over`` (by
-which cells they are divided: as ``where``, but for the fields it has), ``falls`` (the field along which each cell is
-divided by the one before, where all are to be below 1), ``at_most``, ``at_least`` or ``within`` (the bounds), ``number``
-(what a number without an interval is: ``exact``, or a ``lower bound``). Fields of cells: ``panel``, ``name`` (without
-one the sentence, under which pages have what they say of it), ``quantity``, ``x``, and ``row`` (which one, from 0 on, of
-rows that are alike in these); a list stands for each of its values.
+Fields of a check:
+    * ``says``: what the figure is; ``printed``: the paper's figure;
+    * ``where``: the cells; ``over``: by which cells they are divided (as ``where``, but for the fields it has);
+    * ``falls``: the field along which each cell is divided by the one before, where all are to be at most 1;
+    * ``at_most``, ``at_least`` or ``within``: the bounds;
+    * ``number``: what a number without an interval is, ``exact`` or a ``lower bound``.
+
+Fields of cells are ``panel``, ``name`` (without one the sentence, under which pages have what they say of it),
+``quantity``, ``x``, and ``row`` (which one, from 0 on, of rows that are alike in these). A list stands for each of its
+values.
 """
 
 import csv
@@ -33,7 +40,8 @@ FEWEST = 20
 HOLDS, FAILS, UNDECIDED = "holds", "does **not** hold", "undecided"
 EXPLORATORY, NOT_COMPARABLE = "exploratory", "not comparable"
 
-_FIELDS = {"says", "printed", "where", "over", "falls", "at_most", "at_least", "within", "number"}
+_CLAIM = {"paper", "place", "quote", "part", "page", "instances", "unit", "checks", "not_comparable"}
+_CHECK = {"says", "printed", "where", "over", "falls", "at_most", "at_least", "within", "number"}
 _CELL = {"panel", "name", "quantity", "x", "row"}
 _NUMBERS = {"", "exact", "lower bound"}
 _RATIOS = re.compile(r"(-?[\d.]+) \[(-?[\d.]+), (-?[\d.]+)\]")
@@ -119,6 +127,8 @@ def read(docs: Path) -> tuple[dict[str, dict[str, Any]], list[Claim]]:
 
 def _claim(entry: Mapping[str, Any], papers: Mapping[str, Mapping[str, Any]], pages: Path) -> Claim:
     page, reason = entry.get("page", ""), entry.get("not_comparable", "")
+    if unknown := {*entry} - _CLAIM:
+        raise ValueError(f"{entry['quote']!r} has {sorted(unknown)}, which nothing reads")
     if not reason and not entry.get("checks"):
         raise ValueError(f"{entry['quote']!r} has neither checks nor a reason why it cannot be compared")
     checks: list[Check] = []
@@ -147,7 +157,7 @@ def _claim(entry: Mapping[str, Any], papers: Mapping[str, Mapping[str, Any]], pa
 
 def _check(check: Mapping[str, Any], cells: "Cells") -> Check:
     number = check.get("number", "")
-    unknown = {*check} - _FIELDS | {*check["where"], *check.get("over", {})} - _CELL | {number} - _NUMBERS
+    unknown = {*check} - _CHECK | {*check["where"], *check.get("over", {})} - _CELL | {number} - _NUMBERS
     if unknown:
         raise ValueError(f"the check {check['says']!r} has {sorted(unknown)}, which nothing reads")
     figures = list(cells.figures(check["where"], number))
@@ -157,7 +167,9 @@ def _check(check: Mapping[str, Any], cells: "Cells") -> Check:
     elif "over" in check:
         below = list(cells.figures({**check["where"], **check["over"]}, number))
         # One cell is divided by each of several, or each by the one that corresponds to it.
-        figures = [quotient(a, b) for a, b in zip(figures * (len(below) // len(figures)), below, strict=True)]
+        figures = [
+            quotient(*pair) for pair in zip(figures * (len(below) // len(figures)), below, strict=True)
+        ]
     if (low, high) == (-inf, inf):
         raise ValueError(f"{check['says']!r} has no bounds")
     return Check(check["says"], check.get("printed", ""), figures, low, high)

@@ -21,7 +21,7 @@ from generator.claims import (
 from generator.folder import Folder
 from generator.markup import table
 
-_MANY = 4
+_MANY = 5
 """Figures of a check from which only their range is shown."""
 _HEADS = {
     HOLDS: "hold",
@@ -37,19 +37,21 @@ def write(folder: Folder, docs: Path) -> None:
     papers, claims = read(docs)
     parts = [
         "# The papers' claims",
-        f"Every sentence about results that the reproduced papers print, of those whose text was at hand, beside what\n"
-        f"was found here. A verdict follows from intervals of 95 %, never from a choice: a sentence *{HOLDS}* where\n"
-        "every whole interval lies within its rule, and *does not hold* where some whole interval lies outside; else\n"
-        f"it is *{UNDECIDED}*. A page with fewer than {FEWEST} instances (markets, runs or trials, each drawn anew) gives\n"
-        f"no verdict: its figures are *{EXPLORATORY}*, whatever their intervals, which are for those few instances.\n"
-        "Where no page has what a sentence is about, its setting is another, or it names no measure, it is\n"
+        "What the reproduced papers say of their results, sentence by sentence, beside what was found here: of those\n"
+        "whose text was at hand, in abstract, introduction, experiments and conclusion, with theorems that pages try.",
+        f"A verdict follows from intervals of 95 %, never from a choice. A sentence *{HOLDS}* where every whole\n"
+        "interval lies within its rule, and *does not hold* where some whole interval lies outside; else it is\n"
+        f"*{UNDECIDED}*. From fewer than {FEWEST} instances no verdict follows: figures are *{EXPLORATORY}*, whatever\n"
+        "their intervals, which are for those few. An instance is what is drawn anew from one to the next: a market,\n"
+        "a trial, a run (of SAMBA its random numbers, since its arms are the data set's). Where no page has what a\n"
+        "sentence is about, where the setting is another, or the sentence names no measure, it is\n"
         f"*{NOT_COMPARABLE}*.",
         short_form(papers, claims, ""),
         "Left out are definitions, proofs, sentences on others' work, and who was first. A sentence of several parts\n"
-        "has a row for each that is decided apart; \"[...]\" stands for a formula. Quotients without an interval of\n"
-        "their own, such as of regret at neighbouring epsilons, have the widest that both intervals allow. Verdicts on\n"
-        "the pages themselves are of their own instances, however few, and of their own readings: so some speak of\n"
-        "mended forms of an algorithm, where this table has the form that is printed.",
+        'has a row for each that is decided apart; "[...]" stands for a formula. Quotients that a page does not have,\n'
+        "such as of regret at neighbouring numbers of agents, have the widest interval that both figures' allow.\n"
+        "Verdicts on the pages themselves are of their own instances, however few, and some are of mended forms of an\n"
+        "algorithm, where this table has the form that is printed.",
         *(part for paper in papers.values() for part in _of_paper(paper, claims)),
         "## Papers without text",
         "Of these no more was at hand than what the pages say.",
@@ -68,7 +70,7 @@ def short_form(papers: Mapping[str, Mapping[str, Any]], claims: Sequence[Claim],
     """
     counts = {key: Counter(claim.verdict for claim in claims if claim.paper == key) for key in papers}
     return table(
-        ["paper", "sentences", *_HEADS.values()],
+        ["paper", "sentences and parts", *_HEADS.values()],
         [
             [
                 f"[{papers[key]['name']}]({page}#claims-{key})",
