@@ -13,7 +13,7 @@ metadata = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"
 release = metadata["version"]
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generator", "generator.formulas"]
-exclude_patterns = ["_build", "generator"]
+exclude_patterns = ["_build", "generator", "paper"]
 
 html_theme = "furo"
 html_title = f"fedbandit-envs {release}"

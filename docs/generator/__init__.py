@@ -9,6 +9,7 @@ from typing import Any
 from generator import (
     architecture,
     baselines,
+    claims_page,
     copied,
     environments,
     gallery,
@@ -38,6 +39,16 @@ def generate(docs: Path) -> None:
         docs: The folder of the documentation.
     """
     folder = Folder(docs / "generated")
-    for part in (environments, wrappers, baselines, reference, gallery, pictures, architecture, copied):
+    for part in (
+        environments,
+        wrappers,
+        baselines,
+        reference,
+        claims_page,
+        gallery,
+        pictures,
+        architecture,
+        copied,
+    ):
         part.write(folder, docs)
     folder.remove_others()

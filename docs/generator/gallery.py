@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
+from generator import claims
+from generator.claims_page import short_form
 from generator.folder import Folder
 from generator.markup import toctree
 from generator.reproduction_page import FAILS, HOLDS, UNDECIDED, Page, Said, read
@@ -23,8 +25,11 @@ def write(folder: Folder, docs: Path) -> None:
         "command that makes it, the paper's sentences with what is found here and a verdict on each, and what is\n"
         "found that the paper does not say: what a placebo and silence get, constants, what noise really costs.\n"
         "Entries are taken from the pages, which have all numbers, and what was changed of the papers' settings.",
+        "What became of the papers' sentences, by intervals alone and from at least 20 instances\n"
+        "([all of them, with figures and rules](claims.md)):",
+        short_form(*claims.read(docs), "claims.md"),
         "Under a figure stands how many of its paper's sentences hold, are undecided, and do not hold. Where the\n"
-        "scale is not the paper's, that is on this scale alone.",
+        "scale is not the paper's, that is on this scale alone, and from as few instances as the page has.",
         "\n\n".join(["````{container} figures", *(_figure(page, names[page.stem]) for page in pages), "````"]),
         "All commands in one table, with those of the other pictures: [what makes every picture](pictures.md).",
         *(_entry(page, names[page.stem]) for page in pages),

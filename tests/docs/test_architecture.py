@@ -1,21 +1,10 @@
 """The map of the packages is that of the code, and the gallery reads pages as they are written."""
 
-import sys
 from pathlib import Path
 
-import pytest
 from PIL import Image
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def generator(monkeypatch):
-    """The folder of the site's own modules, as `docs/conf.py` has it."""
-    monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    yield
-    for name in [name for name in sys.modules if name.split(".")[0] == "generator"]:
-        del sys.modules[name]
 
 
 def test_the_map_is_of_today_s_code(generator):

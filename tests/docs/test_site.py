@@ -202,8 +202,8 @@ return [...document.querySelectorAll('article *')]
     "page",
     [
         "index", "architecture", "tutorials/epsilon", "generated/environments/procurement", "generated/baselines/index",
-        "generated/gallery", "generated/pictures", "generated/baselines/p-fcb", "versions", "lab", "leaderboard",
-        "leaderboard/leaderboard", "genindex", "py-modindex",
+        "generated/gallery", "generated/claims", "generated/pictures", "generated/baselines/p-fcb", "versions", "lab",
+        "leaderboard", "leaderboard/leaderboard", "genindex", "py-modindex",
     ],
 )  # fmt: skip
 def test_pages_can_be_read_on_a_phone(browser, url, page):
