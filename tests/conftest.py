@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
+import typer.testing
 from joblib import parallel_config
-from registered import own_small, small
+from registered import few
 
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
@@ -20,6 +22,9 @@ from fedbandit_envs.registry.registration import REGISTRY
 
 # A worker of pytest-xdist inherits a width, which the command line would take once and for all.
 os.environ.pop("COLUMNS", None)
+
+# Typer's runner makes all commands anew for each call, which takes longer than most calls; they are the same.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 
 @pytest.fixture
@@ -39,8 +44,7 @@ def make_federation(env_id) -> Callable[..., FederatedEnv]:
     """Makes a small instance of a registered environment, with its stack."""
 
     def make(**kwargs: Any) -> FederatedEnv:
-        preset = {**REGISTRY[env_id].kwargs, **own_small(env_id)}
-        return registration.make_federation(env_id, **{**small(env_id), **preset, **kwargs})
+        return registration.make_federation(env_id, **{**few(env_id), **kwargs})
 
     return make
 

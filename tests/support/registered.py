@@ -28,6 +28,17 @@ def own_small(env_id: str) -> dict[str, Any]:
     return dict(REGISTRY[env_id].problem.presets[env_id].small or {})
 
 
+def few(env_id: str) -> dict[str, Any]:
+    """Returns an id's own settings, in a small instance: ten agents and the sizes of :func:`small` at most.
+
+    Checks take as long as instances are large, and sizes that an id names are those of a paper's experiment.
+    """
+    most = {"num_agents": 10, **{name: size for name, size in small(env_id).items() if isinstance(size, int)}}
+    preset = {**REGISTRY[env_id].kwargs, **own_small(env_id)}
+    sizes = {name: min(preset[name], size) for name, size in most.items() if name in preset}
+    return {**small(env_id), **preset, **sizes}
+
+
 def two_agents(env_id: str, **changes: Any) -> FederatedEnv:
     """Makes a small instance with two agents and seven rounds."""
     return make_federation(env_id, **{**small(env_id), "num_agents": 2, "max_cycles": 7, **changes})
