@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import typer.testing
 from joblib import parallel_config
+from numba.core.caching import IndexDataCacheFile
 from registered import few
 
 from fedbandit_envs.baselines.policy import Policy
@@ -22,6 +23,13 @@ from fedbandit_envs.registry.registration import REGISTRY
 
 # A worker of pytest-xdist inherits a width, which the command line would take once and for all.
 os.environ.pop("COLUMNS", None)
+
+# Processes that share the tests share a cache of kernels. Numba gives a kernel's files numbers: of two processes that
+# compile it at the same time for different arguments, one would load what the other has compiled. So a number begins
+# with the process; what may get lost of the index is compiled again.
+IndexDataCacheFile._data_name = lambda self, number: self._data_name_pattern.format(
+    number=10_000 * os.getpid() + number
+)
 
 # Typer's runner makes all commands anew for each call, which takes longer than most calls; they are the same.
 typer.testing._get_command = cache(typer.testing._get_command)
