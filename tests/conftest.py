@@ -2,13 +2,16 @@
 
 import os
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
+import typer.testing
 from joblib import parallel_config
-from registered import own_small, small
+from numba.core.caching import IndexDataCacheFile
+from registered import few
 
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
@@ -20,6 +23,16 @@ from fedbandit_envs.registry.registration import REGISTRY
 
 # A worker of pytest-xdist inherits a width, which the command line would take once and for all.
 os.environ.pop("COLUMNS", None)
+
+# Processes that share the tests share a cache of kernels. Numba gives a kernel's files numbers: of two processes that
+# compile it at the same time for different arguments, one would load what the other has compiled. So a number begins
+# with the process; what may get lost of the index is compiled again.
+IndexDataCacheFile._data_name = lambda self, number: self._data_name_pattern.format(
+    number=10_000 * os.getpid() + number
+)
+
+# Typer's runner makes all commands anew for each call, which takes longer than most calls; they are the same.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 
 @pytest.fixture
@@ -39,8 +52,7 @@ def make_federation(env_id) -> Callable[..., FederatedEnv]:
     """Makes a small instance of a registered environment, with its stack."""
 
     def make(**kwargs: Any) -> FederatedEnv:
-        preset = {**REGISTRY[env_id].kwargs, **own_small(env_id)}
-        return registration.make_federation(env_id, **{**small(env_id), **preset, **kwargs})
+        return registration.make_federation(env_id, **{**few(env_id), **kwargs})
 
     return make
 

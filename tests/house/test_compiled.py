@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from numba.core.caching import IndexDataCacheFile
 
 from fedbandit_envs.basics.compiled import kernel
 
@@ -76,3 +77,25 @@ def test_a_terminal_says_once_that_kernels_are_compiled_and_nothing_of_cached_on
         "fedbandit-envs: compiling kernels (once; later runs start at once)",
     ]
     assert said(terminal=True) == ["worker"]
+
+
+def test_two_processes_may_compile_into_one_cache(tmp_path, monkeypatch):
+    """While one process of the tests writes its kernel, another does, which has seen the same index, of one kernel."""
+    made = (str(tmp_path), "kernel", "stamp")
+    IndexDataCacheFile(*made).save("first", "first kernel")
+    mine, theirs = IndexDataCacheFile(*made), IndexDataCacheFile(*made)
+    seen, save_index = theirs._load_index(), mine._save_index
+    monkeypatch.setattr(theirs, "_load_index", lambda: dict(seen))
+
+    def save_after_them(overloads):
+        save_index(overloads)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "getpid", lambda: 1)
+            theirs.save("theirs", "their kernel")
+
+    monkeypatch.setattr(mine, "_save_index", save_after_them)
+    mine.save("mine", "my kernel")
+    later = IndexDataCacheFile(*made)
+    assert later.load("first") == "first kernel"
+    assert later.load("theirs") == "their kernel"
+    assert later.load("mine") in (None, "my kernel")

@@ -40,6 +40,27 @@ EXAMPLES = [
 ]
 
 
+def tried(wrapper, place, problem):
+    """Whether ordinary runs try an example around a problem: every wrapper around all, every example around two.
+
+    What remains of all pairs is slow. A problem is tried with the examples in turn, and an example around the next
+    problem as well.
+    """
+    at, number = list(SMALL).index(problem), len(wrapper.examples)
+    return at % number == place % len(SMALL) or (at - 1) % len(SMALL) == place % len(SMALL)
+
+
+AROUND = [
+    pytest.param(
+        wrapper, example, problem, id=f"{name}-{place}-{problem}",
+        marks=() if tried(wrapper, place, problem) else pytest.mark.slow,
+    )
+    for name, wrapper in WRAPPERS.items()
+    for place, example in enumerate(wrapper.examples)
+    for problem in SMALL
+]  # fmt: skip
+
+
 def test_registered_environments(make_federation):
     check_federation(make_federation)
 
@@ -53,8 +74,7 @@ def refused(wrap, make):
     return None
 
 
-@pytest.mark.parametrize("problem", SMALL)
-@pytest.mark.parametrize(("wrapper", "example"), EXAMPLES)
+@pytest.mark.parametrize(("wrapper", "example", "problem"), AROUND)
 def test_wrappers_around_problems(wrapper, example, problem):
     make, wrap = SMALL[problem], partial(wrapper, **example)
     error = refused(wrap, make)

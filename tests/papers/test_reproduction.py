@@ -154,15 +154,24 @@ def test_bad_words_are_explained(words, message, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("rounds", "least", "most"),
+    [(10_000, 0.66, 0.86), pytest.param(100_000, 0.60, 0.75, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("law", pfcb.PANELS)
-def test_the_headline_at_the_paper_s_horizon(law, tmp_path):
-    """T = 1e5, n = 10, m = 30, five slack markets, two runs each: P-FCB's regret is 0.60 to 0.75 of silence's."""
-    plan = Plan(law, Scale(100_000, 2), "default")
+def test_the_headline(law, rounds, least, most, tmp_path):
+    """n = 10, m = 30, five slack markets, two runs each: P-FCB's regret is 0.60 to 0.75 of silence's at T = 1e5.
+
+    At T = 1e4 sharing has not paid as much yet: over 40 runs the ratio is 0.767 (uniform) and 0.758 (normal), and the
+    standard errors of two runs are 0.013 and 0.023. Bounds are at least four errors away: with other seeds, one of them
+    would be missed in fewer than 1 of 10,000 tests. Without messages the ratio is 1, and without noise 0.5.
+    """
+    plan = Plan(law, Scale(rounds, 2), "default")
     runs = labelled(pfcb.EXPERIMENTS["pfcb-exp1"].runs(plan), markets="slack", margin=0)
     results = played([run for run in runs if run.baseline in ("SS-UCB", "P-FCB", "FCB")], plan, tmp_path)
     frr = ratio(results["P-FCB"], results["SS-UCB"])
     print(f"\n{law}: FRR {frr}; FCB / silent {ratio(results['FCB'], results['SS-UCB'])}")
-    assert 0.60 <= frr.value <= 0.75
+    assert least <= frr.value <= most
     assert ratio(results["FCB"], results["P-FCB"]).high < 1
 
 

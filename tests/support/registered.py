@@ -1,14 +1,16 @@
 """What is registered, as parameters of tests: small instances of every problem, and every way to look at them."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.wrapper import find_layer
+from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.registry.problems import RegisteredProblem
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
 
@@ -28,16 +30,29 @@ def own_small(env_id: str) -> dict[str, Any]:
     return dict(REGISTRY[env_id].problem.presets[env_id].small or {})
 
 
+def few(env_id: str) -> dict[str, Any]:
+    """Returns an id's own settings, in a small instance: ten agents and the sizes of :func:`small` at most.
+
+    Checks take as long as instances are large, and sizes that an id names are those of a paper's experiment.
+    """
+    most = {"num_agents": 10, **{name: size for name, size in small(env_id).items() if isinstance(size, int)}}
+    preset = {**REGISTRY[env_id].kwargs, **own_small(env_id)}
+    sizes = {name: min(preset[name], size) for name, size in most.items() if name in preset}
+    return {**small(env_id), **preset, **sizes}
+
+
 def two_agents(env_id: str, **changes: Any) -> FederatedEnv:
     """Makes a small instance with two agents and seven rounds."""
     return make_federation(env_id, **{**small(env_id), "num_agents": 2, "max_cycles": 7, **changes})
 
 
+@cache
 def carries_messages(env_id: str) -> bool:
     """Says whether an id's own stack has a transport: no noise, data layer or second transport fits around it."""
     return find_layer(make_federation(env_id, **small(env_id)), "transport") is not None
 
 
+@cache
 def has_bounded_releases(env_id: str) -> bool:
     """Says whether noise can be added to an id's releases as they are, since one observation changes them boundedly."""
     env = make_federation(env_id, **own_small(env_id))
@@ -45,13 +60,39 @@ def has_bounded_releases(env_id: str) -> bool:
     return all(np.isfinite(array).all() for array in env.sensitivity().scale.values())
 
 
+def _form(space: spaces.Space[Any]) -> Any:
+    """What a view can tell a space by, whatever its bounds and sizes: names, classes and numbers of axes."""
+    if isinstance(space, spaces.Dict):
+        return [(name, _form(part)) for name, part in space.items()]
+    return type(space), len(space.shape or ())
+
+
+def _first_of_their_kind() -> list[str]:
+    """Ids of which no earlier one has the same wrappers, forms of spaces and action formats."""
+    found: dict[str, str] = {}
+    for env_id in REGISTRY:
+        env = make_federation(env_id, **few(env_id))
+        inside = [type(level).__name__ for level in layers(env)]
+        forms = _form(env.single_action_space), _form(env.single_observation_space)
+        found.setdefault(repr((inside, forms, list(env.action_formats))), env_id)
+    return list(found.values())
+
+
+# Views of ids like an earlier one that ordinary runs try as well: the plainest one and those with the most parts.
+_OF_ALL_IDS = ("learner", "features", "stack-asking-features-joint")
+
+
 def views(stack: Callable[[Any], list[Any]]) -> list[Any]:
     """Returns ids with arguments of ``gymnasium.make``; of an id in two versions only the newer one.
+
+    What a view shows depends on an id's kind, so that of ids of one kind the first has all views in ordinary runs, and
+    the others have them in slow ones.
 
     Args:
         stack: Makes a stack of wrappers for a schedule.
     """
     parameters = []
+    firsts = _first_of_their_kind()
     for env_id, entry in REGISTRY.items():
         if env_id.replace("-v0", "-v1") in REGISTRY.keys() - {env_id}:
             continue
@@ -76,5 +117,6 @@ def views(stack: Callable[[Any], list[Any]]) -> list[Any]:
         }.items():
             if "stack" in view and (carries_messages(env_id) or not has_bounded_releases(env_id)):
                 continue
-            parameters.append(pytest.param(env_id, view, id=f"{env_id}-{name}"))
+            slow = () if env_id in firsts or name in _OF_ALL_IDS else (pytest.mark.slow,)
+            parameters.append(pytest.param(env_id, view, id=f"{env_id}-{name}", marks=slow))
     return parameters

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+from pairs import every_pair
 
 from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.core.sensitivity import Change
@@ -54,9 +55,9 @@ def assert_tight(result: Audit) -> None:
     assert result.tightness >= 0.9, result
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-@pytest.mark.parametrize("calibration", ["classic", "analytic"])
-@pytest.mark.parametrize("releases", [None, 3])
+@pytest.mark.parametrize(
+    ("pair", "calibration", "releases"), every_pair(PAIRS, ["classic", "analytic"], [None, 3])
+)
 def test_gaussian_sequences(pair, calibration, releases):
     privatize = gaussian(15.0, pair=pair, calibration=calibration, releases=releases)
     assert_tight(attack(privatize, releases=3))
@@ -81,15 +82,29 @@ def test_loose_compositions_hold(composition):
     assert 0 < result.tightness < 0.9
 
 
-@pytest.mark.parametrize("adjacency", ["one-quantity", *MIXED])
+@pytest.mark.parametrize("adjacency", ["one-quantity", "one-observation", "one-outcome"])
 def test_laplace_adjacencies(adjacency):
-    # Four values lie at their far ends together in one release of 260, by chance.
-    epsilon, samples = (0.7, 180_000) if adjacency == "one-round" else (1.2, 25_000)
-    assert_tight(attack(laplace(epsilon, releases=1), adjacency, delta=0.0, samples=samples))
+    assert_tight(attack(laplace(1.2, releases=1), adjacency, delta=0.0, samples=25_000))
 
 
-def test_laplace_sequences():
-    assert_tight(attack(laplace(2.8), delta=0.0, releases=2, samples=150_000))
+# Four values lie at their far ends together in one release of 260, by chance. A fifth of the samples shows less of a
+# claim; with noise of 0.7 of the size that is booked it would still be refuted.
+@pytest.mark.parametrize(
+    ("samples", "tightness"), [(36_000, 0.7), pytest.param(180_000, 0.9, marks=pytest.mark.slow)]
+)
+def test_laplace_noise_on_whole_rounds(samples, tightness):
+    result = attack(laplace(0.7, releases=1), "one-round", delta=0.0, samples=samples)
+    assert result.holds, result
+    assert result.tightness >= tightness, result
+
+
+@pytest.mark.parametrize(
+    ("samples", "tightness"), [(30_000, 0.8), pytest.param(150_000, 0.9, marks=pytest.mark.slow)]
+)
+def test_laplace_sequences(samples, tightness):
+    result = attack(laplace(2.8), delta=0.0, releases=2, samples=samples)
+    assert result.holds, result
+    assert result.tightness >= tightness, result
 
 
 def test_laplace_above_delta_0():
@@ -215,13 +230,13 @@ def flip_half_as_often(patch, mechanism):
 
 
 @pytest.mark.parametrize(
-    "mutate", [halve_sensitivity, use_the_share_before, forget_the_pair, add_no_noise_to_good]
+    ("mutate", "mechanism"),
+    every_pair(
+        [halve_sensitivity, use_the_share_before, forget_the_pair, add_no_noise_to_good], [Gaussian, Laplace]
+    ),
 )
-@pytest.mark.parametrize(
-    ("mechanism", "privatize", "delta"),
-    [(Gaussian, gaussian(), 1e-5), (Laplace, laplace(), 0.0)],
-)
-def test_mutants_of_additive_noise_are_caught(monkeypatch, mutate, mechanism, privatize, delta):
+def test_mutants_of_additive_noise_are_caught(monkeypatch, mutate, mechanism):
+    privatize, delta = (gaussian(), 1e-5) if mechanism is Gaussian else (laplace(), 0.0)
     mutate(monkeypatch, mechanism)
     assert not attack(privatize, delta=delta, samples=15_000).holds
 

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 from gymnasium import spaces
+from pairs import every_pair
 from values_env import ValuesEnv
 
 from fedbandit_envs.core.claim import AGENT
@@ -81,8 +82,7 @@ def assert_tight(audit: Audit, tightness: float) -> None:
     assert audit.tightness >= tightness, audit
 
 
-@pytest.mark.parametrize("clip", [0.1, 30.0])
-@pytest.mark.parametrize("problem", [Few, ProcurementEnv, LinearEnv])
+@pytest.mark.parametrize(("problem", "clip"), every_pair([Few, ProcurementEnv, LinearEnv], [0.1, 30.0]))
 def test_independent_gaussian_noise_is_tight(problem, clip):
     result = independent(problem, clip=clip)
     assert result.claim.epsilon == pytest.approx(EPSILON, rel=1e-9)
@@ -172,9 +172,12 @@ class BiasedNetworkEnv(NetworkEnv, name="biased network"):
     bias = 2.0
 
 
-@pytest.mark.parametrize("problem", [NetworkEnv, BiasedNetworkEnv])
 @pytest.mark.parametrize(
-    "audited", [independent, *(lambda p, m=m: continual(m, p) for m in ("sqrt_toeplitz", "tree"))]
+    ("audited", "problem"),
+    every_pair(
+        [independent, *(lambda p, m=m: continual(m, p) for m in ("sqrt_toeplitz", "tree"))],
+        [NetworkEnv, BiasedNetworkEnv],
+    ),
 )
 def test_the_output_of_a_network_of_the_whole_history_keeps_the_claim(audited, problem):
     result = audited(problem)

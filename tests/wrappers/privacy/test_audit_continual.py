@@ -9,6 +9,7 @@ from copy import copy
 
 import numpy as np
 import pytest
+from pairs import every_pair
 from sums_env import SumsEnv
 
 from fedbandit_envs.core.neighbours import History, Neighbours
@@ -82,9 +83,9 @@ def assert_tight(result: Audit) -> None:
     assert result.tightness >= 0.9, result
 
 
-@pytest.mark.parametrize("mechanism", ["sqrt_toeplitz", "tree"])
-@pytest.mark.parametrize("calibrated", ADJACENCIES)
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize(
+    ("mechanism", "adjacency", "calibrated"), every_pair(["sqrt_toeplitz", "tree"], ADJACENCIES, ADJACENCIES)
+)
 def test_exact_noise_is_tight(mechanism, adjacency, calibrated):
     result = attack(mechanism, adjacency, calibrated=calibrated)
     assert_tight(result)
@@ -92,9 +93,11 @@ def test_exact_noise_is_tight(mechanism, adjacency, calibrated):
         assert result.claim.epsilon == pytest.approx(EPSILON)
 
 
-@pytest.mark.parametrize("mechanism", ["sqrt_toeplitz", "tree"])
-@pytest.mark.parametrize(("releases", "dim", "bound"), [(1, 2, 1.0), (8, 2, 3.0), (4, 4, 0.5)])
-def test_exact_noise_is_tight_for_any_number_size_and_scale(mechanism, releases, dim, bound):
+@pytest.mark.parametrize(
+    ("mechanism", "size"), every_pair(["sqrt_toeplitz", "tree"], [(1, 2, 1.0), (8, 2, 3.0), (4, 4, 0.5)])
+)
+def test_exact_noise_is_tight_for_any_number_size_and_scale(mechanism, size):
+    releases, dim, bound = size
     assert_tight(attack(mechanism, releases=releases, problem=resized(dim, bound)))
 
 
@@ -106,8 +109,7 @@ def test_exact_noise_of_a_few_buffers_is_tight(adjacency):
     assert result.claim.epsilon == pytest.approx(EPSILON)
 
 
-@pytest.mark.parametrize("mechanism", ["tree", "honaker"])
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize(("mechanism", "adjacency"), every_pair(["tree", "honaker"], ADJACENCIES))
 def test_printed_noise(mechanism, adjacency):
     """Promised at delta 0.1, where the truth is too small to be seen; attacked at a smaller one."""
     result = attack(mechanism, adjacency, 4, epsilon=30.0, promised=0.1, sigma="printed")
@@ -120,7 +122,7 @@ def test_printed_noise(mechanism, adjacency):
     assert result.holds
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("adjacency", [ADJACENCIES[0], pytest.param(ADJACENCIES[1], marks=pytest.mark.slow)])
 def test_honakers_estimates_tell_a_little_less_than_their_tree(adjacency):
     results = {releases: attack("honaker", adjacency, releases) for releases in (2, 4, 8)}
     for result in results.values():
@@ -234,8 +236,7 @@ SYMMETRIC = [
 ]
 
 
-@pytest.mark.parametrize("mutate", SYMMETRIC)
-@pytest.mark.parametrize("mechanism", ["sqrt_toeplitz", "tree"])
+@pytest.mark.parametrize(("mutate", "mechanism"), every_pair(SYMMETRIC, ["sqrt_toeplitz", "tree"]))
 def test_mutants_are_caught(monkeypatch, mutate, mechanism):
     mutate(monkeypatch)
     assert not attack(mechanism, samples=8_000).holds
@@ -319,9 +320,13 @@ def test_the_square_root_needs_a_twentieth_of_the_printed_trees_noise(adjacency)
     assert deviation["sqrt_toeplitz"] <= deviation["tree"] / 20
 
 
+MANY = pytest.mark.parametrize("n", [70, pytest.param(400, marks=pytest.mark.slow)])
+
+
 # mu is 0.9. Rates from 3,000 samples a side leave 0.19 less, with a standard deviation of 0.03: 0.8 of the epsilon.
-def test_four_hundred_releases_of_the_square_root():
-    n, adjacency = 400, "one-observation"
+@MANY
+def test_many_releases_of_the_square_root(n):
+    adjacency = "one-observation"
     weights = known_filter(square_root(n), adjacency)
     settings = {"epsilon": 1.0, "promised": 0.1, "samples": 3000, "weights": weights}
     result = attack("sqrt_toeplitz", adjacency, n, 1e-5, **settings)
@@ -331,8 +336,9 @@ def test_four_hundred_releases_of_the_square_root():
     assert result.tightness >= 0.7, result
 
 
-def test_four_hundred_releases_of_the_printed_tree():
-    n, adjacency = 400, "one-observation-added"
+@MANY
+def test_many_releases_of_the_printed_tree(n):
+    adjacency = "one-observation-added"
     weights = known_filter(dyadic(n), adjacency)
     # At epsilon 1 no attack sees anything; at 30 the same formula has a thirtieth of the noise.
     for epsilon, delta, samples, seen in ((1.0, 0.1, 300, 0.0), (30.0, 1e-5, 3000, 0.8)):

@@ -99,7 +99,7 @@ def test_a_scale_without_rewards_is_caught(monkeypatch, mechanism):
 # which nothing shows that looks at the middle.
 
 
-@pytest.mark.parametrize("adjacency", ["one-quantity", "one-outcome"])
+@pytest.mark.parametrize("adjacency", ["one-quantity", pytest.param("one-outcome", marks=pytest.mark.slow)])
 def test_gaussian_noise_without_tails_is_caught(monkeypatch, adjacency):
     assert gaussian(adjacency, epsilon=0.5, samples=25_000).holds
     honest = Gaussian.draw
@@ -112,7 +112,10 @@ def test_gaussian_noise_without_tails_is_caught(monkeypatch, adjacency):
     assert not gaussian(adjacency, epsilon=0.5, samples=25_000).holds
 
 
-@pytest.mark.parametrize(("mechanism", "noise"), [("sqrt_toeplitz", SqrtToeplitzNoise), ("tree", TreeNoise)])
+@pytest.mark.parametrize(
+    ("mechanism", "noise"),
+    [("sqrt_toeplitz", SqrtToeplitzNoise), pytest.param("tree", TreeNoise, marks=pytest.mark.slow)],
+)
 def test_continual_noise_without_tails_is_caught(monkeypatch, mechanism, noise):
     settings = {"epsilon": 1.0, "samples": 20_000, "releases": 2}
     assert continual(mechanism, **settings).holds

@@ -8,6 +8,7 @@ from math import exp, log, sqrt
 
 import numpy as np
 import pytest
+from pairs import every_pair
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 from values_env import ValuesEnv
@@ -97,8 +98,13 @@ def test_others_far_away_reveal_no_more(stage, others):
     assert_tight(independent(stage, "fellow", others=others))
 
 
-@pytest.mark.parametrize("mechanism", ["sqrt_toeplitz", "tree"])
-@pytest.mark.parametrize("view", ["a fellow in a secure sum", "a fellow under a trusted server"])
+CORRELATED = pytest.mark.parametrize(
+    ("view", "mechanism"),
+    every_pair(["a fellow in a secure sum", "a fellow under a trusted server"], ["sqrt_toeplitz", "tree"]),
+)
+
+
+@CORRELATED
 def test_correlated_noise_of_sums_is_tight(view, mechanism):
     result = continual(mechanism, *VIEWS[view])
     assert result.claim.epsilon == pytest.approx(gaussian_epsilon(DELTA, 2.5), rel=1e-9)
@@ -124,7 +130,13 @@ def response_epsilon(delta, n, truth):
 
 
 @pytest.mark.parametrize(
-    ("mu", "n", "others"), [(2.0, 5, -1.0), (2.5, 5, 1.0), (3.0, 5, -1.0), (2.5, 10, -1.0)]
+    ("mu", "n", "others"),
+    [
+        (2.0, 5, -1.0),
+        (2.5, 5, 1.0),
+        pytest.param(3.0, 5, -1.0, marks=pytest.mark.slow),
+        pytest.param(2.5, 10, -1.0, marks=pytest.mark.slow),
+    ],
 )
 def test_shuffled_messages_reveal_more_than_their_signs(mu, n, others):
     """Signs of messages around C and -C are randomised response."""
@@ -218,8 +230,7 @@ def test_noise_for_c_instead_of_2c_is_caught(monkeypatch, view):
     assert not independent(*VIEWS[view]).holds
 
 
-@pytest.mark.parametrize("mechanism", ["sqrt_toeplitz", "tree"])
-@pytest.mark.parametrize("view", ["a fellow in a secure sum", "a fellow under a trusted server"])
+@CORRELATED
 def test_the_norm_of_one_column_for_that_of_their_sum_is_caught(monkeypatch, view, mechanism):
     monkeypatch.setattr(MatrixMechanism, "_square", lambda self, adjacency, z: self._noise.column_square(z))
     assert not continual(mechanism, *VIEWS[view]).holds
