@@ -66,5 +66,8 @@ def _lock() -> dict[str, str]:
 
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
-    models = re.findall(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else []
-    return models[0].strip() if models else platform.processor() or platform.machine()
+    text = info.read_text() if info.exists() else ""
+    # Several kinds of processors may have one name, such as "AMD EPYC", and round differently.
+    named = (re.search(rf"^({key})\s*:\s*(.+)$", text, re.M) for key in ("model name", "cpu family", "model"))
+    found = [each[2].strip() if each[1] == "model name" else f"{each[1]} {each[2]}" for each in named if each]
+    return ", ".join(found) or platform.processor() or platform.machine()

@@ -20,6 +20,7 @@ from fedbandit_envs.leaderboard.board.engine import SHARDS, SOURCES, Row, only_p
 from fedbandit_envs.leaderboard.board.entries import baseline_entry, find_code
 from fedbandit_envs.leaderboard.board.plays import EntryRun, in_all
 from fedbandit_envs.leaderboard.board.pooling import suspicion
+from fedbandit_envs.leaderboard.board.provenance import machine
 from fedbandit_envs.leaderboard.board.published import is_open
 from fedbandit_envs.leaderboard.board.records import EditionSecrets, RecordError, Records, evaluation_seeds
 from fedbandit_envs.leaderboard.board.result import Edition, ResultFile, TaskResult
@@ -119,6 +120,9 @@ def _checks_before_replay(result: ResultFile, folder: Path) -> Iterator[Finding]
     same = same and result.package.get("plugins", {}) == suite.packages
     other = "another state of the code: numbers of other dynamics will differ"
     yield Finding("package", same or None, "the same code" if same else other)
+    theirs, ours = result.machine.get("processor"), machine()["processor"]
+    if theirs != ours:
+        yield Finding("processor", None, f"{theirs} has played, this is {ours}: numbers may be rounded otherwise")
     row = _row(result, folder)
     try:
         row.try_out()
