@@ -17,6 +17,7 @@ kernel: Callable[..., Any] = partial(
     # not used: they abort the process after a fork (vector environments fork) or when two Python threads step at once,
     # depending on Numba's threading layer.
     nogil=True,
+    no_cfunc_wrapper=True,
     # Division by zero yields inf instead of a branch that forbids vector instructions.
     error_model="numpy",
     # Only the sign of zeros may change ("nsz"); sums keep the order in which they are written. If the compiler could

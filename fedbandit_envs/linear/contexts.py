@@ -140,8 +140,8 @@ def _add_up(normals, mirror, square, along):
     The first entry of the mirror (the vector of the reflection) is left out, since an arm has dim - 1 numbers.
     """
     arms, some = square.shape[0], mirror.shape[0] - 1
-    square[:] = 0.0
-    along[:] = 0.0
+    for k in range(arms):
+        square[k] = along[k] = 0.0
     i = 0
     # Four numbers are added at a time, so that the sums are read from and written to memory a quarter as often.
     while i + 4 <= some:
@@ -163,7 +163,7 @@ def _add_up(normals, mirror, square, along):
         i += 1
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def _fraction(word):
     """Returns a float64 number uniform on (0, 1), with 32 random bits, from one random 32-bit word."""
     return (np.float64(word) + 0.5) * 2.0**-32
@@ -227,7 +227,8 @@ def _shrink(normals, numbers, length, scale):
         scale: Output: the factors, ``(arms,)``.
     """
     arms = scale.shape[0]
-    scale[:] = 0.0
+    for k in range(arms):
+        scale[k] = 0.0
     for i in range(numbers):
         g = normals[i * arms : (i + 1) * arms]
         for k in range(arms):

@@ -16,7 +16,8 @@ def expect(contexts, parameter, means):
         parameter: The parameter or an estimate of it, ``(dim,)``.
         means: Output: the expected rewards, ``(arms,)``.
     """
-    means[:] = 0.0
+    for k in range(contexts.shape[1]):
+        means[k] = 0.0
     for i in range(contexts.shape[0]):
         x, weight = contexts[i], parameter[i]
         for k in range(contexts.shape[1]):
@@ -56,7 +57,8 @@ def expect_by_arm(active, contexts, parameters, means):
     for r in range(means.shape[0]):
         for j in range(means.shape[1]):
             if active[r, j]:
-                means[r, j] = 0.0
+                for k in range(contexts.shape[3]):
+                    means[r, j, k] = 0.0
                 for i in range(contexts.shape[2]):
                     for k in range(contexts.shape[3]):
                         means[r, j, k] += parameters[k, i] * contexts[r, j, i, k]

@@ -231,8 +231,8 @@ def upper_bounds(contexts, inverse, parameter, radius, tilt, width, bound):
     """
     arms = contexts.shape[1]
     square, length, product = width[0], width[1], width[2]
-    square[:] = 0.0
-    bound[:] = 0.0
+    for k in range(arms):
+        bound[k] = square[k] = length[k] = 0.0
     add_shared_products(parameter, contexts, arms, bound)
     if tilt == 0.0:
         add_shared_forms(inverse, contexts, arms, product, square)
@@ -240,10 +240,10 @@ def upper_bounds(contexts, inverse, parameter, radius, tilt, width, bound):
             # Rounding may make a square slightly negative, of which there is no root.
             bound[k] += radius * np.sqrt(max(square[k], 0.0))
         return
-    length[:] = 0.0
     for i in range(contexts.shape[0]):
         x = contexts[i]
-        product[:] = 0.0
+        for k in range(arms):
+            product[k] = 0.0
         add_shared_products(inverse[i], contexts, arms, product)
         for k in range(arms):
             square[k] += product[k] * x[k]

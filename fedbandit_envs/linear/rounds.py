@@ -35,7 +35,8 @@ def take_in(active, arm, contexts, reward, last, pulled, total):
         for j in range(contexts.shape[1]):
             last[r, j, 0] = reward[r, j]
             if not active[r, j]:
-                pulled[r, j] = 0.0
+                for i in range(dim):
+                    pulled[r, j, i] = 0.0
                 continue
             for i in range(dim):
                 pair[i] = contexts[r, j, i, arm[r, j]]
