@@ -1,5 +1,6 @@
-"""The decorator with which Numba compiles all kernels of this package, and a notice on the terminal while it does."""
+"""The decorator with which Numba compiles all kernels of this package, and what happens while it does."""
 
+import gc
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +18,8 @@ kernel: Callable[..., Any] = partial(
     # not used: they abort the process after a fork (vector environments fork) or when two Python threads step at once,
     # depending on Numba's threading layer.
     nogil=True,
+    # Kernels are called from Python and by each other, never through a pointer to a C function, which takes a tenth of
+    # the time to compile.
     no_cfunc_wrapper=True,
     # Division by zero yields inf instead of a branch that forbids vector instructions.
     error_model="numpy",
@@ -53,4 +56,29 @@ class _Notice(Listener):
         """Does nothing when a function has been compiled."""
 
 
+class _Pause(Listener):
+    """Pauses Python's garbage collection while a function is compiled, which takes an eighth less time.
+
+    The compiler makes hundreds of thousands of objects that are all in use until it is done, and which the collector
+    would look through again and again. Numba notifies it under the compiler's lock, so that threads do not interfere.
+    """
+
+    _depth = 0
+    _resumes = False
+
+    def on_start(self, event: Event) -> None:
+        """Pauses garbage collection; compiling a function compiles those that it calls, so that calls are nested."""
+        if self._depth == 0:
+            self._resumes = gc.isenabled()
+            gc.disable()
+        self._depth += 1
+
+    def on_end(self, event: Event) -> None:
+        """Resumes garbage collection behind the outermost function, unless it was off before, also after an error."""
+        self._depth -= 1
+        if self._depth == 0 and self._resumes:
+            gc.enable()
+
+
 register("numba:compile", _Notice())
+register("numba:compile", _Pause())

@@ -47,7 +47,7 @@ def _polynomial() -> list[float]:
 _C = np.array(_polynomial())
 
 
-@kernel
+@kernel(inline="always")
 def _below_half(probability, log_scale, mu, factor):
     """Returns the quantile x, if it is at most 1/2: the solution of F(x) = probability.
 
