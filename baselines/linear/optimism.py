@@ -48,7 +48,7 @@ class Confidence(NamedTuple):
         )
 
 
-@kernel
+@kernel(inline="always")
 def reach(log_det, log_floor, inflation, bias, noise_sd, log_failure):
     """Returns the radius, in the norm of V, of a confidence ellipsoid around a ridge estimate.
 

@@ -163,7 +163,7 @@ def _add_up(normals, mirror, square, along):
         i += 1
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def _fraction(word):
     """Returns a float64 number uniform on (0, 1), with 32 random bits, from one random 32-bit word."""
     return (np.float64(word) + 0.5) * 2.0**-32

@@ -206,7 +206,7 @@ def observe(round_, pulled, reward, inverse, moment, log_det):
                 moment[r, j, e, i] += reward[r, j, 0] * pulled[r, j, i]
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def estimate(inverse, moment, parameter):
     """Writes the ridge estimate V^-1 b to ``parameter``, given ``inverse`` = V^-1 and ``moment`` = b."""
     for i in range(moment.shape[0]):
@@ -261,7 +261,7 @@ def arms_last(contexts: Array) -> Array:
     return np.ascontiguousarray(contexts.swapaxes(2, 3))
 
 
-@kernel
+@kernel(inline="always")
 def largest(bound):
     """Returns the index of the largest entry of an array, of equal ones the first."""
     best = 0

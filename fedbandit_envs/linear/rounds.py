@@ -5,7 +5,7 @@ import numpy as np
 from fedbandit_envs.basics.compiled import kernel
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def add_square(pair, statistic):
     """Adds the matrix v v^T to a statistic ``(dim + 1, dim + 1)``, where v is ``pair`` = [x; y], ``(dim + 1,)``.
 
@@ -62,7 +62,7 @@ def pseudo_regret(active, arm, means, regret):
                 regret[r, j] = _highest(means[r, j]) - means[r, j, arm[r, j]]
 
 
-@kernel
+@kernel(inline="always")
 def _highest(numbers):
     """Returns the largest entry of an array; four independent searches let the processor work in parallel."""
     a = b = c = d = numbers[0]

@@ -18,7 +18,7 @@ _CHUNK = 32
 """Arrays of random words have a multiple of this many entries, so that they fill the vector lanes of any processor."""
 
 
-@kernel
+@kernel(inline="always")
 def padded(size):
     """Returns ``size`` rounded up to a multiple of 32, the size that an array for ``size`` random words must have."""
     return -(-size // _CHUNK) * _CHUNK

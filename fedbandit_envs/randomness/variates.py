@@ -65,7 +65,7 @@ def normal_pair(x, y):
     return _f32(radius * (sine if swapped else cosine)), _f32(radius * (cosine if swapped else sine))
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def uniform(x, y):
     """Returns a float64 number uniform on [0, 1), with 53 random bits, from two random 32-bit words."""
     return np.float64(np.int64((np.uint64(x) << np.uint64(21)) ^ np.uint64(y >> u32(11)))) * 2.0**-53
