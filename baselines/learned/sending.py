@@ -71,7 +71,9 @@ def _decide(
             send[r, j] = False
             if not active[r, j, 0]:
                 continue
-            matrix[...] = inverse[r, j, 0]
+            for i in range(dim):
+                for h in range(dim):
+                    matrix[i, h] = inverse[r, j, 0, i, h]
             unsent[r, j] += np.log1p(rank_one(matrix, contexts[r, j, arm[r, j]], product))
             coming = round_[r, j, 0] + 1
             row = seen[r, j]

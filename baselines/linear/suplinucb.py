@@ -53,12 +53,15 @@ def _choose(contexts, inverse, parameter, alpha, narrow, arm, level):
     candidate = np.empty(arms, np.int64)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
-            across[...] = contexts[r, j]
+            for i in range(dim):
+                for k in range(arms):
+                    across[i, k] = contexts[r, j, i, k]
             count = arms
             for k in range(arms):
                 candidate[k] = k
             for s in range(inverse.shape[2]):
-                width[:count] = 0.0
+                for k in range(count):
+                    width[k] = 0.0
                 add_shared_forms(inverse[r, j, s], across, count, product, width)
                 for k in range(count):
                     # Rounding errors can make a tiny square of the width negative.
