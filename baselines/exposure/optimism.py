@@ -63,9 +63,8 @@ def centre(
             )
             if tilt[r, j, e] > 0.0:
                 square = 0.0
-                for i in range(inverse.shape[3]):
-                    for h in range(inverse.shape[4]):
-                        square += inverse[r, j, e, i, h] * inverse[r, j, e, i, h]
+                for entry in inverse[r, j, e].flat:
+                    square += entry * entry
                 width += tilt[r, j, e] * np.sqrt(np.sqrt(square))
             radius[r, j] = scale * width
 

@@ -84,7 +84,7 @@ def choose(
         tilt: Error bound in the Euclidean norm; see :class:`Confidence`.
         log_failure: ln(1/failure), for bounds that fail with probability ``failure``.
         caps: The same eight of the caps, from ``inverse`` to ``log_failure``, with one estimator each; None without
-            caps, for which the kernel is then compiled, in two thirds of the time.
+            caps, for which Numba compiles a smaller kernel.
         noise_sd: Sub-Gaussian constant of rewards.
         scale: Factor of the width of the bounds.
         constant: A constant radius that replaces the formula, unless it is negative.
@@ -94,18 +94,15 @@ def choose(
     arms = contexts.shape[3]
     width, bound, cap = np.empty((3, arms)), np.empty(arms), np.empty(arms)
     if caps is not None:
-        (
-            cap_inverse, cap_moment, cap_log_det, cap_log_floor, cap_inflation, cap_bias, cap_tilt,
-            cap_log_failure,
-        ) = caps  # fmt: skip
+        cap_inverse, cap_moment, cap_log_det, cap_floor, cap_inflation, cap_bias, cap_tilt, cap_failure = caps
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
             if not active[r, j, 0]:
                 continue
             if caps is not None:
                 radius = reach(
-                    cap_log_det[r, j, 0], cap_log_floor[r, j, 0], cap_inflation[r, j, 0], cap_bias[r, j, 0],
-                    noise_sd, cap_log_failure,
+                    cap_log_det[r, j, 0], cap_floor[r, j, 0], cap_inflation[r, j, 0], cap_bias[r, j, 0], noise_sd,
+                    cap_failure,
                 )  # fmt: skip
                 estimate(cap_inverse[r, j, 0], cap_moment[r, j, 0], parameter[r, j])
                 upper_bounds(

@@ -85,12 +85,12 @@ def _predict_hybrid(
         mean: Receives the estimates, ``(arms,)``.
         variance: Receives the variances, ``(arms,)``.
     """
-    for k in range(mean.shape[0]):
-        mean[k] = variance[k] = 0.0
+    mean[:] = 0.0
+    variance[:] = 0.0
     add_own_products(parameter, contexts, 1.0, mean)
     add_own_forms(inverse, contexts, product, variance)
     for c in range(residual.shape[0]):
-        for k in range(mean.shape[0]):
+        for k in range(contexts.shape[1]):
             residual[c, k] = contexts[c, k]
         add_own_products(coupling[c], contexts, -1.0, residual[c])
     add_shared_products(shared_parameter, residual, residual.shape[1], mean)

@@ -48,20 +48,16 @@ def _choose(contexts, inverse, parameter, alpha, narrow, arm, level):
         level: Receives the level that learns from the round, counted from 0, or -1 for none, ``(replicas, agents)``.
     """
     dim, arms = contexts.shape[2:]
-    across = np.empty((dim, arms))
     product, width, bound = np.empty(arms), np.empty(arms), np.empty(arms)
     candidate = np.empty(arms, np.int64)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
-            for i in range(dim):
-                for k in range(arms):
-                    across[i, k] = contexts[r, j, i, k]
+            across = contexts[r, j].copy()
             count = arms
             for k in range(arms):
                 candidate[k] = k
             for s in range(inverse.shape[2]):
-                for k in range(count):
-                    width[k] = 0.0
+                width[:count] = 0.0
                 add_shared_forms(inverse[r, j, s], across, count, product, width)
                 for k in range(count):
                     # Rounding errors can make a tiny square of the width negative.

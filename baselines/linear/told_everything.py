@@ -9,7 +9,5 @@ def told_everything(policy: str) -> dict[str, WrapperSpec]:
     """Returns the wrappers in which agents tell a server policy every observation, and it answers in every round."""
     reporter = {"reporter": "fedbandit_envs.baselines.linear:TellingReporter"}
     every_round = {"schedule": "every_round", "answers": "every_round", "policy": policy}
-    return {
-        "messages": WrapperSpec(Messages, reporter, observations),
-        "server": WrapperSpec(Server, every_round),
-    }
+    messages = WrapperSpec(Messages, reporter, observations)
+    return {"messages": messages, "server": WrapperSpec(Server, every_round)}

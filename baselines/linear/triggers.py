@@ -28,7 +28,7 @@ def is_due(active, round_, contexts, arm, inverse, log_det, synchronised, waited
         send: Receives the marks, bool ``(replicas, agents)``.
     """
     dim = contexts.shape[3]
-    matrix, factor, product = np.empty((dim, dim)), np.zeros((dim, dim)), np.empty(dim)
+    factor, product = np.zeros((dim, dim)), np.empty(dim)
     for r in range(arm.shape[0]):
         for j in range(arm.shape[1]):
             send[r, j] = False
@@ -36,15 +36,12 @@ def is_due(active, round_, contexts, arm, inverse, log_det, synchronised, waited
                 continue
             e = round_[r, j, 0] % log_det.shape[2]
             x = contexts[r, j, arm[r, j]]
-            for i in range(dim):
-                for h in range(dim):
-                    matrix[i, h] = inverse[r, j, e, i, h]
+            matrix = inverse[r, j, e].copy()
             grown = log_det[r, j, e] + np.log1p(rank_one(matrix, x, product))
             if spread[r, j] > 0.0:
                 # With W = V + x x^T, whose inverse is known, and s = spread: det(W + s I) = det(W) det(I + s W^-1).
+                matrix *= spread[r, j]
                 for i in range(dim):
-                    for h in range(dim):
-                        matrix[i, h] *= spread[r, j]
                     matrix[i, i] += 1.0
                 grown += factorise(matrix, factor)
             send[r, j] = grown - synchronised[r, j, e] >= threshold / (waited[r, j] + 1.0)

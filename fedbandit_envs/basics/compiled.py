@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from multiprocessing import parent_process
-from typing import Any
+from typing import Any, ClassVar
 
 from numba import njit
 from numba.core.event import Event, Listener, register
@@ -33,16 +33,23 @@ kernel: Callable[..., Any] = partial(
 
 
 class _Notice(Listener):
-    """Says on a terminal, once in a process, that kernels are being compiled, which takes seconds.
+    """Says on a terminal, once in a process, that kernels are being compiled, and pauses garbage collection meanwhile.
 
     Numba notifies it of each function that it compiles, and neither of calls nor of functions that it finds in a cache.
-    Worker processes say nothing, since each of them would.
+    Worker processes say nothing, since each of them would. The compiler makes hundreds of thousands of objects that
+    are in use until it is done: the garbage collector would look through them again and again, an eighth of the time.
     """
 
     _given = False
+    _collected: ClassVar[list[bool]] = []
 
     def on_start(self, event: Event) -> None:
-        """Gives the notice if it was not given yet and a kernel of this package is about to be compiled."""
+        """Pauses the garbage collector; gives the notice if it was not given yet and the kernel is of this package.
+
+        Numba holds the compiler's lock meanwhile, and compiles the functions that a function calls before it is done.
+        """
+        self._collected.append(gc.isenabled())
+        gc.disable()
         function = event.data["dispatcher"].py_func
         if self._given or not function.__module__.startswith("fedbandit_envs.") or parent_process():
             return
@@ -53,32 +60,9 @@ class _Notice(Listener):
                 sys.stderr.write("fedbandit-envs: compiling kernels (once; later runs start at once)\n")
 
     def on_end(self, event: Event) -> None:
-        """Does nothing when a function has been compiled."""
-
-
-class _Pause(Listener):
-    """Pauses Python's garbage collection while a function is compiled, which takes an eighth less time.
-
-    The compiler makes hundreds of thousands of objects that are all in use until it is done, and which the collector
-    would look through again and again. Numba notifies it under the compiler's lock, so that threads do not interfere.
-    """
-
-    _depth = 0
-    _resumes = False
-
-    def on_start(self, event: Event) -> None:
-        """Pauses garbage collection; compiling a function compiles those that it calls, so that calls are nested."""
-        if self._depth == 0:
-            self._resumes = gc.isenabled()
-            gc.disable()
-        self._depth += 1
-
-    def on_end(self, event: Event) -> None:
-        """Resumes garbage collection behind the outermost function, unless it was off before, also after an error."""
-        self._depth -= 1
-        if self._depth == 0 and self._resumes:
+        """Goes on collecting garbage if that was so when the function began to be compiled, also behind an error."""
+        if self._collected.pop():
             gc.enable()
 
 
 register("numba:compile", _Notice())
-register("numba:compile", _Pause())

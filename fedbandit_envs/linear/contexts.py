@@ -227,8 +227,7 @@ def _shrink(normals, numbers, length, scale):
         scale: Output: the factors, ``(arms,)``.
     """
     arms = scale.shape[0]
-    for k in range(arms):
-        scale[k] = 0.0
+    scale[:] = 0.0
     for i in range(numbers):
         g = normals[i * arms : (i + 1) * arms]
         for k in range(arms):
@@ -384,18 +383,11 @@ def _fill_queries(active, round_, key, parameter, bound, documents, ranges, cont
             expect(contexts[r, j], parameter[r], means[r, j])
 
 
-def make_distribution(
-    contexts: Any, bound: float, gap: float
-) -> (
-    _Band
-    | _Independent
-    | _SphereAndBias
-    | QueryContexts
-    | TableContexts
-    | LabelledContexts
-    | FixedContexts
-    | PoolContexts
-):
+_Read = QueryContexts | TableContexts | LabelledContexts | PoolContexts
+_Drawn = _Band | _Independent | _SphereAndBias | PoolContexts | FixedContexts
+
+
+def make_distribution(contexts: Any, bound: float, gap: float) -> _Read | _Drawn:
     """Returns the distribution of contexts with a name, or fixed contexts.
 
     Args:
@@ -419,9 +411,7 @@ def make_distribution(
             "pool": partial(PoolContexts, bound),
             "classification": partial(LabelledContexts, bound),
         }
-        made: QueryContexts | TableContexts | LabelledContexts | PoolContexts = make(
-            "contexts", contexts, laws, QueryContexts
-        )
+        made: _Read = make("contexts", contexts, laws, QueryContexts)
         return made
     if not isinstance(contexts, str):
         return FixedContexts(contexts, bound)

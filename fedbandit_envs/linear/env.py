@@ -186,16 +186,11 @@ class LinearEnv(LinearProblem, name="linear_v0"):
         The law is ``reward``, the name of the distribution, with ``reward_sd`` for normal and, for logistic rewards,
         ``least_slope``, the slope of the logistic function at L, the largest <x, theta*>.
         """
-        known: dict[str, Any] = {
-            "fixed": isinstance(self._distribution, FixedContexts),
-            "reward": self._rewards.name,
-        }
-        if known["reward"] == "normal":
-            known["reward_sd"] = self._rewards.sd
-        elif known["reward"] == "logistic":
-            low, high = scipy.special.expit([-self._context_bound, self._context_bound])
-            known["least_slope"] = float(high * low)
-        return known
+        law, largest = self._rewards, self._context_bound
+        known = {"reward_sd": law.sd} if law.name == "normal" else {}
+        if law.logistic:
+            known["least_slope"] = float(np.prod(scipy.special.expit([largest, -largest])))
+        return {"fixed": isinstance(self._distribution, FixedContexts), "reward": law.name, **known}
 
     def _play_round(self, action: Array) -> None:
         pseudo_regret(self._active, action, self._means, self._info["regret"])

@@ -57,8 +57,7 @@ def expect_by_arm(active, contexts, parameters, means):
     for r in range(means.shape[0]):
         for j in range(means.shape[1]):
             if active[r, j]:
-                for k in range(contexts.shape[3]):
-                    means[r, j, k] = 0.0
+                means[r, j] = 0.0
                 for i in range(contexts.shape[2]):
                     for k in range(contexts.shape[3]):
                         means[r, j, k] += parameters[k, i] * contexts[r, j, i, k]

@@ -278,6 +278,5 @@ def _show(active, round_, key, up_to, order, counts, dealt, rows, labels, rotati
                     value += rotations[r, i, h] * rows[row, h]
                 for k in range(contexts.shape[3]):
                     contexts[r, j, k * step + i, k] = value
-            for k in range(contexts.shape[3]):
-                means[r, j, k] = 0.0
+            means[r, j] = 0.0
             means[r, j, arms[r, labels[row]]] = 1.0

@@ -34,15 +34,12 @@ def take_in(active, arm, contexts, reward, last, pulled, total):
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
             last[r, j, 0] = reward[r, j]
-            if not active[r, j]:
-                for i in range(dim):
-                    pulled[r, j, i] = 0.0
-                continue
             for i in range(dim):
-                pair[i] = contexts[r, j, i, arm[r, j]]
+                pair[i] = contexts[r, j, i, arm[r, j]] if active[r, j] else 0.0
                 pulled[r, j, i] = pair[i]
             pair[dim] = reward[r, j]
-            add_square(pair, total[r, j])
+            if active[r, j]:
+                add_square(pair, total[r, j])
 
 
 @kernel
