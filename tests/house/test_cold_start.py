@@ -15,7 +15,7 @@ MOST = {
     "FedLinear-v0": (22, 28),
     "FedExposure-v0": (23, 28),
     "FedGaussian-v0": (7, 8),
-    "FedProcurement-v0": (12, 20),
+    "FedProcurement-v0": (13, 21),
 }
 
 
